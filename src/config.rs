@@ -1,18 +1,20 @@
-//! Configuration goes in once: machines and schemes from names, files and overrides; every fault at once, with its place.
+//! Configuration goes in once: machines and schemes from names, files and overrides; every fault at once,
+//! with its place.
 //!
 //! A machine file has a table for each component (`[l2]`), and in it that component's keys, either plain
-//! (`slice_kb = 256`) or with the number's owner (`slice_kb = { value = 256, source = "..." }`). `inherits = "NAME"`
-//! starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`]) is the schema.
-//! Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one table.
+//! (`slice_kb = 256`) or with the number's owner (`slice_kb = { value = 256, source = "..." }`). `inherits =
+//! "NAME"` starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`])
+//! is the schema. Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one
+//! table.
 
-pub mod derived;
+pub(crate) mod derived;
 pub mod explain;
-pub mod kind;
+pub(crate) mod kind;
 pub mod listing;
-pub mod machine;
+pub(crate) mod machine;
 mod overrides;
 pub mod presets;
-pub mod scheme;
+pub(crate) mod scheme;
 
 pub use crate::document::Override;
 pub use kind::Kind;

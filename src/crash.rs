@@ -1,29 +1,33 @@
-//! Power fails at any instant: one run with journals, then every state that a failure can leave is recovered and judged.
+//! Power fails at any instant: one run with journals, then every state that a failure can leave is recovered
+//! and judged.
 //!
 //! ```text
-//!  experiment ─ run (journals on) ─┬─ crash states ─ salvage ─ recovery ─┐
-//!                                  └─ allowed states ────────────────────┴─ oracle ─> CrashReport
+//!  experiment ─ run (journals on) ─┬─ crash states ─ recovery ─┐
+//!                                  └─ allowed states ──────────┴─ oracle ─> CrashReport
 //! ```
-//! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A* (the states
-//! that this run really left, one for each change of what is durable), *level B* (states that the persistency model
-//! allows although this run's timing did not leave them) and *level C* (states in which a warp has run ahead of the others
-//! of its CTA as far as barriers let it). What is promised follows from the scheme: end of CTA or
-//! kernel, every store, the program's own undo log, and the conditions of its manifest ([`conditions`]). Recovery is the
-//! program's own kernels where it has some, else that of the undo log. Where hardware commits recoverable regions, it recovers by
-//! itself, and the program is resumed (`regions`).
+//! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A*
+//! (the states that this run really left, one for each change of what is durable), *level B* (states that the
+//! persistency model allows although this run's timing did not leave them) and *level C* (states in which a
+//! warp has run ahead of the others of its CTA as far as barriers let it). What is promised follows from the
+//! scheme: end of CTA or kernel, every store, the program's own undo log, and the conditions of its manifest
+//! ([`conditions`]). Recovery is the program's own kernels where it has some, else that of the undo log.
+//! Where hardware commits recoverable regions, it recovers by itself, and the program is resumed (`regions`).
 //!
-//! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
+//! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents
+//! there. Not modelled: time that recovery takes.
 
 pub mod conditions;
+mod found;
+mod image;
 mod regions;
 mod report;
+mod request;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
-use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
 use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
@@ -32,112 +36,25 @@ use crate::oracle::history::{judge_claim, judge_history};
 use crate::oracle::judge::{
     Check, Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store,
 };
-use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::overtaking::Overtaking;
 use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict, WrongBytes};
 use crate::outcome::Outcome;
-use crate::persist::vocab::{Boundary, NonTemporalOrder, PersistScope, StoreClass};
+use crate::persist::vocab::{Boundary, NonTemporalOrder, StoreClass};
 use crate::persist::{FactKind, HandlerPlace, Journal, Outbox, PmImage, Scheme, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{FormedProgram, Resolved, Role, Space};
 use conditions::Bound;
-pub use report::{CrashReport, Found, Judgement, Placed};
+pub use found::{Found, Placed};
+use image::initial_image;
+pub use report::{CrashReport, Judgement};
+pub use request::{CrashRequest, Phase, Watching};
 
-/// Lines of persistent memory are aligned to this.
-const LINE_BYTES: usize = 128;
-
-/// What to judge.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CrashRequest {
-    /// Crash points of level A.
-    pub plan: Plan,
-    /// Cut recovery off after each of its steps and run it again.
-    pub double: bool,
-    /// How much of level B to judge; none for none of it.
-    pub allowed: Option<Budget>,
-    /// States of level C to judge, at most.
-    pub overtaking: u64,
-    /// States to resume the program from, at most, where hardware recovers it.
-    pub resume: u64,
-    /// Just this state of level B: instant and number.
-    pub only_allowed: Option<(u64, u64)>,
-    /// Just this state of level C: a store, by its place in the journal.
-    pub only_overtaking: Option<u64>,
-    /// Persist barriers count as barriers of this scope when their order is judged.
-    pub claim: Option<PersistScope>,
-    /// Seed of everything drawn.
-    pub seed: u64,
-    /// Failures kept a judgement.
-    pub keep: usize,
-}
-
-impl Default for CrashRequest {
-    /// Every point if there are few enough, levels B and C, eight failures kept a judgement.
-    fn default() -> Self {
-        let allowed = Some(Budget::default());
-        CrashRequest {
-            plan: Plan::Auto,
-            double: false,
-            allowed,
-            overtaking: 20_000,
-            resume: 24,
-            only_allowed: None,
-            only_overtaking: None,
-            claim: None,
-            seed: 0,
-            keep: 8,
-        }
-    }
-}
-
-/// Which part of a crash test is under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// States that the run left.
-    Actual,
-    /// States that the model allows.
-    Allowed,
-    /// States in which a warp ran ahead.
-    Overtaking,
-    /// States that the program is resumed from.
-    Resume,
-}
-
-/// How a crash test is watched and stopped; nothing here changes a verdict that is not stopped.
-#[derive(Clone, Copy)]
-pub struct Watching<'a> {
-    /// How the simulation is run.
-    pub conduct: &'a Conduct<'a>,
-    /// Set it, and what is judged by then is reported.
-    pub stop: &'a AtomicBool,
-    /// Told how many states are judged, of how many.
-    pub progress: &'a (dyn Fn(Phase, u64, u64) + Sync),
-}
-
-impl std::fmt::Debug for Watching<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watching").finish_non_exhaustive()
-    }
-}
-
-/// Persistent memory as a power failure before the first step would leave it.
-fn initial_image(memory: &FlatMemory) -> PmImage {
-    let persistent = || memory.ranges().filter(|(start, _)| Medium::of(*start) == Medium::Nvm);
-    let end = persistent().map(|(start, bytes)| start + bytes.len() as u64).max().unwrap_or(NVM_BASE);
-    let mut image = PmImage::new(NVM_BASE, vec![0; ((end - NVM_BASE) as usize).next_multiple_of(LINE_BYTES)]);
-    for (start, bytes) in persistent() {
-        if let Err(outside) = image.write(start, bytes) {
-            unreachable!("{outside}, which was measured");
-        }
-    }
-    image
-}
-
-/// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before the next:
-/// asked of its handlers, as the machine asks them.
+/// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before
+/// the next: asked of its handlers, as the machine asks them.
 fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
     let (mut sm, outbox) = (scheme.sm_handler(HandlerPlace::default()), &mut Outbox::default());
     let cta_end = sm.boundary(outbox) == Boundary::WriteBackL2;
@@ -232,8 +149,8 @@ fn undo_rule(
 /// Runs once and judges what power failures leave.
 ///
 /// # Errors
-/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be laid out; a
-/// condition that names a scheme that there is not.
+/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
+/// laid out; a condition that names a scheme that there is not.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(
     experiment: &Experiment,
@@ -248,6 +165,7 @@ pub fn crash(
         let name = workload.describe().workload;
         return Err(Diagnostic::nowhere(&name, message).with_help("`space = \"pm\"` of a buffer").into());
     }
+    // Conditions name schemes. A scheme of the caller's own is a valid name, too.
     let known = catalogue::all();
     let mut known: Vec<&str> = known.iter().map(|scheme| scheme.name()).collect();
     known.push(scheme.name());
@@ -255,6 +173,7 @@ pub fn crash(
     if scheme.regions().is_some() {
         return crash_regions(experiment, request, watching);
     }
+    // Before the run: what cannot be judged costs no simulation.
     let undo = undo_rule(workload, spec.sm.warp_size, request.double, watching.stop)?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -263,7 +182,7 @@ pub fn crash(
     let initial = initial_image(&workload.image());
     let host = Requester::command_processor(spec.sm.count as u16).number();
     let (guarantees, strict) = promises(scheme);
-    let order = Order::new(journal, &initial, Model { domain, guarantees, host });
+    let order = RunOrder::new(journal, &initial, Model { domain, guarantees, host });
     let states = CrashStates::new(journal, &initial, domain)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
     let regions = undo.as_ref().map_or_else(|| by_role(workload), |undo| Regions::of(undo.log()));
@@ -277,7 +196,6 @@ pub fn crash(
     let bound = bound(experiment);
     let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
     let rules = Rules {
-        salvage: scheme.salvage(),
         undo: undo.as_ref(),
         recovery: at_boot.as_ref().map(|recovery| recovery as Recovery<'_>),
         double: request.double,
@@ -302,6 +220,7 @@ pub fn crash(
         recovery: undo.is_some() || kernels.is_some(),
         conditions: bound.iter().any(Bound::is_expected),
     };
+    // Without a promise every state is allowed, and level B finds nothing in millions of them.
     let unjudged = judges.nothing();
     let request = &CrashRequest { allowed: request.allowed.filter(|_| unjudged.is_none()), ..*request };
     let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
@@ -342,6 +261,7 @@ pub fn crash(
     promise(true, "what a fence let pass is durable (P9)");
     let changes = states.changes();
     let verdicts = [actual, allowed, overtaking];
+    // A condition that must be violated is found wanting only by judgements that came to their ends.
     let complete = verdicts.iter().all(|verdict| verdict.as_ref().is_some_and(|verdict| !verdict.stopped));
     let found = |failure: &Failure| places.found(failure);
     let conditions = bound.iter().enumerate().map(|(number, bound)| {
@@ -490,7 +410,7 @@ fn crash_regions(
 /// Levels A and B, as far as asked for.
 fn judge_states(
     states: &CrashStates<'_>,
-    order: &Order<'_>,
+    order: &RunOrder<'_>,
     rules: &Rules<'_>,
     regions: Regions,
     initial: &PmImage,

@@ -1,8 +1,9 @@
 //! The proof behind "same inputs, same bits": one experiment run in several ways, compared epoch by epoch.
 //!
-//! The reference is the sequential driver. Every other way (threads, placements, forced moves of components between
-//! threads) must give the same digest of every component at the end of every epoch, the same final memory and the same
-//! counters. A difference is told by its first epoch and component, which is where to look for the fault.
+//! The reference is the sequential driver. Every other way (threads, placements, forced moves of components
+//! between threads) must give the same digest of every component at the end of every epoch, the same final
+//! memory and the same counters. A difference is told by its first epoch and component, which is where to
+//! look for the fault.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,8 +37,8 @@ impl Way {
     /// The reference: the sequential driver.
     pub const REFERENCE: Way = Way { threads: 1, placement: Placement::Auto, rebalance: Rebalance::Measured };
 
-    /// The ways to check at `threads`: with one thread the reference once more; with more, measured placement, in turns,
-    /// two shuffles, and components that move at random.
+    /// The ways to check at `threads`: with one thread the reference once more; with more, measured
+    /// placement, in turns, two shuffles, and components that move at random.
     pub fn at(threads: usize) -> Vec<Way> {
         let way = |placement, rebalance| Way { threads, placement, rebalance };
         if threads <= 1 {
@@ -86,8 +87,8 @@ pub fn run_one(experiment: &Experiment, way: &Way, epoch_cycles: u64, stop: Opti
     run(experiment, &conduct)
 }
 
-/// Runs the experiment in every way and compares each with `reference`. `told` hears of each comparison as it is made.
-/// Ends early when `stop` is set.
+/// Runs the experiment in every way and compares each with `reference`. `told` hears of each comparison as it
+/// is made. Ends early when `stop` is set.
 pub fn compare_all(
     experiment: &Experiment,
     reference: &Finished,

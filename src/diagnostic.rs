@@ -158,9 +158,9 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The valid name that was meant, if one is near: the same name in other case, else the nearest in spelling. Near is
-/// an edit distance of at most a third of the longer name (Damerau-Levenshtein), or a name that contains `found`. Names
-/// of one letter are too short to guess.
+/// The valid name that was meant, if one is near: the same name in other case, else the nearest in spelling.
+/// Near is an edit distance of at most a third of the longer name (Damerau-Levenshtein), or a name that
+/// contains `found`. Names of one letter are too short to guess.
 pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let valid: Vec<&str> = valid.into_iter().collect();
     if let Some(same) = valid.iter().copied().find(|name| name.eq_ignore_ascii_case(found)) {

@@ -1,4 +1,5 @@
-//! Inputs written in TOML: machines, schemes, workloads and sweeps are read here, and TOML is parsed nowhere else.
+//! Inputs written in TOML: machines, schemes, workloads and sweeps are read here, and TOML is parsed nowhere
+//! else.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -6,12 +7,13 @@
 //! | `place` | a range of a text, at which a fault is reported |
 //! | `schema` | the keys that a document may have, as data, and the check of one against them |
 //! | `value` | an integer or a float |
-//! | `form`, `draft` | documents of parameters (machines, schemes): what may be in one; reading it with all that it starts from, changed by overrides, every value with its source |
+//! | `form` | which tables and keys a document of parameters (a machine, a scheme) may have |
+//! | `draft` | the values of such a document, from its base, the file and overrides, with their sources |
 //! | `scalar` | one value of a parameter, checked and converted to its key's unit |
 //! | `overrides` | `--set TABLE.KEY=VALUE` as typed |
 //!
-//! Invariants: all faults of a text are found before any is reported; every fault has a file, a line and a column.
-//! Not here: what keys mean and which values go together; the owners of the documents know.
+//! Invariants: all faults of a text are found before any is reported; every fault has a file, a line and a
+//! column. Not here: what keys mean and which values go together; the owners of the documents know.
 
 mod draft;
 mod form;

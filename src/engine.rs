@@ -10,11 +10,11 @@
 //!   reference: the same results by one heap, for tests
 //! ```
 
-pub mod component;
-pub mod deadlock;
-pub mod reference;
-pub mod stats;
-pub mod time;
+pub(crate) mod component;
+pub(crate) mod deadlock;
+pub(crate) mod reference;
+pub(crate) mod stats;
+pub(crate) mod time;
 
 mod agenda;
 mod context;

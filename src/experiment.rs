@@ -1,12 +1,14 @@
-//! The facade: what a program that uses the library says to run a workload, to let power fail in it, or to vary it.
+//! The facade: what a program that uses the library says to run a workload, to let power fail in it, or to
+//! vary it.
 //!
 //! ```text
 //! Experiment::of(workload).machine(..).scheme(..).set(key, value) ─┬─ .run()   ─> Outcome
 //!                              (a Recipe)                          ├─ .crash() ─> CrashReport
-//!                                                                  └─ .sweep().axis(key, values).run() ─> SweepPoint, ...
+//!                                                                  └─ .sweep().axis(key, values).run() ─> SweepPoint
 //! ```
-//! The command line, sweep files and papers build the same [`Recipe`]s, so that they get the same digests. What is here
-//! is for programs: no progress, no interruption, no store of results; [`run()`], [`crash()`] and [`Batch`] have these.
+//! The command line, sweep files and papers build the same [`Recipe`]s, so that they get the same digests.
+//! What is here is for programs: no progress, no interruption, no store of results; [`run()`], [`crash()`]
+//! and [`Batch`] have these.
 
 use std::sync::atomic::AtomicBool;
 
@@ -20,9 +22,9 @@ use crate::sweep::{Batch, Done, Workers};
 use crate::workload::Workload;
 
 impl Experiment {
-    /// Begins the recipe of an experiment: this workload (a built-in name, a path of a folder or of a manifest, or a
-    /// [`Workload`]) on the default machine, under the scheme `base`, in its default profile, to its end, on one thread,
-    /// compared with the functional reference.
+    /// Begins the recipe of an experiment: this workload (a built-in name, a path of a folder or of a
+    /// manifest, or a [`Workload`]) on the default machine, under the scheme `base`, in its default profile,
+    /// to its end, on one thread, compared with the functional reference.
     ///
     /// # Example: a vector addition under LightWSP
     /// ```
@@ -50,8 +52,8 @@ impl Experiment {
 }
 
 impl Recipe {
-    /// Builds the experiment and simulates it. A simulated program that fails, and a wrong result, are no errors here: the
-    /// outcome has them.
+    /// Builds the experiment and simulates it. A simulated program that fails, and a wrong result, are no
+    /// errors here: the outcome has them.
     ///
     /// # Errors
     /// As [`Recipe::build`]; buffers that are larger than the memory of this host.
@@ -118,7 +120,8 @@ pub struct SweepPoint {
 }
 
 impl Sweep {
-    /// Varies a key, any that [`Recipe::set`] takes. Points are all combinations; values of the last axis change fastest.
+    /// Varies a key, any that [`Recipe::set`] takes. Points are all combinations; values of the last axis
+    /// change fastest.
     pub fn axis<V: ToString>(mut self, key: &str, values: impl IntoIterator<Item = V>) -> Self {
         self.axes.push((key.to_owned(), values.into_iter().map(|value| value.to_string()).collect()));
         self

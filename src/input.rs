@@ -1,8 +1,8 @@
 //! Reading the files that a user names: machines, schemes, manifests, PTX, data, sweep files.
 //!
-//! Invariants: a file that is read ends: what is no regular file (a device, a pipe) is refused, since inputs are read
-//! more than once, and text is bounded; a file that was read is remembered, so that no command overwrites its own
-//! inputs ([`was_read`]). It lies on the ground floor and knows no other module.
+//! Invariants: a file that is read ends: what is no regular file (a device, a pipe) is refused, since inputs
+//! are read more than once, and text is bounded; a file that was read is remembered, so that no command
+//! overwrites its own inputs ([`was_read`]). It lies on the ground floor and knows no other module.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

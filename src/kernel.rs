@@ -1,9 +1,10 @@
 //! Programs: PTX text, the dense IR it becomes, what each instruction means, and a reference executor.
 //!
-//! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute the
-//! same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran it.
+//! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute
+//! the same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran
+//! it.
 
-pub mod alu;
+pub(crate) mod alu;
 mod cfg;
 mod dataflow;
 pub mod fault;
@@ -14,7 +15,7 @@ pub mod launch;
 pub mod mangled;
 pub mod memory;
 pub mod ptx;
-pub mod reduction;
+pub(crate) mod reduction;
 pub mod regions;
 pub mod semantics;
 pub mod warp;

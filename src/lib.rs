@@ -1,14 +1,14 @@
 //! Durawarp: a fast, deterministic, parallel discrete-event simulator of GPUs with persistent memory.
 //!
-//! A run takes a machine (SMs, caches, memory controllers, DRAM, NVM), a persistency scheme and a workload (PTX kernels
-//! with a manifest), and gives an [`Outcome`]: times, counters, digests, and a verdict on the memory that the program left.
-//! The same inputs give the same bits at any number of threads. `README.md` is the manual of the command line;
-//! `ARCHITECTURE.md` is the map of the source.
+//! A run takes a machine (SMs, caches, memory controllers, DRAM, NVM), a persistency scheme and a workload
+//! (PTX kernels with a manifest), and gives an [`Outcome`]: times, counters, digests, and a verdict on the
+//! memory that the program left. The same inputs give the same bits at any number of threads. `README.md` is
+//! the manual of the command line; `ARCHITECTURE.md` is the map of the source.
 //!
 //! # Run a workload
 //!
-//! [`Experiment::of`] begins a [`Recipe`]. Its setters do not fail: [`Recipe::run`] tells all that is wrong at once. What
-//! follows from the scheme (undo logs, buffers that must be persistent) is no setting.
+//! [`Experiment::of`] begins a [`Recipe`]. Its setters do not fail: [`Recipe::run`] tells all that is wrong
+//! at once. What follows from the scheme (undo logs, buffers that must be persistent) is no setting.
 //!
 //! ```
 //! use durawarp::Experiment;
@@ -21,13 +21,14 @@
 //! # Ok(())
 //! # }
 //! ```
-//! [`Recipe::crash`] lets power fail at every instant that matters and judges what is left; [`Recipe::sweep`] varies keys.
+//! [`Recipe::crash`] lets power fail at every instant that matters and judges what is left; [`Recipe::sweep`]
+//! varies keys.
 //!
 //! # Read an outcome
 //!
-//! An [`Outcome`] is plain data, the same as the JSON of `durawarp run --json`. Look at how the run ended and whether the
-//! result is right before its numbers are used; [`Outcome::validity`](outcome::Outcome::validity) says what may make them
-//! worth less.
+//! An [`Outcome`] is plain data, the same as the JSON of `durawarp run --json`. Look at how the run ended and
+//! whether the result is right before its numbers are used; [`Outcome::validity`](outcome::Outcome::validity)
+//! says what may make them worth less.
 //!
 //! ```
 //! use durawarp::Experiment;
@@ -43,9 +44,10 @@
 //!
 //! # Write a scheme
 //!
-//! A [`Scheme`](persist::Scheme) makes handlers, one for each SM and one for the host, which decide which way a store takes,
-//! what a fence waits for and what a boundary writes back. A recipe takes it in place of a name. `examples/own_scheme.rs`
-//! is one with a policy; [`schemes`] has those that are built in, and their catalogue.
+//! A [`Scheme`](persist::Scheme) makes handlers, one for each SM and one for the host, which decide which way
+//! a store takes, what a fence waits for and what a boundary writes back. A recipe takes it in place of a
+//! name. `examples/own_scheme.rs` is one with a policy; [`schemes`] has those that are built in, and their
+//! catalogue.
 //!
 //! ```
 //! use durawarp::Experiment;
@@ -87,8 +89,8 @@
 //!
 //! # Use the engine alone
 //!
-//! [`engine`] knows no GPU: components that own their state meet by messages with timestamps, over links of at least one
-//! tick. `examples/own_component.rs` is a standard load of such engines.
+//! [`engine`] knows no GPU: components that own their state meet by messages with timestamps, over links of
+//! at least one tick. `examples/own_component.rs` is a standard load of such engines.
 //!
 //! ```
 //! use durawarp::engine::{Component, Ctx, Link, Message, Port, RunEnd, RunOptions, Simulation, Topology};
@@ -122,10 +124,23 @@
 //! assert!(matches!(end, RunEnd::Finished { at: 60 }), "{end:?}");
 //! ```
 //!
+//! # Features
+//!
+//! | feature | what it adds | crates to compile |
+//! |---|---|---|
+//! | none | experiments, crashes, sweeps, the engine: all that these pages show | 53 |
+//! | `report` | outcomes as tables, figures and pages; papers' experiments | 60 |
+//! | `cli` (default) | the binary `durawarp`; has `report` | 93 |
+//!
+//! A program that uses the library takes `durawarp = { path = "..", default-features = false }`. A
+//! [`Diagnostic`] prints as `file:line:column: message (help)` there; the binary draws the line and a caret
+//! as well.
+//!
 //! # What is API
 //!
-//! What these pages show. Other modules are public because the binary, tests and benches of this project are crates of
-//! their own; they are hidden here, and change without notice.
+//! What these pages show. Other modules are public because the binary, tests and benches of this project are
+//! crates of their own; they are hidden here, and change without notice. What only this crate uses is
+//! `pub(crate)`: the lint `unreachable_pub` tells where that is forgotten.
 
 pub mod engine;
 pub mod experiment;
@@ -152,12 +167,18 @@ pub mod kernel;
 pub mod machine;
 #[doc(hidden)]
 pub mod oracle;
+#[cfg(feature = "report")]
+#[doc(hidden)]
+pub mod papers;
+#[cfg(feature = "report")]
+#[doc(hidden)]
+pub mod plot;
+#[cfg(feature = "report")]
 #[doc(hidden)]
 pub mod report;
 #[doc(hidden)]
-pub mod reproduce;
-#[doc(hidden)]
 pub mod run;
+#[cfg(feature = "report")]
 #[doc(hidden)]
 pub mod sensitivity;
 #[doc(hidden)]

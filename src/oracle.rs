@@ -1,4 +1,5 @@
-//! The judge of crash consistency: whether what a power failure leaves, at any instant, is what the program was promised.
+//! The judge of crash consistency: does memory after a power failure, at any instant, keep the promises to
+//! the program?
 //!
 //! ```text
 //!              ┌─ crash   the images that the machine really left ──────┐
@@ -6,17 +7,19 @@
 //!  (facts)     └─ order ── allowed  the images that it might have left ─┘
 //!                   └───── history  what no image shows: order, acknowledgements
 //! ```
-//! *Level A* judges actual states: the durable image changes only at certain facts of the journal, and every such change
-//! is an instant at which power may fail. *Level B* judges allowed states: from the program's own stores, write-backs and
-//! fences an independent model tells which versions of a line must be durable and which may be; any combination of these
-//! is an image that another timing of the caches could have left. *Level C* judges states that another timing of the
-//! warps could have left (`overtaking`). A bug that timing happens to hide shows at these levels.
+//! *Level A* judges actual states: the durable image changes only at certain facts of the journal, and every
+//! such change is an instant at which power may fail. *Level B* judges allowed states: from the program's own
+//! stores, write-backs and fences an independent model tells which versions of a line must be durable and
+//! which may be; any combination of these is an image that another timing of the caches could have left.
+//! *Level C* judges states that another timing of the warps could have left (`overtaking`). A bug that timing
+//! happens to hide shows at these levels.
 //!
-//! Sources: Intel's persistent-memory programming model (8-byte atomicity, ADR); intervals of possible persists as in
-//! PMTest (ASPLOS'19) and Jaaru (ASPLOS'21); undo logging as in AGPM section II-B.
+//! Sources: Intel's persistent-memory programming model (8-byte atomicity, ADR); intervals of possible
+//! persists as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21); undo logging as in AGPM section II-B.
 //!
-//! Invariants: it shares no code with the machine or a scheme; it reads facts and images only. The same input gives the
-//! same verdict on any number of threads. Not modelled: power failures that tear a word of 8 bytes; media errors.
+//! Invariants: it shares no code with the machine or a scheme; it reads facts and images only. The same input
+//! gives the same verdict on any number of threads. Not modelled: power failures that tear a word of 8 bytes;
+//! media errors.
 
 pub mod allowed;
 pub mod crash;
@@ -43,7 +46,8 @@ pub(crate) const LINE: usize = 128;
 /// Words of 8 bytes in a line.
 pub(crate) const WORDS: usize = LINE / 8;
 
-/// What parts of persistent memory are for. Ranges of addresses, sorted and disjoint once [`Regions::new`] made them.
+/// What parts of persistent memory are for. Ranges of addresses, sorted and disjoint once [`Regions::new`]
+/// made them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regions {
     /// Flags of transactions, and whatever else says which of the data counts.
@@ -96,7 +100,7 @@ pub(crate) fn line_overlaps(ranges: &[Range<u64>], line: u64, mask: u128) -> boo
     runs(mask).any(|(start, bytes)| overlaps(ranges, &(line + start as u64..line + (start + bytes) as u64)))
 }
 
-/// The bytes of a line of so many, from its first, that are in an image.
+/// The part of the `bytes` bytes from `address` on that lies in an image, as a range of these bytes.
 pub(crate) fn inside(image: &PmImage, address: u64, bytes: usize) -> Range<usize> {
     let end = image.base() + image.bytes().len() as u64;
     let start = image.base().saturating_sub(address).min(bytes as u64);

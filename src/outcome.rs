@@ -1,9 +1,11 @@
-//! What a run was and what came of it: plain data that holds its resolved configuration, version and seed, so that any
-//! result can be run again from itself and old results can be redrawn.
+//! What a run was and what came of it: plain data that holds its resolved configuration, version and seed, so
+//! that any result can be run again from itself and old results can be redrawn.
 //!
-//! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry their unit and
-//! meaning beside their values. Nothing here is derived twice: rates and shares are methods.
+//! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry
+//! their unit and meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
+mod caveat;
+pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod validity;
@@ -12,12 +14,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::validity::Caveat;
+use self::caveat::Caveat;
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
 
-/// Version of this schema; raised when a field changes its meaning or goes, or one comes whose absence would mislead.
+/// Version of this schema; raised when a field changes its meaning or goes, or one comes whose absence would
+/// mislead.
 pub const SCHEMA: u32 = 3;
 
 /// A run's result.
@@ -54,7 +57,7 @@ pub struct Outcome {
     pub kernels: Vec<KernelTotals>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
-    /// Where persists waited; `None` when there were none, and nobody waited for any.
+    /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,
     /// What was left to be written when the program was over; `None` where it was not, and in results kept
@@ -71,7 +74,8 @@ pub struct Outcome {
     /// What is odd about the program but no fault, in the order of launches.
     #[serde(default)]
     pub warnings: Vec<Warning>,
-    /// What may make the result worth less than it looks: [`validity::of`] everything else. Outcomes of schema 1 do not say.
+    /// What may make the result worth less than it looks: [`validity::of`] everything else. Outcomes of
+    /// schema 1 do not say.
     #[serde(default)]
     pub validity: Vec<Caveat>,
     /// Result check; `None` when the run did not end by itself.
@@ -130,8 +134,8 @@ pub enum End {
         /// One line a wait.
         waits: Vec<String>,
     },
-    /// The cycle limit was reached: everything is of the part that ran, and the result is not checked. Neither success nor
-    /// failure.
+    /// The cycle limit was reached: everything is of the part that ran, and the result is not checked.
+    /// Neither success nor failure.
     Cut {
         /// Who had waited longest, and for what: one line a wait.
         waits: Vec<String>,
@@ -192,9 +196,9 @@ pub struct KernelTotals {
     pub launches: u64,
     /// Sum of the lengths of its launches.
     pub time: Duration,
-    /// Counters by `kind.name` ("sm.l1_stores"), summed over components. Over all kernels they add up to the totals of
-    /// `counters`. SMs only, links to and from the L2 included: slices and memory controllers hear of no launch, and
-    /// write back a kernel's lines during the next.
+    /// Counters by `kind.name` ("sm.l1_stores"), summed over components. Over all kernels they add up to the
+    /// totals of `counters`. SMs only, links to and from the L2 included: slices and memory controllers hear
+    /// of no launch, and write back a kernel's lines during the next.
     pub counters: BTreeMap<String, u64>,
 }
 
@@ -202,22 +206,24 @@ pub struct KernelTotals {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Persists {
-    /// Each stage of a persist's way, in order. The stages of a persist add up to its total, hence so do the sums.
+    /// Each stage of a persist's way, in order. The stages of a persist add up to its total, hence so do the
+    /// sums.
     pub stages: Vec<Stage>,
     /// From issue to acknowledgement.
     pub total: Spread,
-    /// Warps that had to wait for their persists to be durable: at fences, and behind stores that wait. 0 where nothing
-    /// was under way.
+    /// Warps that had to wait for their persists to be durable: at fences, and after stores that wait. 0
+    /// where nothing was under way.
     pub fences: Spread,
     /// Ends of CTAs and kernels that waited for the write-back of the L2.
     pub boundaries: Spread,
-    /// How the three are spread, for cumulative distributions; empty in results that were kept before there was this.
+    /// How the three are spread, for cumulative distributions; empty in results that were kept before there
+    /// was this.
     #[serde(default)]
     pub distributions: Distributions,
 }
 
-/// Latencies with how often they were met, in their order: a latency in ns that those counted do not exceed, and the count.
-/// A latency is up to 1/64 more than the real one.
+/// Latencies with how often they were met, in their order: a latency in ns that those counted do not exceed,
+/// and the count. A latency is up to 1/64 more than the real one.
 pub type Distribution = Vec<(f64, u64)>;
 
 /// Distributions of what [`Persists`] tells the spread of.
@@ -245,8 +251,8 @@ pub struct Stage {
     pub spread: Spread,
 }
 
-/// How a length of time is spread. Count, sum and greatest are exact; a percentile is the value of its rank or up to
-/// 1/64 of it more.
+/// How a length of time is spread. Count, sum and greatest are exact; a percentile is the value of its rank
+/// or up to 1/64 of it more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Spread {
@@ -337,7 +343,8 @@ pub struct Engine {
     pub rounds: u64,
     /// Length of a round in ticks: the lookahead.
     pub lookahead_ticks: u64,
-    /// Events over events of the busiest component of each round: the speed-up that unlimited threads could give.
+    /// Events over events of the busiest component of each round: the speed-up that unlimited threads could
+    /// give.
     pub parallelism_bound: f64,
 }
 
@@ -419,7 +426,8 @@ impl Outcome {
         serde_json::from_value(self.scheme_report.clone()?).ok()
     }
 
-    /// Parameters of machine and scheme whose value was chosen for lack of a source, or has no named one: key and source.
+    /// Parameters of machine and scheme whose value was chosen for lack of a source, or has no named one: key
+    /// and source.
     pub fn assumptions(&self) -> Vec<(&str, &Parameter)> {
         let without = ["chosen", "user", "machine file without", "scheme file without"];
         let unowned = |source: &str| without.iter().any(|start| source.starts_with(start));

@@ -1,5 +1,5 @@
-//! What machine, schemes and oracle share about persistency: words, the seam between a scheme and its hosts, and the
-//! journal of physical facts.
+//! What machine, schemes and oracle share about persistency: words, the seam between a scheme and its hosts,
+//! and the journal of physical facts.
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
@@ -20,8 +20,8 @@ pub mod vocab;
 
 pub use handler::{
     Access, AccessKind, Admission, ControllerHandler, Departure, Event, Flush, Handler, HandlerPlace, HandlerReport,
-    Held, Idle, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer, Salvage,
-    Scheme, SchemeMessage, SmHandler, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
+    Held, Idle, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer, Scheme,
+    SchemeMessage, SmHandler, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
 };
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};

@@ -1,11 +1,10 @@
-//! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it reads plain
-//! data.
+//! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it
+//! reads plain data.
 
 mod compare;
 mod console;
 mod crash;
 mod explain;
-pub mod figure;
 mod markdown;
 mod numbers;
 mod page;

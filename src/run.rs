@@ -1,9 +1,10 @@
-//! From an experiment to its [`Outcome`]: assemble the machine, simulate, collect the memory, compare with the
-//! functional reference, judge.
+//! From an experiment to its [`Outcome`]: assemble the machine, simulate, collect the memory, compare with
+//! the functional reference, judge.
 //!
-//! Invariants: everything in an outcome but `host` follows from the experiment alone; threads, placement and observers
-//! change nothing else. The functional reference runs after the simulation, bounded by what the simulation executed, so
-//! that a program that never ends cannot hang here. Wall clocks are read here and never below.
+//! Invariants: everything in an outcome but `host` follows from the experiment alone; threads, placement and
+//! observers change nothing else. The functional reference runs after the simulation, bounded by what the
+//! simulation executed, so that a program that never ends cannot hang here. Wall clocks are read here and
+//! never below.
 
 mod backlog;
 mod by_kernel;
@@ -13,9 +14,9 @@ mod recipe;
 mod timeline;
 
 use backlog::Left;
-use end::end_of;
+use end::{duration, end_of};
 use program::Program;
-pub use program::{demands, region_options};
+pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
 
 use std::collections::BTreeMap;
@@ -34,29 +35,12 @@ use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::switch::SwitchCounters;
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{
-    self, Distributions, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage,
-    Warning,
+    self, Distributions, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
 };
 use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
-use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun, Resolved};
-
-/// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`] that makes one.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Experiment {
-    /// The machine.
-    pub machine: MachineConfig,
-    /// The workload, with its profile, parameters, inputs and seed.
-    pub workload: Resolved,
-    /// The persistency scheme, with its parameters.
-    pub scheme: SchemeConfig,
-    /// Stop after so many core cycles, [`MAX_CORE_CYCLES`] at most; events at that cycle are still handled.
-    pub max_cycles: Option<u64>,
-    /// Compare the final memory with that of the functional driver.
-    pub reference: bool,
-}
+use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun};
 
 /// How to simulate: nothing here changes a result, only `host` of the outcome.
 #[derive(Clone)]
@@ -71,11 +55,11 @@ pub struct Conduct<'a> {
     pub rebalance: Rebalance,
     /// When one thread takes over from many.
     pub fallback: Fallback,
-    /// Keep every component's digest at multiples of so many core cycles.
+    /// Keep every component's digest at multiples of this many core cycles.
     pub epoch_cycles: Option<u64>,
     /// Keep a journal of what happens to persistent memory.
     pub journal: bool,
-    /// Keep a timeline for a file of up to so many bytes.
+    /// Keep a timeline for a file of up to this many bytes.
     pub timeline: Option<u64>,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
@@ -131,8 +115,8 @@ pub struct Finished {
     pub timeline: Option<Timeline>,
 }
 
-/// Instructions that the functional reference may execute beyond those of the simulation, and at most how many times as
-/// many: a program with races may take another way, but not without end.
+/// Instructions that the functional reference may execute beyond those of the simulation, and at most how
+/// many times as many: a program with races may take another way, but not without end.
 const REFERENCE_EXTRA: u64 = 1 << 20;
 const REFERENCE_FACTOR: u64 = 4;
 
@@ -166,6 +150,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         ..RunOptions::default()
     };
     let mut end = machine.simulation.run(&options);
+    // The engine halts when the host program is done: what is still to be written then is the backlog.
     let mut left = None;
     if let RunEnd::Halted { at, .. } = end {
         left = Some(Left::of(&machine, at));
@@ -320,11 +305,6 @@ fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
         | RunEnd::Failed { at, .. } => at,
         RunEnd::Panicked { .. } => machine.simulation.reached(),
     }
-}
-
-fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
-    let core = base.clock(spec.clock.core_mhz.khz).period_ticks();
-    Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core) }
 }
 
 fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {

@@ -1,6 +1,7 @@
 //! Persistency schemes: each a factory of handlers (see [`persist::handler`](crate::persist::handler)).
 //!
-//! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in [`catalogue`].
+//! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in
+//! [`catalogue`].
 
 pub mod agpm;
 pub mod baseline;

@@ -1,12 +1,14 @@
-//! Which of a machine's numbers matter: each that has no source of its own, halved and doubled, over many workloads.
+//! Which of a machine's numbers matter: each that has no source of its own, halved and doubled, over many
+//! workloads.
 //!
 //! ```text
 //! machine ─ numbers without a source ─┐
 //! workloads ──────────────────────────┴> runs: as it is; each number halved; each doubled ─ batch ─> effects
 //! ```
-//! One number is changed at a time, so that what two of them do together is not seen. A change is of cycles, relative to the
-//! machine as it is. Invariants: every number of the machine is in the result, with its effects or with why it has none; a
-//! value that the machine does not take is told, not bent. Left out: words (policies), numbers of schemes.
+//! One number is changed at a time, so that what two of them do together is not seen. A change is of cycles,
+//! relative to the machine as it is. Invariants: every number of the machine is in the result, with its
+//! effects or with why it has none; a value that the machine does not take is told, not bent. Left out: words
+//! (policies), numbers of schemes.
 
 mod effect;
 

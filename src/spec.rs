@@ -1,8 +1,8 @@
-//! How components and schemes declare their parameters: a plain struct whose fields carry their meaning, unit and valid
-//! range.
+//! How components and schemes declare their parameters: a plain struct whose fields carry their meaning, unit
+//! and valid range.
 //!
-//! Each owns its Spec; `config` composes them, checks files and overrides against [`Spec::KEYS`] and knows nothing else
-//! about them. The unit is the last word of a key (`latency_cycles`, `slice_kb`, `read_ns`).
+//! Each owns its Spec; `config` composes them, checks files and overrides against [`Spec::KEYS`] and knows
+//! nothing else about them. The unit is the last word of a key (`latency_cycles`, `slice_kb`, `read_ns`).
 
 use std::fmt;
 
@@ -22,7 +22,8 @@ pub struct Megahertz {
     pub khz: u64,
 }
 
-/// The nearest thousandths of a decimal number that has at most three decimals; `None` when negative or finer.
+/// The nearest thousandths of a decimal number that has at most three decimals; `None` when negative or
+/// finer.
 fn thousandths(value: f64) -> Option<u64> {
     let scaled = value * 1000.0;
     let whole = scaled.round();

@@ -1,8 +1,8 @@
-//! Statistics as plain data: counters and histograms that a component owns, and the macro that gives each counter a unit
-//! and a description.
+//! Statistics as plain data: counters and histograms that a component owns, and the macro that gives each
+//! counter a unit and a description.
 //!
-//! Invariants: counters only grow and the model never reads them; outcomes merge them in component order, so they are
-//! the same at any thread count. Derived figures (rates, shares) belong to `report`, not here.
+//! Invariants: counters only grow and the model never reads them; outcomes merge them in component order, so
+//! they are the same at any thread count. Derived figures (rates, shares) belong to `report`, not here.
 
 mod histogram;
 
@@ -58,7 +58,7 @@ impl Table {
     /// A counter's sum over components.
     ///
     /// # Panics
-    /// When there is no counter of this name.
+    /// No counter has this name.
     pub fn total(&self, name: &str) -> u64 {
         let Some(column) = self.names.iter().position(|n| n == name) else {
             panic!("table `{}` has no counter `{name}`", self.kind)

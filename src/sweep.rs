@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! sweep .toml ─ file ─> plan ─> batch: points with keys ─ campaign ─> runner ─> outcomes ─┐
-//!      comparisons, papers ──────^             store of results <────────── record ────────┘ ─> table ─> CSV, JSON, Parquet
+//!      comparisons, papers ──────^             store of results <────────── record ────────┘ ─> table ─> CSV, JSON
 //!                       └─> grid: which point stands where in a figure (`report::sweep` draws them)
 //! ```
-//! Runs of a sweep are independent, so each gets one thread and as many run at a time as there are cores: that is faster
-//! than any number of threads in one run. What a point came to does not depend on the others, on their order or on how many
-//! run at a time. A point's key is a hash of everything that its outcome follows from, so that whatever is interrupted goes
-//! on where it was, and sweeps share what they have in common.
+//! Runs of a sweep are independent, so each gets one thread and as many run at a time as there are cores:
+//! that is faster than any number of threads in one run. What a point came to does not depend on the others,
+//! on their order or on how many run at a time. A point's key is a hash of everything that its outcome
+//! follows from, so that whatever is interrupted goes on where it was, and sweeps share what they have in
+//! common.
 
 pub(crate) mod batch;
 mod book;
@@ -17,7 +18,7 @@ pub mod file;
 pub(crate) mod grid;
 pub mod host;
 pub(crate) mod key;
-pub mod lint;
+mod lint;
 pub mod metrics;
 pub mod plan;
 pub mod record;
@@ -26,6 +27,7 @@ pub mod runner;
 pub(crate) mod sample;
 pub mod slurm;
 mod store;
+#[cfg(feature = "report")]
 pub mod table;
 
 pub use batch::Batch;

@@ -1,91 +1,25 @@
 //! What components did when: spans and levels, each bounded in number, to be looked at after a run.
 //!
-//! A component that keeps a timeline notes spans (a CTA, a wait, a write under way) in a [`Recorder`] and numbers that go
-//! up and down (occupancy of a queue) in a [`Level`], both its own; nobody reads one while the simulation runs. Afterwards
-//! they are put together as a [`Timeline`]: plain data, which `report` writes out.
+//! A component that keeps a timeline notes spans (a CTA, a wait, a write under way) in a [`Recorder`] and
+//! numbers that go up and down (occupancy of a queue) in a [`Level`]. It owns both, and neither is read while
+//! the simulation runs. Afterwards they are collected in a [`Timeline`]: plain data, which `report` writes
+//! out.
 //!
-//! Invariants: what is kept follows from what was noted alone, not from threads or the host. Spans of a lane do not
-//! overlap. A recorder that is full keeps every second span of those it has, and of those to come; a level that is full
-//! keeps the last value of stretches of time twice as long, so that it is never wrong for longer than such a stretch.
+//! Invariants: what is kept follows from what was noted alone, not from threads or the host. Spans of a lane
+//! do not overlap. A recorder that is full keeps every second span of those it has, and of those to come; a
+//! level that is full keeps the last value of stretches of time twice as long, so that it is never wrong for
+//! longer than such a stretch.
 
 mod recorder;
+mod slice;
 
+#[cfg(feature = "report")]
 pub(crate) use recorder::last_of_stretches;
 pub use recorder::{Level, Recorder};
+pub use slice::{Label, Slice};
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-
-/// What a span is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Label {
-    /// A launch, by its number from 0.
-    Kernel {
-        /// Launch.
-        launch: u32,
-    },
-    /// A CTA is resident.
-    Cta {
-        /// Launch.
-        launch: u32,
-        /// CTA of the launch.
-        cta: u32,
-    },
-    /// A warp waits for durability, or for others at a persist barrier.
-    Stall {
-        /// The instruction it waits at.
-        at: &'static str,
-        /// Launch.
-        launch: u32,
-        /// CTA of the launch.
-        cta: u32,
-        /// Warp of the CTA.
-        warp: u16,
-    },
-    /// A persist barrier, from the first arrival until those who came go on.
-    Barrier {
-        /// Its instruction.
-        at: &'static str,
-        /// Launch.
-        launch: u32,
-        /// CTA of the launch; none for one of the whole kernel.
-        cta: Option<u32>,
-    },
-    /// A period of a selector of data paths.
-    Period {
-        /// Its place among the periods that the run reports.
-        index: u32,
-    },
-    /// A recoverable region, or what it waits for at a controller.
-    Region {
-        /// What: a region, or "bdry-ACKs", "flush", "flush-ACKs".
-        what: &'static str,
-        /// Its order: 0, or its SM.
-        order: u16,
-        /// Its number in the order.
-        region: u32,
-    },
-    /// A write of a line, or of a part of one.
-    Write {
-        /// Address of the line.
-        line: u64,
-        /// To persistent memory.
-        persistent: bool,
-    },
-}
-
-/// Something that took time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slice {
-    /// When it began, in ticks.
-    pub start: u64,
-    /// When it was over, in ticks.
-    pub end: u64,
-    /// What it was.
-    pub label: Label,
-    /// It was not over when the run ended.
-    pub cut: bool,
-}
 
 /// What a track shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +71,7 @@ impl Timeline {
 
 /// Puts slices that may overlap into as few rows as they need, each into the first that is free.
 ///
-/// # Example: two that overlap, and one behind them
+/// # Example: two that overlap, and one after them
 /// ```
 /// use durawarp::timeline::{Label, Slice, packed};
 /// let slice = |start, end| Slice { start, end, label: Label::Kernel { launch: 0 }, cut: false };

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! workload.toml ─ document ─> read ─> Manifest ─┐
-//! kernel.ptx ──── kernel::ptx ─────> Programs ──┼─ Choice ─> Plan ─┬─> image, host program ─> a machine
-//!                                               │                  └─> verification <─ final memory
+//! kernel.ptx ──── kernel::ptx ─────> Programs ──┼─ Choice ─> RunPlan ┬─> image, host program ─> a machine
+//!                                               │                    └─> verification <─ final memory
 //! ```
 //!
 //! | module | what it has, from the user down; each uses those below it only |
@@ -19,10 +19,10 @@
 //! | `manifest` | the manifest as data, its keys, its files |
 //! | `expr` | the expressions of manifests |
 //!
-//! [`Workload::load`] finds and reads a workload and reports every fault of its text at once. [`Workload::resolve`]
-//! applies a [`Choice`] and allocates and fills every buffer. A [`Resolved`] workload gives the initial memory and the
-//! host program to its driver (the functional driver here, a timed machine elsewhere) and judges the final memory.
-//! `workloads/README.md` describes the format.
+//! [`Workload::load`] finds and reads a workload and reports every fault of its text at once.
+//! [`Workload::resolve`] applies a [`Choice`] and allocates and fills every buffer. A [`Resolved`] workload
+//! gives the initial memory and the host program to its driver (the functional driver here, a timed machine
+//! elsewhere) and judges the final memory. `workloads/README.md` describes the format.
 //!
 //! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
 //! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
@@ -45,7 +45,7 @@ pub use check::verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Out
 pub use formed::regions::{KernelRegions, RegionRun};
 pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
-pub use host::Host;
+pub use host::WorkloadHost;
 pub use host::functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
 pub use host::recovery::Recovery;
 pub use host::view::Bindings;
@@ -62,7 +62,7 @@ use host::functional;
 use instrument::{apply, layout};
 use manifest::source::{self, Folder, Programs};
 use manifest::{Manifest, schema};
-use plan::{Plan, fingerprint, image, resolve};
+use plan::{RunPlan, fingerprint, image, resolve};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{SourceText, TomlTable, parse};
@@ -91,14 +91,14 @@ pub struct Listing {
 }
 
 impl Workload {
-    /// Finds and reads a workload: a path of its folder or manifest, or the name of a built-in one. A path that exists
-    /// wins over a name.
+    /// Finds and reads a workload: a path of its folder or manifest, or the name of a built-in one. A path
+    /// that exists wins over a name.
     ///
     /// # Errors
     /// Everything that is wrong with the manifest and its PTX, each with file, line and column.
     pub fn load(name_or_path: &str) -> Result<Workload, Diagnostics> {
         let folder = Folder::find(name_or_path)?;
-        let file = folder.shown(folder.manifest());
+        let file = folder.display_name(folder.manifest());
         let text = folder.read_text(folder.manifest()).map_err(|error| Diagnostic::nowhere(&file, error))?;
         Self::read(folder, file, text)
     }
@@ -109,7 +109,7 @@ impl Workload {
     /// Everything that is wrong with the manifest and its PTX, each with line and column.
     pub fn from_text(text: &str) -> Result<Workload, Diagnostics> {
         let folder = Folder::Text(text.into());
-        let file = folder.shown(folder.manifest());
+        let file = folder.display_name(folder.manifest());
         Self::read(folder, file, text.to_owned())
     }
 
@@ -132,7 +132,8 @@ impl Workload {
         source::builtin_names().filter_map(|name| Workload::load(name).ok()).map(|found| found.listing()).collect()
     }
 
-    /// The built-in litmus programs, by name: small programs of persistency with conditions on what power failures leave.
+    /// The built-in litmus programs, by name: small programs of persistency with conditions on what power
+    /// failures leave.
     pub fn litmus() -> Vec<Listing> {
         source::litmus_names().filter_map(|name| Workload::load(&name).ok()).map(|found| found.listing()).collect()
     }
@@ -164,8 +165,8 @@ impl Workload {
         self.manifest.instrument.as_ref().map_or(Mode::None, |instrument| instrument.mode)
     }
 
-    /// Applies a choice: every size is computed, every buffer allocated and filled, every launch that does not depend on
-    /// the run checked.
+    /// Applies a choice: every size is computed, every buffer allocated and filled, every launch that does
+    /// not depend on the run checked.
     ///
     /// # Errors
     /// Everything that is wrong with the choice, or with the manifest under it.
@@ -192,12 +193,12 @@ impl Workload {
 /// A workload ready to run.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    plan: Arc<Plan>,
+    plan: Arc<RunPlan>,
 }
 
 impl Resolved {
-    /// Everything that a run and its verdict follow from, but the machine and the scheme: name and bytes of each part, for
-    /// whoever keeps results by their content.
+    /// Everything that decides a run and its verdict, except machine and scheme: name and bytes of each part.
+    /// Stores of results use it as a key.
     pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
         fingerprint::feed(&self.plan, take);
     }
@@ -217,9 +218,10 @@ impl Resolved {
         image::image(&self.plan)
     }
 
-    /// The host program, at its start. Keep its [`Host::bindings`] to verify the memory that comes out.
-    pub fn host(&self) -> Host {
-        Host::new(self.plan.clone())
+    /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes
+    /// out.
+    pub fn host(&self) -> WorkloadHost {
+        WorkloadHost::new(self.plan.clone())
     }
 
     /// CTAs of all launches, for a progress display; `None` where the run decides (a loop until converged).
@@ -227,8 +229,13 @@ impl Resolved {
         host::total_ctas(&self.plan)
     }
 
-    /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine reserves it for
-    /// every thread it can hold at once.
+    /// Threads of the largest CTA of all launches; `None` where the run decides.
+    pub(crate) fn largest_cta(&self) -> Option<u64> {
+        host::largest_cta(&self.plan)
+    }
+
+    /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine
+    /// reserves it for every thread it can hold at once.
     pub fn local_bytes(&self) -> u64 {
         self.plan.program.kernels().map(|kernel| u64::from(kernel.local_bytes)).max().unwrap_or(0)
     }
@@ -282,8 +289,9 @@ impl Resolved {
         Ok(formed::formed_kernels(&self.plan, options)?.iter().map(|(_, formed)| formed.clone()).collect())
     }
 
-    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
-    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
+    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the
+    /// device, it runs on the functional driver first, under `limits`, to see how large the checkpoint area
+    /// must be.
     ///
     /// # Errors
     /// All kernels that cannot be formed; a functional run that fails.
@@ -291,9 +299,10 @@ impl Resolved {
         FormedProgram::new(&self.plan, options, limits)
     }
 
-    /// Takes what a power failure left of a run of formed kernels to the end of the program: final memory, checkpoint area
-    /// included. `durable` holds persistent memory as it was recovered; what it lacks is as before the first step. For many
-    /// images, [`Resolved::formed`] once and [`FormedProgram::resume`] save work.
+    /// Takes what a power failure left of a run of formed kernels to the end of the program: final memory,
+    /// checkpoint area included. `durable` holds persistent memory as it was recovered; what it lacks is as
+    /// before the first step. For many images, [`Resolved::formed`] once and [`FormedProgram::resume`] save
+    /// work.
     ///
     /// # Errors
     /// Faults of forming; as [`FormedProgram::resume`].
@@ -314,8 +323,9 @@ impl Resolved {
         regions::run_regions(&self.plan, limits, options)
     }
 
-    /// Frees the memory of a functional run that [`Resolved::verify`] can do without when the run is its evidence: buffers
-    /// that are not compared, or hold what they held before. [`FunctionalRun::memory`] does not have them afterwards.
+    /// Frees the memory of a functional run that [`Resolved::verify`] can do without when the run is its
+    /// evidence: buffers that are not compared, or hold what they held before. [`FunctionalRun::memory`] does
+    /// not have them afterwards.
     pub fn forget_unneeded(&self, run: &mut FunctionalRun) {
         let bindings = run.bindings().clone();
         verify::forget_unneeded(&self.plan, run.memory_mut(), &bindings);
@@ -361,19 +371,20 @@ impl Resolved {
         self.plan.addresses.ranges().iter().any(|range| Medium::of(range.start) == Medium::Nvm)
     }
 
-    /// Where transactions keep flags and logs; `None` where none are kept: the manifest has no `[instrument]`, or
-    /// no scheme demands it ([`Demands::undo_logs`]). A transaction's `launch` counts the launches of the host program as it runs, those
-    /// of generated kernels that log whole buffers too: it is the number that a machine gives the launch.
+    /// Where transactions keep flags and logs; `None` where none are kept: the manifest has no
+    /// `[instrument]`, or no scheme demands it ([`Demands::undo_logs`]). A transaction's `launch` counts the
+    /// launches of the host program as it runs, those of generated kernels that log whole buffers too: it is
+    /// the number that a machine gives the launch.
     ///
     /// # Errors
-    /// An index outside its buffer, or two CTAs that update one element; seen by [`Workload::resolve`] already unless
-    /// there are millions of elements.
+    /// An index outside its buffer, or two CTAs that update one element; seen by [`Workload::resolve`]
+    /// already unless there are millions of elements.
     pub fn undo(&self) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
         layout::undo(&self.plan)
     }
 
-    /// The bytes that each transaction of [`Resolved::undo`] finds and leaves: those of its slots, one after the other,
-    /// before and after its launch on the functional driver.
+    /// The bytes that each transaction of [`Resolved::undo`] finds and leaves: those of its slots, one after
+    /// the other, before and after its launch on the functional driver.
     ///
     /// # Errors
     /// As [`Resolved::run_functional`] and [`Resolved::undo`].

@@ -109,7 +109,7 @@ results() {
     done 2>/dev/null | grep -c '"outcome"' || true
 }
 
-"$program" sweep sweep.toml --results results --slurm 3
+"$program" sweep run sweep.toml --results results --slurm 3
 killed=
 for _ in $(seq 1200); do
     if [ "$(results)" -ge 20 ]; then
@@ -126,15 +126,15 @@ scancel --name=slurm-test
 wait_for_jobs
 before=$(results)
 [ "$before" -lt 240 ] || fail "all was done before the task was killed"
-"$program" sweep-status sweep.toml --results results | head -n 1
+"$program" sweep status sweep.toml --results results | head -n 1
 
-"$program" sweep sweep.toml --results results --slurm 3
+"$program" sweep run sweep.toml --results results --slurm 3
 wait_for_jobs
 after=$(results)
 [ "$after" = 240 ] || fail "$after results for 240 points: something was lost or run twice"
-"$program" results sweep.toml --results results --csv disturbed.csv
+"$program" sweep table sweep.toml --results results --csv disturbed.csv
 
-"$program" sweep sweep.toml --results whole --quiet
-"$program" results sweep.toml --results whole --csv whole.csv
+"$program" sweep run sweep.toml --results whole --quiet
+"$program" sweep table sweep.toml --results whole --csv whole.csv
 cmp disturbed.csv whole.csv || fail "another table than that of an undisturbed sweep"
 echo "slurm: $before of 240 points were done when a task was killed; handed in again it ends with the same table"

@@ -30,11 +30,11 @@ values = ["base", "strict", "agpm"]
 key = "agpm.threshold_logs"
 values = [1000, 5000]
 SWEEP
-"$program" sweep sweep.toml --quiet
+"$program" sweep run sweep.toml --quiet
 for form in long wide; do
     wide=()
     [ "$form" = long ] || wide=(--wide)
-    "$program" results sweep.toml "${wide[@]}" --csv "$form.csv" --json "$form.json" --parquet "$form.parquet"
+    "$program" sweep table sweep.toml "${wide[@]}" --csv "$form.csv" --json "$form.json" --parquet "$form.parquet"
 done
 
 "$S/venv/bin/python" - <<'PYTHON'

@@ -1,7 +1,10 @@
 //! What can be typed.
 //!
-//! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments come to is with
-//! the commands.
+//! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments
+//! come to is with the commands.
+
+mod common;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -10,13 +13,16 @@ use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
-use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
-/// Most threads, and most jobs, that can be asked for.
-const MOST_JOBS: usize = 4096;
+use common::{OneScheme, RESULTS, jobs};
+pub(super) use common::{Subject, Work};
+pub(super) use sweep::{
+    SweepCommand, SweepFiguresArgs, SweepLintArgs, SweepReportArgs, SweepRunArgs, SweepStatusArgs, SweepTableArgs,
+};
 
-/// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
+/// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices,
+/// DRAM and NVM.
 #[derive(Debug, Parser)]
 #[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
@@ -36,94 +42,33 @@ pub(super) enum Command {
     Stalls(SchemesArgs),
     /// Run a workload under several persistency schemes and compare time, traffic and stalls
     Compare(SchemesArgs),
-    /// Show what a scheme did in a run, and why: AGPM's periods and paths, what the markers of nvw-fifo flushed
+    /// Show what a scheme did in a run, and why: AGPM's periods and paths, what the markers of nvw-fifo
+    /// flushed
     Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
-    /// Form kernels into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means of a run
+    /// Form kernels into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means
+    /// of a run
     Regions(RegionsArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
     /// Measure the simulator's own speed on this host: events and warp instructions a second, by threads
     Bench(BenchArgs),
-    /// Run the points of a sweep file, or those that are missing, into a folder of results
-    Sweep(SweepArgs),
-    /// Show which points of a sweep file are done, failed or missing, by value of each axis
-    SweepStatus(SweepStatusArgs),
-    /// Write the results of a sweep file as a table: CSV, JSON or Parquet
-    Results(ResultsArgs),
-    /// Draw the figures that a sweep file asks for: SVG with a CSV beside each
-    Figures(FiguresArgs),
-    /// Write what a sweep came to as one HTML page: figures, tables, configuration, digests, warnings
-    Report(ReportArgs),
+    /// Run a sweep file's points; show their state, tables, figures, a page; lint the file
+    #[command(subcommand)]
+    Sweep(SweepCommand),
     /// Run a paper's experiments again and show ours beside the published numbers
     Reproduce(ReproduceArgs),
     /// Halve and double each number of a machine that has no source of its own: which of them matter
     Sensitivity(SensitivityArgs),
     /// List what is built in
     List(ListArgs),
-    /// Show, check, compare and explain machines and schemes; lint sweep files
+    /// Show, check, compare and explain machines and schemes
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Examine PTX files
     #[command(subcommand)]
     Ptx(PtxCommand),
-}
-
-/// What is simulated.
-#[derive(Debug, Args)]
-pub(super) struct Subject {
-    /// Machine: a built-in name or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
-    pub(super) machine: String,
-    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE) or of the
-    /// workload (params.n=4096); repeatable
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(super) set: Vec<String>,
-    /// Size of the problem: a profile of the workload
-    #[arg(long, value_name = "NAME")]
-    pub(super) profile: Option<String>,
-    /// Fill a buffer from a file, raw little-endian or .npy; repeatable
-    #[arg(long, value_name = "BUFFER=FILE")]
-    pub(super) input: Vec<String>,
-    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the manifest's by default
-    #[arg(long, value_name = "safe|paper")]
-    pub(super) flag_barrier: Option<FlagBarrier>,
-    /// Undo logging: log every update, not only the first (true or false); the manifest's by default
-    #[arg(long, value_name = "BOOL")]
-    pub(super) loop_log: Option<bool>,
-    /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
-    #[arg(long, value_name = "MODE")]
-    pub(super) instrument: Option<Mode>,
-    /// Undo logging as `reproduce PAPER` has it (agpm: every update, no barrier behind the flag); the options
-    /// above come first
-    #[arg(long, value_name = "PAPER")]
-    pub(super) program: Option<String>,
-    /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
-    #[arg(long)]
-    pub(super) persistent: bool,
-    /// Seed of every random content
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(super) seed: u64,
-}
-
-/// Under which persistency scheme.
-#[derive(Debug, Args)]
-pub(super) struct OneScheme {
-    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_SCHEME)]
-    pub(super) scheme: String,
-}
-
-/// How many runs go on at a time.
-#[derive(Debug, Args)]
-pub(super) struct Work {
-    /// Runs at a time, one thread each while there are enough: 0 for one a core; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
-    pub(super) jobs: usize,
-    /// Memory that they may need together, as estimated; what the host has available unless named
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
-    pub(super) memory_gib: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -140,7 +85,8 @@ pub(super) struct RunArgs {
     /// Write everything as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Write what happened when, for Perfetto or chrome://tracing: JSON, compressed where the name ends in .gz
+    /// Write what happened when, for Perfetto or chrome://tracing: JSON, compressed where the name ends in
+    /// .gz
     #[arg(long, value_name = "FILE")]
     pub(super) timeline: Option<PathBuf>,
     /// Size of that file before compression, at most; what is left out to keep it is told
@@ -171,7 +117,8 @@ pub(super) struct SchemesArgs {
     pub(super) subject: Subject,
     #[command(flatten)]
     pub(super) work: Work,
-    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is named
+    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is
+    /// named
     #[arg(long, value_name = "DIR")]
     pub(super) results: Option<PathBuf>,
     /// Write the outcomes of all runs as JSON, a list in the order of the table
@@ -226,7 +173,8 @@ pub(super) struct CrashArgs {
     /// Judge only states that the run really leaves, not those that the model allows
     #[arg(long)]
     pub(super) actual_only: bool,
-    /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses a narrower one
+    /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses
+    /// a narrower one
     #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
     pub(super) claim: Option<PersistScope>,
     /// Resume the program from so many of the states that hardware recovers (light-wsp); 0 for none
@@ -280,7 +228,8 @@ pub(super) struct RegionsArgs {
     /// Boundaries before barriers and atomics only, as published, not behind them too
     #[arg(long)]
     pub(super) paper_sync: bool,
-    /// No shadows of shared and local memory, no counts of barriers: kernels with them cannot be resumed in their middle
+    /// No shadows of shared and local memory, no counts of barriers: kernels with them cannot be resumed in
+    /// their middle
     #[arg(long)]
     pub(super) global_only: bool,
     /// Write everything as JSON
@@ -311,13 +260,6 @@ fn scope(text: &str) -> Result<PersistScope, String> {
 fn repeats(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|repeats| (1..=1000).contains(repeats));
     number.ok_or_else(|| "expected a number from 1 to 1000".to_owned())
-}
-
-fn jobs(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|jobs| *jobs <= MOST_JOBS)
-        .ok_or_else(|| format!("expected a number from 0 to {MOST_JOBS}"))
 }
 
 fn points(text: &str) -> Result<Plan, String> {
@@ -412,7 +354,8 @@ pub(super) struct ReproduceArgs {
     /// Exit code 1 when an ask is not met under the paper's own reading
     #[arg(long)]
     pub(super) strict: bool,
-    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by default
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by
+    /// default
     #[arg(long, value_name = "safe|paper")]
     pub(super) flag_barrier: Option<FlagBarrier>,
     /// Undo logging: log every update, or only the first (true or false); the paper's by default
@@ -447,7 +390,8 @@ pub(super) struct SensitivityArgs {
     pub(super) workloads: Vec<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
-    /// Change a parameter of the machine, around which others are varied, or of a scheme (SCHEME.KEY=VALUE); repeatable
+    /// Change a parameter of the machine, around which others are varied, or of a scheme (SCHEME.KEY=VALUE);
+    /// repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
     /// Only these parameters, with or without a source (l2.ways,dram.t_cl_ns)
@@ -464,7 +408,8 @@ pub(super) struct SensitivityArgs {
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) work: Work,
-    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is named
+    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is
+    /// named
     #[arg(long, value_name = "DIR")]
     pub(super) results: Option<PathBuf>,
     /// Write every run, a row a parameter, factor and workload
@@ -476,105 +421,6 @@ pub(super) struct SensitivityArgs {
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct SweepArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results: made if it is not there; many sweeps and processes may share one
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    #[command(flatten)]
-    pub(super) work: Work,
-    /// Run one of N parts of the points: those of the others are left to other processes
-    #[arg(long, value_name = "I/N", value_parser = super::sweep::shard)]
-    pub(super) shard: Option<(u32, u32)>,
-    /// Say what would be run, and run nothing
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// Do not run points again that failed before
-    #[arg(long)]
-    pub(super) keep_failed: bool,
-    /// Hand the sweep to Slurm as an array job of N shards; with --dry-run print the script
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "shard")]
-    pub(super) slurm: Option<u32>,
-    /// An argument for sbatch (--sbatch-arg=--time=2:00:00); repeatable
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true, requires = "slurm")]
-    pub(super) sbatch_arg: Vec<String>,
-    /// No progress and no summary
-    #[arg(long, short)]
-    pub(super) quiet: bool,
-}
-
-/// The folder of results when none is named.
-const RESULTS: &str = "durawarp-results";
-
-#[derive(Debug, Args)]
-pub(super) struct SweepStatusArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ResultsArgs {
-    /// Sweep file
-    #[arg(required_unless_present = "columns")]
-    pub(super) spec: Option<PathBuf>,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    /// Write CSV; - for standard output, which is the default
-    #[arg(long, value_name = "FILE")]
-    pub(super) csv: Option<PathBuf>,
-    /// Write JSON, a list of rows; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// Write Parquet (in programs that were built with the feature `parquet`)
-    #[arg(long, value_name = "FILE")]
-    pub(super) parquet: Option<PathBuf>,
-    /// One row a point, with a column for each metric, instead of one row a point and metric
-    #[arg(long)]
-    pub(super) wide: bool,
-    /// These metrics instead of those that the sweep file names
-    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
-    pub(super) metrics: Vec<String>,
-    /// List columns and all metrics with their units instead
-    #[arg(long)]
-    pub(super) columns: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct FiguresArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    /// Folder for the figures; NAME-figures unless named, of the sweep's name
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-    /// Only the figure of this name, or all that it comes to
-    #[arg(long, value_name = "NAME")]
-    pub(super) only: Option<String>,
-    /// Write PNG too, in a font of the system (in programs that were built with the feature `png`)
-    #[arg(long)]
-    pub(super) png: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ReportArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    /// File for the page; NAME.html unless named, of the sweep's name
-    #[arg(long, value_name = "FILE")]
-    pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -599,12 +445,11 @@ pub(super) enum ConfigCommand {
     Show(ConfigShowArgs),
     /// Check machine and scheme files: all faults at once
     Check(ConfigCheckArgs),
-    /// Compare two machines or two schemes by what they resolve to, value by value; exit code 1 when they differ
+    /// Compare two machines or two schemes by what they resolve to, value by value; exit code 1 when they
+    /// differ
     Diff(ConfigDiffArgs),
     /// Tell what a parameter is: meaning, unit, values, and its value and source where it is
     Explain(ConfigExplainArgs),
-    /// Warn of axes of a sweep file that change more than they name, or nothing
-    Lint(ConfigLintArgs),
 }
 
 #[derive(Debug, Args)]
@@ -622,17 +467,9 @@ pub(super) struct ConfigDiffArgs {
 pub(super) struct ConfigExplainArgs {
     /// A parameter (l2.slice_kb, agpm.threshold_logs), or a table (l2, agpm) for all that it has
     pub(super) key: String,
-    /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built in
+    /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built
+    /// in
     pub(super) names: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ConfigLintArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Exit code 1 when there are warnings
-    #[arg(long)]
-    pub(super) strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -16,9 +16,11 @@ use durawarp::run::{Experiment, run};
 use serde::Serialize;
 
 use super::args::BenchArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
+use super::recipe::{SMALL, experiment};
 use super::simulate::{complain, exit_of, threads};
-use super::{Exit, SMALL, Stop, experiment, terminal};
+use super::terminal;
 
 /// A few built-in workloads: arithmetic in shared memory, streaming, atomics, an irregular graph.
 const WORKLOADS: [&str; 4] = ["gemm_tiled", "stream_triad", "histogram", "bfs"];

@@ -1,14 +1,14 @@
-//! `durawarp config diff`, `config explain` and `config lint`: what configurations are, beside each other and key by key.
+//! `durawarp config diff` and `config explain`: what configurations are, beside each other and key by key.
 
 use durawarp::config::explain::{self, Explanation, Placed};
 use durawarp::config::listing::{self, Comparison, Difference, Owned};
 use durawarp::config::{Kind, Listing};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::sweep::{self, Plan};
 
-use super::args::{ConfigDiffArgs, ConfigExplainArgs, ConfigLintArgs};
+use super::args::{ConfigDiffArgs, ConfigExplainArgs};
+use super::exit::{Exit, Stop};
 use super::show::overrides;
-use super::{Exit, Stop, terminal};
+use super::terminal;
 
 pub(super) fn diff(args: &ConfigDiffArgs) -> Result<Exit, Stop> {
     let mut faults = Diagnostics::default();
@@ -79,14 +79,4 @@ fn explained(told: &Explanation) -> String {
         out += &format!("  {name:width$}  {}: {source}{note}\n", listing::shown(value));
     }
     out
-}
-
-pub(super) fn lint(args: &ConfigLintArgs) -> Result<Exit, Stop> {
-    let plan = Plan::load(&args.spec)?;
-    let warnings = sweep::lint(&plan)?;
-    terminal::warn(&warnings);
-    let (points, axes) = (plan.points.len(), plan.file.axes.len());
-    let count = warnings.len();
-    terminal::print(&format!("{}: {points} points, {axes} axes, {count} warnings\n", plan.file.name));
-    Ok(if args.strict && count > 0 { Exit::Unequal } else { Exit::Good })
 }

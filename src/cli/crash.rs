@@ -10,9 +10,11 @@ use durawarp::run::Conduct;
 use durawarp::workload::Expected;
 
 use super::args::{CrashArgs, State};
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
+use super::recipe::{SMALL, experiment};
 use super::simulate::warn_of;
-use super::{Exit, SMALL, Stop, experiment, progress, terminal};
+use super::{progress, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;

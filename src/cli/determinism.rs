@@ -6,7 +6,9 @@ use durawarp::report;
 use durawarp::workload::Workload;
 
 use super::args::CheckArgs;
-use super::{Exit, SMALL, Stop, experiment, terminal};
+use super::exit::{Exit, Stop};
+use super::recipe::{SMALL, experiment};
+use super::terminal;
 
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     let all: Vec<String> = Workload::builtin().into_iter().map(|listed| listed.name).collect();

@@ -8,9 +8,11 @@ use durawarp::report;
 use durawarp::run::Experiment;
 
 use super::args::ExplainArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
+use super::recipe::{SMALL, experiment};
 use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
-use super::{Exit, SMALL, Stop, experiment, terminal};
+use super::terminal;
 
 /// `durawarp explain`.
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {

@@ -1,17 +1,18 @@
-//! `durawarp figures` and `durawarp report`: what a sweep came to, drawn, and as one page.
+//! `durawarp sweep figures` and `durawarp sweep report`: what a sweep came to, drawn, and as one page.
 
 use std::path::PathBuf;
 
 use durawarp::diagnostic::Diagnostic;
-use durawarp::report::figure::FigureError;
+use durawarp::plot::FigureError;
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::Plan;
 
-use super::args::{FiguresArgs, ReportArgs};
+use super::args::{SweepFiguresArgs, SweepReportArgs};
+use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
-pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
+pub(super) fn figures(args: &SweepFiguresArgs) -> Result<Exit, Stop> {
     let picture = if args.png { Some(Picture::new()?) } else { None };
     let plan = Plan::load(&args.spec)?;
     if plan.file.figures.is_empty() {
@@ -68,7 +69,7 @@ fn chosen(only: Option<&str>, plan: &Plan, drawn: Vec<Drawn>) -> Result<Vec<Draw
     Ok(chosen)
 }
 
-pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
+pub(super) fn report(args: &SweepReportArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", plan.file.name)));
     let store = runs::open(&args.results, true)?;
@@ -88,7 +89,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
 /// Makes PNG of SVG.
 struct Picture {
     #[cfg(feature = "png")]
-    raster: durawarp::report::figure::Raster,
+    raster: durawarp::plot::Raster,
     #[cfg(not(feature = "png"))]
     never: std::convert::Infallible,
 }
@@ -96,7 +97,7 @@ struct Picture {
 impl Picture {
     #[cfg(feature = "png")]
     fn new() -> Result<Self, Stop> {
-        let raster = durawarp::report::figure::Raster::new().map_err(Stop::File)?;
+        let raster = durawarp::plot::Raster::new().map_err(Stop::File)?;
         terminal::print(&format!("PNG in the font {}\n", raster.font()));
         Ok(Picture { raster })
     }

@@ -18,7 +18,8 @@ use same_file::Handle;
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
-use super::{Stop, terminal};
+use super::exit::Stop;
+use super::terminal;
 
 /// The outputs of a command: asked for one by one, then all faults at once.
 #[derive(Debug, Default)]
@@ -127,7 +128,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A file beside another, which goes unless it is renamed. Its permissions are those of the other, or of any new file.
+/// A file beside another, which goes unless it is renamed. Its permissions are those of the other, or of any
+/// new file.
 fn neighbour(target: &Path) -> io::Result<NamedTempFile> {
     let name = target.file_name().unwrap_or(OsStr::new("durawarp"));
     let mut builder = Builder::new();

@@ -1,4 +1,5 @@
-//! Progress bars: of a run (simulated cycles, warp instructions a second, time left) and of a sweep. Only on a terminal.
+//! Progress bars: of a run (simulated cycles, warp instructions a second, time left) and of a sweep. Only on
+//! a terminal.
 
 use std::io::IsTerminal as _;
 

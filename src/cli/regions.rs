@@ -5,17 +5,19 @@ use std::path::Path;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::ptx;
-use durawarp::kernel::regions::{Formed, Reason, RegionOptions, Report, form};
+use durawarp::kernel::regions::{FormReport, Formed, Reason, RegionOptions, form};
 use durawarp::report::{align_right, lines, plain_table};
 use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
 use super::args::RegionsArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::{Exit, SMALL, Stop, terminal};
+use super::recipe::SMALL;
+use super::terminal;
 
-/// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
-/// how many more instructions run.
+/// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a
+/// region, and how many more instructions run.
 const PAPER: Means =
     Means { instructions_per_region: 91.33, stores_per_region: 11.29, more_instructions_percent: 7.03 };
 
@@ -48,7 +50,7 @@ struct RegionRow {
 struct KernelRow {
     kernel: String,
     regions: Vec<RegionRow>,
-    code: Report,
+    code: FormReport,
     checkpoint_bytes_per_thread: u32,
     obstacles_to_resume: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

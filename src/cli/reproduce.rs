@@ -1,15 +1,16 @@
 //! `durawarp reproduce`: a paper's experiments, ours beside the published numbers.
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::reproduce::{self, Plan, Reproduction, Request};
+use durawarp::papers::{self, PaperPlan, Reproduction, Request};
 
 use super::args::ReproduceArgs;
+use super::exit::{Exit, Stop};
 use super::output::Output;
 use super::settings::Settings;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
-    let plan = Plan::new(request(args)?)?;
+    let plan = PaperPlan::new(request(args)?)?;
     if let Some(folder) = &args.out {
         terminal::make_folder(folder)?;
         Output::at(&folder.join(format!("{}.md", args.paper)))?;
@@ -44,7 +45,7 @@ fn request(args: &ReproduceArgs) -> Result<Request, Diagnostics> {
     let mut faults = Diagnostics::default();
     let Settings { machine: set, schemes: scheme_set, params, faults: unread } = Settings::read(&args.set);
     // Which figures and kernels there are is known of a paper only.
-    let chosen = reproduce::find(&args.paper).map_err(Diagnostics::from);
+    let chosen = papers::find(&args.paper).map_err(Diagnostics::from);
     let chosen = chosen.and_then(|paper| Request::new(paper).only(&args.figure, &args.kernels));
     let request = chosen.map_err(|found| faults.0.extend(found.0)).ok();
     faults.0.extend(unread.0);

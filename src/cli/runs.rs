@@ -9,8 +9,9 @@ use durawarp::sweep::host::Memory;
 use durawarp::sweep::{Batch, Done, Progress, Store, Workers};
 
 use super::args::Work;
+use super::exit::{Exit, Stop};
 use super::progress::{self, SweepProgress};
-use super::{Exit, Stop, terminal};
+use super::terminal;
 
 /// Logs of jobs have no terminal: a line so often.
 const LINE: Duration = Duration::from_secs(60);
@@ -60,7 +61,8 @@ pub(super) fn run(
     })
 }
 
-/// What came of every point of a batch: those that a folder has from there, the others run; without a folder all are run.
+/// What came of every point of a batch: those that a folder has from there, the others run; without a folder
+/// all are run.
 pub(super) fn outcomes(
     name: &str,
     batch: &Batch,

@@ -1,19 +1,22 @@
-//! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where persists waited.
+//! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where
+//! persists waited.
 
 use durawarp::config::SchemeConfig;
 use durawarp::diagnostic::Diagnostics;
 use durawarp::outcome::{End, Outcome};
+use durawarp::plot::Figure;
 use durawarp::report;
-use durawarp::report::figure::Figure;
 use durawarp::run::Recipe;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 use durawarp::sweep::{Batch, Done};
 
 use super::args::SchemesArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
+use super::recipe::{SMALL, recipe};
 use super::settings::Settings;
 use super::simulate::warn_of;
-use super::{Exit, SMALL, Stop, recipe, runs, terminal};
+use super::{runs, terminal};
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
@@ -25,7 +28,8 @@ pub(super) fn compare(args: &SchemesArgs) -> Result<Exit, Stop> {
     under_each(args, report::comparison, report::comparison_figure)
 }
 
-/// Runs the workload under every scheme asked for, prints what `show` makes of it, and draws what `draw` does.
+/// Runs the workload under every scheme asked for, prints what `show` makes of it, and draws what `draw`
+/// does.
 fn under_each(
     args: &SchemesArgs,
     show: fn(&Outcome, &[&Outcome]) -> String,
@@ -89,8 +93,8 @@ fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, us
     faults.into_result((batch, points))
 }
 
-/// What is known of a run, under the name that was asked for: results do not depend on names, so that one that is kept may
-/// have another.
+/// What is known of a run, under the name that was asked for: results do not depend on names, so that one
+/// that is kept may have another.
 fn outcome(done: &Done, scheme: &str) -> Option<Outcome> {
     let mut outcome = match done {
         Done::Good(outcome) | Done::Cut(outcome) => (**outcome).clone(),

@@ -4,9 +4,10 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::sensitivity::{Plan, Request, Sensitivity};
 
 use super::args::SensitivityArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
 use super::settings::Settings;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
 pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<Exit, Stop> {
     let plan = Plan::new(&request(args)?)?;

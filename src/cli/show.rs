@@ -4,13 +4,14 @@ use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as m
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::mangled::SourceName;
 use durawarp::kernel::ptx;
+use durawarp::papers;
 use durawarp::report::{lines, plain_table};
-use durawarp::reproduce;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Demands, Overrides, Workload};
 
 use super::args::{ConfigCheckArgs, ConfigShowArgs, InstrumentArgs, ListArgs, Listed, PtxCheckArgs};
-use super::{Exit, Stop, terminal};
+use super::exit::{Exit, Stop};
+use super::terminal;
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     let mut table = plain_table();
@@ -47,7 +48,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
         }
         Listed::Papers => {
             table.set_header(["paper", "figure", "what it shows"]);
-            for paper in reproduce::PAPERS {
+            for paper in papers::PAPERS {
                 for figure in paper.figures {
                     table.add_row([paper.name, figure.name, figure.title]);
                 }
@@ -197,7 +198,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             let supported = if kernel.supported { "yes" } else { "NO" };
             let shared = if kernel.dynamic_shared { " + dynamic" } else { "" };
             let params: u32 = kernel.params.iter().map(|param| param.offset + param.bytes).max().unwrap_or(0);
-            let source = SourceName::of(&kernel.name);
+            let source = SourceName::demangle(&kernel.name);
             table.add_row([
                 source.map_or_else(|| kernel.name.clone(), |source| format!("{} ({source})", kernel.name)),
                 supported.to_owned(),

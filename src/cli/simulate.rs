@@ -16,9 +16,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::args::RunArgs;
+use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
 use super::progress::Progress;
-use super::{Exit, Stop, experiment, terminal};
+use super::recipe::experiment;
+use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let mut experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, None)?;
@@ -58,7 +60,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let mut exit = exit_of(outcome);
     // One file that cannot be written does not keep the others from being.
     for stop in written.into_iter().filter_map(Result::err) {
-        let failed = stop.tell();
+        let failed = terminal::tell(stop);
         exit = if exit == Exit::Good { failed } else { exit };
     }
     Ok(exit)

@@ -1,4 +1,5 @@
-//! `durawarp sweep` and `durawarp sweep-status`: the points of a sweep file, run or looked up.
+//! `durawarp sweep run` and `durawarp sweep status`: the points of a sweep file, run or looked up; `durawarp
+//! sweep lint`.
 
 use std::path::Path;
 
@@ -9,11 +10,12 @@ use durawarp::sweep::campaign::{self, Fate, Outlook, Part, Report};
 use durawarp::sweep::file::text_of;
 use durawarp::sweep::slurm::{self, Job};
 
-use super::args::{SweepArgs, SweepStatusArgs};
+use super::args::{SweepLintArgs, SweepRunArgs, SweepStatusArgs};
+use super::exit::{Exit, Stop};
 use super::output::Output;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
-pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Stop> {
+pub(super) fn run(args: &SweepRunArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
     if let Some(tasks) = args.slurm {
         return submit(args, &plan, tasks);
@@ -32,7 +34,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Stop> {
 }
 
 /// What is there and what is to be done.
-fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
+fn told(args: &SweepRunArgs, plan: &Plan, outlook: &Outlook) -> String {
     let shard = args.shard.map_or_else(String::new, |(nth, of)| format!(" of shard {}/{of}", nth + 1));
     let what = format!("{}: {} points{shard}", plan.file.name, outlook.points.len());
     let mut text = runs::told(&what, outlook, &args.work);
@@ -44,14 +46,14 @@ fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
         // What cannot be read is told when it is run.
         let warnings = sweep::lint(plan).map_or(0, |warnings| warnings.len());
         if warnings > 0 {
-            text += &format!("{warnings} warnings: durawarp config lint {}\n", args.spec.display());
+            text += &format!("{warnings} warnings: durawarp sweep lint {}\n", args.spec.display());
         }
     }
     text
 }
 
 /// Says what came of it.
-fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Exit {
+fn tell(args: &SweepRunArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Exit {
     let count = |wanted: fn(&Fate) -> bool| report.fates.iter().filter(|fate| wanted(fate)).count();
     let (ran, cached) = (count(|fate| matches!(fate, Fate::Ran | Fate::Cut)), count(|fate| *fate == Fate::Cached));
     let cut = outlook.cut + count(|fate| *fate == Fate::Cut);
@@ -83,7 +85,7 @@ fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Ex
 }
 
 /// Writes the script of an array job and hands it in.
-fn submit(args: &SweepArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
+fn submit(args: &SweepRunArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
     let whole = |path: &Path| {
         std::path::absolute(path)
             .map_err(|fault| Stop::File(format!("cannot tell where `{}` is: {fault}", path.display())))
@@ -168,11 +170,12 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
     Ok(Exit::Good)
 }
 
-/// `i/n`: a shard from 1 and how many there are.
-pub(super) fn shard(text: &str) -> Result<(u32, u32), String> {
-    let parts = text.split_once('/').and_then(|(nth, of)| Some((nth.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
-    match parts {
-        Some((nth, of)) if (1..=of).contains(&nth) => Ok((nth - 1, of)),
-        _ => Err("expected I/N with I from 1 to N, for example 2/8".to_owned()),
-    }
+pub(super) fn lint(args: &SweepLintArgs) -> Result<Exit, Stop> {
+    let plan = Plan::load(&args.spec)?;
+    let warnings = sweep::lint(&plan)?;
+    terminal::warn(&warnings);
+    let (points, axes) = (plan.points.len(), plan.file.axes.len());
+    let count = warnings.len();
+    terminal::print(&format!("{}: {points} points, {axes} axes, {count} warnings\n", plan.file.name));
+    Ok(if args.strict && count > 0 { Exit::Unequal } else { Exit::Good })
 }

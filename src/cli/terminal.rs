@@ -1,9 +1,9 @@
 //! Standard output and error, and signals.
 //!
-//! Output to a pipe that was closed (`| head`) is no failure; any other failure of standard output is reported once, the
-//! command goes on with its files, and the exit code is that of a file that cannot be written. The first SIGINT (Ctrl-C)
-//! or SIGTERM (a cluster's time limit) asks a simulation to end and report what it knows; a second one, or one outside a
-//! simulation, ends the program at once.
+//! Output to a pipe that was closed (`| head`) is no failure; any other failure of standard output is
+//! reported once, the command goes on with its files, and the exit code is that of a file that cannot be
+//! written. The first SIGINT (Ctrl-C) or SIGTERM (a cluster's time limit) asks a simulation to end and report
+//! what it knows; a second one, or one outside a simulation, ends the program at once.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::{Exit, Stop};
+use super::exit::{Exit, Stop};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIMULATING: AtomicBool = AtomicBool::new(false);
@@ -146,4 +146,13 @@ fn report<'a>(fault: &'a Diagnostic, level: Level<'a>) -> annotate_snippets::Gro
 pub(super) fn make_folder(folder: &Path) -> Result<(), Stop> {
     std::fs::create_dir_all(folder)
         .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))
+}
+
+/// Says on standard error why a command stopped. How the command ends then.
+pub(super) fn tell(why: Stop) -> Exit {
+    match why {
+        Stop::Input(faults) => complain(&faults),
+        Stop::File(message) => error(&message),
+    }
+    Exit::BadInput
 }

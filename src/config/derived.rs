@@ -1,8 +1,9 @@
-//! What follows from several parameters of a machine at once: capacities, rates and times that change although nobody
-//! set them.
+//! What follows from several parameters of a machine at once: capacities, rates and times that change
+//! although nobody set them.
 //!
-//! Each names the parameters that it is plainly of: an axis over one of these means to change it, an axis over another that
-//! it follows from may not know that it does. Left out: sums over SMs, which are what a number of SMs is for.
+//! Each names the parameters that it is plainly of: an axis over one of these means to change it, an axis
+//! over another that it follows from may not know that it does. Left out: sums over SMs, which are what a
+//! number of SMs is for.
 
 use super::machine::MachineConfig;
 use crate::machine::MachineSpec;
@@ -53,7 +54,7 @@ fn sets(kb: u32, line_bytes: u32, ways: u32) -> f64 {
 
 impl MachineConfig {
     /// What follows from its parameters, always the same quantities in the same order.
-    pub fn derived(&self) -> Vec<Derived> {
+    pub(crate) fn derived(&self) -> Vec<Derived> {
         let of = |&(name, plainly_of, value): &Row| Derived { name, value: value(&self.spec), plainly_of };
         ALL.iter().map(of).collect()
     }

@@ -1,7 +1,8 @@
-//! What a parameter is: meaning, unit, valid values, and its value on machines and schemes with the owner of each.
+//! What a parameter is: meaning, unit, valid values, and its value on machines and schemes with the owner of
+//! each.
 //!
-//! All of it comes from the declaration of the component or scheme that owns the key, and from files. Left out: parameters of
-//! workloads, which their manifests declare.
+//! All of it comes from the declaration of the component or scheme that owns the key, and from files. Left
+//! out: parameters of workloads, which their manifests declare.
 
 use serde_json::Value;
 
@@ -71,8 +72,9 @@ fn declared() -> Vec<Declared> {
     all
 }
 
-/// Explains `asked`: `table.key`, or every key of a table. Where it has which value is told of the machines and schemes in
-/// `names` (built in, or files) that have it; of all that are built in when there are no names.
+/// Explains `asked`: `table.key`, or every key of a table. Where it has which value is told of the machines
+/// and schemes in `names` (built in, or files) that have it; of all that are built in when there are no
+/// names.
 ///
 /// # Errors
 /// There is no such key: the nearest are told. What `names` has cannot be read, or has none of the keys.

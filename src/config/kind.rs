@@ -1,7 +1,8 @@
 //! Whether a name or a file is a machine or a scheme, where either will do.
 //!
-//! Built-in names of the two differ (a test holds it). A file is of a scheme when it says `scheme = ` or has a scheme's
-//! table; everything else, also what cannot be parsed, is taken for a machine, whose reading tells what is wrong.
+//! Built-in names of the two differ (a test holds it). A file is of a scheme when it says `scheme = ` or has
+//! a scheme's table; everything else, also what cannot be parsed, is taken for a machine, whose reading tells
+//! what is wrong.
 
 use super::presets;
 use crate::diagnostic::{Diagnostic, Diagnostics};

@@ -1,7 +1,9 @@
-//! A machine or a scheme as a flat list, every parameter by `table.key` with its value and its owner; two lists compared.
+//! A machine or a scheme as a flat list, every parameter by `table.key` with its value and its owner; two
+//! lists compared.
 //!
-//! Values are in their keys' units, so that what was written as 128, "128KiB" or 0x80 is the same here; names,
-//! descriptions and the files that values come through are no parameters. Left out: what follows from values together.
+//! Values are in their keys' units, so that what was written as 128, "128KiB" or 0x80 is the same here;
+//! names, descriptions and the files that values come through are no parameters. Left out: what follows from
+//! values together.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +93,7 @@ impl Listing {
     }
 
     /// A machine.
-    pub fn of_machine(machine: &MachineConfig) -> Self {
+    pub(crate) fn of_machine(machine: &MachineConfig) -> Self {
         let parameters = owned(machine.values(), &machine.sources);
         Listing { kind: Kind::Machine, name: machine.name.clone(), scheme: None, parameters }
     }

@@ -1,4 +1,5 @@
-//! A machine from a name or a file, with overrides: composed, checked, and told with the source of every number.
+//! A machine from a name or a file, with overrides: composed, checked, and told with the source of every
+//! number.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Whose an override is, and whether its owner takes the value.
 //!
-//! The first word of a key names its owner: a table of the machine, or the table of a scheme. The names of these never
-//! collide (a test holds it). Left out: the parameters of workloads (`params.`), which the workload looks at itself.
+//! The first word of a key names its owner: a table of the machine, or the table of a scheme. The names of
+//! these never collide (a test holds it). Left out: the parameters of workloads (`params.`), which the
+//! workload looks at itself.
 
 use serde_json::Value;
 
@@ -17,8 +18,8 @@ impl Override {
         self.key.contains('.') && catalogue::entries().iter().any(|entry| entry.table() == self.table())
     }
 
-    /// The value in the key's unit, if a machine or a scheme has the key and takes the value; not whether that goes with
-    /// others.
+    /// The value in the key's unit, if a machine or a scheme has the key and takes the value; not whether
+    /// that goes with others.
     ///
     /// # Errors
     /// What is wrong, without a place, and what may have been meant.

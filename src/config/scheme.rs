@@ -1,5 +1,5 @@
-//! A persistency scheme from a name or a file, with overrides: its parameters composed, checked, and told with the source
-//! of every value; the scheme built of them.
+//! A persistency scheme from a name or a file, with overrides: its parameters composed, checked, and told
+//! with the source of every value; the scheme built of them.
 //!
 //! ```toml
 //! scheme = "NAME"   # a scheme, or another scheme file to start from
@@ -7,8 +7,8 @@
 //! [NAME]            # `_` for what a key cannot have: nt_store
 //! key = 1
 //! ```
-//! What schemes there are, with which parameters, is the [`catalogue`]. Invariant: an override is of exactly one scheme, and
-//! of one that is run.
+//! What schemes there are, with which parameters, is the [`catalogue`]. Invariant: an override is of exactly
+//! one scheme, and of one that is run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +58,8 @@ impl SchemeConfig {
     /// The scheme called `name_or_path` (a name, or a `.toml` file), with overrides applied.
     ///
     /// # Errors
-    /// All faults of the file and of the overrides, each with its place. An override of another scheme is one.
+    /// All faults of the file and of the overrides, each with its place. An override of another scheme is
+    /// one.
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
         load_of(catalogue::entries(), &[name_or_path], overrides).map(|mut all| all.swap_remove(0))
     }

@@ -1,12 +1,13 @@
-//! The manifest's conditions in a crash test: judged on every image, counted, and compared with what the manifest
-//! expects of them under the run's scheme and domain.
+//! The manifest's conditions in a crash test: judged on every image, counted, and compared with what the
+//! manifest expects of them under the run's scheme and domain.
 //!
-//! Invariants: a condition that must hold is a failure on the first image that violates it; one that must be violated
-//! is as expected once any image violates it, and not as expected only when all levels were judged to their ends.
+//! Invariants: a condition that must hold is a failure on the first image that violates it; one that must be
+//! violated is as expected once any image violates it, and not as expected only when all levels were judged
+//! to their ends.
 
 use serde::Serialize;
 
-use super::Found;
+use super::found::Found;
 use crate::oracle::judge::{Check, Violation};
 use crate::oracle::verdict::{ConditionCount, Failure, WrongBytes, WrongElement, WrongValue};
 use crate::persist::PmImage;

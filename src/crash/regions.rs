@@ -1,12 +1,15 @@
-//! Power fails under a scheme of recoverable regions: what its hardware recovers is judged, and the program resumed from it.
+//! Power fails under a scheme of recoverable regions: what its hardware recovers is judged, and the program
+//! resumed from it.
 //!
-//! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits regions whole
-//! and in one order, whatever fences there are. Another timing gives another order, which another run shows. Nor do undo
-//! logs: the program does not recover, it goes on. Conditions of its manifest are judged on what the hardware recovers; those on
-//! what the program's own recovery leaves are left out, as that is not run.
+//! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits
+//! regions whole and in one order, whatever fences there are. Another timing gives another order, which
+//! another run shows. Nor do undo logs: the program does not recover, it goes on. Conditions of its manifest
+//! are judged on what the hardware recovers; those on what the program's own recovery leaves are left out, as
+//! that is not run.
 //!
-//! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too, behind all that the
-//! program allocates; what was never stored there is 0. Not modelled: time that recovery takes.
+//! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too,
+//! behind all that the program allocates; what was never stored there is 0. Not modelled: time that recovery
+//! takes.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,9 +17,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{FlatMemory, Medium};
 use crate::oracle::judge::{Check, Watch};
-use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::regions::{
-    AsPublished, Asked, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
+    AsPublished, JudgeOptions, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
 };
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
@@ -26,7 +29,8 @@ use crate::persist::{FactKind, Journal, PmImage};
 use crate::run::failures;
 use crate::workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
 
-use super::{CrashRequest, LINE_BYTES, Phase, Watching, initial_image};
+use super::image::{LINE_BYTES, initial_image};
+use super::request::{CrashRequest, Phase, Watching};
 
 /// How many times as many instructions as the run had a resumed program may take, and how many more.
 const EXTRA: (u64, u64) = (4, 1 << 20);
@@ -137,12 +141,12 @@ pub(super) fn judge(
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
-    let order = Order::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
     let facts = RegionFacts::new(&order, initial, controllers, host, rule.of_ctas)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
         .committed_by(rule.commit);
     let history = judge_regions(&facts, outcome.end == End::Finished, request.keep);
-    let asked = Asked { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
+    let asked = JudgeOptions { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
     let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
     let (of_actual, of_resume) = (show(Phase::Actual), show(Phase::Resume));
     let (mut actual, double, firsts) =

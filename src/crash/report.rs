@@ -1,44 +1,15 @@
 //! What a crash test reports, as plain data: judgements with their failures in the terms of the program.
 //!
-//! Invariants: everything but `wall_s` and the outcome's `host` follows from the experiment and the request. Serialised under
-//! the names of the fields.
+//! Invariants: everything but `wall_s` and the outcome's `host` follows from the experiment and the request.
+//! Serialised under the names of the fields.
 
 use serde::Serialize;
 
 use super::conditions::Condition;
-use crate::oracle::verdict::{Failure, Persist, Verdict};
+use super::found::Found;
+use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
 use crate::persist::vocab::Domain;
-
-/// A persist of a witness, with its place in the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Placed {
-    /// What the oracle says of it.
-    #[serde(flatten)]
-    pub persist: Persist,
-    /// Kernel, where a warp did it.
-    pub kernel: Option<String>,
-    /// PTX file, line.
-    pub source: Option<(String, u32)>,
-    /// What is at the address: buffer and byte offset in it.
-    pub buffer: Option<(String, u64)>,
-}
-
-/// A failure, with the two persists whose order is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Found {
-    /// What the oracle found.
-    #[serde(flatten)]
-    pub failure: Failure,
-    /// The one that should have been durable first.
-    pub missing: Option<Placed>,
-    /// The one that is durable.
-    pub present: Option<Placed>,
-    /// When, in core cycles.
-    pub core_cycle: u64,
-}
 
 /// What one judgement came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,8 +34,8 @@ pub struct CrashReport {
     pub recovery: String,
     /// What is promised, in words.
     pub promises: Vec<String>,
-    /// Why nothing that could be wrong was judged, in a sentence without a full stop: neither scheme nor program promise
-    /// anything of what survives.
+    /// Why nothing that could be wrong was judged, in a sentence without a full stop: neither scheme nor
+    /// program promise anything of what survives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
     /// Transactions of the program.
@@ -99,8 +70,8 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
-    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says. That
-    /// says something only where something was judged ([`CrashReport::unjudged`]).
+    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the
+    /// manifest says. That says something only where something was judged ([`CrashReport::unjudged`]).
     pub fn holds(&self) -> bool {
         self.ended_well()
             && self.conditions.iter().all(|condition| condition.as_expected)

@@ -1,7 +1,7 @@
 //! Reading a document of parameters: texts and overrides into values with their sources and places.
 //!
-//! Invariants: all faults are found before any is reported; of two values of a key the one nearer to the user counts: an
-//! override, then the file, then what the file starts from.
+//! Invariants: all faults are found before any is reported; of two values of a key the one nearer to the user
+//! counts: an override, then the file, then what the file starts from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -81,7 +81,7 @@ pub(crate) fn parameters_of(text: &str, keys: &'static [Key]) -> Result<Map<Stri
             continue;
         };
         let item = item.table().and_then(|parts| parts.get("value")).unwrap_or(item);
-        match check(key, &Scalar::of(item)) {
+        match check(key, &Scalar::from_item(item)) {
             Ok(value) => _ = values.insert(name.to_owned(), value),
             Err(fault) => faults.push(item.place().fault(fault.message)),
         }
@@ -226,7 +226,7 @@ impl<'a> Draft<'a> {
                 },
                 None => (item, self.unnamed()),
             };
-            self.take(table, key, &Scalar::of(item), source, item.place().fault(""));
+            self.take(table, key, &Scalar::from_item(item), source, item.place().fault(""));
         }
     }
 

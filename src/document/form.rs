@@ -1,4 +1,4 @@
-//! What may be in a document of parameters, as machines and schemes are written.
+//! The form of a document of parameters: machines and schemes are written in it.
 //!
 //! ```toml
 //! inherits = "BASE"                                   # or `scheme`: the document to start from
@@ -7,7 +7,8 @@
 //! key = 1                                             # a value
 //! other = { value = 2, source = "where it is from" }  # a value with its source
 //! ```
-//! A [`Draft`](super::Draft) reads it. Left out: whether values go with each other, which the owner of the tables knows.
+//! A [`Draft`](super::Draft) reads it. Not here: which values are compatible; the owner of the tables checks
+//! that.
 
 use std::collections::BTreeMap;
 

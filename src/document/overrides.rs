@@ -1,4 +1,4 @@
-//! What is typed as `--set TABLE.KEY=VALUE`, before anything has looked at the key.
+//! An override as typed, `--set TABLE.KEY=VALUE`; the key is not checked yet.
 
 /// One `--set TABLE.KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl Override {
     /// Splits `KEY=VALUE`.
     ///
     /// # Errors
-    /// When there is no `=`.
+    /// The text has no `=`.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
             Some((key, value)) => Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() }),

@@ -1,4 +1,4 @@
-//! A place in a text: a range of bytes, and the text that it is of, at which faults are reported.
+//! A place in a text, at which faults are reported: a text and a range of its bytes.
 //!
 //! Invariant: a [`Place`] is on character boundaries of its text.
 
@@ -38,8 +38,8 @@ impl Place {
         Diagnostic::at(&self.source.file, &self.source.text, self.bytes.clone(), message)
     }
 
-    /// The part `at` of the string `decoded` that this place holds in quotes. A string that is written with escapes
-    /// cannot be divided: the whole of it then.
+    /// The part `at` of the string `decoded` that this place holds in quotes. A string that is written with
+    /// escapes cannot be divided: the whole of it then.
     pub(crate) fn inside(&self, decoded: &str, at: Range<usize>) -> Place {
         let written = &self.source.text[self.bytes.clone()];
         let body = self.body();
@@ -50,8 +50,8 @@ impl Place {
         Place { source: self.source.clone(), bytes: start + at.start..start + at.end }
     }
 
-    /// Where the string `decoded` that this place holds in quotes begins, if its lines are those of the text: it is
-    /// written without escapes, but for ends of lines.
+    /// Where the string `decoded` that this place holds in quotes begins, if its lines are those of the text:
+    /// it is written without escapes, but for ends of lines.
     pub(crate) fn start_of(&self, decoded: &str) -> Option<usize> {
         let body = self.body();
         let unix = |text: &str| text.replace("\r\n", "\n");

@@ -1,7 +1,7 @@
 //! One value of a machine file or an override, checked against its key's kind and unit.
 //!
-//! Numbers may carry their unit as text (`"160ns"`, `"1.8GHz"`, `"2KiB"`); it is converted to the key's unit, and a unit
-//! of another dimension is a fault that says so.
+//! Numbers may carry their unit as text (`"160ns"`, `"1.8GHz"`, `"2KiB"`); it is converted to the key's unit,
+//! and a unit of another dimension is a fault that says so.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) enum Scalar {
 
 impl Scalar {
     /// The scalar that a document has.
-    pub(super) fn of(item: Item<'_>) -> Self {
+    pub(super) fn from_item(item: Item<'_>) -> Self {
         match (item.number(), item.boolean(), item.text()) {
             (Some(Number::Int(n)), ..) => Scalar::Whole(n),
             (Some(Number::Float(x)), ..) => Scalar::Decimal(x),
@@ -44,7 +44,7 @@ impl Scalar {
         }
     }
 
-    fn shown(&self) -> String {
+    fn display(&self) -> String {
         match self {
             Scalar::Whole(n) => n.to_string(),
             Scalar::Decimal(x) => x.to_string(),
@@ -119,7 +119,7 @@ pub(crate) fn expectation(key: &Key) -> String {
 /// Checks a value and converts it to what the key's Spec deserialises.
 pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
     let wrong = || ValueFault {
-        message: format!("`{}` expects {}; got {}", key.name, expectation(key), scalar.shown()),
+        message: format!("`{}` expects {}; got {}", key.name, expectation(key), scalar.display()),
         help: None,
     };
     if let Kind::Choice(names) = key.kind {

@@ -1,7 +1,7 @@
-//! Which keys a document may have, as data, and the check of one against it.
+//! The schema of a document: its keys as data, and the check of a document against them.
 //!
-//! The check finds every unknown key, missing key and wrong TOML type at once; readers then take what is well-formed and
-//! stay silent about the rest. The keys of workloads and of sweeps lie beside their readers.
+//! The check finds every unknown key, missing key and wrong TOML type at once; readers then take what is
+//! well-formed and stay silent about the rest. The keys of workloads and of sweeps lie beside their readers.
 
 use super::toml::{Item, TomlTable};
 use super::value::Value;
@@ -28,9 +28,9 @@ pub(crate) enum Shape {
     OneOrMany(&'static Shape),
     /// A table with these keys.
     Table(&'static [KeyRule]),
-    /// A table whose keys are names that the user chose, each of the same form.
+    /// A table of user-chosen names; all values have the same form.
     Map(&'static Shape),
-    /// A table whose key `kind` decides which other keys it has.
+    /// A table; the value of its key `kind` decides which other keys it has.
     Kinds(&'static [(&'static str, &'static [KeyRule])]),
     /// A table in which exactly one of these first keys is present, which decides the other keys.
     Forms(&'static [(&'static str, &'static [KeyRule])]),

@@ -1,7 +1,7 @@
 //! A TOML text as items with places, and the collector of everything that is wrong with its syntax.
 //!
-//! `toml`'s serde front end stops at the first fault and knows no semantics, so documents are read from the spanned
-//! items instead.
+//! `toml`'s serde front end stops at the first fault and knows no semantics, so documents are read from the
+//! spanned items instead.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
-//! What each component of a partition has to do in the round that opens: keys grouped by destination, then sorted.
+//! The work of a round: the keys of its events, grouped by component, then sorted.
 //!
 //! ```text
 //! opened:  (t3,#1) (t4,#0) (wake,#2) (t9,#1) ...        slot order: nearly sorted by time
 //! groups:  #1: [t3 t9]   #0: [t4]   #2: []              order of first appearance
 //! ```
-//! A counting sort groups (two passes over 24-byte keys, no comparison); each group is then sorted by its packed key
-//! right before its component runs, when it is in the cache anyway. A key of a group is 128 bits,
+//! A counting sort groups (two passes over 24-byte keys, no comparison); each group is then sorted by its
+//! packed key right before its component runs, when it is in the cache anyway. A key of a group is 128 bits,
 //! `offset in the window: 32 | tie: 64 | payload: 32`, so one integer comparison orders it.
 //!
-//! Invariants: groups run in any order with the same results, as nothing sent in a round arrives in it elsewhere.
-//! A wake-up note only makes its component run; when it wakes is in the component's own slot.
+//! Invariants: groups run in any order with the same results, as nothing sent in a round arrives in it
+//! elsewhere. A wake-up note only makes its component run; when it wakes is in the component's own slot.
 
 use super::event::Key;
 use super::time::Time;

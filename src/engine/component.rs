@@ -1,8 +1,9 @@
-//! What a component is to the engine, and what the engine is to a component.
+//! The component trait: how the engine calls a component, and what a component reports back.
 //!
 //! A component owns all of its state, receives one message or one wake-up at a time, and reaches outside only
-//! through its [`Ctx`]. Events of one component are handled in the order `(time, phase, origin, origin sequence
-//! number)`, a wake-up after every message of the same instant; that order never depends on threads.
+//! through its [`Ctx`]. Events of one component are handled in the order
+//! `(time, phase, origin, origin sequence number)`, a wake-up after every message of the same instant; that
+//! order never depends on threads.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! A component's only way to reach outside while it handles an event, and what takes in what it sends.
+//! The context of a handler: a component sends messages and asks for wake-ups through it alone.
 //!
 //! ```text
 //!   send ──> arrives in this round? ── yes: self link ──> early    (handled in this very round)
@@ -6,8 +6,8 @@
 //!              ├── same partition ─────────────────────> queue     (slab + wheel)
 //!              └── other partition ────────────────────> outbox    (one batch a round and pair of partitions)
 //! ```
-//! Invariant: what arrives inside the open round is the component's own; anything else would break the lookahead, and
-//! panics naming both components, in release builds too: the comparison is needed anyway.
+//! Invariant: what arrives inside the open round is the component's own; anything else would break the
+//! lookahead, and panics naming both components, in release builds too: the comparison is needed anyway.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -84,8 +84,9 @@ impl<M: Message> Ctx<'_, M> {
         }
     }
 
-    /// Asks for [`Component::wake`](super::Component::wake) at `time` (>= now). At most one wake-up is pending: the
-    /// earlier one is kept. A wake at the current instant follows all messages of the instant. A few ns, no queue.
+    /// Asks for [`Component::wake`](super::Component::wake) at `time` (>= now). At most one wake-up is
+    /// pending: the earlier one is kept. A wake at the current instant follows all messages of the instant. A
+    /// few ns, no queue.
     ///
     /// # Panics
     /// When `time` is in the past.
@@ -103,13 +104,14 @@ impl<M: Message> Ctx<'_, M> {
         (self.wake != NEVER).then_some(self.wake)
     }
 
-    /// Ends the run: the simulated program failed. The round is finished first, and of several failures in it the
-    /// one with the least (time, component) is reported, so the report does not depend on threads.
+    /// Ends the run: the simulated program failed. The round is finished first, and of several failures in it
+    /// the one with the least (time, component) is reported, so the report does not depend on threads.
     pub fn fail(&mut self, error: Box<dyn Error + Send + Sync>) {
         self.sink.verdict.fail(self.now, self.id, error);
     }
 
-    /// Ends the run at the end of this round, as [`RunEnd::Halted`](super::RunEnd): a budget of the model is used up.
+    /// Ends the run at the end of this round, as [`RunEnd::Halted`](super::RunEnd): a budget of the model is
+    /// used up.
     pub fn halt(&mut self) {
         self.sink.verdict.halt(self.now, self.id);
     }

@@ -1,7 +1,8 @@
 //! Who blocks whom when nothing can happen any more: a pure search over [`Wait::on`].
 //!
-//! A component that waits on another points at it. Following the pointers ends in a cycle (a true deadlock: each waits
-//! for the next), or at one that waits for nobody known (it lost something, or was never told): the chain says where.
+//! A component that waits on another points at it. Following the pointers ends in a cycle (a true deadlock:
+//! each waits for the next), or at a component that waits for none that is known (a message was lost or never
+//! sent). The chain names the place.
 
 use super::component::Wait;
 use super::message::ComponentId;
@@ -11,19 +12,19 @@ use super::message::ComponentId;
 pub enum Blockage {
     /// The last waits for the first.
     Cycle(Vec<ComponentId>),
-    /// The last waits for nobody that is known, or does not wait at all.
+    /// The last waits for no known component, or does not wait at all.
     Chain(Vec<ComponentId>),
 }
 
-/// Finds a cycle of waits if there is one, the one of the component with the least id on any cycle; else the longest
-/// chain, of equals the one that starts at the least id. `None` without waits. Linear in waits.
+/// Finds a cycle of waits if there is one, the one of the component with the least id on any cycle; else the
+/// longest chain, of equals the one that starts at the least id. `None` without waits. Linear in waits.
 ///
 /// # Example: three that wait for each other, and one that waits for them
 /// ```
 /// use durawarp::engine::{Blockage, ComponentId, Wait, blockage};
 /// let wait = |on| Wait { who: String::new(), what: String::new(), on, since: 0 };
 /// let id = ComponentId;
-/// let waits = [(id(0), wait(Some(id(1)))), (id(1), wait(Some(id(2)))), (id(2), wait(Some(id(3)))), (id(3), wait(Some(id(1))))];
+/// let waits = [(0, 1), (1, 2), (2, 3), (3, 1)].map(|(from, on)| (id(from), wait(Some(id(on)))));
 /// let found = blockage(waits.iter().map(|(id, wait)| (*id, wait)));
 /// assert_eq!(found, Some(Blockage::Cycle(vec![id(1), id(2), id(3)])));
 /// ```

@@ -1,11 +1,12 @@
-//! What a run did, as numbers that two runs can compare: a rolling digest a component, and one of the whole.
+//! Digests by which two runs are compared: a rolling one for each component, and one of the whole run.
 //!
-//! Every handled event folds `(time, tie, message digest)` into its component's digest, one multiplication each; the
-//! digest of the run folds the components' in id order, with their final states. With epochs, the rolling digests are
-//! kept at each epoch boundary, so that two runs that differ can be taken to the first epoch and component that did.
+//! Every handled event folds `(time, tie, message digest)` into its component's digest, one multiplication
+//! each; the digest of the run folds the components' in id order, with their final states. With epochs, the
+//! rolling digests are kept at each epoch boundary, so that two runs that differ can be taken to the first
+//! epoch and component that did.
 //!
-//! Source: the folded 64 x 64 -> 128 bit multiplication of wyhash. Not a cryptographic digest, and not a stored format:
-//! equal runs of one build give equal digests, other builds may give others.
+//! Source: the folded 64 x 64 -> 128 bit multiplication of wyhash. Not a cryptographic digest, and not a
+//! stored format: equal runs of one build give equal digests, other builds may give others.
 
 use super::message::ComponentId;
 use super::time::Time;
@@ -64,7 +65,7 @@ impl StateDigest {
         self.word(u64::from_le_bytes(last));
     }
 
-    /// What stands for all of it.
+    /// The digest of everything that was fed.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -124,8 +125,8 @@ impl EpochDigests {
     }
 }
 
-/// The first epoch after which two runs differ, and the first component in it that does. Both need epochs of the same
-/// length; an epoch that one run did not record is taken as unchanged.
+/// The first epoch after which two runs differ, and the first component in it that does. Both need epochs of
+/// the same length; an epoch that one run did not record is taken as unchanged.
 ///
 /// # Panics
 /// When the lengths of the epochs differ.

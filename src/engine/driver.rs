@@ -1,18 +1,20 @@
-//! Runs a simulation leg by leg: alone or with a crew of threads, whichever is faster, moving components as costs show.
+//! Runs a simulation leg by leg: alone or with a crew of threads, whichever is faster, moving components as
+//! costs show.
 //!
 //! ```text
 //!   home ──split──> partitions ──leg of the crew──> partitions ──merge──> home ──solo leg──> home ...
 //!                       ^                               |
 //!                       └── split anew, when unbalanced ┘
 //! ```
-//! Between two legs the caller's thread holds every partition, and all messages are in their queues; then it observes,
-//! ends the run, changes the placement, or changes between one worker and many. As rounds do not depend on partitions,
-//! none of this shows in results.
+//! Between two legs the caller's thread holds every partition, and all messages are in their queues; then it
+//! observes, ends the run, changes the placement, or changes between one worker and many. As rounds do not
+//! depend on partitions, none of this shows in results.
 //!
-//! The wall clock is read in this folder and nowhere else in the engine: for these choices, for costs of components,
-//! for time spent blocked, and for the observer. Results cannot depend on it.
+//! The wall clock is read in this folder and nowhere else in the engine: for these choices, for costs of
+//! components, for time spent blocked, and for the observer. Results cannot depend on it.
 //!
-//! A partition is what one worker runs: there are as many as workers, never more, since the placement cannot be seen.
+//! A partition is what one worker runs: there are as many as workers, never more, since the placement cannot
+//! be seen.
 
 pub(crate) mod crew;
 pub(crate) mod exchange;
@@ -27,7 +29,7 @@ use std::time::Instant;
 use self::crew::{Crew, Dismissal};
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
-use self::rounds::{Lead, Left, STOP, Start};
+use self::rounds::{Lead, LegEnd, STOP, Start};
 use super::component::Progress;
 use super::context::Verdict;
 use super::digest::EpochDigests;
@@ -47,8 +49,8 @@ const WORTH_MOVING: f64 = 1.05;
 impl<M: Message> Simulation<M> {
     /// Runs until nothing is pending, or a limit, a component or the stop flag ends it. May be called again.
     ///
-    /// Handles the same events in the same order at any `threads`, placement and fallback; a run that was cut by a limit
-    /// or a stop, and went on, handles the same events as one that was not.
+    /// Handles the same events in the same order at any `threads`, placement and fallback; a run that was cut
+    /// by a limit or a stop, and went on, handles the same events as one that was not.
     ///
     /// # Panics
     /// When the observer does. A component's panic ends the run as [`RunEnd::Panicked`] instead.
@@ -141,7 +143,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     }
 
     /// Runs legs to the end of the run; `crew_leg` runs one of them with all workers.
-    fn legs(mut self, mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<Left>) -> RunEnd {
+    fn legs(mut self, mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<LegEnd>) -> RunEnd {
         loop {
             let (mode, mut budget) = self.chooser.next();
             if let Rebalance::Forced { rounds } = self.options.rebalance {
@@ -257,7 +259,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     }
 
     /// Keeps the digests of the epochs that the leg completed.
-    fn keep_epochs(&mut self, left: &[Left]) {
+    fn keep_epochs(&mut self, left: &[LegEnd]) {
         self.simulation.open_epoch = left[0].open_epoch;
         let components = self.placed.len();
         for (row, &epoch) in left[0].epochs.iter().enumerate() {

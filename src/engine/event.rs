@@ -1,11 +1,11 @@
-//! What is pending in the engine, and the one total order of it.
+//! Pending events, and their one total order.
 //!
 //! ```text
 //! Tie, 64 bits:   | phase: 4 | origin component: 20 | origin's sequence number: 40 |
 //! ```
-//! Events of one component are handled in the order `(time, tie)`. The sender counts the sequence, so the order says
-//! nothing about threads, partitions or the order of insertion. A wake-up carries the greatest phase, hence follows
-//! every message of its instant.
+//! Events of one component are handled in the order `(time, tie)`. The sender counts the sequence, so the
+//! order says nothing about threads, partitions or the order of insertion. A wake-up carries the greatest
+//! phase, hence follows every message of its instant.
 //!
 //! Invariant: no two pending messages of a run have the same tie.
 

@@ -1,8 +1,9 @@
 //! How far every component may run without hearing from the others: pure arithmetic, no state.
 //!
-//! A *round* is a window `[from, bound)` of simulated time. No message sent inside it can arrive inside it at another
-//! component, because `bound <= earliest event + W`, where `W` (the lookahead) is the least latency of any link between
-//! two different components. So inside a round each component runs alone, in any order, on any thread.
+//! A *round* is a window `[from, bound)` of simulated time. No message sent inside it can arrive inside it at
+//! another component, because `bound <= earliest event + W`, where `W` (the lookahead) is the least latency
+//! of any link between two different components. So inside a round each component runs alone, in any order,
+//! on any thread.
 //!
 //! ```text
 //! ticks   0    8    16   24   32   40   48   56   64          slots of 2^3 ticks, W = 27
@@ -10,14 +11,15 @@
 //!              e        e   e    e          e                 pending events
 //!              [from=8          bound=32)                     3 whole slots <= W, from the slot of the earliest event
 //! ```
-//! Windows are whole slots of the pending-event set: a round opens consecutive slots and splits none, unless a limit or
-//! an epoch clips it. Slots are a power of two wide, and narrow enough that rounding `W` down costs at most 1/32.
+//! Windows are whole slots of the pending-event set: a round opens consecutive slots and splits none, unless
+//! a limit or an epoch clips it. Slots are a power of two wide, and narrow enough that rounding `W` down
+//! costs at most 1/32.
 //!
 //! Source: the bounded lag of conservative windows (Lubachevsky 1989; Nicol's YAWNS, 1993).
 //!
-//! Invariant: a window depends on the earliest event, the topology and the limits only, never on partitions or threads.
-//! So one lookahead is global. Lookaheads of partition pairs, which would make windows (hence counts of rounds) depend
-//! on the placement for a measured gain of 3 to 6 %, are deliberately absent.
+//! Invariant: a window depends on the earliest event, the topology and the limits only, never on partitions
+//! or threads. So one lookahead is global. Lookaheads of partition pairs, which would make windows (hence
+//! counts of rounds) depend on the placement for a measured gain of 3 to 6 %, are deliberately absent.
 
 use super::event::NEVER;
 use super::time::Time;
@@ -28,7 +30,7 @@ const MAX_SLOTS_PER_WINDOW: u64 = 64;
 /// Longer lookaheads are cut to this, so that an offset inside a window fits 32 bits.
 const MAX_LOOKAHEAD: Time = 1 << 31;
 
-/// The window of a topology in which nobody can reach anybody else: long, but stop flags are still seen.
+/// The window of a topology without links between components: long, but short enough to notice stop flags.
 const NO_LINKS_LOOKAHEAD: Time = 1 << 20;
 
 /// The window arithmetic of one topology.
@@ -59,8 +61,8 @@ pub struct Window {
 }
 
 impl Horizon {
-    /// The arithmetic of a topology whose shortest link between two components takes `lookahead` ticks; `None` when
-    /// there is no such link.
+    /// The arithmetic of a topology whose shortest link between two components takes `lookahead` ticks;
+    /// `None` without such a link.
     ///
     /// # Panics
     /// When the lookahead is 0: a topology refuses such links.
@@ -72,7 +74,7 @@ impl Horizon {
             .rev()
             .find(|&shift| {
                 let slots = lookahead >> shift;
-                // At least 8 slots a window: few enough to visit, so many that they come nearly sorted.
+                // At least 8 slots a window: few to visit, enough for events to come nearly sorted.
                 slots >= 8 && lookahead - (slots << shift) <= lookahead / 32
             })
             .unwrap_or(0);
@@ -115,8 +117,8 @@ impl Horizon {
 
     /// The round that begins with the earliest pending event, handling nothing at or after `clip`.
     ///
-    /// `earliest` may be a lower bound, as long as it is the same at every thread count; the start of the earliest
-    /// event's slot serves.
+    /// `earliest` may be a lower bound, as long as it is the same at every thread count; the start of the
+    /// earliest event's slot serves.
     #[inline]
     pub fn window(self, earliest: Time, clip: Option<Time>) -> Window {
         let from = earliest >> self.slot_shift << self.slot_shift;
@@ -138,8 +140,8 @@ impl Window {
 /// ```
 /// use durawarp::engine::Clip;
 /// let clip = Clip { time_limit: Some(2_500), epoch_ticks: Some(1_000) };
-/// assert_eq!(clip.of(1_999), Some(2_000));
-/// assert_eq!(clip.of(2_000), Some(2_501));
+/// assert_eq!(clip.window_end(1_999), Some(2_000));
+/// assert_eq!(clip.window_end(2_000), Some(2_501));
 /// assert_eq!(clip.epoch_of(2_000), 2);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -153,7 +155,7 @@ pub struct Clip {
 impl Clip {
     /// The first instant that a round that begins at `earliest` must not handle, if anything clips it.
     #[inline]
-    pub fn of(self, earliest: Time) -> Option<Time> {
+    pub fn window_end(self, earliest: Time) -> Option<Time> {
         let limit = self.time_limit.map(|limit| limit.saturating_add(1));
         let epoch = self.epoch_ticks.map(|ticks| (earliest / ticks).saturating_add(1).saturating_mul(ticks));
         match (limit, epoch) {
@@ -213,7 +215,7 @@ mod tests {
             earliest in 0u64..1 << 40, limit in 0u64..1 << 40, epoch in 1u64..1 << 20,
         ) {
             let clip = Clip { time_limit: Some(limit), epoch_ticks: Some(epoch) };
-            let end = clip.of(earliest).unwrap();
+            let end = clip.window_end(earliest).unwrap();
             prop_assert!(end <= limit + 1);
             prop_assert!(end <= earliest || clip.epoch_of(end - 1) == clip.epoch_of(earliest));
             prop_assert_eq!(clip.is_over(earliest), end <= earliest);
@@ -231,7 +233,7 @@ mod tests {
     fn windows_at_the_end_of_time_saturate() {
         let horizon = Horizon::of_lookahead(Some(100));
         assert_eq!(horizon.window(NEVER - 1, None).bound, NEVER);
-        assert_eq!(Clip { time_limit: Some(NEVER), epoch_ticks: None }.of(5), Some(NEVER));
+        assert_eq!(Clip { time_limit: Some(NEVER), epoch_ticks: None }.window_end(5), Some(NEVER));
     }
 
     #[test]

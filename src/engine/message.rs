@@ -1,4 +1,4 @@
-//! What travels in the engine, and between whom: messages, ids of components, ports.
+//! Messages, the ids of components, and ports.
 
 use std::fmt;
 

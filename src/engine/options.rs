@@ -1,4 +1,4 @@
-//! How to run a simulation, how it is getting on, how it ended.
+//! Options of a run, its progress, and its end.
 
 use std::error::Error;
 use std::fmt;
@@ -74,7 +74,7 @@ pub enum Rebalance {
     Measured,
     /// Never: the placement stays.
     Never,
-    /// At random every so many rounds (at least 1). For tests.
+    /// At random, every `rounds` rounds (at least 1). For tests.
     Forced {
         /// The rounds between two moves.
         rounds: u64,
@@ -101,7 +101,7 @@ pub struct Snapshot {
 /// How a run ended.
 #[derive(Debug)]
 pub enum RunEnd {
-    /// Nothing is pending and nobody waits.
+    /// Nothing is pending and no component waits.
     Finished {
         /// The time of the last event.
         at: Time,
@@ -162,7 +162,7 @@ pub enum Fallback {
     Measured,
     /// Never: all workers from the first round on. For measurements.
     Never,
-    /// Back and forth every so many rounds (at least 1). For tests.
+    /// Back and forth after this many rounds (at least 1). For tests.
     Forced {
         /// The rounds between two changes.
         rounds: u64,

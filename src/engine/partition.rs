@@ -9,13 +9,14 @@
 //!               early messages    ├─ least (time, tie) first; a wake-up after the messages of its instant
 //!               its wake slot     ┘
 //! ```
-//! A component's wake-up is one number beside it. Wakes inside the round never touch the queue; one after the round
-//! leaves a note in the queue, so that the round of its time finds the component. A note may be stale (the component
-//! woke earlier meanwhile): then it runs nothing. Notes depend on the component's own history only, so rounds do too.
+//! A component's wake-up is one number beside it. Wakes inside the round never touch the queue; one after the
+//! round leaves a note in the queue, so that the round of its time finds the component. A note may be stale
+//! (the component woke earlier meanwhile): then it runs nothing. Notes depend on the component's own history
+//! only, so rounds do too.
 //!
-//! Invariants: a partition is plain movable data. What a component does in a round depends on nothing but its state and
-//! its pending events; a panic of a component is kept and does not keep the others from their round.
-//! Not here: clocks (see [`Meter`]), other partitions (see `exchange.rs`).
+//! Invariants: a partition is plain movable data. What a component does in a round depends on nothing but its
+//! state and its pending events; a panic of a component is kept and does not keep the others from their
+//! round. Not here: clocks (see [`Meter`]), other partitions (see `exchange.rs`).
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -36,7 +37,7 @@ use super::wires::Wires;
 /// More wake-ups at one instant than this are taken for a component that never lets time pass.
 const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
 
-/// A component and what the engine keeps of it.
+/// A component, with the engine's state for it.
 pub(crate) struct Cell<M> {
     pub(crate) id: ComponentId,
     pub(crate) tier: u8,
@@ -66,8 +67,8 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Takes in one sample. The average is over the last few thousand events; an outlier (the thread was descheduled)
-    /// counts as a few usual events only.
+    /// Takes in one sample. The average is over the last few thousand events; an outlier (the thread was
+    /// descheduled) counts as a few usual events only.
     fn sample(&mut self, ns: u64, events: u64) {
         let (ns, events) = (ns as f32, events as f32);
         if self.sampled_events == 0.0 {
@@ -140,7 +141,7 @@ impl Meter for NoMeter {
 pub(crate) struct RoundCount {
     /// Messages and wakes handled.
     pub(crate) events: u64,
-    /// The most of them at one component: nobody can do the round in less.
+    /// The most of them at one component, which is the least that any split of the round takes.
     pub(crate) heaviest: u64,
 }
 
@@ -195,8 +196,8 @@ impl<M: Message> Partition<M> {
         }
     }
 
-    /// By tier: a lower bound of the earliest time at which anything can happen here. The least of all partitions is
-    /// the same however components are placed.
+    /// By tier: a lower bound of the earliest time at which anything can happen here. The least of all
+    /// partitions is the same however components are placed.
     #[inline]
     pub(crate) fn earliest(&self) -> PerTier {
         let mut earliest = [NEVER; MAX_TIERS];
@@ -211,7 +212,8 @@ impl<M: Message> Partition<M> {
         self.reached.iter().copied().take(self.sink.queues.len()).fold(0, Time::max)
     }
 
-    /// As [`Partition::earliest`], for what it sent to others in the round, as if that lay in their queues already.
+    /// As [`Partition::earliest`], for what it sent to others in the round, as if that lay in their queues
+    /// already.
     #[inline]
     pub(crate) fn earliest_sent(&self, tiers: &Tiers) -> PerTier {
         let mut earliest = [NEVER; MAX_TIERS];
@@ -332,8 +334,8 @@ impl<M: Message> Partition<M> {
 
 /// Forms partitions anew: all components, where `placed` says, with everything that is pending for them.
 ///
-/// `queues` are empty ones to be used, a set of one a tier for each partition, and those no longer used are left there;
-/// `fresh` makes more.
+/// `queues` are empty ones to be used, a set of one a tier for each partition, and those no longer used are
+/// left there; `fresh` makes more.
 pub(crate) fn rearrange<M: Message>(
     old: Vec<Partition<M>>,
     placed: &[u32],
@@ -401,8 +403,8 @@ pub(crate) fn rearrange<M: Message>(
     new
 }
 
-/// Runs one component to the bound: its messages, what it sends itself, and its wake-ups, in order. Returns the time of
-/// its last event and their number, if there was any.
+/// Runs one component to the bound: its messages, what it sends itself, and its wake-ups, in order. Returns
+/// the time of its last event and their number, if there was any.
 #[inline]
 fn run_cell<M: Message>(
     cell: &mut Cell<M>,

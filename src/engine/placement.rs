@@ -1,10 +1,11 @@
 //! Which component runs in which partition: pure arithmetic over counts and loads.
 //!
-//! Components that are to be kept together form one *block*, placed as a whole. With loads, blocks go longest first,
-//! each to the partition that has the least so far (LPT: at most 4/3 of the best possible makespan; Graham, 1969).
+//! Components that are to be kept together form one *block*, placed as a whole. With loads, blocks go longest
+//! first, each to the partition that has the least so far (LPT: at most 4/3 of the best possible makespan;
+//! Graham, 1969).
 //!
-//! Invariant: a placement changes how fast a run is and nothing else. Not modelled: how much components talk; a message
-//! across costs a few ns, and windows do not depend on the placement.
+//! Invariant: a placement changes how fast a run is and nothing else. Not modelled: how much components talk;
+//! a message across costs a few ns, and windows do not depend on the placement.
 
 /// Where components start. They move later when measured costs say so, see [`Rebalance`](super::Rebalance).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,9 +19,9 @@ pub enum Placement {
     Blocks,
     /// At random, balanced by number: for tests. The seed decides.
     Shuffled(u64),
-    /// By component, its partition, taken modulo their number; hints to keep components together are ignored, but
-    /// fused components stay with the first of them.
-    /// Components past the end of the list are in partition 0.
+    /// By component, its partition, taken modulo their number; hints to keep components together are ignored,
+    /// but fused components stay with the first of them. Components past the end of the list are in partition
+    /// 0.
     Explicit(Vec<u16>),
 }
 
@@ -33,7 +34,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of `components` components that these hints and fused sets make, in order of their first component.
+    /// The blocks of `components` components that these hints and fused sets make, in order of their first
+    /// component.
     pub(crate) fn new(components: usize, together: &[Vec<u32>], fused: &[Vec<u32>]) -> Self {
         let mut leader: Vec<u32> = (0..components as u32).collect();
         fn find(leader: &mut [u32], mut i: u32) -> u32 {
@@ -111,11 +113,12 @@ impl Blocks {
         placed
     }
 
-    /// A placement balanced by loads that moves few components from where they are, if that is as good as any other.
+    /// A placement balanced by loads that moves few components from where they are, if that is as good as any
+    /// other.
     ///
-    /// Small components of neighbouring ids share cache lines, so scattering them over threads costs more than a small
-    /// imbalance does: 1024 components of 72 bytes ran 1.4 times as fast on two threads as on one when dealt out in turns,
-    /// and 1.85 times in halves.
+    /// Small components of neighbouring ids share cache lines, so scattering them over threads costs more
+    /// than a small imbalance does: 1024 components of 72 bytes ran 1.4 times as fast on two threads as on
+    /// one when dealt out in turns, and 1.85 times in halves.
     pub(crate) fn balance(&self, loads: &[f64], current: &[u32], partitions: usize) -> Vec<u32> {
         let of_block: Vec<f64> = self.blocks.iter().map(|b| b.iter().map(|&i| loads[i as usize]).sum()).collect();
         let stay: Vec<u32> = self.blocks.iter().map(|block| current[block[0] as usize]).collect();
@@ -196,7 +199,8 @@ fn refine(mut placed: Vec<u32>, loads: &[f64], partitions: usize) -> Vec<u32> {
     placed
 }
 
-/// The load of the busiest partition, as a multiple of the mean: 1 is perfect, the number of partitions the worst.
+/// The load of the busiest partition, as a multiple of the mean: 1 is perfect, the number of partitions the
+/// worst.
 pub(crate) fn imbalance(placed: &[u32], loads: &[f64], partitions: usize) -> f64 {
     let mut filled = vec![0.0f64; partitions];
     for (&partition, &load) in placed.iter().zip(loads) {

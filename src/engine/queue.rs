@@ -7,9 +7,10 @@
 //!   open(bound) takes whole slots, in order  <--------+
 //!   payloads:  [m][m][ ][m][m] ...   a slab; keys point into it, so messages move once in and once out
 //! ```
-//! A push appends 24 bytes to a slot and moves the message to the slab: O(1), no comparison. Nothing is sorted before
-//! its round opens; slots then come in order of time, so what is left to sort is nearly sorted. Sizes: the wheel has
-//! up to 4096 slots and [`Horizon`] fits 8 to 127 of them in a window; a wider window of a tier is run in steps.
+//! A push appends 24 bytes to a slot and moves the message to the slab: O(1), no comparison. Nothing is
+//! sorted before its round opens; slots then come in order of time, so what is left to sort is nearly sorted.
+//! Sizes: the wheel has up to 4096 slots and [`Horizon`] fits 8 to 127 of them in a window; a wider window of
+//! a tier is run in steps.
 //!
 //! Source: hashed timing wheels (Varghese and Lauck, 1987), with slots of more than a tick.
 //!
@@ -76,7 +77,8 @@ impl<M> Queue<M> {
         self.place(Key { time, tie: super::event::Tie::WAKE.0, to, payload: Key::WAKE });
     }
 
-    /// Keeps a message aside, without a time: it is the caller's to order. For messages of the round that is open.
+    /// Keeps a message aside, without a time: it is the caller's to order. For messages of the round that is
+    /// open.
     #[inline]
     pub(crate) fn store(&mut self, message: M) -> u32 {
         self.payloads.insert(message)

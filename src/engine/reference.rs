@@ -1,8 +1,9 @@
-//! The plainest driver there is: one heap of all events, one event at a time. The others are tested against it.
+//! The simplest driver: one heap of all events, one event at a time. The others are tested against it.
 //!
-//! It shares with them how a message gets its time and tie ([`Ctx`]), what a digest is, and nothing of rounds, wheels,
-//! partitions or threads. Use it to find out whether an odd result is the model's or the engine's: the digests of
-//! [`Reference::digest`] and [`Simulation::digest`](super::Simulation::digest) are equal, or the engine has a bug.
+//! It shares with them how a message gets its time and tie ([`Ctx`]), what a digest is, and nothing of
+//! rounds, wheels, partitions or threads. Use it to find out whether an odd result is the model's or the
+//! engine's: the digests of [`Reference::digest`] and [`Simulation::digest`](super::Simulation::digest) are
+//! equal, or the engine has a bug.
 //!
 //! Not here: limits, epochs, statistics. About 3 to 5 times slower.
 
@@ -87,8 +88,8 @@ impl<M: Message> Reference<M> {
         Ok(reference)
     }
 
-    /// Handles every event at or before `limit`, stopping early when a component fails or halts. Returns the time of
-    /// the last event.
+    /// Handles every event at or before `limit`, stopping early when a component fails or halts. Returns the
+    /// time of the last event.
     ///
     /// # Panics
     /// When a component does.

@@ -1,4 +1,5 @@
-//! A topology that runs: to its end, to a limit, and on from there, at any number of threads with the same results.
+//! A topology that runs: to its end, to a limit, and on from there, at any number of threads with the same
+//! results.
 
 use std::mem;
 
@@ -72,7 +73,8 @@ impl<M: Message> Simulation<M> {
     /// Checks the topology and makes it ready to run.
     ///
     /// # Errors
-    /// All faults of the topology: latencies of 0, ports with gaps or doubles, components that were not added.
+    /// All faults of the topology: latencies of 0, ports with gaps or doubles, components that were not
+    /// added.
     pub fn new(topology: Topology<M>) -> Result<Self, TopologyError> {
         let parts = topology.assemble()?;
         let components = parts.components.len();
@@ -116,7 +118,8 @@ impl<M: Message> Simulation<M> {
         self.home.note_wakes();
     }
 
-    /// Has a message arrive at `time` from outside, after the messages of phase 0 of that instant from components.
+    /// Has a message arrive at `time` from outside, after the messages of phase 0 of that instant from
+    /// components.
     ///
     /// # Panics
     /// When events of that time were handled already, or there is no such component.
@@ -187,7 +190,8 @@ impl<M: Message> Simulation<M> {
         self.home.cells[id.0 as usize].digest
     }
 
-    /// The digests at the ends of epochs, if the last run kept any. The last epoch is added when the run is over.
+    /// The digests at the ends of epochs, if the last run kept any. The last epoch is added when the run is
+    /// over.
     pub fn epoch_digests(&self) -> Option<&EpochDigests> {
         self.epochs.as_ref()
     }

@@ -1,12 +1,13 @@
-//! The engine's account of a run: how much work, in how many rounds, and how much of it could go side by side.
+//! The engine's account of a run: how much work, in how many rounds, and how much of it could go side by
+//! side.
 //!
-//! Everything in [`RoundTotals`] and the counts of events depend on the model only, hence are equal at every thread
-//! count and placement; the other figures say how a particular run went.
+//! Everything in [`RoundTotals`] and the counts of events depend on the model only, hence are equal at every
+//! thread count and placement; the other figures say how a particular run went.
 
 use std::time::Duration;
 
 /// The partition counts for which a bound is kept, besides "as many as components".
-pub const BOUND_WORKERS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
+pub(crate) const BOUND_WORKERS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
 
 /// Sums over rounds; the same at every thread count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -88,13 +89,14 @@ impl EngineStats {
         ratio(self.totals.events, self.totals.rounds)
     }
 
-    /// Total work over critical path, in events: the speedup with a thread for each component and free barriers.
+    /// Total work over critical path, in events: the speedup with a thread for each component and free
+    /// barriers.
     pub fn parallelism(&self) -> f64 {
         ratio(self.totals.events, self.totals.critical_path)
     }
 
-    /// The speedup that `workers` threads could reach at best, in events; exact for [`BOUND_WORKERS`], else a bound
-    /// of these.
+    /// The speedup that `workers` threads could reach at best, in events; exact for [`BOUND_WORKERS`], else a
+    /// bound of these.
     pub fn speedup_bound(&self, workers: u32) -> f64 {
         if workers <= 1 {
             return 1.0;

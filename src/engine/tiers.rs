@@ -1,4 +1,5 @@
-//! How far each *tier* of components may run in a round, when links of some directions are much longer than others.
+//! How far each *tier* of components may run in a round, when links of some directions are much longer than
+//! others.
 //!
 //! ```text
 //!            2516                       SMs may run to    least of  slices + 356,  SMs + 1008
@@ -9,23 +10,27 @@
 //!    ▼                controllers       between them bound nothing here; see "inner rounds" below
 //!  command processor
 //! ```
-//! With one lookahead for all, every round is as narrow as the shortest link. Instead, a component of tier `g` may run to
-//! the least of `next[h] + distance[h][g]` over all tiers `h`: nothing that is not pending yet can arrive earlier. Rounds of a
-//! GPU become four times as long: fewer barriers, less imbalance in each, and a component's state stays longer in
-//! the cache. A topology without tiers has one, and its windows are those of [`Horizon`].
+//! With one lookahead for all, every round is as narrow as the shortest link. Instead, a component of tier
+//! `g` may run to the least of `next[h] + distance[h][g]` over all tiers `h`: nothing that is not pending yet
+//! can arrive earlier. Rounds of a GPU become four times as long: fewer barriers, less imbalance in each, and
+//! a component's state stays longer in the cache. A topology without tiers has one, and its windows are those
+//! of [`Horizon`].
 //!
-//! *Inner rounds*: fused components talk over links that are shorter than a window of their tier. Their partition runs the
-//! window in steps of their own lookahead, and as they are always together nobody else hears of it.
+//! *Inner rounds*: fused components talk over links that are shorter than a window of their tier. Their
+//! partition runs the window in steps of their own lookahead. As they are always in one partition, no other
+//! component notices.
 //!
 //! Source: bounded lag with distances (Lubachevsky 1989); the null-message bound without null messages.
-//! Invariants: windows depend on the earliest events by tier, the topology and the limits only, never on partitions or
-//! threads. In every round the tier of the earliest event makes progress. Bounds never move back.
+//! Invariants: windows depend on the earliest events by tier, the topology and the limits only, never on
+//! partitions or threads. In every round the tier of the earliest event makes progress. Bounds never move
+//! back.
 
 use super::event::NEVER;
 use super::horizon::{Horizon, Window};
 use super::time::Time;
 
-/// The most tiers a topology can have: their earliest events fit into a cache line with the rest of a worker's report.
+/// The most tiers a topology can have: their earliest events fit into a cache line with the rest of a
+/// worker's report.
 pub(crate) const MAX_TIERS: usize = 3;
 
 /// A time for each tier.
@@ -34,25 +39,26 @@ pub(crate) type PerTier = [Time; MAX_TIERS];
 /// No window is wider, so that an offset in it fits 32 bits.
 const WIDEST: Time = 1 << 31;
 
-/// The window of a tier that nobody can reach: long, but stop flags are still seen.
+/// The window of a tier without links to it: long, but short enough to notice stop flags.
 const ALONE: Time = 1 << 20;
 
 /// The window arithmetic of one topology.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tiers {
     count: usize,
-    /// The shortest way from a component of one tier to a component of another, or to another of the same; [`NEVER`]
-    /// without one. Links between fused components do not count.
+    /// The shortest way from a component of one tier to a component of another, or to another of the same;
+    /// [`NEVER`] without one. Links between fused components do not count.
     distance: [PerTier; MAX_TIERS],
     /// Slots of the tier's pending-event set.
     slots: [Horizon; MAX_TIERS],
-    /// Whether the tier has fused components that talk to each other: it runs its windows in steps of `slots`.
+    /// Whether the tier has fused components that talk to each other: it runs its windows in steps of
+    /// `slots`.
     inner: [bool; MAX_TIERS],
 }
 
 impl Tiers {
-    /// `links` are all links between different components that are not fused: tiers of both ends, latency. `inner` is
-    /// the least latency between fused components of each tier.
+    /// `links` are all links between different components that are not fused: tiers of both ends, latency.
+    /// `inner` is the least latency between fused components of each tier.
     pub(crate) fn new(count: usize, links: impl Iterator<Item = (usize, usize, Time)>, inner: PerTier) -> Tiers {
         let mut distance = [[NEVER; MAX_TIERS]; MAX_TIERS];
         for (from, to, latency) in links {
@@ -83,8 +89,8 @@ impl Tiers {
         self.slots[tier]
     }
 
-    /// The windows of all tiers when nothing is pending for them before `next`. Those of tiers that have nothing to do
-    /// are empty, but their bounds hold all the same.
+    /// The windows of all tiers when nothing is pending for them before `next`. Those of tiers that have
+    /// nothing to do are empty, but their bounds hold all the same.
     #[inline]
     pub(crate) fn windows(&self, next: &PerTier, clip: Option<Time>) -> [Window; MAX_TIERS] {
         let mut windows = [Window { from: NEVER, bound: NEVER }; MAX_TIERS];
@@ -108,8 +114,8 @@ impl Tiers {
         windows
     }
 
-    /// The next step of a tier's window, from the earliest of its pending events: all of it, or what fused components
-    /// allow. `None` when nothing is left to do in it.
+    /// The next step of a tier's window, from the earliest of its pending events: all of it, or what fused
+    /// components allow. `None` when nothing is left to do in it.
     #[inline]
     pub(crate) fn step(&self, tier: usize, earliest: Time, window: Window) -> Option<Window> {
         if earliest >= window.bound {

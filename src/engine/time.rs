@@ -3,7 +3,8 @@
 //! One tick is 1 / lcm(all clock frequencies), so every clock edge of every domain is an exact integer and no
 //! rounding ever accumulates. Wall-clock units (ns) convert once, when a machine is built.
 //!
-//! Not modelled: clocks that change frequency during a run, phase offsets between domains (all have an edge at 0).
+//! Not modelled: clocks that change frequency during a run, phase offsets between domains (all have an edge
+//! at 0).
 
 /// Simulated time, and durations, in ticks of the machine's [`Timebase`].
 pub type Time = u64;
@@ -73,7 +74,8 @@ impl Timebase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     period: Time,
-    /// 2^64 / period, rounded up: a multiplication in place of a division, exact for times below `exact_below`.
+    /// 2^64 / period, rounded up: a multiplication in place of a division, exact for times below
+    /// `exact_below`.
     reciprocal: u64,
     exact_below: Time,
 }
@@ -85,8 +87,8 @@ impl Clock {
     /// When the period is 0.
     pub fn of_period(period: Time) -> Self {
         assert!(period > 0, "a clock's period is at least one tick");
-        // With e = reciprocal * period - 2^64 < period, t * reciprocal / 2^64 exceeds t / period by t * e / (period * 2^64),
-        // less than t / 2^64: too little to reach the next integer while t < 2^64 / period.
+        // With e = reciprocal * period - 2^64 < period, t * reciprocal / 2^64 exceeds t / period by t * e /
+        // (period * 2^64), less than t / 2^64: too little to reach the next integer while t < 2^64 / period.
         let reciprocal = if period == 1 { 0 } else { u64::MAX / period + 1 };
         Clock { period, reciprocal, exact_below: if period == 1 { 0 } else { u64::MAX / period } }
     }

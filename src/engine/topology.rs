@@ -5,11 +5,12 @@
 //!   sm0 --Port(1)-- latency 120, phase 0 -->  l2.1         ports of a component are dense from 0
 //!   l2.0 -Port(0)-- latency 1 ---------------> l2.0        a link to itself may be short: it limits no window
 //! ```
-//! Components may be dealt into *tiers*, each with windows of its own (see `tiers.rs`), and *fused*, which keeps them in one
-//! partition whatever the placement, so that a link between them may be shorter than a round.
+//! Components may be dealt into *tiers*, each with windows of its own (see `tiers.rs`), and *fused*, which
+//! keeps them in one partition whatever the placement, so that a link between them may be shorter than a
+//! round.
 //!
-//! Invariant: a topology that became a simulation has only links of latency >= 1, to components that exist, from ports
-//! without gaps or doubles. All faults are reported at once, each naming both components.
+//! Invariant: a topology that became a simulation has only links of latency >= 1, to components that exist,
+//! from ports without gaps or doubles. All faults are reported at once, each naming both components.
 
 use std::fmt;
 
@@ -27,8 +28,8 @@ const MAX_LATENCY: Time = 1 << 62;
 /// How messages travel from a port to a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Ticks from sending to arrival, at least 1. The least latency between two different components is the width of a
-    /// round, so constant delays belong here and not into `extra_delay`.
+    /// Ticks from sending to arrival, at least 1. The least latency between two different components is the
+    /// width of a round, so constant delays belong here and not into `extra_delay`.
     pub latency: Time,
     /// 0 to 14: of messages that arrive at the same instant, those of the lower phase are handled first.
     pub phase: u8,
@@ -112,7 +113,8 @@ impl<M: Message> Topology<M> {
         ComponentId(self.parts.len() as u32 - 1)
     }
 
-    /// Joins an output port of `from` to `to`. Several ports may lead to one component, also to `from` itself.
+    /// Joins an output port of `from` to `to`. Several ports may lead to one component, also to `from`
+    /// itself.
     pub fn connect(&mut self, from: ComponentId, port: Port, to: ComponentId, link: Link) {
         self.connections.push(Connection { from, port, to, link });
     }
@@ -122,12 +124,12 @@ impl<M: Message> Topology<M> {
         self.together.push(components.to_vec());
     }
 
-    /// Puts components into a tier: 0 (where all are at first), 1 or 2. Worth it when a link from one tier to another is
-    /// long and the way back is short: each tier then runs as far as the others let it, instead of all as far as the
-    /// shortest link lets anybody. Results do not depend on it.
+    /// Puts components into a tier: 0 (where all are at first), 1 or 2. Worth it when a link from one tier to
+    /// another is long and the way back is short: each tier then runs as far as the others let it, instead of
+    /// all as far as the shortest link lets anybody. Results do not depend on it.
     ///
     /// # Panics
-    /// When there is no such tier, or a component was not added.
+    /// The tier does not exist, or a component was not added.
     pub fn put_in_tier(&mut self, tier: usize, components: &[ComponentId]) {
         assert!(tier < MAX_TIERS, "tier {tier}, where at most {} is possible", MAX_TIERS - 1);
         for id in components {
@@ -136,19 +138,20 @@ impl<M: Message> Topology<M> {
         }
     }
 
-    /// Fuses components of one tier: they are always in one partition, whatever the placement, and links between them do
-    /// not limit how far their tier may run.
+    /// Fuses components of one tier: they are always in one partition, whatever the placement, and links
+    /// between them do not limit how far their tier may run.
     pub fn fuse(&mut self, components: &[ComponentId]) {
         self.fused.push(components.to_vec());
     }
 
-    /// Wakes a component at `time`, to start it. The earlier one is kept, as with [`Ctx::wake_at`](super::Ctx::wake_at).
+    /// Wakes a component at `time`, to start it. The earlier one is kept, as with
+    /// [`Ctx::wake_at`](super::Ctx::wake_at).
     pub fn wake_at(&mut self, component: ComponentId, time: Time) {
         self.wakes.push((component, time));
     }
 
-    /// Has a message arrive at `time` from outside, after the messages of phase 0 of that instant from components.
-    /// Several arrive in the order in which they were posted.
+    /// Has a message arrive at `time` from outside, after the messages of phase 0 of that instant from
+    /// components. Several arrive in the order in which they were posted.
     pub fn post(&mut self, to: ComponentId, time: Time, message: M) {
         self.posts.push((to, time, message));
     }

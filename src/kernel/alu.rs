@@ -1,13 +1,15 @@
 //! Register-to-register operations, fully resolved by type, rounding and saturation.
 //!
-//! Source: PTX ISA 8.x, section 9.7 "Instructions". Meaning is in [`super::semantics`]; this file is vocabulary only.
+//! Source: PTX ISA 8.x, section 9.7 "Instructions". Meaning is in [`super::semantics`]; this file is
+//! vocabulary only.
 //!
-//! Operand banks follow from the operation: "32" reads and writes 32-bit slots, "64" 64-bit slots, `p` predicate
-//! slots. A narrower PTX register (8 or 16 bits) lives in a 32-bit slot **whose upper bits are unspecified**: every
-//! operation on a narrow type extends its sources first, so nothing may trust them. A predicate source slot with
-//! [`super::ir::CONST`] set is the constant false (low bit 0) or true (low bit 1).
+//! Operand banks follow from the operation: "32" reads and writes 32-bit slots, "64" 64-bit slots, `p`
+//! predicate slots. A narrower PTX register (8 or 16 bits) lives in a 32-bit slot **whose upper bits are
+//! unspecified**: every operation on a narrow type extends its sources first, so nothing may trust them. A
+//! predicate source slot with [`super::ir::CONST`] set is the constant false (low bit 0) or true (low bit 1).
 //!
-//! Over 500 lines: one enum of operations and the small enums of their modifiers, a vocabulary that is looked up as a whole.
+//! Over 500 lines: one enum of operations and the small enums of their modifiers, a vocabulary that is looked
+//! up as a whole.
 //!
 //! Invariant: an operation reads all of its sources before it writes a destination, so slots may coincide.
 
@@ -81,17 +83,20 @@ pub enum AluOp {
     },
     /// Dot product of bytes (`dp4a`) with accumulate: a and b signed or not.
     Dp4a(bool, bool),
-    /// Dot product of two 16-bit halves of a with two bytes of b (`dp2a`): signedness of a, of b, upper bytes.
+    /// Dot product of two 16-bit halves of a with two bytes of b (`dp2a`): signedness of a, of b, upper
+    /// bytes.
     Dp2a(bool, bool, bool),
-    /// Scalar video operation on parts of a and b, then on c; `imm` holds the parts of a, b and d ([`VideoPart`]), 3 bits
-    /// each from the lowest.
+    /// Scalar video operation on parts of a and b, then on c; `imm` holds the parts of a, b and d
+    /// ([`VideoPart`]), 3 bits each from the lowest.
     Video(Video),
     /// Video multiply-add on parts of a and b; `imm` holds these, as above.
     VideoMad(VideoMad),
-    /// Video operation on pairs of 16 bits or quads of 8 bits; c is merged or accumulated. `imm` holds, from the lowest
-    /// bit, the elements of b:a that become a's, 3 bits each, 12 bits for b's in the same way, and 4 bits of mask.
+    /// Video operation on pairs of 16 bits or quads of 8 bits; c is merged or accumulated. `imm` holds, from
+    /// the lowest bit, the elements of b:a that become a's, 3 bits each, 12 bits for b's in the same way, and
+    /// 4 bits of mask.
     VideoSimd(VideoSimd),
-    /// p, q = compare(a, b) combined with the predicate c. On pairs of halves p is the lower comparison, q the upper one.
+    /// p, q = compare(a, b) combined with the predicate c. On pairs of halves p is the lower comparison, q
+    /// the upper one.
     Setp(Compare),
     /// d = compare(a, b) ? true : 0, on pairs of halves in each half of d. Combined with the predicate c.
     Set(Compare, Truth),
@@ -340,7 +345,7 @@ pub struct Video {
 /// Which part of a register a scalar video instruction uses; the numbers are those in `imm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum VideoPart {
+pub(crate) enum VideoPart {
     /// All 32 bits.
     Word,
     /// Bits 0 to 7.
@@ -359,11 +364,11 @@ pub enum VideoPart {
 
 impl VideoPart {
     /// Every part, by its number.
-    pub const ALL: [VideoPart; 7] =
+    pub(crate) const ALL: [VideoPart; 7] =
         [VideoPart::Word, VideoPart::B0, VideoPart::B1, VideoPart::B2, VideoPart::B3, VideoPart::H0, VideoPart::H1];
 
     /// First bit and number of bits.
-    pub fn bits(self) -> (u32, u32) {
+    pub(crate) fn bits(self) -> (u32, u32) {
         match self {
             VideoPart::Word => (0, 32),
             VideoPart::B0 => (0, 8),
@@ -642,7 +647,8 @@ pub enum HalfFormat {
     Bf16,
 }
 
-/// The types of half precision: one value in a 16-bit register, or two in a 32-bit one, the first in the lower half.
+/// The types of half precision: one value in a 16-bit register, or two in a 32-bit one, the first in the
+/// lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HalfType {
     /// `.f16`

@@ -1,7 +1,8 @@
 //! Control flow of a kernel: basic blocks, immediate post-dominators, liveness.
 //!
-//! Works on program counters and register numbers alone, so it knows no instruction set. Post-dominators follow Cooper,
-//! Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), on the reversed graph with one virtual exit.
+//! Works on program counters and register numbers alone, so it knows no instruction set. Post-dominators
+//! follow Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), on the reversed graph with
+//! one virtual exit.
 //!
 //! Invariants: blocks are in program order and cover the code; a block that cannot reach an exit has no
 //! post-dominator ([`NEVER`]).
@@ -10,8 +11,8 @@ use super::ir::NEVER;
 
 /// Where control goes after an instruction; nowhere is an exit.
 ///
-/// A guarded exit counts as falling through: lanes that exit leave every path of their warp, so only those that stay
-/// need a place to meet.
+/// A guarded exit counts as falling through: lanes that exit leave every path of their warp, so only those
+/// that stay need a place to meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flow {
     /// To the next instruction.
@@ -36,7 +37,7 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Cuts code into blocks.
-    pub(super) fn of(flow: &[Flow]) -> Blocks {
+    pub(super) fn new(flow: &[Flow]) -> Blocks {
         let n = flow.len();
         let mut leader = vec![false; n + 1];
         leader[0] = true;
@@ -68,7 +69,8 @@ impl Blocks {
         blocks
     }
 
-    /// The same with ways from some ends of lanes on: each from the block of the first pc to those of the others.
+    /// The same with ways from some ends of lanes on: each from the block of the first pc to those of the
+    /// others.
     pub(super) fn with_returns(mut self, returns: &[(u32, Vec<u32>)]) -> Blocks {
         for (from, to) in returns.iter().filter(|(_, to)| !to.is_empty()) {
             let from = self.at(*from) as usize;
@@ -92,10 +94,12 @@ impl Blocks {
         self.starts[block] as usize..self.starts[block + 1] as usize
     }
 
-    /// For each block, the pc at which every path from its end meets again; [`NEVER`] if that is only the exit.
+    /// For each block, the pc at which every path from its end meets again; [`NEVER`] if that is only the
+    /// exit.
     ///
-    /// A way that does nothing but leave the kernel does not count where there is another one: its lanes exit, and
-    /// those that stay need not wait for the end of the kernel to meet. Hardware leaves by a predicated exit there.
+    /// A way that does nothing but leave the kernel does not count where there is another one: its lanes
+    /// exit, and those that stay need not wait for the end of the kernel to meet. Hardware leaves by a
+    /// predicated exit there.
     pub(super) fn joins(&self) -> Vec<u32> {
         let stays = |to: &Vec<u32>| {
             let stays: Vec<u32> = to.iter().copied().filter(|&s| !self.leaves(s)).collect();
@@ -112,7 +116,8 @@ impl Blocks {
         block == exit || self.range(block as usize).len() == 1 && self.successors[block as usize] == [exit]
     }
 
-    /// The first pc of the immediate post-dominator of each block, [`NEVER`] where that is the exit or nothing.
+    /// The first pc of the immediate post-dominator of each block, [`NEVER`] where that is the exit or
+    /// nothing.
     fn post_dominators(&self, successors: &[Vec<u32>]) -> Vec<u32> {
         let n = self.len();
         let exit = n;
@@ -164,7 +169,8 @@ impl Blocks {
 
     /// Registers alive at the start of each block, as bit sets of `registers` bits.
     ///
-    /// `reads` and `kills` list the registers that an instruction reads, and those that it writes in every lane.
+    /// `reads` and `kills` list the registers that an instruction reads, and those that it writes in every
+    /// lane.
     pub(super) fn live_in(
         &self,
         registers: usize,
@@ -307,7 +313,7 @@ mod tests {
     }
 
     fn join_of(flow: &[Flow], pc: usize) -> u32 {
-        let blocks = Blocks::of(flow);
+        let blocks = Blocks::new(flow);
         blocks.joins()[blocks.at(pc as u32) as usize]
     }
 
@@ -347,7 +353,7 @@ mod tests {
     fn a_value_is_alive_around_the_loop_that_reads_it() {
         // 0: write r0; 1: read r0; 2: @p bra 1; 3: exit.
         let flow = [Flow::NEXT, Flow::NEXT, conditional(1), EXIT];
-        let blocks = Blocks::of(&flow);
+        let blocks = Blocks::new(&flow);
         let live = blocks.live_in(
             1,
             |pc, f| {

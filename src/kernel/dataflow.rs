@@ -1,12 +1,13 @@
-//! Dataflow over a kernel's instructions: where control goes, and which registers are alive before each of them.
+//! Dataflow over a kernel's instructions: where control goes, and which registers are alive before each of
+//! them.
 //!
-//! Registers are scoreboard indices (32-bit slots, then 64-bit slots, then predicates), as [`Hazards`] lists them. Facts
-//! are bit sets, one a program counter, solved by sweeps until nothing changes (Aho, Lam, Sethi, Ullman, "Compilers",
-//! section 9.2); kernels are short enough that blocks do not pay.
+//! Registers are scoreboard indices (32-bit slots, then 64-bit slots, then predicates), as [`Hazards`] lists
+//! them. Facts are bit sets, one a program counter, solved by sweeps until nothing changes (Aho, Lam, Sethi,
+//! Ullman, "Compilers", section 9.2); kernels are short enough that blocks do not pay.
 //!
-//! Divergence: a lane follows one path of the flow graph and owns its column of the register file, so what is alive on
-//! some path from here is alive for the lanes that may take it; no lane mask is needed. A guarded write leaves the old
-//! value in other lanes, so it ends no life. A guarded exit falls through.
+//! Divergence: a lane follows one path of the flow graph and owns its column of the register file, so what is
+//! alive on some path from here is alive for the lanes that may take it; no lane mask is needed. A guarded
+//! write leaves the old value in other lanes, so it ends no life. A guarded exit falls through.
 
 use super::cfg::{BitSet, Flow};
 use super::ir::{Guard, Hazards, Inst, Op};
@@ -30,7 +31,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    pub(super) fn of(flow: &[Flow]) -> Edges {
+    pub(super) fn new(flow: &[Flow]) -> Edges {
         let n = flow.len();
         let mut edges = Edges { after: vec![Vec::new(); n], before: vec![Vec::new(); n] };
         for (pc, flow) in flow.iter().enumerate() {
@@ -68,8 +69,8 @@ impl Edges {
         facts
     }
 
-    /// Facts before each instruction, which follow from those behind its predecessors; some path is enough.
-    /// `transfer` turns the facts before an instruction into those behind it.
+    /// Facts before each instruction, which follow from those after its predecessors; some path is enough.
+    /// `transfer` turns the facts before an instruction into those after it.
     pub(super) fn forward_some(&self, entry: &BitSet, transfer: impl FnMut(usize, &mut BitSet)) -> Vec<BitSet> {
         let mut bottom = entry.clone();
         bottom.remove_all(entry);
@@ -116,8 +117,8 @@ impl Edges {
         before
     }
 
-    /// Program counters that lie on a cycle, and the number of its strongly connected component, when control does not
-    /// pass `cut` ones: Kosaraju's algorithm. `u32::MAX` for those on no cycle.
+    /// Program counters that lie on a cycle, and the number of its strongly connected component, when control
+    /// does not pass `cut` ones: Kosaraju's algorithm. `u32::MAX` for those on no cycle.
     pub(super) fn cycles(&self, cut: &[bool]) -> Vec<u32> {
         let n = self.len();
         let open = |pc: u32| !cut[pc as usize];
@@ -196,7 +197,7 @@ mod tests {
     fn a_value_lives_until_its_last_read_and_a_guarded_write_keeps_it() {
         let kernel = &ptx::parse("k.ptx", LOOP).unwrap().kernels[0];
         let flow: Vec<Flow> = kernel.code.iter().map(flow_of).collect();
-        let edges = Edges::of(&flow);
+        let edges = Edges::new(&flow);
         let live = live(&edges, &kernel.code, &kernel.hazards, usize::from(kernel.no_register()));
         let text: Vec<usize> = live.iter().map(BitSet::len).collect();
         // mov d1; mov r1; mov r2; mov r3; add; setp; bra; @p mov; st; exit.
@@ -207,7 +208,7 @@ mod tests {
     fn a_loop_is_a_cycle_until_it_is_cut() {
         let kernel = &ptx::parse("k.ptx", LOOP).unwrap().kernels[0];
         let flow: Vec<Flow> = kernel.code.iter().map(flow_of).collect();
-        let edges = Edges::of(&flow);
+        let edges = Edges::new(&flow);
         let on = |cut: &[bool]| edges.cycles(cut).iter().map(|&c| c != u32::MAX).collect::<Vec<_>>();
         let mut cut = vec![false; 10];
         assert_eq!(on(&cut), [false, false, false, false, true, true, true, false, false, false]);

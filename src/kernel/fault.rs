@@ -1,4 +1,4 @@
-//! What the simulated program did wrong, told so that its author can find the place.
+//! Faults of the simulated program, with the place in its source.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,8 +47,8 @@ pub enum FaultKind {
         /// "global", "shared", "local", "const".
         space: &'static str,
     },
-    /// Some lanes of a warp wait at a barrier while others of it, on another path, have a barrier still to come: the
-    /// ISA leaves undefined what happens.
+    /// Some lanes of a warp wait at a barrier while others of it, on another path, have a barrier still to
+    /// come: the ISA leaves undefined what happens.
     DivergentBarrier {
         /// Which barrier: `barrier 0`, `pm.barrier.wg`.
         barrier: String,
@@ -64,14 +64,15 @@ pub enum FaultKind {
         /// The value called.
         value: u64,
     },
-    /// A call of a recursive function whose frame has no room on the thread's stack.
+    /// A call of a recursive function whose frame does not fit on the thread's stack.
     StackOverflow {
         /// Which call of the chain it is, 1 being that of the kernel.
         depth: u32,
         /// Bytes of the stack.
         bytes: u32,
     },
-    /// A return to another place than behind the call: the program overwrote the return site in its local memory.
+    /// A return to a place other than the instruction after the call: the program overwrote the return
+    /// address in its local memory.
     ReturnSite {
         /// The program counter that was there.
         found: u32,
@@ -81,7 +82,8 @@ pub enum FaultKind {
 }
 
 impl ProgramFault {
-    /// The fault of a trap that these lanes of a warp execute, of which there is one at least: that of the lowest lane.
+    /// The fault of a trap that these lanes of a warp execute, of which there is one at least: that of the
+    /// lowest lane.
     pub fn of_trap(trap: Trap, launch: &Launch, warp: &Warp, lanes: u64) -> Self {
         let (pc, lane) = (warp.pc(), lanes.trailing_zeros());
         let inst = &launch.kernel.code[pc as usize];

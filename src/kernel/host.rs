@@ -1,5 +1,5 @@
-//! What a host program asks of a device: the vocabulary between a workload's steps and whoever executes them
-//! (the functional driver, or the command processor of a timed machine).
+//! The requests of a host program to its device. The device is the functional driver or the command processor
+//! of a timed machine.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use super::reduction::Reduction;
 pub enum HostAction {
     /// Run this grid to completion.
     Launch(Arc<Launch>),
-    /// Read `bytes` (1, 2, 4 or 8) at a global address; the value goes to the next call of [`HostProgram::next`].
+    /// Read `bytes` (1, 2, 4 or 8) at a global address; the value goes to the next call of
+    /// [`HostProgram::next`].
     Read {
         /// Global address, aligned to `bytes`.
         address: u64,
@@ -34,10 +35,11 @@ pub enum HostAction {
         /// Bytes.
         bytes: u64,
     },
-    /// Reduce elements of global memory to one number, outside simulated time; the number's bits go to the next call of
-    /// [`HostProgram::next`].
+    /// Reduce elements of global memory to one number, outside simulated time; the number's bits go to the
+    /// next call of [`HostProgram::next`].
     Reduce(Box<Reduction>),
-    /// Fill the L2, if the device has one, with these ranges of global memory in this order, outside simulated time.
+    /// Fill the L2, if the device has one, with these ranges of global memory in this order, outside
+    /// simulated time.
     Warm(Vec<GlobalRange>),
     /// The program is over.
     Done,
@@ -52,13 +54,13 @@ pub struct GlobalRange {
     pub bytes: u64,
 }
 
-/// A host program: a state machine that is told what its last read returned and says what it wants next.
+/// A host program: a state machine. It takes the result of its last read and returns its next action.
 pub trait HostProgram: Send + std::fmt::Debug {
-    /// The next wish. `read` holds what the [`HostAction::Read`] or [`HostAction::Reduce`] that was asked for last came
-    /// to, if it was one.
+    /// The next action. `read` is the result of the last action if that was a [`HostAction::Read`] or
+    /// [`HostAction::Reduce`].
     ///
     /// # Errors
-    /// A sentence that says what the host program cannot do (a loop that never converges, an argument that does not
-    /// fit its parameter).
+    /// A sentence that says what the host program cannot do (a loop that never converges, an argument that
+    /// does not fit its parameter).
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String>;
 }

@@ -1,15 +1,18 @@
 //! The dense intermediate representation that kernels are decoded into, once.
 //!
-//! One [`Inst`] a PTX instruction (but a surface access is its address and the access), program counters dense from 0, registers allocated to dense slots in three banks
-//! (32-bit, 64-bit, predicate). Narrower PTX registers live in 32-bit slots. A *slot* with [`CONST`] set names an entry
-//! of the launch's constant pool of that width instead: immediates, parameters, symbol addresses. So the executor
-//! fetches every operand in the same way, and no instruction carries a string.
+//! One [`Inst`] a PTX instruction (but a surface access is its address and the access), program counters
+//! dense from 0, registers allocated to dense slots in three banks (32-bit, 64-bit, predicate). Narrower PTX
+//! registers live in 32-bit slots. A *slot* with [`CONST`] set names an entry of the launch's constant pool
+//! of that width instead: immediates, parameters, symbol addresses. So the executor fetches every operand in
+//! the same way, and no instruction carries a string.
 //!
-//! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return` or a
-//! branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their calls; those of
-//! functions that may call themselves are subroutines behind the kernel's own code, each with one `Return`.
+//! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return`
+//! or a branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their
+//! calls; those of functions that may call themselves are subroutines after the kernel's own code, each with
+//! one `Return`.
 //!
-//! Over 500 lines, nearly all of them type declarations and their docs: what front end and executors share stands in one place.
+//! Over 500 lines, nearly all of them type declarations and their docs: what front end and executors share
+//! stands in one place.
 
 use std::sync::Arc;
 
@@ -38,7 +41,8 @@ pub struct Inst {
     pub op: Op,
     /// The predicate that guards it.
     pub guard: Guard,
-    /// Destinations. For a store: the data operands (one an element), which may be constants. [`NONE`] where absent.
+    /// Destinations. For a store: the data operands (one an element), which may be constants. [`NONE`] where
+    /// absent.
     pub dst: [Slot; 4],
     /// Sources. For a memory operation `src[0]` is the address, `src[1..]` an atomic's operands.
     pub src: [Slot; 4],
@@ -79,10 +83,10 @@ pub enum Op {
         /// The immediate post-dominator of the branch, ways that only leave the kernel left aside.
         reconverge: u32,
     },
-    /// A call of a recursive function's subroutine, by all lanes of the path. Each lane's return site, the next
-    /// pc, goes to the 32-bit slot `dst[0]`. `src[0]` is the address of the callee's frame in local memory,
-    /// `src[1]` the last one at which it has room, both 64-bit; with `imm` 1 it has room nowhere. Without room it
-    /// is a fault.
+    /// A call of a recursive function's subroutine, by all lanes of the path. Each lane's return address, the
+    /// next pc, goes to the 32-bit slot `dst[0]`. `src[0]` is the address of the callee's frame in local
+    /// memory, `src[1]` the last address at which the frame fits, both 64-bit; with `imm` 1 it fits nowhere.
+    /// A frame that does not fit is a fault.
     Call {
         /// Program counter of the subroutine.
         target: u32,
@@ -183,7 +187,7 @@ pub enum Space {
     Local,
     /// The module's read-only constant bank, addressed from 0.
     Const,
-    /// Any of the above, told apart by the address windows of [`super::memory`].
+    /// Any of the above, distinguished by the address windows of [`super::memory`].
     Generic,
 }
 
@@ -224,6 +228,19 @@ impl Elem {
     }
 }
 
+/// The first element of `data`, extended to 64 bits by its own sign.
+pub(in crate::kernel) fn element(elem: Elem, data: &[u8]) -> u64 {
+    match elem {
+        Elem::U8 => u64::from(data[0]),
+        Elem::S8 => data[0] as i8 as u64,
+        Elem::U16 => u64::from(u16::from_le_bytes([data[0], data[1]])),
+        Elem::S16 => i16::from_le_bytes([data[0], data[1]]) as u64,
+        Elem::U32 | Elem::F32 => u64::from(u32::from_le_bytes(data[..4].try_into().expect("four bytes"))),
+        Elem::S32 => i32::from_le_bytes(data[..4].try_into().expect("four bytes")) as u64,
+        Elem::U64 | Elem::S64 | Elem::F64 => u64::from_le_bytes(data[..8].try_into().expect("eight bytes")),
+    }
+}
+
 /// Cache operators (PTX ISA, "Cache Operators"), with `volatile` and `relaxed` folded in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheOp {
@@ -248,7 +265,8 @@ pub enum StoreHint {
     Plain,
     /// `pm.st.nt`: forced non-temporal.
     NonTemporal,
-    /// `pm.st.log`: a log update whose path the persistency scheme picks. `pm.ld.log`: reads what a log update saves.
+    /// `pm.st.log`: a log update whose path the persistency scheme picks. `pm.ld.log`: reads what a log
+    /// update saves.
     Log,
 }
 
@@ -294,7 +312,8 @@ pub struct Barrier {
     pub red: BarrierRed,
 }
 
-/// The reduction of a barrier (`bar.red`): predicate in `src[0]` (`imm` bit 0 negates it), result in `dst[0]`.
+/// The reduction of a barrier (`bar.red`): predicate in `src[0]` (`imm` bit 0 negates it), result in
+/// `dst[0]`.
 ///
 /// The machine sums [`super::warp::Warp::barrier_votes`] of every arriving warp and hands
 /// [`super::warp::Warp::write_barrier`] the sum and the number of threads that arrived.
@@ -321,7 +340,8 @@ pub enum Scope {
     Sys,
 }
 
-/// Persistent-memory operations other than stores (`specs` of the project: `workloads/README.md` lists their syntax).
+/// Persistent-memory operations other than stores (`specs` of the project: `workloads/README.md` lists their
+/// syntax).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PmOp {
     /// Write the line back, keep it clean. Address in `src[0]` (64-bit, generic), `imm` offset.
@@ -364,7 +384,8 @@ pub enum Gathering {
 }
 
 impl PmOp {
-    /// Whose warps arrive here before one of them goes on (scoped persist barriers: `sync_barrier` and `p_barrier` in one).
+    /// Whose warps arrive here before one of them goes on (scoped persist barriers: `sync_barrier` and
+    /// `p_barrier` in one).
     pub fn gathers(self) -> Option<Gathering> {
         match self {
             PmOp::BarrierWg => Some(Gathering::Cta),
@@ -405,7 +426,8 @@ impl MachineRead {
 pub enum Class {
     /// 32- and 64-bit integer addition and subtraction, `sad`, `abs`, `neg`, and their video instructions.
     ///
-    /// A video instruction has the class of its first operation: `vmad` multiplies, `vset` compares, `vshl` shifts.
+    /// A video instruction has the class of its first operation: `vmad` multiplies, `vset` compares, `vshl`
+    /// shifts.
     Int,
     /// Integer multiply and multiply-add.
     IntMul,
@@ -479,8 +501,8 @@ pub struct SourcePos {
 /// Unused entries hold [`Kernel::no_register`], a scoreboard entry that is always ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hazards {
-    /// Registers read (guard included), then those that are only written: all must be ready before issue. Never a
-    /// constant.
+    /// Registers read (guard included), then those that are only written: all must be ready before issue.
+    /// Never a constant.
     pub check: [u16; 9],
     /// How many of `check` are read.
     pub reads: u8,
@@ -578,8 +600,8 @@ pub enum Special {
     LaneId,
     /// `%lanemask_{eq,lt,le,gt,ge}`, in this order 0 to 4.
     LaneMask(u8),
-    /// Number of the lane's group of 32 threads in the grid; every CTA starts with a group of its own. No PTX name:
-    /// region formation addresses checkpoints with it (`regions.rs`).
+    /// Number of the lane's group of 32 threads in the grid; every CTA starts with a group of its own. No PTX
+    /// name: region formation addresses checkpoints with it (`regions.rs`).
     Group,
     /// Number of the lane in that group, 0 to 31.
     LaneOfGroup,

@@ -1,13 +1,12 @@
 //! A kernel with everything a launch fixes: grid, block, parameters, constant pools, address map.
 //!
-//! Limits are those of the CUDA programming guide, compute capability 6.0 and later. What a particular machine can hold
-//! (shared memory and registers of an SM) is checked by the machine.
+//! Limits are those of the CUDA programming guide, compute capability 6.0 and later. What a particular
+//! machine can hold (shared memory and registers of an SM) is checked by the machine.
 
 use std::sync::Arc;
 
-use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, relocate};
+use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
-use super::warp::element;
 
 /// Threads of a CTA, at most.
 pub const MAX_THREADS: u32 = 1024;
@@ -105,7 +104,7 @@ impl<'a> ParamBlock<'a> {
     /// Gives the next parameter its bytes; a shorter value is padded with zeros.
     ///
     /// # Panics
-    /// When there is no further parameter or the value is longer than it.
+    /// No parameter is left, or the value is longer than the next one.
     #[must_use]
     pub fn bytes(mut self, value: &[u8]) -> Self {
         let param = &self.kernel.params[self.next];
@@ -194,8 +193,8 @@ impl Texture {
     }
 }
 
-/// A surface bound to a launch: an array of elements in global memory, addressed by bytes in x, by rows in y and by
-/// slices (or layers) in z. Elements only give the width in bytes.
+/// A surface bound to a launch: an array of elements in global memory, addressed by bytes in x, by rows in y
+/// and by slices (or layers) in z. Elements only give the width in bytes.
 ///
 /// # Example: 3 elements of 4 bytes a row, rows 16 bytes apart, 2 rows a slice
 /// ```
@@ -220,14 +219,14 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Bytes from its first to behind its last one.
+    /// Bytes from its first byte through its last.
     pub fn bytes(&self) -> u64 {
         let rows = u64::from(self.height) * u64::from(self.depth);
         rows.saturating_sub(1) * u64::from(self.pitch) + u64::from(self.width) * u64::from(self.element)
     }
 
-    /// What an address computation reads: address, bytes of a row, rows, slices, bytes from row to row, from slice to
-    /// slice, one a lane.
+    /// What an address computation reads: address, bytes of a row, rows, slices, bytes from row to row, from
+    /// slice to slice, one a lane.
     pub fn descriptor(&self) -> [u64; LANES] {
         let pitch = u64::from(self.pitch);
         let row = u64::from(self.width) * u64::from(self.element);

@@ -6,9 +6,10 @@
 //! _Z4axpyIfLi4EEvPT_          axpy<float, 4>
 //! ```
 //!
-//! Source: Itanium C++ ABI, 5.1.2 to 5.1.5 (`<encoding>`, `<nested-name>`, `<source-name>`, `<template-args>`).
-//! Not covered: parameter types, which overloads differ by; template arguments other than built-in types, pointers,
-//! named types and integers, which are shown as `...`; operators, constructors, lambdas, which are no kernels.
+//! Source: Itanium C++ ABI, 5.1.2 to 5.1.5 (`<encoding>`, `<nested-name>`, `<source-name>`,
+//! `<template-args>`). Not covered: parameter types, which overloads differ by; template arguments other than
+//! built-in types, pointers, named types and integers, which are shown as `...`; operators, constructors,
+//! lambdas, which are no kernels.
 
 use std::fmt;
 
@@ -28,12 +29,12 @@ impl SourceName {
     /// ```
     /// use durawarp::kernel::mangled::SourceName;
     ///
-    /// let name = SourceName::of("_ZN4blas4axpyIfEEviPT_").unwrap();
+    /// let name = SourceName::demangle("_ZN4blas4axpyIfEEviPT_").unwrap();
     /// assert_eq!(name.to_string(), "blas::axpy<float>");
     /// assert!(["axpy", "blas::axpy", "axpy<float>"].iter().all(|written| name.is(written)));
-    /// assert_eq!(SourceName::of("saxpy"), None);
+    /// assert_eq!(SourceName::demangle("saxpy"), None);
     /// ```
-    pub fn of(symbol: &str) -> Option<SourceName> {
+    pub fn demangle(symbol: &str) -> Option<SourceName> {
         let mut rest = Rest(symbol.strip_prefix("_Z")?);
         let nested = rest.eat("N");
         if nested {
@@ -98,7 +99,7 @@ impl Rest<'_> {
         digits
     }
 
-    /// A length and so many characters.
+    /// A length, and that many characters.
     fn source_name(&mut self) -> Option<String> {
         let length: usize = self.digits().parse().ok()?;
         let (name, rest) = self.0.split_at_checked(length).filter(|_| length > 0)?;
@@ -106,8 +107,8 @@ impl Rest<'_> {
         Some(if name.starts_with("_GLOBAL__N") { "(anonymous namespace)".to_owned() } else { name.to_owned() })
     }
 
-    /// What stands between `I` and its `E`. If it is not covered, the rest of the symbol has no meaning any more; of a
-    /// nested name only the end is left, which its last `E` is.
+    /// What stands between `I` and its `E`. If it is not covered, the rest of the symbol has no meaning any
+    /// more; of a nested name only the end is left, which its last `E` is.
     fn template_arguments(&mut self, nested: bool) -> String {
         let mut shown = Vec::new();
         while !self.eat("E") {
@@ -187,20 +188,24 @@ mod tests {
             ("_ZN4blas4axpyINS_5PointEEEviPT_", "blas::axpy<...>"),
             ("_ZN3BoxIfE3runEv", "Box<float>::run"),
         ] {
-            assert_eq!(SourceName::of(symbol).map(|name| name.to_string()).as_deref(), Some(expected), "{symbol}");
+            assert_eq!(
+                SourceName::demangle(symbol).map(|name| name.to_string()).as_deref(),
+                Some(expected),
+                "{symbol}"
+            );
         }
     }
 
     #[test]
     fn other_symbols_are_no_names_of_cpp() {
         for symbol in ["saxpy", "_Z", "_Zsaxpy", "_Z9saxpy", "_ZN4blas", "_Z0v", "_Z4saxé", "_ZplRK5Point"] {
-            assert_eq!(SourceName::of(symbol), None, "{symbol}");
+            assert_eq!(SourceName::demangle(symbol), None, "{symbol}");
         }
     }
 
     #[test]
     fn a_name_is_written_with_or_without_scopes_and_arguments() {
-        let name = SourceName::of("_ZN4blas4axpyIfLi4EEEviPT_").unwrap();
+        let name = SourceName::demangle("_ZN4blas4axpyIfLi4EEEviPT_").unwrap();
         for written in ["axpy", "blas::axpy", "axpy<float, 4>", "axpy<float,4>", "blas::axpy<float,4>"] {
             assert!(name.is(written), "{written}");
         }

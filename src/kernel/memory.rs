@@ -1,7 +1,7 @@
 //! Device memory as a program sees it: address windows, allocated ranges, and a flat image.
 //!
-//! Buffers live at [`DRAM_BASE`] and [`NVM_BASE`] upwards; shared, local and constant memory appear in generic addresses
-//! through windows far above them. Invariant: ranges never overlap, nor touch.
+//! Buffers live at [`DRAM_BASE`] and [`NVM_BASE`] upwards; shared, local and constant memory appear in
+//! generic addresses through windows far above them. Invariant: ranges never overlap, nor touch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct Range {
     pub bytes: u64,
     /// Bytes of padding in front of the buffer, a multiple of [`BUFFER_ALIGN`].
     pub front: u64,
-    /// Bytes of padding behind it.
+    /// Bytes of padding after it.
     pub behind: u64,
     /// Bytes that stay unmapped on both sides at least.
     guard: u64,
@@ -74,7 +74,8 @@ impl Range {
         }
     }
 
-    /// What holds an address of this range, and the byte's number in it: the buffer, or the padding on one side.
+    /// What holds an address of this range, and the byte's number in it: the buffer, or the padding on one
+    /// side.
     pub fn part(&self, address: u64) -> (String, u64) {
         let offset = address - self.start;
         match offset.checked_sub(self.front) {
@@ -90,8 +91,8 @@ impl Range {
 pub struct Margin {
     /// Allocated; part of no buffer. In front it is rounded up to [`BUFFER_ALIGN`].
     pub padding: u64,
-    /// Unmapped beyond the padding: any access there is a fault that names the buffer. At least [`BUFFER_ALIGN`] bytes
-    /// are unmapped between two buffers anyway.
+    /// Unmapped beyond the padding: any access there is a fault that names the buffer. At least
+    /// [`BUFFER_ALIGN`] bytes are unmapped between two buffers anyway.
     pub guard: u64,
 }
 
@@ -110,7 +111,7 @@ impl AddressMap {
         self.allocate_within(name, bytes, Margin::default(), medium)
     }
 
-    /// The same with a margin; the first address is that of the buffer, behind its padding.
+    /// Allocates with a margin. Returns the address of the buffer, which lies after the padding.
     ///
     /// ```
     /// use durawarp::kernel::memory::{AddressMap, Margin, Medium};
@@ -133,7 +134,8 @@ impl AddressMap {
         });
         let start = match at.checked_sub(1).map(|i| &self.ranges[i]) {
             Some(last) if Medium::of(last.start) == medium => {
-                // Twice the wider guard: whatever lies within a guard is nearer to its own buffer than to the other.
+                // Twice the wider guard: whatever lies within a guard is nearer to its own buffer than to the
+                // other.
                 let gap = BUFFER_ALIGN.max(2 * guard.max(last.guard));
                 (last.start + last.bytes + gap).next_multiple_of(BUFFER_ALIGN)
             }
@@ -144,7 +146,7 @@ impl AddressMap {
         start + front
     }
 
-    /// First address of the range of this name, and that behind it.
+    /// The first address of the range of this name, and the first address after it.
     pub fn extent_of(&self, name: &str) -> Option<(u64, u64)> {
         let range = self.ranges.iter().find(|range| range.name == name)?;
         Some((range.start, range.start + range.bytes))
@@ -232,7 +234,7 @@ struct Chunk {
     bytes: Bytes,
 }
 
-/// The bytes of a range. Initial contents are shared until somebody writes.
+/// The bytes of a range. Initial contents are shared until the first write.
 #[derive(Debug, Clone)]
 enum Bytes {
     Own(Vec<u8>),
@@ -314,7 +316,8 @@ impl FlatMemory {
         FlatMemory::shared(map, |_| None)
     }
 
-    /// Each range holds what `content` has for its first address, shared until somebody writes to it, or zeros.
+    /// Each range holds what `content` has for its first address, shared until the first write to it, or
+    /// zeros.
     ///
     /// # Panics
     /// When a content has not the length of its range.
@@ -379,8 +382,8 @@ impl FlatMemory {
     typed!(read_f32s, write_f32s, f32);
     typed!(read_f64s, write_f64s, f64);
 
-    /// Puts these bytes where nothing is allocated, or in place of the range that starts there. They must not overlap
-    /// another range.
+    /// Puts these bytes where nothing is allocated, or in place of the range that starts there. They must not
+    /// overlap another range.
     pub fn place(&mut self, start: u64, bytes: Vec<u8>) {
         let at = self.chunks.partition_point(|c| c.start < start);
         let chunk = Chunk { start, bytes: Bytes::Own(bytes) };
@@ -390,7 +393,7 @@ impl FlatMemory {
         }
     }
 
-    /// Frees the ranges whose first address `keep` does not want.
+    /// Frees the ranges for whose first address `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(u64) -> bool) {
         self.chunks.retain(|chunk| keep(chunk.start));
     }

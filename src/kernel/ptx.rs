@@ -4,13 +4,15 @@
 //! text -> token -> parser -> ast -> lower + select (virtual registers; calls inlined, recursion as subroutines)
 //!                                     -> params -> stack -> cfg -> allocate -> finish -> ir::Kernel
 //! ```
-//! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
-//! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
+//! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel
+//! of a file and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain
+//! anything.
 //!
 //! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions.
 
 mod allocate;
 mod ast;
+mod body_flow;
 mod calls;
 mod draft;
 mod finish;
@@ -24,6 +26,7 @@ mod parser;
 mod recursion;
 mod select;
 pub(crate) mod sites;
+mod size;
 mod stack;
 mod token;
 mod types;
@@ -68,7 +71,8 @@ pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
     parse_with_stack(file, text, STACK_BYTES)
 }
 
-/// The same with a stack of this many bytes a thread, which kernels with recursive functions have in local memory.
+/// The same with a stack of this many bytes a thread, which kernels with recursive functions have in local
+/// memory.
 ///
 /// # Errors
 /// As [`parse`].
@@ -174,7 +178,7 @@ struct Decoded {
 fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let (tree, mut faults) = parser::parse(file, text);
     let mut module = Module::default();
-    let functions = Functions::of(&tree);
+    let functions = Functions::collect(&tree);
     let (symbols, bad) = layout::lay_out(tree.variables(), &functions, &mut module);
     faults.extend(bad.into_iter().map(|(at, message)| Diagnostic::at(file, text, at, message)));
     faults.extend(defined_twice(tree.functions(), file, text));
@@ -182,7 +186,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
     let opencl = tree.opencl;
     let env = Env { file, text, symbols, functions, kernels, param_bank, opencl, stack_bytes };
-    let lines = Lines::of(text);
+    let lines = LineStarts::new(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
     for function in tree.functions().filter(|f| f.entry && f.body.is_some()) {
@@ -218,7 +222,7 @@ fn defined_twice<'a>(functions: impl Iterator<Item = &'a Function<'a>>, file: &s
 fn kernel(
     function: &Function<'_>,
     env: &Env<'_>,
-    lines: &Lines<'_>,
+    lines: &LineStarts<'_>,
     file: &Arc<str>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Kernel, Vec<Diagnostic>> {
@@ -226,7 +230,7 @@ fn kernel(
     let (mut params, mut bytes) = (Vec::new(), 0u32);
     for formal in &function.params {
         let var = &formal.var;
-        match layout::size_of(var) {
+        match size::size_of(var) {
             Ok((size, align)) if size <= 1 << 16 => {
                 let offset = bytes.next_multiple_of(align as u32);
                 bytes = offset + size as u32;
@@ -318,15 +322,15 @@ impl KernelReport {
 }
 
 /// The first byte of each line of a text.
-struct Lines<'a> {
+struct LineStarts<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> LineStarts<'a> {
+    fn new(text: &'a str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        Lines { text, starts }
+        LineStarts { text, starts }
     }
 
     fn position(&self, at: usize) -> SourcePos {

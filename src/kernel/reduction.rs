@@ -1,8 +1,8 @@
 //! Reductions that a host program asks for: one number of the elements of a buffer.
 //!
-//! Integers are added in 128 bits and must come to 64; floats are `f64`, added from the first element to the last, so that
-//! the sum has the same bits on every driver and host. A NaN makes a sum NaN; the other operations pass it over.
-//! Not modelled: a tree of partial sums, as kernels that reduce have it.
+//! Integers are added in 128 bits and must come to 64; floats are `f64`, added from the first element to the
+//! last, so that the sum has the same bits on every driver and host. A NaN makes a sum NaN; the other
+//! operations pass it over. Not modelled: a tree of partial sums, as kernels that reduce have it.
 
 use super::ir::Elem;
 
@@ -50,8 +50,8 @@ impl Reduction {
         self.count.saturating_sub(1) * self.stride + if self.count > 0 { u64::from(self.elem.bytes()) } else { 0 }
     }
 
-    /// The result over these bytes, little-endian, from the first element on: the bits of an `i64`, or of an `f64` for
-    /// elements that are floats.
+    /// The result over these bytes, little-endian, from the first element on: the bits of an `i64`, or of an
+    /// `f64` for elements that are floats.
     ///
     /// # Errors
     /// [`Reduction::too_large`].

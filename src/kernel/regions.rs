@@ -4,56 +4,69 @@
 //! kernel ─ items ─ unroll ─ code ─┬─ place boundaries ─ plan checkpoints ─┐ until nothing is missing
 //!                                 └──────────────<────────────────────────┘ then merge, then emit ─> Formed
 //! ```
-//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III-C and IV-A (the compiler),
-//! IV-C (boundaries at synchronisation), IV-F (recovery). The paper works on CPU code after register allocation; this is
-//! its port to GPU kernels, after slot allocation. What is stored where is in `regions/layout.rs`, how code looks in
-//! `regions/emit.rs`, where checkpoint stores stand in `regions/plan.rs`, pruning in `regions/values.rs`.
+//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III-C and IV-A (the
+//! compiler), IV-C (boundaries at synchronisation), IV-F (recovery). The paper works on CPU code after
+//! register allocation; this is its port to GPU kernels, after slot allocation. What is stored where is in
+//! `regions/layout.rs`, how code looks in `regions/emit.rs`, where checkpoint stores stand in
+//! `regions/plan.rs`, pruning in `regions/values.rs`.
 //!
 //! # Boundaries
-//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores, or with a
-//! volatile load (it may wait for somebody whose stores are held up until this warp's region ends: a queue can be full of them);
-//! before fences, barriers and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
-//! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
-//! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
-//! been inlined, so there are none; a kernel with recursive functions is refused.
-//! A boundary is a store of the next program counter and `pm.region`.
+//! A boundary is a store of the next program counter, and `pm.region`.
 //!
-//! Merging takes away, in program order, what the rules above do not need once all of them are met: the header's boundary
-//! of a loop that has another one, say. The threshold counts words of 8 bytes a lane, checkpoints and the boundary's own
-//! store included.
+//! | boundary at | because |
+//! |---|---|
+//! | the entry | the first region begins there |
+//! | exits (before) | a thread's last program counter then says that it is done |
+//! | a loop with stores | a region holds at most the threshold |
+//! | a loop with a volatile load | it may wait for a warp whose stores stay in a queue until this warp's region ends |
+//! | fences, barriers, atomics (before) | the paper's rule |
+//! | barriers, atomics (after) | the next region draws its number once they have happened |
+//! | the program's `pm.region` | the program asks for it |
+//! | too many stores in a row | a region holds at most the threshold |
+//!
+//! The boundaries after barriers and atomics are ours ([`RegionOptions::after_sync`]): with the paper's
+//! boundary before them alone, the stores of a critical section may persist in the wrong order. Calls have
+//! been inlined; a kernel with recursive functions is refused.
+//!
+//! Merging then removes, in program order, every boundary without which all of these rules still hold: the
+//! one at the header of a loop that has another, for example. The threshold counts words of 8 bytes a lane,
+//! checkpoints and the boundary's own store included.
 //!
 //! # Divergence
-//! A region is a warp's: its stores persist all or none, whichever lanes made them. Each *thread* has its own checkpoint
-//! and program counter, and a boundary renews those of the active lanes. Lanes that wait elsewhere keep an older one, and
-//! a restart repeats what they did since. So while lanes wait they may have nothing stored since their own last
-//! boundary, nor looked at other lanes, nor gone round a loop: repeated by some lanes alone, that would come out
-//! otherwise, or out of step with the rest. For every branch that may split the warp (`regions/uniform.rs`) and has a
-//! boundary on one of its paths, there is one before the branch and one at the end of each path, wherever something of
-//! this kind may have happened since the last. The SIMT stack is then no part of the checkpoint: a restart groups lanes by
-//! their program counters and lets them meet at the nearest post-dominator they have in common (`regions/resume.rs`).
+//! A region is a warp's: its stores persist all or none, whichever lanes made them. Each *thread* has its own
+//! checkpoint and program counter, and a boundary renews those of the active lanes. Lanes that wait elsewhere
+//! keep an older one, and a restart repeats what they did since. So a lane that waits must not have stored,
+//! read other lanes or gone round a loop since its own last boundary: some lanes alone would repeat that with
+//! another result, or out of step with the rest. For every branch that may split the warp
+//! (`regions/uniform.rs`) and has a boundary on one of its paths, there is one before the branch and one at
+//! the end of each path, wherever something of this kind may have happened since the last. The SIMT stack is
+//! then no part of the checkpoint: a restart groups lanes by their program counters and lets them meet at the
+//! nearest post-dominator they have in common (`regions/resume.rs`).
 //!
-//! A register that all lanes share the value of may have one word instead of one a lane
+//! A register with one value in all lanes may have one word instead of one a lane
 //! ([`RegionOptions::uniform_once`], ours): `regions/homes.rs` says where that is sound.
 //!
 //! # Memory that does not persist, and barriers
-//! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the checkpoint
-//! area ([`RegionOptions::scratch`]): each store is repeated there as a store of the region, and a restart fills the memory
-//! from it. Atomics on shared memory are repeated too (`emit.rs` says how, and which cannot be). That is this port's way; what it
-//! costs is in the counts.
+//! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the
+//! checkpoint area ([`RegionOptions::scratch`]): each store is repeated there as a store of the region, and a
+//! restart fills the memory from it. Atomics on shared memory are repeated too (`emit.rs` says how, and which
+//! cannot be). That is this port's way; what it costs is in the counts.
 //!
-//! A warp counts the barriers that it has passed, and stores the count behind each. Boundaries stand on both sides, and
-//! the region behind a barrier gets its number when all have arrived, so that what any warp stored before it persists
-//! before what any stores behind it. When a restart finds a warp in front of a barrier that another has passed, all have
-//! arrived there: it goes on behind it.
+//! A warp counts the barriers that it has passed, and stores the count after each. Boundaries stand on both
+//! sides, and the region after a barrier gets its number when all have arrived, so that what any warp stored
+//! before it persists before what any stores after it. When a restart finds a warp in front of a barrier
+//! that another has passed, all have arrived there: it goes on after it.
 //!
 //! # What a restart needs beyond the area
-//! The launch (constants, special registers), and memory as the persisted regions left it. [`Formed::obstacles`] says why a
-//! kernel cannot be resumed in its middle: it is formed, and its regions persist as others do.
+//! The launch (constants, special registers), and memory as the persisted regions left it.
+//! [`Formed::obstacles`] says why a kernel cannot be resumed in its middle: it is formed, and its regions
+//! persist as others do.
 //!
-//! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel writes, plus
-//! the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`].
-//! A region here is a warp's; hardware may commit those of a CTA's warps together. Not modelled: I/O. Shared and local memory that was never written holds what an earlier launch
-//! left in the shadow when it is resumed, not zeros: a program has no right to either.
+//! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel
+//! writes, plus the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`]. A
+//! region here is a warp's; hardware may commit those of a CTA's warps together. Not modelled: I/O. Shared
+//! and local memory that was never written holds what an earlier launch left in the shadow when it is
+//! resumed, not zeros: a program has no right to either.
 
 mod code;
 mod emit;
@@ -61,6 +74,7 @@ mod homes;
 mod layout;
 mod plan;
 mod resume;
+mod terms;
 mod uniform;
 mod unroll;
 mod values;
@@ -71,93 +85,16 @@ use serde::Serialize;
 
 use super::ir::{ConstSource, Gathering, Kernel, LANES, Op, Slot, SourcePos, Space};
 use super::launch::Launch;
-use code::{Code, Order, items_of, order_of};
+use code::{Code, OrderingNeed, items_of, order_of};
 use emit::{Added, CONSTS32, CONSTS64};
 use homes::Homes;
-use plan::{BOUNDARY_STORES, Ground, Plan};
+use plan::{BOUNDARY_STORES, CheckpointPlan, Ground};
 use values::Values;
 
 pub use layout::{Area, Layout};
 pub use resume::{Restart, ResumeError, ResumePoint};
+pub use terms::{Reason, RegionError, RegionOptions, Role};
 pub use values::Restore;
-
-/// How regions are formed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct RegionOptions {
-    /// Most words of 8 bytes that a lane stores in a region, checkpoints and the boundary's own included. The paper: half
-    /// the write pending queue of 64 entries (section IV-A).
-    pub threshold_stores: u32,
-    /// Unroll loops whose number of turns is known.
-    pub unroll: bool,
-    /// Unroll other loops with their exit conditions.
-    pub speculative_unroll: bool,
-    /// Most copies of a loop's body. Chosen: the paper has regions almost three times as long, and no number.
-    pub unroll_factor: u32,
-    /// Leave out checkpoints of registers that can be computed from others, constants and parameters.
-    pub prune: bool,
-    /// Boundaries behind atomics and barriers too, not only before (the paper's way).
-    pub after_sync: bool,
-    /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are counted: without,
-    /// a kernel that uses them cannot be resumed in its middle. The paper's whole system has no memory that does not persist.
-    pub scratch: bool,
-    /// A register that all lanes of a warp share the value of is checkpointed as one word of 8 bytes, not as
-    /// one a lane, where that is sound (`regions/homes.rs`). Ours: the paper's machine has no warps.
-    pub uniform_once: bool,
-}
-
-impl Default for RegionOptions {
-    fn default() -> Self {
-        RegionOptions {
-            threshold_stores: 32,
-            unroll: true,
-            speculative_unroll: true,
-            unroll_factor: 4,
-            prune: true,
-            after_sync: true,
-            scratch: true,
-            uniform_once: false,
-        }
-    }
-}
-
-/// Why a kernel cannot be formed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RegionError {
-    /// The threshold leaves no room beside a boundary's own store.
-    #[error("a threshold of {0} stores is too small: a boundary is one itself, so at least 2 are needed")]
-    Threshold(u32),
-    /// The kernel has no instruction.
-    #[error("the kernel has no instructions")]
-    Empty,
-    /// Recursive functions.
-    #[error("the kernel has recursive functions, whose calls under way are no part of a checkpoint: not supported")]
-    Recursion,
-    /// The IR's limits of registers or constants are exceeded.
-    #[error("the kernel has too many registers or constants for boundaries to be added")]
-    TooLarge,
-}
-
-/// Why there is a boundary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// The kernel starts.
-    Entry,
-    /// The program has a `pm.region` here.
-    Asked,
-    /// A fence, a barrier or an atomic follows.
-    Order,
-    /// A barrier or an atomic precedes.
-    AfterOrder,
-    /// A loop stores, or may wait for others.
-    Loop,
-    /// Lanes exit.
-    Exit,
-    /// Lanes are about to wait for others of their warp.
-    Waiting,
-    /// The region would hold too many stores.
-    Threshold,
-}
 
 /// A region: from a boundary to the next ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,30 +111,9 @@ pub struct Region {
     pub restore: Restore,
 }
 
-/// What an instruction of a formed kernel is there for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// The program's own.
-    Program,
-    /// Computes where the thread's checkpoint and shadows are.
-    Address,
-    /// Stores a register.
-    Checkpoint,
-    /// Turns a predicate into a number to store.
-    Select,
-    /// Repeats a write to shared or local memory at its shadow.
-    Shadow,
-    /// Counts a barrier, and stores the count.
-    Count,
-    /// A boundary: stores the program counter.
-    Counter,
-    /// A boundary's `pm.region`. The paper's boundary is the store alone, which the hardware knows; two instructions here.
-    Marker,
-}
-
 /// What came of forming a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct FormReport {
     /// Instructions before.
     pub instructions: u32,
     /// Instructions after.
@@ -223,14 +139,15 @@ pub struct Report {
 /// A kernel in regions.
 #[derive(Debug, Clone)]
 pub struct Formed {
-    /// The kernel with boundaries and checkpoint stores. Its last parameter is the address of the checkpoint area.
+    /// The kernel with boundaries and checkpoint stores. Its last parameter is the address of the checkpoint
+    /// area.
     pub kernel: Arc<Kernel>,
     /// Regions, by entry; the `pm.region` of number `i` has it as `imm`.
     pub regions: Vec<Region>,
     /// Where checkpoints lie.
     pub checkpoint: Layout,
     /// Figures.
-    pub report: Report,
+    pub report: FormReport,
     /// What each instruction is there for.
     pub roles: Vec<Role>,
     /// Why it cannot be resumed in its middle; empty when it can.
@@ -250,7 +167,7 @@ pub struct Formed {
 /// Forms the regions of a kernel.
 ///
 /// # Errors
-/// A threshold without room, a kernel beyond the IR's limits.
+/// A threshold that is too small, or a kernel beyond the IR's limits.
 ///
 /// # Example: a loop that stores, in regions of at most 8 stores
 /// ```
@@ -275,14 +192,14 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     if kernel.code.iter().any(|inst| matches!(inst.op, Op::Call { .. })) {
         return Err(RegionError::Recursion);
     }
-    let mut code = Code::of(items_of(kernel), kernel);
+    let mut code = Code::new(items_of(kernel), kernel);
     let mut divergence = uniform::divergence(&code, kernel);
     let (items, unrolled) = unroll::unroll(&code, kernel, &divergence.forks, options);
     if unrolled != unroll::Unrolled::default() {
-        code = Code::of(items, kernel);
+        code = Code::new(items, kernel);
         divergence = uniform::divergence(&code, kernel);
     }
-    let values = Values::of(&code);
+    let values = Values::new(&code);
     let ground = Ground {
         code: &code,
         forks: &divergence.forks,
@@ -312,7 +229,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         shared: in_shadow(Space::Shared),
         local_bytes: if in_shadow(Space::Local) { kernel.local_bytes } else { 0 },
     };
-    let added = Added::of(&checkpoint);
+    let added = Added::new(&checkpoint);
     let new = |r: u16| added.renumbered(kernel, r);
     checkpoint.registers.iter_mut().chain(&mut checkpoint.once).for_each(|r| *r = new(*r));
     let emitted = emit::emit(&code, (&plan, &homes), &checkpoint, &shadows, kernel)?;
@@ -331,7 +248,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     };
     let regions: Vec<Region> = emitted.entries.iter().map(region).collect();
     let count = |role: Role| emitted.roles.iter().filter(|r| **r == role).count() as u32;
-    let report = Report {
+    let report = FormReport {
         instructions: kernel.code.len() as u32,
         formed_instructions: emitted.kernel.code.len() as u32,
         checkpoints: count(Role::Checkpoint),
@@ -373,7 +290,7 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
             None => {}
             Some(order) => {
                 fixed[pc].get_or_insert(Reason::Order);
-                if order == Order::Meeting && options.after_sync && pc + 1 < code.len() {
+                if order == OrderingNeed::Meeting && options.after_sync && pc + 1 < code.len() {
                     fixed[pc + 1].get_or_insert(Reason::AfterOrder);
                 }
             }
@@ -386,7 +303,7 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
 /// Boundaries, found.
 struct Placed {
     reasons: Vec<Option<Reason>>,
-    plan: Plan,
+    plan: CheckpointPlan,
     merged: u32,
 }
 
@@ -405,8 +322,14 @@ fn place(ground: &Ground<'_>, fixed: &[Option<Reason>]) -> Placed {
     Placed { reasons, plan, merged }
 }
 
-/// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How many.
-fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Reason>], plan: &mut Plan) -> u32 {
+/// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How
+/// many.
+fn merge(
+    ground: &Ground<'_>,
+    fixed: &[Option<Reason>],
+    reasons: &mut [Option<Reason>],
+    plan: &mut CheckpointPlan,
+) -> u32 {
     let mut merged = 0;
     loop {
         let before = merged;
@@ -432,7 +355,8 @@ fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Re
 }
 
 impl Formed {
-    /// Words of 8 bytes that a lane stores to persistent memory at an instruction, as the threshold counts them.
+    /// Words of 8 bytes that a lane stores to persistent memory at an instruction, as the threshold counts
+    /// them.
     pub fn stores_of(&self, pc: u32) -> u32 {
         code::words(&self.kernel.code[pc as usize], false)
     }
@@ -447,8 +371,9 @@ impl Formed {
         u64::from(mem.bytes()) * if once { groups } else { u64::from(lanes.count_ones()) }
     }
 
-    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`: in persistent memory,
-    /// with room for what the kernel keeps ([`Layout::bytes`]), of zeros or used by launches of other numbers.
+    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`. The area
+    /// lies in persistent memory, has at least [`Layout::bytes`] bytes, and holds zeros or checkpoints of
+    /// launches of other numbers.
     ///
     /// # Panics
     /// When `launch` is of another kernel than the one that was formed, or the area's groups are too small.
@@ -474,7 +399,7 @@ impl Formed {
         let rest = kernel.consts64[first + regions..].iter().map(literal);
         formed.consts64.extend(given.into_iter().chain(counters).chain(rest).map(|value| [value; LANES]));
         formed.kernel = kernel.clone();
-        let more = Added::of(layout).hardware();
+        let more = Added::new(layout).hardware();
         formed.registers_per_thread = (launch.registers_per_thread + more).min(255);
         formed
     }
@@ -520,8 +445,8 @@ mod tests {
             for kernel in &ptx::parse("kernel.ptx", text).unwrap().kernels {
                 for threshold in [8, 32] {
                     let options = RegionOptions { threshold_stores: threshold, ..RegionOptions::default() };
-                    let code = Code::of(items_of(kernel), kernel);
-                    let (divergence, values) = (uniform::divergence(&code, kernel), Values::of(&code));
+                    let code = Code::new(items_of(kernel), kernel);
+                    let (divergence, values) = (uniform::divergence(&code, kernel), Values::new(&code));
                     let ground = Ground {
                         code: &code,
                         forks: &divergence.forks,

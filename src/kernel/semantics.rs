@@ -1,25 +1,27 @@
 //! What register-to-register instructions mean: one dispatch a warp instruction, then a loop over 32 lanes.
 //!
-//! Source: PTX ISA 8.x, section 9.7. Every family has a file; this one holds the operand access that they share and
-//! the choice of instruction set. All lanes are computed, then merged into the destination under the lane mask; so
-//! a lane loop has no branch and the compiler turns it into vector code.
+//! Source: PTX ISA 8.x, section 9.7. Every family has a file; this one holds the operand access that they
+//! share and the choice of instruction set. All lanes are computed, then merged into the destination under
+//! the lane mask; so a lane loop has no branch and the compiler turns it into vector code.
 //!
-//! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because the
-//! baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
+//! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because
+//! the baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
 //!
 //! Invariants: the same bits from both, and on every host (`semantics/portable.rs`); sources are read before
 //! destinations are written; inactive lanes keep their values; no operation faults, whatever its operands.
 //!
-//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32), `0xfff8000000000000` (f64) or
-//! `0x7fff` (half precision, as the ISA says);
-//! integer division by zero gives all ones, as does its remainder.
+//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32), `0xfff8000000000000`
+//! (f64) or `0x7fff` (half precision, as the ISA says); integer division by zero gives all ones, as does its
+//! remainder.
 
 pub(super) mod approx;
 pub mod atomic;
 mod bits;
+mod canonical;
 mod compare;
 mod convert;
 mod float;
+mod frame;
 mod half;
 mod int;
 mod lanes;
@@ -32,167 +34,11 @@ mod video;
 use std::sync::OnceLock;
 
 use super::alu::{AluOp, Split};
-use super::ir::{CONST, Inst, LANES, NONE, Slot};
-use super::warp::Registers;
+use super::ir::{Inst, LANES, NONE};
+use frame::{V32, V64, bits_of, map, negation, zip, zip3};
 
-/// 32 lanes of 32 bits.
-pub(super) type V32 = [u32; LANES];
-/// 32 lanes of 64 bits.
-pub(super) type V64 = [u64; LANES];
-
-/// One register group, the constants of the launch, and the lanes to write.
-pub(super) struct Frame<'a> {
-    pub(super) regs: &'a mut Registers,
-    pub(super) consts32: &'a [V32],
-    pub(super) consts64: &'a [V64],
-    pub(super) mask: u32,
-}
-
-impl Frame<'_> {
-    #[inline(always)]
-    fn get32(&self, slot: Slot) -> &V32 {
-        get(&self.regs.r32, self.consts32, slot)
-    }
-
-    #[inline(always)]
-    fn get64(&self, slot: Slot) -> &V64 {
-        get(&self.regs.r64, self.consts64, slot)
-    }
-
-    #[inline(always)]
-    fn get_p(&self, slot: Slot) -> u32 {
-        if slot & CONST != 0 { 0u32.wrapping_sub(u32::from(slot & 1)) } else { self.regs.predicates[usize::from(slot)] }
-    }
-
-    #[inline(always)]
-    fn put32(&mut self, slot: Slot, value: &V32) {
-        merge(&mut self.regs.r32[usize::from(slot)], value, self.mask, u32::MAX, 0);
-    }
-
-    #[inline(always)]
-    fn put64(&mut self, slot: Slot, value: &V64) {
-        merge(&mut self.regs.r64[usize::from(slot)], value, self.mask, u64::MAX, 0);
-    }
-
-    #[inline(always)]
-    fn put_p(&mut self, slot: Slot, value: u32) {
-        let p = &mut self.regs.predicates[usize::from(slot)];
-        *p = *p & !self.mask | value & self.mask;
-    }
-
-    #[inline(always)]
-    fn put_p_optional(&mut self, slot: Slot, value: u32) {
-        if slot != NONE {
-            self.put_p(slot, value);
-        }
-    }
-
-    /// d(32) = f(a(32))
-    #[inline(always)]
-    fn map32(&mut self, inst: &Inst, f: impl Fn(u32) -> u32) {
-        let out = map(self.get32(inst.src[0]), f);
-        self.put32(inst.dst[0], &out);
-    }
-
-    /// d(32) = f(a(32), b(32))
-    #[inline(always)]
-    fn zip32(&mut self, inst: &Inst, f: impl Fn(u32, u32) -> u32) {
-        let out = zip(self.get32(inst.src[0]), self.get32(inst.src[1]), f);
-        self.put32(inst.dst[0], &out);
-    }
-
-    /// d(32) = f(a(32), b(32), c(32))
-    #[inline(always)]
-    fn zip3_32(&mut self, inst: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
-        let out = zip3(self.get32(inst.src[0]), self.get32(inst.src[1]), self.get32(inst.src[2]), f);
-        self.put32(inst.dst[0], &out);
-    }
-
-    /// d(64) = f(a(64))
-    #[inline(always)]
-    fn map64(&mut self, inst: &Inst, f: impl Fn(u64) -> u64) {
-        let out = map(self.get64(inst.src[0]), f);
-        self.put64(inst.dst[0], &out);
-    }
-
-    /// d(64) = f(a(64), b(64))
-    #[inline(always)]
-    fn zip64(&mut self, inst: &Inst, f: impl Fn(u64, u64) -> u64) {
-        let out = zip(self.get64(inst.src[0]), self.get64(inst.src[1]), f);
-        self.put64(inst.dst[0], &out);
-    }
-
-    /// d(64) = f(a(64), b(64), c(64))
-    #[inline(always)]
-    fn zip3_64(&mut self, inst: &Inst, f: impl Fn(u64, u64, u64) -> u64) {
-        let out = zip3(self.get64(inst.src[0]), self.get64(inst.src[1]), self.get64(inst.src[2]), f);
-        self.put64(inst.dst[0], &out);
-    }
-}
-
-#[inline(always)]
-pub(super) fn get<'a, T>(regs: &'a [[T; LANES]], consts: &'a [[T; LANES]], slot: Slot) -> &'a [T; LANES] {
-    let (bank, index) = if slot & CONST != 0 { (consts, slot & !CONST) } else { (regs, slot) };
-    &bank[usize::from(index)]
-}
-
-#[inline(always)]
-fn map<A: Copy, R: Copy + Default>(a: &[A; LANES], f: impl Fn(A) -> R) -> [R; LANES] {
-    let mut out = [R::default(); LANES];
-    for i in 0..LANES {
-        out[i] = f(a[i]);
-    }
-    out
-}
-
-#[inline(always)]
-fn zip<A: Copy, B: Copy, R: Copy + Default>(a: &[A; LANES], b: &[B; LANES], f: impl Fn(A, B) -> R) -> [R; LANES] {
-    let mut out = [R::default(); LANES];
-    for i in 0..LANES {
-        out[i] = f(a[i], b[i]);
-    }
-    out
-}
-
-#[inline(always)]
-fn zip3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(
-    a: &[A; LANES],
-    b: &[B; LANES],
-    c: &[C; LANES],
-    f: impl Fn(A, B, C) -> R,
-) -> [R; LANES] {
-    let mut out = [R::default(); LANES];
-    for i in 0..LANES {
-        out[i] = f(a[i], b[i], c[i]);
-    }
-    out
-}
-
-/// One bit a lane: the lanes for which `f` holds.
-#[inline(always)]
-fn bits_of(f: impl Fn(usize) -> bool) -> u32 {
-    let mut out = 0;
-    for i in 0..LANES {
-        out |= u32::from(f(i)) << i;
-    }
-    out
-}
-
-/// Overwrites the lanes of `mask`.
-#[inline(always)]
-pub(super) fn merge<T>(d: &mut [T; LANES], value: &[T; LANES], mask: u32, ones: T, zero: T)
-where
-    T: Copy + std::ops::BitAnd<Output = T> + std::ops::BitOr<Output = T> + std::ops::Not<Output = T>,
-{
-    if mask == u32::MAX {
-        *d = *value;
-    } else {
-        for i in 0..LANES {
-            let keep = if mask & (1 << i) != 0 { ones } else { zero };
-            d[i] = value[i] & keep | d[i] & !keep;
-        }
-    }
-}
+pub use frame::Registers;
+pub(super) use frame::{Frame, get, merge};
 
 /// Executes `op` in one register group.
 #[inline(always)]
@@ -260,12 +106,6 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
         AluOp::Redux(op) => lanes::reduce(f, inst, op),
     }
-}
-
-/// All ones when `imm` bit 0 says that the predicate source is negated.
-#[inline(always)]
-fn negation(inst: &Inst) -> u32 {
-    0u32.wrapping_sub(inst.imm as u32 & 1)
 }
 
 #[inline(always)]
@@ -352,7 +192,7 @@ pub(super) fn execute_vector() -> Option<Executor> {
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt");
         if present {
-            // The only unsafe of this room.
+            // The only unsafe code of this module.
             #[allow(unsafe_code)]
             return Some(|f, inst, op| {
                 // SAFETY: `execute_avx2` is safe code whose only precondition is that the processor has the

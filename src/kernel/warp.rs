@@ -3,20 +3,19 @@
 //! Used by the functional driver and by the timed SMs alike. A warp of 64 lanes is two register groups of 32.
 //! Lane masks are `u64`; bit `i` is lane `i`.
 //!
-//! The SIMT stack reconverges at immediate post-dominators (Fung et al., "Dynamic Warp Formation", MICRO 2007): a
-//! divergent branch turns the current path into the one that continues at the reconvergence point, and puts one path
-//! a side above it; a path that arrives there is popped. The fall-through side runs first. Lanes that exit leave every
-//! path, so an early exit keeps nobody from meeting (see `cfg.rs`). Memory operands are in `warp/memory.rs`, calls in
-//! `warp/calls.rs`.
+//! The SIMT stack reconverges at immediate post-dominators (Fung et al., "Dynamic Warp Formation", MICRO
+//! 2007): a divergent branch turns the current path into the one that continues at the reconvergence point,
+//! and puts one path a side above it; a path that arrives there is popped. The fall-through side runs first.
+//! Lanes that exit leave every path, so an early exit never keeps other lanes from meeting (see `cfg.rs`).
+//! Memory operands are in `warp/memory.rs`, calls in `warp/calls.rs`.
 //!
-//! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty; the top
-//! path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta and later); two
-//! sides of a branch never run interleaved, so a lane that spins for a sibling of its warp never ends.
+//! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty;
+//! the top path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta
+//! and later); two sides of a branch never run interleaved, so a lane that spins for a sibling of its warp
+//! never ends.
 
 mod calls;
 mod memory;
-
-pub(super) use memory::element;
 
 use smallvec::SmallVec;
 
@@ -24,16 +23,7 @@ use super::ir::{Barrier, BarrierRed, CONST, Inst, LANES, NONE, Op, Slot, Special
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
 
-/// Registers of 32 lanes, one array a slot.
-#[derive(Debug, Clone, Default)]
-pub struct Registers {
-    /// 32-bit slots.
-    pub r32: Vec<[u32; LANES]>,
-    /// 64-bit slots.
-    pub r64: Vec<[u64; LANES]>,
-    /// Predicate slots, one bit a lane.
-    pub predicates: Vec<u32>,
-}
+pub use super::semantics::Registers;
 
 /// The reconvergence point of a path that ends by a return.
 pub const RETURN: u32 = u32::MAX - 1;
@@ -52,7 +42,8 @@ pub struct Path {
 /// A warp: registers and SIMT stack.
 #[derive(Debug, Clone, Default)]
 pub struct Warp {
-    // Inline as a rule: a simulated machine has more warps than fit into a cache, and each indirection is a miss.
+    // Inline as a rule: a simulated machine has more warps than fit into a cache, and each indirection is a
+    // miss.
     groups: SmallVec<[Registers; 1]>,
     stack: SmallVec<[Path; 3]>,
     cta: u64,
@@ -72,8 +63,8 @@ impl Warp {
         }
     }
 
-    /// Makes this the warp `warp_in_cta` of CTA number `cta`: registers zeroed, special registers written, one path
-    /// of all existing lanes at pc 0. Allocations are reused.
+    /// Makes this the warp `warp_in_cta` of CTA number `cta`: registers zeroed, special registers written,
+    /// one path of all existing lanes at pc 0. Allocations are reused.
     pub fn start(&mut self, launch: &Launch, cta: u64, warp_in_cta: u32, warp_size: u32) {
         let kernel = &launch.kernel;
         let groups = (warp_size as usize).div_ceil(LANES);
@@ -156,7 +147,8 @@ impl Warp {
         self.stack.first().map_or(0, |p| p.mask)
     }
 
-    /// Makes the warp continue on these paths, bottom (all live lanes) to top: what a restart from a checkpoint does.
+    /// Makes the warp continue on these paths, bottom (all live lanes) to top: what a restart from a
+    /// checkpoint does.
     pub(super) fn continue_on(&mut self, paths: impl IntoIterator<Item = Path>) {
         self.stack.clear();
         self.stack.extend(paths);
@@ -271,8 +263,8 @@ impl Warp {
         }
     }
 
-    /// Writes a value that only the machine knows to every one of `lanes` of a destination register (64-bit for the
-    /// two 64-bit clocks).
+    /// Writes a value that only the machine knows to every one of `lanes` of a destination register (64-bit
+    /// for the two 64-bit clocks).
     pub fn write_machine(&mut self, inst: &Inst, lanes: u64, value: u64) {
         let Op::Machine(what) = inst.op else { panic!("not a machine read: {:?}", inst.op) };
         let slot = usize::from(inst.dst[0]);

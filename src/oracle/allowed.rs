@@ -7,32 +7,31 @@
 //! ```
 //! A non-temporal store may also be durable while older bytes of its line still lie in a cache.
 //!
-//! All combinations are judged when they are few; else everything at its oldest, everything at its newest, each line
-//! alone, pairs of a log, a flag and data, and some drawn. Each image is a number: the same instant, number and budget
-//! give the same image again.
+//! All combinations are judged when they are few; else everything at its oldest, everything at its newest,
+//! each line alone, pairs of a log, a flag and data, and some drawn. Each image is a number: the same
+//! instant, number and budget give the same image again.
 //!
-//! Source: enumeration of crash states as in pmreorder and Yat (ATC'14); choosing by roles as in Witcher (SOSP'21).
-//! Invariants: every image is allowed by [`order`](super::order); the first is the one in which nothing is durable that
-//! need not be. Not modelled: choices that recovery narrows while it reads (Jaaru).
+//! Source: enumeration of crash states as in pmreorder and Yat (ATC'14); choosing by roles as in Witcher
+//! (SOSP'21). Invariants: every image is allowed by [`order`](super::order); the first is the one in which
+//! nothing is durable that need not be. Not modelled: choices that recovery narrows while it reads (Jaaru).
 
+mod choices;
 mod parts;
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::crash::Hashed;
-use super::order::{Bounds, Instant, Order};
-use super::{Draw, LINE, Regions, WORDS, inside, line_overlaps, mix, overlaps};
+use super::order::{Bounds, Instant, RunOrder};
+use super::{Draw, Regions, line_overlaps, mix, overlaps};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
-use parts::Parts;
-
-/// At most how many states of one line in which non-temporal stores are ahead of others.
-const AHEAD: usize = 64;
+pub use choices::Choices;
+use choices::{AHEAD, Open, Pick};
+use parts::{HashParts, bytes_inside};
 
 /// How much of what is allowed to judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +73,7 @@ impl Default for Budget {
 /// The states that a model allows in the course of a run.
 #[derive(Debug)]
 pub struct Allowed<'a> {
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     initial: &'a PmImage,
     regions: Regions,
     budget: Budget,
@@ -83,13 +82,14 @@ pub struct Allowed<'a> {
 }
 
 impl<'a> Allowed<'a> {
-    /// The states that `order` allows from an initial image on. What is outside of the image is not looked at.
-    pub fn new(order: &'a Order<'a>, initial: &'a PmImage, regions: Regions, budget: Budget) -> Allowed<'a> {
+    /// The states that `order` allows from an initial image on. What is outside of the image is not looked
+    /// at.
+    pub fn new(order: &'a RunOrder<'a>, initial: &'a PmImage, regions: Regions, budget: Budget) -> Allowed<'a> {
         Allowed { order, initial, regions, budget, launches: super::crash::launches(order.journal) }
     }
 
     /// The order that allows them.
-    pub fn order(&self) -> &'a Order<'a> {
+    pub fn order(&self) -> &'a RunOrder<'a> {
         self.order
     }
 
@@ -149,7 +149,7 @@ impl<'a> Allowed<'a> {
         Walk { allowed: self, instant: self.order.instants(), must, image, open: BTreeSet::new() }
     }
 
-    /// How many images there are at an instant; none when there is no such instant.
+    /// The number of images at an instant; none beyond the last instant.
     pub fn count(&self, instant: usize) -> Option<u64> {
         let mut walk = self.walk();
         (instant <= self.order.journal.facts().len()).then(|| {
@@ -158,172 +158,12 @@ impl<'a> Allowed<'a> {
         })
     }
 
-    /// One image by its instant and number; none when there is no such number.
+    /// One image by its instant and number; none beyond the last instant or number.
     pub fn image(&self, instant: usize, choice: u64) -> Option<PmImage> {
         let mut walk = self.walk();
         walk.advance_to(instant);
         let choices = walk.choices();
         (choice < choices.count).then(|| walk.with(&choices, choice, PmImage::clone))
-    }
-}
-
-/// A line that may be in several states, which are numbered: first its versions, oldest first, then those in which
-/// non-temporal stores are ahead of others.
-#[derive(Debug, Clone)]
-struct Open {
-    line: usize,
-    bounds: Bounds,
-    /// (prefix, through)
-    ahead: Vec<(u32, u32)>,
-    /// By state, its bytes, once they are asked for.
-    contents: Vec<OnceCell<Box<[u8; LINE]>>>,
-}
-
-impl Open {
-    fn new(order: &Order<'_>, line: usize, bounds: Bounds) -> Open {
-        let Bounds { must, through, may } = bounds;
-        let past = |version: &u32| order.lines[line].versions[*version as usize - 1].through;
-        // Where the version after the prefix bypassed the caches itself, a longer prefix is the same.
-        let left_behind: Vec<u32> = (must..may).filter(|prefix| !past(&(prefix + 1))).collect();
-        let late = (through.max(must) + 1..=may).rev().filter(past);
-        let behind = |late: u32| left_behind.iter().take_while(move |&&prefix| prefix < late);
-        let ahead = late.flat_map(|late| behind(late).map(move |&prefix| (prefix, late)));
-        let ahead: Vec<(u32, u32)> = ahead.take(AHEAD).collect();
-        let contents = vec![OnceCell::new(); (may - must) as usize + 1 + ahead.len()];
-        Open { line, bounds, ahead, contents }
-    }
-
-    fn newest(&self) -> u32 {
-        self.bounds.may - self.bounds.must
-    }
-
-    fn states(&self) -> u64 {
-        u64::from(self.newest()) + 1 + self.ahead.len() as u64
-    }
-
-    /// Prefix and non-temporal stores of a state.
-    fn state(&self, number: u32) -> (u32, u32) {
-        let Bounds { must, through, .. } = self.bounds;
-        match number.checked_sub(self.newest() + 1) {
-            None => (must + number, through),
-            Some(ahead) => self.ahead[ahead as usize],
-        }
-    }
-
-    /// The bytes of a state. Cost: little, after the first time.
-    fn whole(&self, order: &Order<'_>, state: u32) -> &[u8; LINE] {
-        self.contents[state as usize].get_or_init(|| {
-            let (prefix, through) = self.state(state);
-            Box::new(order.content(self.line, prefix, through))
-        })
-    }
-
-    fn content(&self, order: &Order<'_>, pick: &Pick) -> [u8; LINE] {
-        match pick {
-            Pick::Whole(state) => *self.whole(order, *state),
-            Pick::Torn(states) => {
-                let mut bytes = [0; LINE];
-                for (word, &state) in states.iter().enumerate() {
-                    let word = word * 8..word * 8 + 8;
-                    bytes[word.clone()].copy_from_slice(&self.whole(order, state)[word]);
-                }
-                bytes
-            }
-        }
-    }
-}
-
-/// What a line is in an image: one of its states, or one for each word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pick {
-    Whole(u32),
-    Torn([u32; WORDS]),
-}
-
-/// The images to judge at one instant, by number.
-#[derive(Debug, Clone)]
-pub struct Choices {
-    open: Vec<Open>,
-    /// All combinations of whole lines, when these are all judged.
-    product: Option<u64>,
-    singles: Vec<Vec<usize>>,
-    pairs: Vec<Vec<usize>>,
-    /// How many images.
-    count: u64,
-    tear: bool,
-    seed: u64,
-}
-
-impl Choices {
-    /// How many images.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Whether every combination of whole lines is among them.
-    pub fn is_exhaustive(&self) -> bool {
-        self.product.is_some()
-    }
-
-    fn uniform(&self, mut pick: impl FnMut(&Open) -> u32) -> Vec<Pick> {
-        self.open.iter().map(|open| Pick::Whole(pick(open))).collect()
-    }
-
-    /// All lines newest but these, or all oldest but these.
-    fn but(&self, lines: &[usize], newest: bool) -> Vec<Pick> {
-        let end = |open: &Open, newest: bool| if newest { open.newest() } else { 0 };
-        let mut picks = self.uniform(|open| end(open, newest));
-        for &line in lines {
-            picks[line] = Pick::Whole(end(&self.open[line], !newest));
-        }
-        picks
-    }
-
-    fn picks(&self, choice: u64) -> Vec<Pick> {
-        let mut left = choice;
-        if let Some(product) = self.product {
-            if choice >= product {
-                return self.drawn(choice - product, false);
-            }
-            return self.uniform(|open| {
-                let pick = left % open.states();
-                left /= open.states();
-                pick as u32
-            });
-        }
-        match left {
-            0 => return self.but(&[], false),
-            1 => return self.but(&[], true),
-            _ => left -= 2,
-        }
-        for lines in [&self.singles, &self.pairs] {
-            if left < 2 * lines.len() as u64 {
-                return self.but(&lines[left as usize / 2], left.is_multiple_of(2));
-            }
-            left -= 2 * lines.len() as u64;
-        }
-        self.drawn(left, true)
-    }
-
-    /// A combination drawn: ends of intervals more often than what is between; every one with torn lines, or every second.
-    fn drawn(&self, number: u64, whole_too: bool) -> Vec<Pick> {
-        let mut draw = Draw::new(self.seed ^ mix(number + 1));
-        let tear = self.tear && (!whole_too || number % 2 == 1);
-        let state = |draw: &mut Draw, open: &Open| match draw.below(3) {
-            0 => 0,
-            1 => open.newest(),
-            _ => draw.below(open.states()) as u32,
-        };
-        let pick = |open: &Open| {
-            if tear && draw.below(2) == 0 {
-                let mut states = [0; WORDS];
-                states.iter_mut().for_each(|word| *word = state(&mut draw, open));
-                Pick::Torn(states)
-            } else {
-                Pick::Whole(state(&mut draw, open))
-            }
-        };
-        self.open.iter().map(pick).collect()
     }
 }
 
@@ -366,8 +206,7 @@ impl Walk<'_> {
 
     /// The bytes of a line that are in the image.
     fn inside(&self, line: usize) -> Range<usize> {
-        let order = self.allowed.order;
-        inside(self.allowed.initial, order.lines[line].address, order.extent(line))
+        bytes_inside(self.allowed.order, self.allowed.initial, line)
     }
 
     /// What there is to choose from here.
@@ -426,10 +265,12 @@ impl Walk<'_> {
         pairs.into_iter().map(|(one, other)| vec![one, other]).collect()
     }
 
-    /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all combinations of few
-    /// lines, and for single lines and pairs, a sum each; for others a sum over open lines.
+    /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all
+    /// combinations of few lines, and for single lines and pairs, a sum each; for others a sum over open
+    /// lines.
     pub fn hashes(&self, choices: &Choices) -> Vec<u128> {
-        let (base, mut parts) = (self.must.hash, Parts::new(self, &choices.open));
+        let (base, mut parts) =
+            (self.must.hash, HashParts::new(self.allowed.order, self.allowed.initial, &choices.open));
         let mut hashes = vec![base];
         if choices.product.is_some() {
             for (at, open) in choices.open.iter().enumerate() {
@@ -450,7 +291,7 @@ impl Walk<'_> {
         let drawn = hashes.len() as u64..choices.count;
         hashes.extend(drawn.map(|choice| {
             let picks = choices.picks(choice);
-            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.of(at, pick)))
+            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.sum(at, pick)))
         }));
         hashes
     }

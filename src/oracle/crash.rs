@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!  point   0      1      2           n
-//!  image   I0 ─c1─> I1 ─c2─> I2 ... ─cn─> In     a change ci: acceptance by a write-pending queue (ADR), arrival at the
-//!                                                media (media), performance at the L2 (eADR)
+//!  image   I0 ─c1─> I1 ─c2─> I2 ... ─cn─> In     a change ci: acceptance by a write-pending queue (ADR),
+//!                                                arrival at the media (media), performance at the L2 (eADR)
 //! ```
-//! Crash point k is the image after the first k changes. Memory is bounded by the changes, which stay in the journal: no
-//! image is kept per point. Source: crash points at ordering points and their stratification as in XFDetector (ASPLOS'20)
-//! and Witcher (SOSP'21), with a change for a point because a simulator knows them all.
+//! Crash point k is the image after the first k changes. Memory is bounded by the changes, which stay in the
+//! journal: no image is kept per point. Source: crash points at ordering points and their stratification as
+//! in XFDetector (ASPLOS'20) and Witcher (SOSP'21), with a change for a point because a simulator knows them
+//! all.
 //!
-//! Invariants: every change is inside the image (checked when the states are made); a hash depends on the bytes alone,
-//! not on the way to them. Not modelled: what a scheme's salvage makes of the image at boot; that is the caller's.
+//! Invariants: every change is inside the image (checked when the states are made); a hash depends on the
+//! bytes alone, not on the way to them.
 
 use std::ops::Range;
 
@@ -22,9 +23,9 @@ use crate::persist::image::{OutsideImage, PmImage};
 use crate::persist::journal::{Fact, FactKind, Journal};
 use crate::persist::vocab::Domain;
 
-/// Up to how many changes every point is judged, unless told otherwise.
+/// Up to this many changes every point is judged, by default.
 pub const EXHAUSTIVE_CHANGES: u64 = 20_000;
-/// Up to how many bytes of persistent memory every point is judged, unless told otherwise.
+/// Up to this many bytes of persistent memory every point is judged, by default.
 pub const EXHAUSTIVE_BYTES: usize = 1 << 20;
 /// Points kept at either end when not every point is judged.
 const ENDS: u64 = 64;
@@ -47,7 +48,8 @@ pub struct BeyondEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
-    /// All of them when the run is small; else every change of metadata with its neighbours, both ends, and some drawn.
+    /// All of them when the run is small; else every change of metadata with its neighbours, both ends, and
+    /// some drawn.
     #[default]
     Auto,
     /// All of them.
@@ -172,7 +174,7 @@ impl<'a> CrashStates<'a> {
     /// The points of a plan. `metadata` are sorted, disjoint ranges of addresses.
     ///
     /// # Errors
-    /// The plan asks for a point that there is not.
+    /// The plan names a point beyond the last one.
     pub fn points(&self, plan: Plan, metadata: &[Range<u64>], seed: u64) -> Result<Points, BeyondEnd> {
         let last = self.changes();
         let mut points = match plan {
@@ -257,7 +259,8 @@ impl Cursor<'_, '_> {
     }
 }
 
-/// An image with a hash of its bytes that is kept up with every write: a sum over words, each mixed with its place.
+/// An image with a hash of its bytes that is kept up with every write: a sum over words, each mixed with its
+/// place.
 #[derive(Debug, Clone)]
 pub(super) struct Hashed {
     pub(super) image: PmImage,
@@ -277,8 +280,8 @@ pub fn hash_of(image: &PmImage) -> u128 {
     part_hash(image, 0..image.bytes().len())
 }
 
-/// Part of an image's hash that the word makes of which these bytes, from an address on, are in the image. `base` is the
-/// image's.
+/// Part of an image's hash that the word makes of which these bytes, from an address on, are in the image.
+/// `base` is the image's.
 pub(super) fn word_part(base: u64, address: u64, bytes: &[u8]) -> u128 {
     let value = match bytes.first_chunk::<8>() {
         Some(whole) => u64::from_le_bytes(*whole),
@@ -287,8 +290,8 @@ pub(super) fn word_part(base: u64, address: u64, bytes: &[u8]) -> u128 {
     word_hash(address / 8 - base / 8, value)
 }
 
-/// Hash of the words in which the bytes at these offsets lie. A word is at a multiple of 8; the first and last may be
-/// short.
+/// Hash of the words in which the bytes at these offsets lie. A word is at a multiple of 8; the first and
+/// last may be short.
 fn part_hash(image: &PmImage, offsets: Range<usize>) -> u128 {
     let (bytes, base) = (image.bytes(), image.base());
     let skew = (base % 8) as usize;
@@ -309,7 +312,7 @@ impl Hashed {
         Hashed { image, hash }
     }
 
-    /// Writes; what is outside of the image is not the caller's to write.
+    /// Writes bytes; they must lie inside the image.
     pub(super) fn write(&mut self, address: u64, data: &[u8]) {
         let start = (address - self.image.base()) as usize;
         let offsets = start..start + data.len();

@@ -1,14 +1,13 @@
 //! P8: power fails again while recovery runs.
 //!
-//! Recovery is software that writes persistent memory step by step, each durable before the next. Whatever prefix of its
-//! steps came to be, recovery that starts again from there comes to the image that it comes to undisturbed; after the
-//! last step too, when it runs on its own result.
+//! Recovery is software that writes persistent memory step by step, each durable before the next. A second
+//! failure may cut it off after any prefix of its steps, the whole included. Recovery that starts again from
+//! there must give the same image as undisturbed recovery.
 //!
-//! Source: the third rule of crash consistency in XFDetector (ASPLOS'20), failures within recovery. Not modelled: steps
-//! that become durable out of their order; power failures of the second recovery.
+//! Source: the third rule of crash consistency in XFDetector (ASPLOS'20), failures within recovery. Not
+//! modelled: steps that become durable out of their order; power failures of the second recovery.
 
-use super::undo::Finding;
-use super::verdict::Property;
+use super::verdict::{Finding, Property};
 use crate::persist::image::PmImage;
 use crate::persist::undo::RecoveryStep;
 
@@ -17,7 +16,8 @@ const CUTS: usize = 64;
 /// At most how many steps cut recoveries take again, all together, before places are left out.
 const STEPS_AGAIN: usize = 1 << 14;
 
-/// Cuts recovery of `survived`, which took `steps` to come to `recovered`, at evenly spaced places, and has it start `again`.
+/// Cuts recovery of `survived`, which took `steps` to come to `recovered`, at evenly spaced places, and has
+/// it start `again`.
 pub(super) fn judge(
     survived: &PmImage,
     steps: &[RecoveryStep],
@@ -39,7 +39,7 @@ pub(super) fn judge(
             Err(what) => format!("does not end well when it starts again: {what}"),
         };
         let what = format!("recovery cut off after {} of {} steps {wrong}", done + 1, steps.len());
-        return Some(Finding::of(Property::Idempotent, what));
+        return Some(Finding::in_words(Property::Idempotent, what));
     }
     None
 }
@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// Recovery sets `count` bytes to 1, a step each. Returns after how many steps it was cut off, and what was found.
-    /// `again` is the recovery that follows; it is told how many steps were made before.
+    /// Recovery sets `count` bytes to 1, a step each. Returns after how many steps it was cut off, and what
+    /// was found. `again` is the recovery that follows; its argument is the number of steps made before.
     fn cut(count: usize, again: &dyn Fn(usize, &mut PmImage) -> Result<(), String>) -> (Vec<usize>, Option<String>) {
         let steps: Vec<RecoveryStep> =
             (0..count as u64).map(|address| RecoveryStep { address, data: smallvec![1] }).collect();

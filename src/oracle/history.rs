@@ -1,48 +1,50 @@
-//! What no single image shows, judged along the whole run: values that never were, versions that go back, program order,
-//! ends of epochs, and acknowledgements that came too early.
+//! Properties that no single image shows, judged along the whole run: values that were never stored, versions
+//! that go back, program order, ends of epochs, and acknowledgements that came too early.
 //!
-//! Durable bytes are matched to versions by value, word by word: a word that changes takes the *earliest* version not
-//! older than its last one that has these bytes. So "this version is durable" is claimed only when no older version
-//! explains the bytes, and "that version is not durable" only when neither it nor a later one does: equal values can hide
-//! a fault, never make one. Under ADR and eADR what becomes durable comes from one content of its word; where the media
-//! alone survives, the queue merges writes of several, so bytes are matched one by one there.
+//! Durable bytes are matched to versions by value, word by word: a word that changes takes the *earliest*
+//! version not older than its last one that has these bytes. So "this version is durable" is claimed only
+//! when no older version explains the bytes, and "that version is not durable" only when neither it nor a
+//! later one does: equal values can hide a fault, never make one. Under ADR and eADR what becomes durable
+//! comes from one content of its word; where the media alone survives, the queue merges writes of several, so
+//! bytes are matched one by one there.
 //!
 //! Persist barriers are judged by their definition (`scopes`), whatever a scheme makes of them.
 //!
-//! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
-//! Over 500 lines with its tests, nearly half of them: a case a property, each a few facts of a script.
-//! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes of one
-//! instruction, which have no order among each other.
+//! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et
+//! al. (ISCA'14). Over 500 lines; nearly half are tests, one case a property, each a few facts of a script.
+//! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes
+//! of one instruction, which have no order among each other.
 
 use super::crash::{CrashStates, Hashed};
-use super::order::{Effect, Entry, Order, byte_mask, warp_key};
+use super::order::{Effect, RunOrder, VersionEntry, byte_mask, warp_key};
 use super::scopes::Scopes;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness, WrongValue};
 use super::{LINE, WORDS, runs};
 use crate::persist::journal::{Fact, FactKind};
 use crate::persist::vocab::{Domain, PersistScope};
 
-/// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. Which ends of
-/// CTAs and kernels P2 holds for, and what P5 orders, is what the order was told that they guarantee. Keeps the first `keep` failures.
+/// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. The guarantees
+/// of `order` decide for which ends of CTAs and kernels P2 holds, and what P5 orders. Keeps the first `keep`
+/// failures.
 ///
 /// # Panics
 /// When states and order are not of the same journal.
-pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, keep: usize) -> Verdict {
+pub fn judge_history(states: &CrashStates<'_>, order: &RunOrder<'_>, strict: bool, keep: usize) -> Verdict {
     judge(states, order, strict, None, keep)
 }
 
-/// The same, but for persist barriers: each counts as one of scope `claim`, which shows what a program lacks that relies
-/// on that scope and uses a narrower one.
+/// The same, but for persist barriers: each counts as one of scope `claim`, which shows what a program lacks
+/// that relies on that scope and uses a narrower one.
 ///
 /// # Panics
 /// When states and order are not of the same journal.
-pub fn judge_claim(states: &CrashStates<'_>, order: &Order<'_>, claim: PersistScope, keep: usize) -> Verdict {
+pub fn judge_claim(states: &CrashStates<'_>, order: &RunOrder<'_>, claim: PersistScope, keep: usize) -> Verdict {
     judge(states, order, false, Some(claim), keep)
 }
 
 fn judge(
     states: &CrashStates<'_>,
-    order: &Order<'_>,
+    order: &RunOrder<'_>,
     strict: bool,
     claim: Option<PersistScope>,
     keep: usize,
@@ -71,7 +73,7 @@ fn judge(
 
 struct History<'s, 'a> {
     states: &'s CrashStates<'a>,
-    order: &'s Order<'a>,
+    order: &'s RunOrder<'a>,
     durable: Hashed,
     /// By line and word: the entry of its history that it has surely come to.
     reached: Vec<[u32; WORDS]>,
@@ -151,8 +153,8 @@ impl History<'_, '_> {
             let value = super::order::word_of(&bytes, word);
             let before = self.reached[line][word];
             let entries = &self.order.lines[line].words[word];
-            let performed = |entry: &Entry| entry.version == 0 || self.performed(line, entry.version) <= at;
-            let matches = |entries: &[Entry], from: u32, mask: u64| {
+            let performed = |entry: &VersionEntry| entry.version == 0 || self.performed(line, entry.version) <= at;
+            let matches = |entries: &[VersionEntry], from: u32, mask: u64| {
                 let ahead = entries.iter().enumerate().skip(from as usize).take_while(|(_, entry)| performed(entry));
                 ahead.filter(|(_, entry)| (entry.value ^ value) & mask == 0).map(|(nth, _)| nth as u32).next()
             };
@@ -263,7 +265,7 @@ impl History<'_, '_> {
         let facts = self.states.journal().facts();
         let programs: Vec<u32> = self.order.programs(&self.order.lines[line].versions[version as usize - 1]).collect();
         for program in programs {
-            let standing: Vec<(usize, usize)> = self.scopes.of(program).collect();
+            let standing: Vec<(usize, usize)> = self.scopes.epochs_of(program).collect();
             for (number, epoch) in standing {
                 let Some((mut behind, mut next)) = self.scopes.instances[number].confirmed else { continue };
                 let mut lacking = None;
@@ -330,8 +332,8 @@ impl History<'_, '_> {
         self.fail_with(property, at, what, values, witness);
     }
 
-    /// The address of a word that is surely older than a version: of the version's own words, or of those of all
-    /// versions before as well.
+    /// The address of a word that is surely older than a version: of the version's own words, or of those of
+    /// all versions before as well.
     fn lacks(&self, at: usize, line: usize, version: u32, prefix: bool) -> Option<u64> {
         let history = &self.order.lines[line];
         let own = self.states.journal().facts()[self.performed(line, version)].mask;
@@ -348,7 +350,7 @@ impl History<'_, '_> {
             let byte = |byte: u64| {
                 let value = image.read(address + byte, 1).ok()?[0];
                 let bits = 0xff << (byte * 8) & mask;
-                let fits = |entry: &Entry| (entry.value ^ u64::from(value) << (byte * 8)) & bits == 0;
+                let fits = |entry: &VersionEntry| (entry.value ^ u64::from(value) << (byte * 8)) & bits == 0;
                 (bits != 0 && !later().any(fits)).then_some(address + byte)
             };
             (0..8).find_map(byte)
@@ -379,7 +381,7 @@ mod tests {
     fn judge(script: &Script, domain: Domain, guarantees: Guarantees, strict: bool) -> Vec<Failure> {
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
-        let order = Order::new(&script.journal, &initial, Model { domain, guarantees, host: HOST });
+        let order = RunOrder::new(&script.journal, &initial, Model { domain, guarantees, host: HOST });
         judge_history(&states, &order, strict, 100).failures
     }
 
@@ -572,7 +574,8 @@ mod tests {
         }
     }
 
-    /// Two warps store a line each, come to a barrier of a scope, and warp 1 stores a third; durable in the order given.
+    /// Two warps store a line each, come to a barrier of a scope, and warp 1 stores a third; durable in the
+    /// order given.
     fn after_a_barrier(scope: PersistScope, durable: [u64; 3]) -> Script {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).store(warp(1), 128, 1);
@@ -589,7 +592,8 @@ mod tests {
     #[test]
     fn a_persist_barrier_orders_what_its_scope_stored_and_nothing_else() {
         use PersistScope::{Cta, Kernel, Thread};
-        // Own store last: nobody may have the later one before it. The other warp's last: only a wider scope minds.
+        // Own store last: nobody may have the later one before it. The other warp's last: only a wider scope
+        // minds.
         for (durable, faulty) in [([0, 256, 128], &[Thread, Cta, Kernel][..]), ([128, 256, 0], &[Cta, Kernel])] {
             for scope in PersistScope::ALL {
                 let expected = vec![Property::Scope; usize::from(faulty.contains(&scope))];
@@ -605,7 +609,7 @@ mod tests {
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
         let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-        let order = Order::new(&script.journal, &initial, model);
+        let order = RunOrder::new(&script.journal, &initial, model);
         let found = judge_claim(&states, &order, PersistScope::Cta, 100).failures;
         assert_eq!(found.len(), 1);
         let witness = found[0].witness.as_ref().unwrap();
@@ -676,7 +680,7 @@ mod tests {
     }
 
     /// The failures' texts, where all that can be promised is.
-    fn told(script: &Script, strict: bool) -> Vec<String> {
+    fn messages(script: &Script, strict: bool) -> Vec<String> {
         let guarantees = Guarantees { cta_end: true, kernel_end: true, past: NonTemporalOrder::BeforeCached };
         judge(script, Domain::Adr, guarantees, strict).into_iter().map(|failure| failure.what).collect()
     }
@@ -685,24 +689,24 @@ mod tests {
     fn what_is_found_of_values_and_order_names_the_word_or_the_stores() {
         let mut back = Script::default();
         back.store(warp(0), 136, 1).through(warp(1), 136, 2).accepted(136, 2).accepted(136, 1);
-        assert_eq!(told(&back, false), ["the word at 0x88 goes back from version 2 of its line to version 1"]);
+        assert_eq!(messages(&back, false), ["the word at 0x88 goes back from version 2 of its line to version 1"]);
         let mut unknown = Script::default();
         unknown.store(warp(0), 136, 1).accepted(136, 9);
-        assert_eq!(told(&unknown, false), ["the word at 0x88 is durable with bytes that no version has"]);
+        assert_eq!(messages(&unknown, false), ["the word at 0x88 is durable with bytes that no version has"]);
         let mut strict = Script::default();
         strict.store(warp(3), 0, 1).store(warp(3), 128, 2).accepted(128, 2);
         let what = "warp 3 of CTA 0: pc 2 is durable before pc 0, which it stored earlier";
-        assert_eq!(told(&strict, true), [what]);
+        assert_eq!(messages(&strict, true), [what]);
         let scoped = after_a_barrier(PersistScope::Cta, [128, 256, 0]);
         let what =
             "warp 1 of CTA 0: pc 6 is durable before pc 0 of warp 0 of CTA 0, which pm.barrier.wg orders before it";
-        assert_eq!(told(&scoped, false), [what]);
+        assert_eq!(messages(&scoped, false), [what]);
     }
 
     #[test]
     fn what_counted_as_durable_too_early_is_told_with_its_reason_and_first_byte() {
         let late = "while bytes at 0x84 were not durable";
-        let check = |script: &Script, why: &str| assert_eq!(told(script, false), [format!("{why} {late}")]);
+        let check = |script: &Script, why: &str| assert_eq!(messages(script, false), [format!("{why} {late}")]);
         let who = Author { cta: 5, ..warp(2) };
         let stored = || {
             let mut script = Script::default();
@@ -730,7 +734,7 @@ mod tests {
             let initial = PmImage::new(0, vec![0; 1024]);
             let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
             let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-            let order = Order::new(&script.journal, &initial, model);
+            let order = RunOrder::new(&script.journal, &initial, model);
             judge_history(&states, &order, false, keep)
         };
         let mut script = Script::default();

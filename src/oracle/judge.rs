@@ -1,14 +1,15 @@
-//! The judge's bench: takes images one by one through recovery and every rule, on as many threads as there are.
+//! Takes images one by one through recovery and every rule, on all threads.
 //!
 //! ```text
 //!  points or choices ─ hash ─> distinct images ─ chunks ─> [survived ─ recovery ─> recovered ─> rules] ─> verdict
 //! ```
-//! Equal images are judged once: first all hashes are taken, then each distinct image is judged at the first point that
-//! has it. (Images are equal when as many launches had begun, too: a transaction's elements count from its launch on.)
-//! Chunks do not depend on the number of threads, and failures are sorted, so neither does the verdict.
+//! Equal images are judged once: first all hashes are taken, then each distinct image is judged at the first
+//! point that has it. (Images are equal when as many launches had begun, too: a transaction's elements count
+//! from its launch on.) Chunks do not depend on the number of threads, and failures are sorted, so neither
+//! does the verdict.
 //!
-//! Source: `fail -> recover -> check` as in XFDetector (ASPLOS'20). Invariants: an image is judged by its bytes alone.
-//! Not modelled: time that recovery takes.
+//! Source: `fail -> recover -> check` as in XFDetector (ASPLOS'20). Invariants: an image is judged by its
+//! bytes alone. Not modelled: time that recovery takes.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,12 +19,11 @@ use rayon::prelude::*;
 
 use super::allowed::Allowed;
 use super::crash::{BeyondEnd, CrashStates, Plan};
-use super::order::Order;
+use super::order::RunOrder;
 use super::overtaking::Overtaking;
-use super::undo::{Finding, UndoRule};
-use super::verdict::{ConditionCount, Failure, Level, Property, Verdict, WrongValue};
+use super::undo::UndoRule;
+use super::verdict::{ConditionCount, Failure, Finding, Level, Property, Verdict, WrongValue};
 use super::{Regions, cuts, mix};
-use crate::persist::Salvage;
 use crate::persist::image::PmImage;
 use crate::persist::undo::RecoveryStep;
 
@@ -42,8 +42,8 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// What is told in words alone.
-    pub fn of(what: String) -> Violation {
+    /// A violation described in words alone.
+    pub fn in_words(what: String) -> Violation {
         Violation { what, values: Vec::new() }
     }
 }
@@ -53,13 +53,13 @@ pub trait Check: Sync {
     /// What it is called in a verdict.
     fn name(&self) -> &str;
 
-    /// Whether what recovery made of what survived is right; else what is wrong.
+    /// Judges the image after recovery, `recovered`, against the one before, `survived`.
     ///
     /// # Errors
     /// It is not.
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), Violation>;
 
-    /// The same where words are needed only if they are to be told: of very many images, few are.
+    /// The same, with words only if `told`: of very many images few are reported.
     ///
     /// # Errors
     /// It is not; perhaps without words.
@@ -99,28 +99,27 @@ impl<F: Fn(&PmImage) -> Result<(), String> + Sync> Check for Condition<F> {
     }
 
     fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
-        (self.holds)(recovered).map_err(Violation::of)
+        (self.holds)(recovered).map_err(Violation::in_words)
     }
 }
 
-/// Software that runs at boot and changes the image. It tells its durable steps, in order, where it is to be cut off
-/// (P8).
+/// Software that runs at boot and changes the image. It tells its durable steps, in order, where it is to be
+/// cut off (P8).
 pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<Vec<RecoveryStep>, String> + Sync);
 
 /// What images are judged by.
 #[derive(Clone, Copy, Default)]
 pub struct Rules<'a> {
-    /// What hardware makes of the survivors before any software runs.
-    pub salvage: Option<Salvage>,
     /// Undo logging (P3 and P8); its own recovery runs unless there is another.
     pub undo: Option<&'a UndoRule>,
     /// What runs at boot, in place of the undo log's own recovery.
     pub recovery: Option<Recovery<'a>>,
-    /// Cut that off after each of its steps and run it again (P8); an undo log's own recovery has been told by itself.
+    /// Cut `recovery` off after each of its steps and run it again (P8). For an undo log's own recovery its
+    /// rule says so.
     pub double: bool,
     /// Conditions on the result.
     pub checks: &'a [&'a dyn Check],
-    /// States are judged only when so many launches had begun: 1 when the host first has to put the input there.
+    /// States are judged once this many launches have begun: 1 when the host first writes the input.
     pub launches: u32,
     /// How many failures to keep.
     pub keep: usize,
@@ -137,26 +136,23 @@ impl fmt::Debug for Rules<'_> {
 /// What was found on an image.
 struct Judged {
     found: Vec<Finding>,
-    /// Checks that do not hold, by number, in words where these are wanted; none were looked at when recovery failed.
+    /// Checks that do not hold, by number, in words where these are wanted; none were looked at when recovery
+    /// failed.
     violated: Option<Vec<(usize, Violation)>>,
 }
 
 impl Rules<'_> {
-    /// Judges one image; `recovered` is room for what recovery makes of it. `order` is there when what is found is to be
-    /// told of, with witnesses; `known` is what checks came to before, whose first violations are told of.
+    /// Judges one image; `recovered` is overwritten with the image after recovery. With `order`, findings are
+    /// described with witnesses; `known` are the earlier results of checks, whose first violations are
+    /// described.
     fn judge(
         &self,
         survived: &PmImage,
         begun: u32,
         recovered: &mut PmImage,
-        order: Option<&Order<'_>>,
+        order: Option<&RunOrder<'_>>,
         known: &[ConditionCount],
     ) -> Judged {
-        if let Some(salvage) = self.salvage {
-            let mut salvaged = survived.clone();
-            salvage(&mut salvaged);
-            return Rules { salvage: None, ..*self }.judge(&salvaged, begun, recovered, order, known);
-        }
         let mut found = Vec::new();
         if recovered.write(survived.base(), survived.bytes()).is_err() {
             *recovered = survived.clone();
@@ -166,7 +162,7 @@ impl Rules<'_> {
         let steps = match recovery(recovered) {
             Ok(steps) => steps,
             Err(what) => {
-                found.push(Finding::of(Property::Recovery, what));
+                found.push(Finding::in_words(Property::Recovery, what));
                 return Judged { found, violated: None };
             }
         };
@@ -187,7 +183,7 @@ impl Rules<'_> {
             if check.binds() {
                 let Violation { what, values } = violation.clone();
                 let property = Property::Check(check.name().to_owned());
-                found.push(Finding { values, ..Finding::of(property, what) });
+                found.push(Finding { values, ..Finding::in_words(property, what) });
             }
             violated.push((number, violation));
         }
@@ -217,7 +213,7 @@ impl fmt::Debug for Watch<'_> {
 
 /// What a chunk came to.
 #[derive(Default)]
-struct Part {
+struct ChunkVerdict {
     judged: u64,
     passed: u64,
     failed: u64,
@@ -228,23 +224,23 @@ struct Part {
 /// What a worker judges with.
 struct Bench<'a> {
     rules: &'a Rules<'a>,
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     watch: &'a Watch<'a>,
     done: &'a AtomicU64,
     total: u64,
     recovered: PmImage,
-    part: Part,
+    part: ChunkVerdict,
 }
 
 impl<'a> Bench<'a> {
     fn new(
         rules: &'a Rules<'a>,
-        order: &'a Order<'a>,
+        order: &'a RunOrder<'a>,
         watch: &'a Watch<'a>,
         total: (&'a AtomicU64, u64),
         image: &PmImage,
     ) -> Self {
-        let part = Part { conditions: rules.conditions(), ..Part::default() };
+        let part = ChunkVerdict { conditions: rules.conditions(), ..ChunkVerdict::default() };
         Bench { rules, order, watch, done: total.0, total: total.1, recovered: image.clone(), part }
     }
 
@@ -326,7 +322,7 @@ fn first_of_each<P: Ord + Copy + Send>(mut hashes: Vec<(u128, P)>) -> Vec<P> {
     places
 }
 
-fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
+fn sum(mut verdict: Verdict, parts: Vec<ChunkVerdict>, rules: &Rules<'_>) -> Verdict {
     for part in parts {
         verdict.judged += part.judged;
         verdict.passed += part.passed;
@@ -344,14 +340,14 @@ fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
     verdict.settle(rules.keep)
 }
 
-/// Level A: judges the states that the machine really left, at the points of a plan; a failure of the program's own
-/// description (P3) comes first. `order` names witnesses.
+/// Level A: judges the states that the machine really left, at the points of a plan; a failure of the
+/// program's own description (P3) comes first. `order` names witnesses.
 ///
 /// # Errors
-/// The plan asks for a point that there is not.
+/// The plan names a point beyond the last one.
 pub fn judge_actual(
     states: &CrashStates<'_>,
-    order: &Order<'_>,
+    order: &RunOrder<'_>,
     rules: &Rules<'_>,
     regions: &Regions,
     plan: Plan,
@@ -460,13 +456,14 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
     verdict
 }
 
-/// Judges one allowed state again, by the instant and number of a failure; none when there is no such number.
+/// Judges one allowed state again, by the instant and number of a failure; none beyond the last number.
 pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Verdict> {
     let place = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
     Some(judge_one(&allowed.image(instant, choice)?, allowed.launches_begun(instant), rules, allowed.order(), &place))
 }
 
-/// Level C: judges the states in which one store is durable that its warp could have issued earlier, `count` of them.
+/// Level C: judges the states in which one store is durable that its warp could have issued earlier, `count`
+/// of them.
 pub fn judge_overtaking(
     overtaking: &Overtaking<'_>,
     rules: &Rules<'_>,
@@ -502,14 +499,14 @@ pub fn judge_overtaking(
     sum(verdict, parts, rules)
 }
 
-/// Judges one state of level C again; none when there is no such store.
+/// Judges one state of level C again; none when fact `store` is not a store.
 pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize) -> Option<Verdict> {
     let image = overtaking.image(store)?;
     let place = place(Level::Overtaking, store as u64, None, overtaking.time(store));
     Some(judge_one(&image, overtaking.launches_begun(store), rules, overtaking.order(), &place))
 }
 
-fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &Order<'_>, place: &Failure) -> Verdict {
+fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &RunOrder<'_>, place: &Failure) -> Verdict {
     let mut conditions = rules.conditions();
     let Judged { found, violated } = rules.judge(survived, begun, &mut survived.clone(), Some(order), &conditions);
     if let Some(violated) = violated {

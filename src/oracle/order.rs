@@ -1,29 +1,29 @@
-//! The reference model of persist order: which version of each line must be durable at an instant, and which may be.
-//! Over 500 lines: one pass over the facts, whose cases are only sound together.
+//! The reference model of persist order: which version of each line must be durable at an instant, and which
+//! may be. Over 500 lines: one pass over the facts, whose cases are only sound together.
 //!
 //! ```text
 //!  versions of a line, in the order of coherence:   0 ── 1 ── 2 ── 3 ── 4 ── 5
 //!                                                   initial   │         │    not performed yet
 //!      covered by write-back and fence ───────────────────  must       may
 //! ```
-//! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A version is
-//! *guaranteed* when its own warp stored it through the caches, wrote the line back later, and then passed a fence; or
-//! stored it around the caches and then passed a fence. A non-temporal store takes along earlier ones of the line that
-//! went the same way, but nothing that still lies in a cache: such versions are kept apart (`through`) and laid over the
-//! prefix. The host's writes bypass the caches and are guaranteed when a kernel starts. Anything performed may be
-//! durable, since a cache may evict at any time.
+//! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A
+//! version is *guaranteed* when its own warp stored it in the caches, wrote the line back later, and then
+//! passed a fence; or made a non-temporal store and then passed a fence. A durable non-temporal store implies
+//! that earlier non-temporal stores of the line are durable, but nothing that still lies in a cache: such
+//! versions are kept apart (`through`) and laid over the prefix. The host's writes bypass the caches and are
+//! guaranteed when a kernel starts. Anything performed may be durable, since a cache may evict at any time.
 //!
-//! A persist barrier guarantees what all warps of its scope stored before they came to it. Stores that an L1 combined are one
-//! version: they are performed together.
+//! A persist barrier guarantees what all warps of its scope stored before they came to it. Stores that an L1
+//! combined are one version: they are performed together.
 //!
-//! Hardware may order non-temporal stores without a fence that waits ([`NonTemporalOrder`]): where a scheme promises it, the
-//! performance of a later store of the SM guarantees them. A fence that did not wait for them guarantees what was written
-//! back; the rest is guaranteed when it is noted to be settled.
+//! Hardware may order non-temporal stores without a fence that waits ([`NonTemporalOrder`]): where a scheme
+//! promises it, the performance of a later store of the SM guarantees them. A fence that did not wait for
+//! them guarantees what was written back; the rest is guaranteed when it is noted to be settled.
 //!
-//! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model; intervals
-//! as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not modelled: that a
-//! barrier between warps makes one warp's write-back cover another's stores (a warp covers its own); values that loads
-//! returned.
+//! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model;
+//! intervals as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not
+//! modelled: that a barrier between warps makes one warp's write-back cover another's stores (a warp covers
+//! its own); values that loads returned.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -71,7 +71,7 @@ pub struct Version {
 
 /// A word of a line from a version on, until the next entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct VersionEntry {
     pub(super) version: u32,
     pub(super) value: u64,
 }
@@ -83,7 +83,7 @@ pub struct Line {
     pub address: u64,
     /// Its versions, in the order of coherence.
     pub versions: Vec<Version>,
-    pub(super) words: [Vec<Entry>; WORDS],
+    pub(super) words: [Vec<VersionEntry>; WORDS],
 }
 
 /// A warp: (SM, launch, CTA, warp).
@@ -91,7 +91,7 @@ pub(super) type WarpKey = (u16, u32, u32, u16);
 
 /// A warp and what it stored.
 #[derive(Debug, Clone)]
-pub(super) struct Warp {
+pub(super) struct WarpStores {
     pub(super) key: WarpKey,
     /// Its stores and atomics, in program order.
     pub(super) stores: Vec<u32>,
@@ -109,7 +109,7 @@ pub(super) enum Effect {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct IntervalEvent {
     /// The fact that brings it.
     pub(super) fact: u32,
     pub(super) line: u32,
@@ -131,7 +131,7 @@ pub struct Fault {
 pub struct Bounds {
     /// Every version up to this one is durable.
     pub must: u32,
-    /// Every version around the caches up to this one is durable.
+    /// Every non-temporal version up to this one is durable.
     pub through: u32,
     /// No later version is durable.
     pub may: u32,
@@ -139,11 +139,11 @@ pub struct Bounds {
 
 /// The persist order of a run.
 #[derive(Debug, Clone)]
-pub struct Order<'a> {
+pub struct RunOrder<'a> {
     pub(super) journal: &'a Journal,
     pub(super) lines: Vec<Line>,
-    pub(super) warps: Vec<Warp>,
-    pub(super) events: Vec<Event>,
+    pub(super) warps: Vec<WarpStores>,
+    pub(super) events: Vec<IntervalEvent>,
     /// What the machine orders of non-temporal stores.
     pub(super) past: NonTemporalOrder,
     /// Line and version of each fact that is a store, an atomic or a performance.
@@ -188,9 +188,9 @@ pub(super) fn word_of(bytes: &[u8; LINE], word: usize) -> u64 {
     word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-impl<'a> Order<'a> {
+impl<'a> RunOrder<'a> {
     /// Reads the facts of a merged journal of a run that began with `initial`. Cost: facts × log(lines).
-    pub fn new(journal: &'a Journal, initial: &PmImage, model: Model) -> Order<'a> {
+    pub fn new(journal: &'a Journal, initial: &PmImage, model: Model) -> RunOrder<'a> {
         let concerned = |fact: &&Fact| {
             is_store(fact.kind)
                 || matches!(
@@ -203,10 +203,10 @@ impl<'a> Order<'a> {
         addresses.dedup();
         let line = |&address: &u64| {
             let bytes = read_line(initial, address);
-            let words = std::array::from_fn(|word| vec![Entry { version: 0, value: word_of(&bytes, word) }]);
+            let words = std::array::from_fn(|word| vec![VersionEntry { version: 0, value: word_of(&bytes, word) }]);
             Line { address, versions: Vec::new(), words }
         };
-        let mut order = Order {
+        let mut order = RunOrder {
             journal,
             lines: addresses.iter().map(line).collect(),
             warps: Vec::new(),
@@ -276,7 +276,7 @@ impl<'a> Order<'a> {
         self.combined[first as usize..(first + count) as usize].iter().copied().chain(version.program)
     }
 
-    /// A line's content when all versions up to `prefix` are there, and those around the caches up to `through`.
+    /// A line's content with all versions up to `prefix`, and the non-temporal ones up to `through`.
     pub fn content(&self, line: usize, prefix: u32, through: u32) -> [u8; LINE] {
         let Line { words, versions, .. } = &self.lines[line];
         let mut bytes = [0; LINE];
@@ -317,7 +317,7 @@ fn copy(bytes: &mut [u8; LINE], mask: u128, data: &[u8]) {
 
 /// Reads facts in order.
 struct Reader<'o, 'a> {
-    order: &'o mut Order<'a>,
+    order: &'o mut RunOrder<'a>,
     model: Model,
     /// Stores of an SM to a line that are not performed yet.
     issued: BTreeMap<(u16, u32), VecDeque<u32>>,
@@ -327,9 +327,10 @@ struct Reader<'o, 'a> {
     /// What a persist barrier of a scope, by its number, makes durable.
     barriers: BTreeMap<(PersistScope, Instance, u32), Vec<(u32, bool)>>,
     warps: BTreeMap<WarpKey, Pending>,
-    /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
+    /// Stores of a CTA, or of a launch (no CTA); its end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
-    /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of issue.
+    /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of
+    /// issue.
     paths: BTreeMap<Path, VecDeque<u32>>,
 }
 
@@ -397,7 +398,8 @@ impl Reader<'_, '_> {
                 | FactKind::Region(_) => {}
             }
         }
-        self.order.warps = self.warps.into_iter().map(|(key, Pending { stores, .. })| Warp { key, stores }).collect();
+        self.order.warps =
+            self.warps.into_iter().map(|(key, Pending { stores, .. })| WarpStores { key, stores }).collect();
     }
 
     fn line(&self, address: u64) -> u32 {
@@ -458,16 +460,16 @@ impl Reader<'_, '_> {
             let mask = byte_mask(fact.mask, word);
             if mask != 0 {
                 let before = entries[entries.len() - 1].value;
-                entries.push(Entry { version, value: before & !mask | word_of(&bytes, word) });
+                entries.push(VersionEntry { version, value: before & !mask | word_of(&bytes, word) });
             }
         }
         self.order.place[at as usize] = (line, version);
         for program in combined.iter().copied().chain(program) {
             self.order.place[program as usize] = (line, version);
         }
-        self.order.events.push(Event { fact: at, line, version, effect: Effect::May });
+        self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::May });
         if self.model.domain == Domain::Eadr {
-            self.order.events.push(Event { fact: at, line, version, effect: Effect::Prefix });
+            self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::Prefix });
         } else if by_host {
             self.epochs.entry((NONE, None)).or_default().push(at);
         }
@@ -476,8 +478,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly non-temporal stores, may be
-    /// on its way still: these do not join, unless the scheme has all of the latter join.
+    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly non-temporal
+    /// stores, may be on its way still: these do not join, unless the scheme has all of the latter join.
     fn take_merged(&mut self, key: (u16, u32)) -> Option<u32> {
         let issued = self.issued.get_mut(&key)?;
         let facts = self.order.journal.facts();
@@ -486,8 +488,8 @@ impl Reader<'_, '_> {
         issued.remove(at)
     }
 
-    /// What an SM's next performance on a line performs: one store, or the last and the others of those that left
-    /// its L1 together. Stores leave an SM in the order of issue.
+    /// What an SM's next performance on a line performs: one store, or the last and the others of those that
+    /// left its L1 together. Stores leave an SM in the order of issue.
     fn take_issued(&mut self, key: (u16, u32)) -> (Option<u32>, Vec<u32>) {
         let one = self.issued.get_mut(&key);
         let together = self.cleaned.get_mut(&key);
@@ -529,7 +531,8 @@ impl Reader<'_, '_> {
         self.barriers.entry(key).or_default().extend(open);
     }
 
-    /// A warp passes a persist barrier: what its scope stored before is guaranteed, as the first to pass shows.
+    /// A warp passes a persist barrier: what its scope stored before is guaranteed, as the first to pass
+    /// shows.
     fn pass(&mut self, at: u32, fact: &Fact, scope: PersistScope) {
         let pending = self.warps.entry(warp_key(fact.author)).or_default();
         let number = &mut pending.barriers[scope as usize].1;
@@ -605,7 +608,7 @@ impl Reader<'_, '_> {
         }
         for ((line, through), version) in latest {
             let effect = if through { Effect::NonTemporal } else { Effect::Prefix };
-            self.order.events.push(Event { fact: at, line, version, effect });
+            self.order.events.push(IntervalEvent { fact: at, line, version, effect });
         }
     }
 
@@ -640,7 +643,7 @@ pub(super) fn byte_mask(mask: u128, word: usize) -> u64 {
 /// A walk over the instants of a journal, forward only. Instant t is when the first t facts have been noted.
 #[derive(Debug, Clone)]
 pub struct Instant<'a> {
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     at: usize,
     next: usize,
     bounds: Vec<Bounds>,

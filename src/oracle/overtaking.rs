@@ -5,25 +5,27 @@
 //!   warp 1:  log  fence  |                       s       ...           durable for certain: both logs
 //!                     bar.sync                                         not certain: the flag, unless a barrier follows
 //! ```
-//! Levels A and B look at instants of one run, where a slow warp's flag is durable long before a fast warp's first store.
-//! Here each store of the program is a state of its own: the store is durable, and of everything else only what must
-//! be durable whenever that store has been issued. Between warps of a CTA that follows from *happens-before*: program order,
-//! barriers, and whatever else warps can pass messages by. What other CTAs and launches made durable is as it was in time.
-//! Where the machine orders non-temporal stores by itself, those that come before the store in this sense are durable, too:
-//! warps of a CTA are of one SM, and issue in an order that respects it. What persist barriers order before the store is
-//! durable as well, whether they wait or not: the state is closed under their order (`scopes`), also between CTAs.
+//! Levels A and B look at instants of one run, where a slow warp's flag is durable long before a fast warp's
+//! first store. Here each store of the program is a state of its own: the store is durable, and of everything
+//! else only what must be durable whenever that store has been issued. Between warps of a CTA that follows
+//! from *happens-before*: program order, barriers, and whatever else warps can pass messages by. What other
+//! CTAs and launches made durable is as it was in time. Where the machine orders non-temporal stores by
+//! itself, those that come before the store in this sense are durable, too: warps of a CTA are of one SM, and
+//! issue in an order that respects it. What persist barriers order before the store is durable as well,
+//! whether they wait or not: the state is closed under their order (`scopes`), also between CTAs.
 //!
-//! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as XFDetector
-//! (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence, barrier, atomic and memory
-//! fence of the CTA and the coherence order of each line, so a correct program has no failure here. Not modelled: two
-//! warps that run ahead at once; atomics and memory fences count as synchronising with all earlier ones of the CTA, whatever
-//! they address, so that a hole behind one of these can be overlooked; spinning on plain loads is seen as no
-//! synchronisation at all. Over 500 lines with its tests, a third of them.
+//! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as
+//! XFDetector (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence,
+//! barrier, atomic and memory fence of the CTA and the coherence order of each line, so a correct program has
+//! no failure here. Not modelled: two warps that run ahead at once; atomics and memory fences count as
+//! synchronising with all earlier ones of the CTA, whatever they address, so that a hole after one of these
+//! can be overlooked; spinning on plain loads is seen as no synchronisation at all. Over 500 lines, a third
+//! of them tests.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::order::{Bounds, Effect, Order, WarpKey, is_store, same_instruction, warp_key};
+use super::order::{Bounds, Effect, RunOrder, WarpKey, is_store, same_instruction, warp_key};
 use super::scopes::Scopes;
 use super::{Draw, inside};
 use crate::engine::Time;
@@ -34,9 +36,9 @@ use crate::persist::vocab::{NonTemporalOrder, PersistScope};
 /// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
 type Clock = BTreeMap<u16, u32>;
 
-/// Where a fact of a warp stands.
+/// The place of a fact in happens-before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stand {
+struct Position {
     /// Its place in the warp's own order.
     number: u32,
     /// What the warp knows of others.
@@ -55,13 +57,14 @@ struct Guarantee {
 /// The states of a run in which a warp has run ahead.
 #[derive(Debug)]
 pub struct Overtaking<'a> {
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     initial: &'a PmImage,
-    /// Of facts of warps: where they stand; by place in the journal.
-    stands: BTreeMap<u32, Stand>,
+    /// Of facts of warps: where they position; by place in the journal.
+    positions: BTreeMap<u32, Position>,
     clocks: Vec<Clock>,
     guarantees: Vec<Guarantee>,
-    /// Where the machine orders them: of each CTA, its non-temporal stores, and its fences that did not wait for them.
+    /// Where the machine orders them: of each CTA, its non-temporal stores, and its fences that did not wait
+    /// for them.
     paths: BTreeMap<(u32, u32), [Vec<u32>; 2]>,
     /// What persist barriers order.
     scopes: Scopes,
@@ -70,12 +73,12 @@ pub struct Overtaking<'a> {
 
 impl<'a> Overtaking<'a> {
     /// The states that `order` allows from an initial image on. Cost: facts × warps of a CTA.
-    pub fn new(order: &'a Order<'a>, initial: &'a PmImage) -> Overtaking<'a> {
+    pub fn new(order: &'a RunOrder<'a>, initial: &'a PmImage) -> Overtaking<'a> {
         let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
-        let (mut stands, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
+        let (mut positions, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
         let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
-        // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist barriers: all
-        // of a CTA pass one together, and know that what it guarantees is durable.
+        // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist
+        // barriers: all of a CTA pass one together, and know that what it guarantees is durable.
         let mut meetings: BTreeMap<(u32, u32), [Clock; 3]> = BTreeMap::new();
         for (at, fact) in order.journal.facts().iter().enumerate() {
             let of_warp = is_store(fact.kind)
@@ -100,7 +103,7 @@ impl<'a> Overtaking<'a> {
                 paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
             }
             let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
-            stands.insert(at as u32, Stand { number: *number, clock: *clock });
+            positions.insert(at as u32, Position { number: *number, clock: *clock });
             *number += 1;
             let meeting = meetings.entry((fact.author.launch, fact.author.cta)).or_default();
             let (gives, takes, which) = match fact.kind {
@@ -123,7 +126,7 @@ impl<'a> Overtaking<'a> {
                 }
             }
         }
-        let guarantee = |event: &super::order::Event| {
+        let guarantee = |event: &super::order::IntervalEvent| {
             let through = match event.effect {
                 Effect::May => return None,
                 Effect::Prefix => false,
@@ -134,11 +137,11 @@ impl<'a> Overtaking<'a> {
         let guarantees = order.events.iter().filter_map(guarantee).collect();
         let launches = super::crash::launches(order.journal);
         let scopes = Scopes::new(order, None);
-        Overtaking { order, initial, stands, clocks, guarantees, paths, scopes, launches }
+        Overtaking { order, initial, positions, clocks, guarantees, paths, scopes, launches }
     }
 
     /// The order that allows them.
-    pub fn order(&self) -> &'a Order<'a> {
+    pub fn order(&self) -> &'a RunOrder<'a> {
         self.order
     }
 
@@ -147,7 +150,8 @@ impl<'a> Overtaking<'a> {
         self.initial
     }
 
-    /// The stores that are a state each, by their places in the journal, thinned to `count`; and how many were left out.
+    /// The stores that are a state each, by their places in the journal, thinned to `count`; and how many
+    /// were left out.
     pub fn stores(&self, count: u64, seed: u64) -> (Vec<usize>, u64) {
         let facts = self.order.journal.facts().iter().enumerate();
         let performed = |at: &usize| self.order.version_of(*at).is_some();
@@ -175,11 +179,11 @@ impl<'a> Overtaking<'a> {
         for fact in facts {
             let author = self.order.journal.facts()[fact as usize].author;
             let cta = (author.launch, author.cta);
-            if let Some(stand) = self.stands.get(&fact) {
+            if let Some(position) = self.positions.get(&fact) {
                 let clock = knowledge.of_cta.entry(cta).or_default();
-                join(clock, &self.clocks[stand.clock as usize]);
+                join(clock, &self.clocks[position.clock as usize]);
                 let own = clock.entry(author.warp).or_default();
-                *own = stand.number.max(*own);
+                *own = position.number.max(*own);
             }
             let known = &mut knowledge.latest;
             match known.iter_mut().find(|(of, _)| *of == cta) {
@@ -201,7 +205,8 @@ impl<'a> Overtaking<'a> {
             FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled | FactKind::PersistPassed(_) => {
                 Some((fact.author.launch, fact.author.cta))
             }
-            // Performed is durable (eADR), or orders what bypassed the caches before. But another warp of the CTA had no way to count on it without a fence.
+            // Performed is durable (eADR), or orders what bypassed the caches before. But another warp of the
+            // CTA had no way to count on it without a fence.
             FactKind::Performed => {
                 version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
             }
@@ -209,19 +214,19 @@ impl<'a> Overtaking<'a> {
         };
         let in_time = knowledge.latest.iter().any(|&(other, latest)| Some(other) != cta && guarantee.fact < latest);
         let by_order = || {
-            let stand = self.stands.get(&guarantee.fact)?;
+            let position = self.positions.get(&guarantee.fact)?;
             let known = knowledge.of_cta.get(&cta?)?.get(&fact.author.warp)?;
-            Some(stand.number < *known)
+            Some(position.number < *known)
         };
         in_time || by_order() == Some(true)
     }
 
     /// What a store's warp knows when it issues it, itself left out.
     fn clock_at(&self, fact: u32) -> Clock {
-        let Some(stand) = self.stands.get(&fact) else { return Clock::new() };
-        let mut clock = self.clocks[stand.clock as usize].clone();
+        let Some(position) = self.positions.get(&fact) else { return Clock::new() };
+        let mut clock = self.clocks[position.clock as usize].clone();
         let own = clock.entry(self.fact(fact).author.warp).or_default();
-        *own = stand.number.max(*own);
+        *own = position.number.max(*own);
         clock
     }
 
@@ -229,10 +234,10 @@ impl<'a> Overtaking<'a> {
         &self.order.journal.facts()[fact as usize]
     }
 
-    /// It comes before whoever has this clock, a warp of the same CTA.
+    /// The fact comes before the warp with this clock, of the same CTA.
     fn is_known(&self, fact: u32, clock: &Clock) -> bool {
         let known = clock.get(&self.fact(fact).author.warp);
-        self.stands.get(&fact).zip(known).is_some_and(|(stand, known)| stand.number < *known)
+        self.positions.get(&fact).zip(known).is_some_and(|(position, known)| position.number < *known)
     }
 
     /// The non-temporal stores that the machine makes durable before it performs a store of the same CTA.
@@ -253,7 +258,7 @@ impl<'a> Overtaking<'a> {
             // A fence is one of its own warp's stores.
             let mut fenced = Clock::new();
             for &fence in fences.iter().filter(|&&fence| self.is_known(fence, &clock)) {
-                let number = self.stands[&fence].number;
+                let number = self.positions[&fence].number;
                 let own = fenced.entry(self.fact(fence).author.warp).or_default();
                 *own = number.max(*own);
             }
@@ -263,11 +268,12 @@ impl<'a> Overtaking<'a> {
         past.iter().filter(before).copied().collect()
     }
 
-    /// Raises bounds until they contain all that the machine and persist barriers order before these stores, and before what
-    /// comes along with that in a line. Cost: the stores of the epochs before.
+    /// Raises bounds until they contain all that the machine and persist barriers order before these stores,
+    /// and before what comes along with that in a line. Cost: the stores of the epochs before.
     fn close(&self, mut stores: Vec<u32>, bounds: &mut BTreeMap<u32, Bounds>) {
         let mut closed: BTreeMap<usize, usize> = BTreeMap::new();
-        // Of each warp, the latest store looked at; what is ordered before a store through the caches is so before later ones.
+        // Of each warp, the latest store looked at; what is ordered before a store through the caches is so
+        // before later ones.
         let mut followed: BTreeMap<WarpKey, (u32, bool)> = BTreeMap::new();
         while let Some(store) = stores.pop() {
             let own = self.fact(store);
@@ -282,7 +288,7 @@ impl<'a> Overtaking<'a> {
                     stores.extend(self.along(line, from..version, true));
                 }
             }
-            for (number, epoch) in self.scopes.of(store) {
+            for (number, epoch) in self.scopes.epochs_of(store) {
                 let done = closed.entry(number).or_default();
                 let epochs = &self.scopes.instances[number].epochs;
                 let before = epochs[(*done).min(epoch)..epoch].iter().flatten();
@@ -299,15 +305,15 @@ impl<'a> Overtaking<'a> {
         }
     }
 
-    /// The stores of these versions of a line, or of those around the caches among them.
+    /// The stores of these versions of a line; with `through` of the non-temporal ones among them.
     fn along(&self, line: usize, versions: Range<u32>, through: bool) -> impl Iterator<Item = u32> {
         let versions = self.order.lines()[line].versions.get(versions.start as usize..versions.end as usize);
         let versions = versions.unwrap_or_default().iter().filter(move |version| !through || version.through);
         versions.flat_map(|version| self.order.programs(version))
     }
 
-    /// The image in which `store` is durable, and else only what must be; none when there is no such store. Cost: versions
-    /// of the line and guarantees before the store.
+    /// The image in which `store` is durable, and else only what must be; none when fact `store` is not a
+    /// store. Cost: versions of the line and guarantees before the store.
     pub fn image(&self, store: usize) -> Option<PmImage> {
         let fact = self.order.journal.facts().get(store)?;
         let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
@@ -389,7 +395,7 @@ mod tests {
         let initial = PmImage::new(0, vec![0; 512]);
         let guarantees = Guarantees { past, ..Guarantees::default() };
         let model = Model { domain: Domain::Adr, guarantees, host: HOST };
-        let order = Order::new(&script.journal, &initial, model);
+        let order = RunOrder::new(&script.journal, &initial, model);
         assert!(order.faults().is_empty(), "{:?}", order.faults());
         let overtaking = Overtaking::new(&order, &initial);
         let (stores, _) = overtaking.stores(u64::MAX, 0);
@@ -447,7 +453,8 @@ mod tests {
 
     #[test]
     fn what_the_machine_orders_before_a_store_is_certain_with_it() {
-        // Warp 0 logs around the caches, its fence does not wait; behind a barrier, warp 1 stores data, long afterwards.
+        // Warp 0 logs by non-temporal stores, its fence does not wait; after a barrier, warp 1 stores data,
+        // long afterwards.
         let run = |fence: bool, barrier_between: bool, past: bool| {
             let mut script = Script::default();
             script.through(warp(0), LOG, 1);
@@ -457,7 +464,8 @@ mod tests {
             if barrier_between {
                 barrier(&mut script);
             }
-            // A store of another CTA of the SM makes the log durable in time: no reason for warp 1 to count on it.
+            // A store of another CTA of the SM makes the log durable in time: no reason for warp 1 to count
+            // on it.
             script.store(Author { cta: 7, ..warp(0) }, DATA + 128, 9);
             if past {
                 script.through(warp(1), DATA, 3)
@@ -517,7 +525,7 @@ mod tests {
 
     #[test]
     fn a_flag_of_another_cta_that_comes_along_in_a_line_brings_its_log() {
-        // Warp 1's flag is certain, beside which another CTA's flag is, which comes behind a log.
+        // Warp 1's flag is certain, beside which another CTA's flag is, which comes after a log.
         let other = Author { cta: 7, ..warp(0) };
         for (logged, expected) in [(true, [1, 2, 3]), (false, [0, 2, 3])] {
             let mut script = Script::default();

@@ -1,22 +1,22 @@
 //! P4: the judge of schemes whose hardware commits recoverable regions, whole and in order.
 //!
 //! ```text
-//!  SM           Stored Stored Ended                                    region 7 of warp w: what it is to leave
+//!  SM           Stored Stored Ended                                    region 7 of warp w: its stores
 //!  controller 0   Buffered       Bounded ──ack──┐ Flushed Done ──ack──┐ Committed
 //!  controller 1          Buffered     Bounded ──┴ Flushed   Done ─────┴ Committed
 //!                                        ^ power fails: recovery from what each controller knows (`recovery`)
 //!                                          = initial image + regions < f, byte for byte (`actual`)
 //! ```
-//! Three judgements. *History*: the facts of the protocol come in its order, and the order in which regions commit does
-//! not contradict what the program orders (`history`). *Level A*: at every instant at which a controller's state changes
-//! power may fail; the hardware's recovery runs on the controllers' states, and what it leaves must be the initial image
-//! with the stores of exactly the regions before one number f, on which all controllers agree; cut off after any of its
-//! steps it comes to the same (`actual`). *Resume*: from that image the program runs on to the result that it has without a
-//! failure, which whoever knows the program tells ([`Resumes`]).
+//! Three judgements. *History*: the facts of the protocol come in its order, and the order in which regions
+//! commit does not contradict what the program orders (`history`). *Level A*: at every instant at which a
+//! controller's state changes power may fail; the hardware's recovery runs on the controllers' states, and
+//! what it leaves must be the initial image with the stores of exactly the regions before one number f, on
+//! which all controllers agree; cut off after any of its steps it comes to the same (`actual`). *Resume*:
+//! from that image the program must run on to the result of a run without a failure ([`Resumes`] runs it).
 //!
-//! Source: LightWSP (Zhou, Zeng, Jung), sections IV-B to IV-F; P4 of the oracle's design. Invariants: facts and images are
-//! all that it reads. Region numbers are counted from 0 without a wrap. Not modelled: a battery that ends before
-//! recovery's steps that it feeds do; acknowledgements that are lost.
+//! Source: LightWSP (Zhou, Zeng, Jung), sections IV-B to IV-F; P4 of the oracle's design. Invariants: facts
+//! and images are all that it reads. Region numbers are counted from 0 without a wrap. Not modelled: a
+//! battery that ends before recovery's steps that it feeds do; acknowledgements that are lost.
 
 mod actual;
 mod gate;
@@ -27,11 +27,11 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-pub use actual::{Asked, Resumes, judge_checks, judge_recovery, judge_resume};
+pub use actual::{JudgeOptions, Resumes, judge_checks, judge_recovery, judge_resume};
 pub use history::judge_regions;
 pub use recovery::{AsPublished, AtPowerFailure, Knowledge};
 
-use super::order::{Order, WarpKey, byte_mask, is_store, warp_key, word_of};
+use super::order::{RunOrder, WarpKey, byte_mask, is_store, warp_key, word_of};
 use super::verdict::Persist;
 use super::{LINE, WORDS, runs};
 use crate::engine::Time;
@@ -52,7 +52,7 @@ struct RegionStore {
 
 /// What SMs noted of a region.
 #[derive(Debug, Clone, Default)]
-struct Region {
+struct NotedRegion {
     author: Option<Author>,
     /// In program order.
     stores: Vec<RegionStore>,
@@ -77,19 +77,19 @@ struct Contradiction {
     what: String,
 }
 
-/// The regions of a run: who stored what in which, and the instants at which controllers' states changed.
+/// The regions of a run: the stores of each, by warp, and the instants at which controllers' states changed.
 #[derive(Debug)]
 pub struct RegionFacts<'a> {
     journal: &'a Journal,
     initial: &'a PmImage,
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     controllers: usize,
     of_ctas: bool,
     commit: CommitRule,
     /// The orders in which regions commit, by the name that facts have for them: one, or one an SM.
     names: Vec<u16>,
     /// By order and number.
-    regions: Vec<Vec<Region>>,
+    regions: Vec<Vec<NotedRegion>>,
     /// What issued stores left in, by the facts that warps issued them.
     issued: Vec<Issued>,
     /// Facts that change a controller's state, or are the host's writes.
@@ -122,15 +122,15 @@ fn words_of(mask: u128, bytes: &[u8; LINE]) -> impl Iterator<Item = (usize, u64,
 }
 
 impl<'a> RegionFacts<'a> {
-    /// Reads the facts of a run that began with `initial`, on a machine of so many controllers. `host` is the
-    /// SM number of the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA. Controllers
-    /// go on to the next region when all have written one ([`committed_by`](Self::committed_by) says
-    /// otherwise).
+    /// Reads the facts of a run that began with `initial`, on a machine of `controllers` controllers. `host`
+    /// is the SM number of the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA.
+    /// Controllers go on to the next region when all have written one ([`committed_by`](Self::committed_by)
+    /// says otherwise).
     ///
     /// # Errors
     /// A store or write is not all inside the image.
     pub fn new(
-        order: &'a Order<'a>,
+        order: &'a RunOrder<'a>,
         initial: &'a PmImage,
         controllers: usize,
         host: u16,
@@ -232,7 +232,7 @@ impl<'a> RegionFacts<'a> {
             return;
         }
         if regions.len() <= number as usize {
-            regions.resize_with(number as usize + 1, Region::default);
+            regions.resize_with(number as usize + 1, NotedRegion::default);
         }
         let region = &mut regions[number as usize];
         let owner = warp_key(*region.author.get_or_insert(fact.author));
@@ -362,7 +362,8 @@ impl<'a> RegionFacts<'a> {
     }
 }
 
-/// The orders that facts name: where it is not 0 alone, which stands for the machine, those of all SMs with regions.
+/// The orders that facts name: where it is not 0 alone, which stands for the machine, those of all SMs with
+/// regions.
 fn names(journal: &Journal) -> Vec<u16> {
     let facts = || journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)));
     let at_controller = |fact: &&Fact| matches!(fact.kind, FactKind::Region(step) if at_controller(step));
@@ -392,9 +393,9 @@ struct Programs {
 }
 
 impl Programs {
-    fn issue(&mut self, order: &Order<'_>, at: u32, fact: &Fact) {
+    fn issue(&mut self, order: &RunOrder<'_>, at: u32, fact: &Fact) {
         let source = match fact.kind {
-            // What an atomic wrote is told when it was performed.
+            // The value of an atomic is known when it was performed.
             FactKind::Updated => {
                 let Some((line, version)) = order.version_of(at as usize) else { return };
                 order.lines()[line].versions[version as usize - 1].performed
@@ -408,8 +409,8 @@ impl Programs {
         }
     }
 
-    /// Bytes leave in a region: tells where they came from, and the fact that has them; returns those that were never
-    /// issued.
+    /// Bytes leave in a region: tells where they came from, and the fact that has them; returns those that
+    /// were never issued.
     fn leave(&mut self, at: u32, fact: &Fact, mut matched: impl FnMut(Issued, u32)) -> u128 {
         let mut left = fact.mask;
         let Some(waiting) = self.waiting.get_mut(&(warp_key(fact.author), fact.line)) else { return left };

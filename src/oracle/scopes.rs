@@ -4,20 +4,21 @@
 //!   warp 0:  a  b  | c        epoch 0: a b x      a store of epoch 1 is durable  =>  all of epoch 0 is
 //!   warp 1:  x     | y        epoch 1: c y        (| a barrier of a scope that both are in)
 //! ```
-//! Equations 1 to 3 of Gope et al. (section 5): M ≤prog barrier ≤prog M' implies M ≤persist M' where both are of one
-//! instance of the barrier's scope. A barrier of a wider scope orders what narrower ones would. With a *claim*, every barrier counts
-//! as one of that scope: what a program would need that uses a narrower one.
+//! Equations 1 to 3 of Gope et al. (section 5): M ≤prog barrier ≤prog M' implies M ≤persist M' where both are
+//! of one instance of the barrier's scope. A barrier of a wider scope orders what narrower ones would. With a
+//! *claim*, every barrier counts as one of that scope: what a program would need that uses a narrower one.
 //!
-//! Invariants: warps of an instance come to its barriers in the same order, so the n-th epochs of all belong together.
+//! Invariants: warps of an instance come to its barriers in the same order, so the n-th epochs of all belong
+//! together.
 
 use std::collections::BTreeMap;
 
-use super::order::{Order, WarpKey, instance, is_store, warp_key};
+use super::order::{RunOrder, WarpKey, instance, is_store, warp_key};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::PersistScope;
 
-/// An instance of a scope: its stores by epochs, and how many epochs are known to be durable; none once a fault was
-/// reported.
+/// An instance of a scope: its stores by epochs, and how many epochs are known to be durable; none once a
+/// fault was reported.
 #[derive(Debug, Default)]
 pub(super) struct Instance {
     pub(super) scope: Option<PersistScope>,
@@ -38,7 +39,7 @@ pub(super) struct Scopes {
 
 impl Scopes {
     /// Reads the barriers of a journal, each as it is or all as of one scope.
-    pub(super) fn new(order: &Order<'_>, claim: Option<PersistScope>) -> Scopes {
+    pub(super) fn new(order: &RunOrder<'_>, claim: Option<PersistScope>) -> Scopes {
         let mut scopes = Scopes::default();
         let as_counted = |scope: PersistScope| claim.unwrap_or(scope);
         for fact in order.journal.facts() {
@@ -79,7 +80,7 @@ impl Scopes {
     }
 
     /// The instances that a store is of, and its epoch in each.
-    pub(super) fn of(&self, store: u32) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn epochs_of(&self, store: u32) -> impl Iterator<Item = (usize, usize)> {
         let standing = self.standings.get(&store).copied().unwrap_or_default();
         let used = self.used;
         (0..3)
@@ -108,14 +109,14 @@ mod tests {
     fn scopes(script: &Script, claim: Option<PersistScope>, stores: &[u32]) -> Found {
         let initial = PmImage::new(0, vec![0; 512]);
         let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-        let scopes = Scopes::new(&Order::new(&script.journal, &initial, model), claim);
+        let scopes = Scopes::new(&RunOrder::new(&script.journal, &initial, model), claim);
         assert_eq!(scopes.any(), !scopes.instances.is_empty());
         assert!(scopes.instances.iter().all(|instance| instance.confirmed == Some((0, 0))));
-        let standings = stores.iter().map(|&store| scopes.of(store).collect()).collect();
+        let standings = stores.iter().map(|&store| scopes.epochs_of(store).collect()).collect();
         (standings, scopes.instances.into_iter().map(|instance| (instance.scope.unwrap(), instance.epochs)).collect())
     }
 
-    /// Warp 0: a | c, behind a barrier of the CTA; warp 1: | b, behind one of its own; another CTA: d. Stores
+    /// Warp 0: a | c, after a barrier of the CTA; warp 1: | b, after one of its own; another CTA: d. Stores
     /// are the facts 0, 3, 6, 8.
     fn run() -> Script {
         let reached = FactKind::PersistReached;

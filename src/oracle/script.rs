@@ -1,6 +1,6 @@
 //! Journals made by hand, for the oracle's tests: one line a fact, each one tick after the other.
 //!
-//! All warps are of CTA 0 of launch 0 on SM 0 unless told otherwise; SM [`HOST`] is the host.
+//! All warps are of CTA 0 of launch 0 on SM 0 unless a fact says otherwise; SM [`HOST`] is the host.
 
 use crate::persist::journal::{Author, FactKind, Journal};
 

@@ -1,8 +1,9 @@
-//! P3 and P8: what undo logging promises of an image after recovery, and which two persists broke the promise.
+//! P3 and P8: the promise of undo logging for an image after recovery, and the two persists that broke it.
 //!
-//! An element's expected content follows from the flags after recovery: the new value of the latest complete transaction
-//! that covers it, else the old value of the first one. Where several launches use one flag after the other, the flag
-//! alone does not say how far they came: any number of them that agrees with it and with the data is accepted.
+//! An element's expected content follows from the flags after recovery: the new value of the latest complete
+//! transaction that covers it, else the old value of the first one. Where several launches use one flag after
+//! the other, the flag alone does not say how far they came: any number of them that agrees with it and with
+//! the data is accepted.
 //!
 //! ```text
 //!  flag before recovery   fault shows as            missing persist     present persist
@@ -10,13 +11,12 @@
 //!  in the transaction     log is not the old value  log                 flag := in tx
 //!  complete               data is not new           data                flag := complete
 //! ```
-//! Source: AGPM section II-B and Fig. 1; the values of the flag as in [`crate::persist::undo`]. Invariants: slots may
-//! overlap across launches in any way (they are cut into segments covered alike). Not modelled: host writes to elements
-//! between launches; flags whose address is
-//! inside an element or a log.
+//! Source: AGPM section II-B and Fig. 1; the values of the flag as in [`crate::persist::undo`]. Invariants:
+//! slots may overlap across launches in any way (they are cut into segments covered alike). Not modelled:
+//! host writes to elements between launches; flags whose address is inside an element or a log.
 
-use super::order::Order;
-use super::verdict::{Failure, Level, Persist, Property, Witness, WrongValue};
+use super::order::RunOrder;
+use super::verdict::{Failure, Finding, Level, Persist, Property, Witness, WrongValue};
 use super::{LINE, cuts};
 use crate::persist::image::PmImage;
 use crate::persist::undo::{COMPLETE, IDLE, IN_TX, RecoveryStep, UndoLog};
@@ -57,22 +57,6 @@ struct Wrong {
     transaction: usize,
 }
 
-/// What is wrong with an image, and who did it if that can be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
-    pub(super) property: Property,
-    pub(super) what: String,
-    pub(super) values: Vec<WrongValue>,
-    pub(super) witness: Option<Witness>,
-}
-
-impl Finding {
-    /// What is told in words alone.
-    pub(super) fn of(property: Property, what: String) -> Finding {
-        Finding { property, what, values: Vec::new(), witness: None }
-    }
-}
-
 /// An undo log with all that is needed to judge images by it.
 #[derive(Debug, Clone)]
 pub struct UndoRule {
@@ -88,8 +72,9 @@ pub struct UndoRule {
 }
 
 impl UndoRule {
-    /// A rule for `log`, whose transactions change what `expected` says, in the same order. With `double` recovery is
-    /// cut off after each of its steps (at fewer places, evenly spaced, when there are many) and run again (P8).
+    /// A rule for `log`, whose transactions change what `expected` says, in the same order. With `double`
+    /// recovery is cut off after each of its steps (at fewer places, evenly spaced, when there are many) and
+    /// run again (P8).
     ///
     /// # Panics
     /// When a transaction has no expectation, or one whose bytes are not those of its slots.
@@ -124,7 +109,8 @@ impl UndoRule {
         &self.log
     }
 
-    /// Log slots, and homes, that two transactions of one launch share: the first overlap of either kind a launch.
+    /// Log slots, and homes, that two transactions of one launch share: the first overlap of either kind a
+    /// launch.
     pub fn overlaps(&self) -> Vec<Failure> {
         let mut failures = Vec::new();
         for log in [true, false] {
@@ -166,17 +152,17 @@ impl UndoRule {
         }
     }
 
-    /// Judges what recovery made of an image that was left when `begun` launches had begun: before its first launch, an
-    /// element is the host's. Cost: the bytes of all elements.
+    /// Judges what recovery made of an image that was left when `begun` launches had begun: before its first
+    /// launch, an element is the host's. Cost: the bytes of all elements.
     pub(super) fn judge(
         &self,
         survived: &PmImage,
         begun: u32,
         recovered: &PmImage,
-        order: Option<&Order<'_>>,
+        order: Option<&RunOrder<'_>>,
         out: &mut Vec<Finding>,
     ) {
-        let finding = |what| Finding::of(Property::Undo, what);
+        let finding = |what| Finding::in_words(Property::Undo, what);
         let mut complete = vec![false; self.log.transactions.len()];
         for (transactions, own) in &self.chains {
             let address = self.log.transactions[transactions[0]].flag;
@@ -210,7 +196,8 @@ impl UndoRule {
         }
     }
 
-    /// How many of the transactions of a flag are complete, as the flag and the segments that only they cover say.
+    /// How many of the transactions of a flag are complete, as the flag and the segments that only they cover
+    /// say.
     fn reached(&self, transactions: &[usize], own: &[usize], complete: bool, recovered: &PmImage) -> usize {
         if transactions.len() == 1 {
             return usize::from(complete);
@@ -262,7 +249,7 @@ impl UndoRule {
         to_blame.transaction as usize
     }
 
-    fn explain(&self, wrong: Wrong, count: u64, survived: &PmImage, order: Option<&Order<'_>>) -> Finding {
+    fn explain(&self, wrong: Wrong, count: u64, survived: &PmImage, order: Option<&RunOrder<'_>>) -> Finding {
         let segment = &self.segments[wrong.segment];
         let transaction = &self.log.transactions[wrong.transaction];
         let name = self.name(wrong.transaction);
@@ -296,7 +283,7 @@ impl UndoRule {
         let witness = (missing.is_some() || present.is_some()).then_some(Witness { missing, present });
         let more = if count > 1 { format!(" ({} more elements are wrong)", count - 1) } else { String::new() };
         let what = format!("{name}: an element is wrong after recovery: {why}{more}");
-        Finding { witness, ..Finding::of(Property::Undo, what) }
+        Finding { witness, ..Finding::in_words(Property::Undo, what) }
     }
 
     /// Recovery of an image, and its steps if they are needed for [`UndoRule::judge_cuts`].
@@ -312,7 +299,7 @@ impl UndoRule {
     }
 
     fn recover_at_once(&self, image: &mut PmImage) -> Result<(), String> {
-        // A transaction that cannot be rolled back keeps its flag: told again, by the slot that is at fault.
+        // A transaction that cannot be rolled back keeps its flag: it is reported again, by the faulty slot.
         self.joined.recover(image).or_else(|_| self.log.recover(image)).map_err(|outside| outside.to_string())
     }
 
@@ -359,7 +346,7 @@ fn segments(log: &UndoLog, order: &[usize]) -> Vec<Segment> {
 }
 
 /// The write of the program that gave the bytes at an address these values: the launch's own, if one did.
-fn seek(order: &Order<'_>, role: &str, address: u64, wanted: &[u8], launch: u32) -> Option<Persist> {
+fn seek(order: &RunOrder<'_>, role: &str, address: u64, wanted: &[u8], launch: u32) -> Option<Persist> {
     // Lines are named by their own addresses; an image's base may be anything.
     let line = order.line_with(address)?;
     let line_address = order.lines()[line].address;

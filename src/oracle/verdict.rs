@@ -1,9 +1,9 @@
-//! Verdicts: what was judged and what was found, as plain data that says how to see each finding again.
+//! Verdicts as plain data: what was judged, what was found, and how to see each finding again.
 //!
-//! Source: the list of properties is that of the oracle's design (P0 to P9); a witness names the two persists whose order
-//! is missing, as PMTest and Witcher report them. Invariants: failures are sorted by instant; the same input gives the
-//! same verdict. Not modelled: liveness and the comparison with a functional reference, which belong to who runs the
-//! machine.
+//! Source: the list of properties is that of the oracle's design (P0 to P9); a witness names the two persists
+//! whose order is missing, as PMTest and Witcher report them. Invariants: failures are sorted by instant; the
+//! same input gives the same verdict. Not modelled: liveness and the comparison with a functional reference,
+//! which belong to the caller that runs the machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,15 +28,16 @@ pub enum Property {
     Undo,
     /// P3: log slots, and homes, of the transactions of one launch do not overlap.
     Disjoint,
-    /// P4: after recovery, memory has the stores of exactly the regions before one number, which the program's order allows.
+    /// P4: after recovery, memory has the stores of exactly the regions before one number, which the
+    /// program's order allows.
     Regions,
     /// P4: from there the program runs on to the result that it has without a failure.
     Resume,
-    /// P5: non-temporal stores are durable before what the machine orders behind them.
+    /// P5: non-temporal stores are durable before what the machine orders after them.
     Ordered,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,
-    /// P9: nobody goes on before what it waited for is durable.
+    /// P9: whatever waits for stores goes on only when they are durable.
     Acknowledged,
     /// Recovery comes to an end without a fault.
     Recovery,
@@ -119,7 +120,7 @@ pub struct WrongElement {
     pub found: String,
     /// What it should be: a value, or a relation to one.
     pub expected: String,
-    /// Elements by whose values it should be that, each with its type and value.
+    /// The elements that its expected value depends on, each with its type and value.
     pub given: Vec<String>,
 }
 
@@ -232,6 +233,22 @@ impl Verdict {
         self.failures.sort_by(|a, b| (a.point, a.choice, &a.property).cmp(&(b.point, b.choice, &b.property)));
         self.failures.truncate(keep);
         self
+    }
+}
+
+/// What is wrong with an image, and who did it if that can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) property: Property,
+    pub(super) what: String,
+    pub(super) values: Vec<WrongValue>,
+    pub(super) witness: Option<Witness>,
+}
+
+impl Finding {
+    /// What is told in words alone.
+    pub(super) fn in_words(property: Property, what: String) -> Finding {
+        Finding { property, what, values: Vec::new(), witness: None }
     }
 }
 

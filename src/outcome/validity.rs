@@ -1,13 +1,13 @@
-//! What may make a result worth less than it looks: parameters without a source, features that were configured and never
-//! exercised, limits that were hit, counters that could not count on.
+//! What may make a result worth less than it looks: parameters without a source, features that were
+//! configured and never exercised, limits that were hit, counters that could not count on.
 //!
-//! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run with caveats may
-//! be just what was wanted. Where a share decides, its bound (`MOSTLY`, `FULL`) was chosen for lack of a source.
-//! Left out: whether the result is right (`verification`), what is odd about the program (`warnings`), and the journal of a
-//! crash test, which outcomes do not hold.
+//! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run
+//! with caveats may be just what was wanted. Where a share decides, its bound (`MOSTLY`, `FULL`) was chosen
+//! for lack of a source. Left out: whether the result is right (`verification`), what is odd about the
+//! program (`warnings`), and the journal of a crash test, which outcomes do not hold.
 
-use serde::{Deserialize, Serialize};
-
+pub use super::caveat::{Caveat, Kind};
+use super::region_bound::RegionBound;
 use super::{End, Launch, Outcome, Parameter, ratio};
 use crate::persist::selection::Selection;
 
@@ -19,49 +19,6 @@ const FULL: f64 = 0.9;
 
 /// Names of parameters that a text has before it only counts.
 const SHOWN: usize = 50;
-
-/// Why a result may be worth less.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Kind {
-    /// What the program took for durable need not be.
-    Undurable,
-    /// Parameters that it depends on have no source of their own.
-    Unsourced,
-    /// Something was configured and had no part in the run.
-    Unexercised,
-    /// A limit was hit: of the run, of a queue, of what is kept.
-    Cap,
-    /// A counter was full, or a histogram holds most in its last, open bucket.
-    Saturated,
-}
-
-impl Kind {
-    /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 5] = [
-        (Kind::Undurable, "undurable"),
-        (Kind::Unsourced, "unsourced"),
-        (Kind::Unexercised, "unexercised"),
-        (Kind::Cap, "cap"),
-        (Kind::Saturated, "saturated"),
-    ];
-
-    /// Its word.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-}
-
-/// A reason to look twice at a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Caveat {
-    /// Of what kind.
-    pub kind: Kind,
-    /// What, in a sentence without a full stop.
-    pub text: String,
-}
 
 /// Every caveat of an outcome, kind by kind.
 pub fn of(outcome: &Outcome) -> Vec<Caveat> {
@@ -77,8 +34,8 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     all.into_iter().flatten().collect()
 }
 
-/// The words of everything that is to be said about an outcome, each once: of its caveats, and "program" where its program
-/// is odd.
+/// The words of everything that is to be said about an outcome, each once: of its caveats, and "program"
+/// where its program is odd.
 pub fn words(outcome: &Outcome) -> String {
     let has = |kind: Kind| outcome.validity.iter().any(|caveat| caveat.kind == kind);
     let words = Kind::ALL.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name);
@@ -320,18 +277,14 @@ impl Judge<'_> {
             ));
         }
         let number = |key: &str| o.scheme_parameters.get(&format!("light_wsp.{key}"))?.value.as_u64();
-        let [stores, entries] = [number("threshold_stores")?, number("wpq_entries")?];
+        let [threshold_stores, wpq_entries] = [number("threshold_stores")?, number("wpq_entries")?];
         let lanes = o.machine.parameters.get("sm.warp_size")?.value.as_u64()?.max(1);
         let of_ctas = o.scheme_parameters.get("light_wsp.owner")?.value == "cta";
         let warps = |launch: &Launch| launch.block.iter().map(|&side| u64::from(side)).product::<u64>().div_ceil(lanes);
         let warps = if of_ctas { o.launches.iter().map(warps).max()? } else { 1 };
-        let region = stores * warps * (lanes * 8).div_ceil(number("entry_bytes")?);
-        (region > entries).then(|| {
-            format!(
-                "gated WPQs: a region may store {stores} words of 8 bytes a lane, {region} entries where its accesses coalesce, \
-                 and a queue has {entries}: one that comes to a single controller overflows it whatever else is there"
-            )
-        })
+        let entry_bytes = number("entry_bytes")?;
+        let bound = RegionBound { threshold_stores, warps, lanes, entry_bytes, wpq_entries };
+        bound.overflow().map(|why| format!("gated WPQs: {why}"))
     }
 
     fn saturated(&self) -> Vec<String> {

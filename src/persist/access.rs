@@ -1,7 +1,8 @@
-//! What happens to persistent memory in a component, as plain data: accesses of warps, of caches, markers, kernels.
+//! What happens to persistent memory in a component, as plain data: accesses of warps, of caches, markers,
+//! kernels.
 //!
-//! Hosts fill these in, handlers read them ([`super::event`], [`super::handler`]). Lines are addresses of their first byte; lines of
-//! an access are each there once.
+//! Hosts fill these in, handlers read them ([`super::event`], [`super::handler`]). Lines are addresses of
+//! their first byte; lines of an access are each there once.
 
 use super::journal::Author;
 use super::vocab::{FenceRule, PersistScope, StoreClass, WriteBackClass};
@@ -23,7 +24,8 @@ pub struct KernelFacts {
     pub stated_to_communicate: Option<bool>,
     /// Half-warps of 16 lanes that a warp has.
     pub half_warps_per_warp: u64,
-    /// Non-temporal stores, log updates and write-backs of data that each warp executes; none when some are in a loop.
+    /// Non-temporal stores, log updates and write-backs of data that each warp executes; none when some are
+    /// in a loop.
     pub persists_per_warp: Option<u64>,
     /// Write-backs of log updates that each warp executes, loops apart.
     pub log_write_backs_per_warp: u64,
@@ -46,7 +48,8 @@ pub struct Store<'a> {
     pub accesses: u32,
     /// Slot of its CTA.
     pub cta: u8,
-    /// Numbers of its CTA or SM that are behind a fence that its warp knows of, up to this one ([`IssueOrder::number`]).
+    /// Numbers of its CTA or SM that are behind a fence that its warp knows of, up to this one
+    /// ([`IssueOrder::number`]).
     pub knows: u64,
 }
 
@@ -108,14 +111,15 @@ pub struct Access {
     pub bytes: u128,
     /// What it does.
     pub kind: AccessKind,
-    /// At an SM, the half-warps of 16 lanes that it serves: as many accesses as it is where half-warps are coalesced by
-    /// themselves; else 0.
+    /// At an SM, the half-warps of 16 lanes that it serves: as many accesses as it is where half-warps are
+    /// coalesced by themselves; else 0.
     pub half_warps: u8,
     /// At an SM, the slots of its warp and CTA; else 0.
     pub by: (u8, u8),
     /// At a slice, its requester; else 0.
     pub from: u16,
-    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`StoreRule::mark`]); else 0.
+    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`StoreRule::mark`]);
+    /// else 0.
     pub mark: u64,
     /// It belongs to a log update: it writes the log, or reads what the log saves.
     pub log: bool,
@@ -132,8 +136,8 @@ pub struct Marker {
     pub by: (u8, u8),
 }
 
-/// A store to a line of persistent memory that is about to join its line's bytes in a combining L1. The SM's stores of this
-/// kind are numbered in the order of issue, and join in it.
+/// A store to a line of persistent memory that is about to join its line's bytes in a combining L1. The SM's
+/// stores of this kind are numbered in the order of issue, and join in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Joining {
     /// Address of the line's first byte.
@@ -142,8 +146,8 @@ pub struct Joining {
     pub by: (u8, u8),
     /// Its number, from 1.
     pub number: u64,
-    /// Those of its CTA up to this number are behind a fence that its warp knows of: they have to be durable before it. Less
-    /// than its own number; 0 for none.
+    /// Those of its CTA up to this number are behind a fence that its warp knows of: they have to be durable
+    /// before it. Less than its own number; 0 for none.
     pub after: u64,
 }
 

@@ -1,4 +1,5 @@
-//! What hosts tell handlers and ask them: a host has three verbs for a mechanism of a scheme, and knows none of them.
+//! What hosts tell handlers and ask them: a host has three verbs for a mechanism of a scheme, and knows none
+//! of them.
 //!
 //! | verb | when | what a handler may do |
 //! |---|---|---|
@@ -6,8 +7,9 @@
 //! | [`Offer`] | something is about to happen | let it go, have it held, or have it wait; it is offered again |
 //! | [`HandlerReport`] | the run is over, or stuck | count, explain |
 //!
-//! A handler says in its [`Interests`] what it wants to hear of, once, so that a host does not pay for what nobody wants.
-//! Invariants: an offer has no effect by itself, unless its table row says so; what has gone is told as an event.
+//! A handler says in its [`Interests`] what it wants to hear of, once, so that a host does not pay for what
+//! nobody wants. Invariants: an offer has no effect by itself, unless its table row says so; what has gone is
+//! told as an event.
 //!
 //! | offer | answer `Waits` | answer `Held` |
 //! |---|---|---|
@@ -34,8 +36,8 @@ pub struct Interests {
     /// Requests that are about to leave the SM. A handler whose fences are
     /// [`FenceRule::Ordered`](super::vocab::FenceRule::Ordered) keeps order by these, or by `persist_order`.
     pub departures: bool,
-    /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory leave it then
-    /// by [`Outbox::persist`](super::outbox::Outbox::persist) alone.
+    /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory
+    /// leave it then by [`Outbox::persist`](super::outbox::Outbox::persist) alone.
     pub persist_order: bool,
     /// Lines whose writes are durable. At a slice.
     pub durability: bool,
@@ -45,7 +47,8 @@ pub struct Interests {
     pub front_end: bool,
 }
 
-/// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets go.
+/// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets
+/// go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VictimSearch {
     /// All.
@@ -78,8 +81,8 @@ pub struct Departure {
     pub is_load: bool,
     /// It is a non-temporal store.
     pub is_non_temporal: bool,
-    /// What must be durable before it, as the handler numbered it when it was issued ([`IssueOrder`]), or what its warp
-    /// knows of.
+    /// What must be durable before it, as the handler numbered it when it was issued ([`IssueOrder`]), or
+    /// what its warp knows of.
     ///
     /// [`IssueOrder`]: super::vocab::IssueOrder
     pub after: u64,
@@ -99,7 +102,8 @@ pub enum Offer<'a> {
         /// Warp slot.
         warp: u8,
     },
-    /// A warp issues an atomic on these lines. The first offer asks for its turn, if `first`; a later one looks.
+    /// A warp issues an atomic on these lines. The first offer asks for its turn, if `first`; a later one
+    /// looks.
     Atomic {
         /// Warp slot.
         warp: u8,
@@ -144,12 +148,14 @@ pub enum Event<'a> {
     Accessed(&'a Access),
     /// A line leaves the cache to make room for another.
     Replaced(u64),
-    /// A marker of an SM comes to the slice. What the handler has cleaned now ([`Outbox::clean`]) must be durable before the
-    /// marker is acknowledged; the host writes back what is dirty of these lines, and waits for what is on its way.
+    /// A marker of an SM comes to the slice. What the handler has cleaned now ([`Outbox::clean`]) must be
+    /// durable before the marker is acknowledged; the host writes back what is dirty of these lines, and
+    /// waits for what is on its way.
     ///
     /// [`Outbox::clean`]: super::outbox::Outbox::clean
     Drain(u16),
-    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any more.
+    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any
+    /// more.
     Durable(u64),
     /// The write queue has taken a flush, by its token: memory has its bytes, and they survive.
     Flushed(u64),
@@ -161,7 +167,8 @@ pub enum Event<'a> {
     Atomic,
     /// A warp has read in shared memory what another warp of its CTA wrote.
     SharedRead,
-    /// A marker comes to the L1: the handler has the lines cleaned that must leave before it ([`Outbox::clean`]).
+    /// A marker comes to the L1: the handler has the lines cleaned that must leave before it
+    /// ([`Outbox::clean`]).
     ///
     /// [`Outbox::clean`]: super::outbox::Outbox::clean
     Marker(&'a Marker),
@@ -194,7 +201,8 @@ pub enum Event<'a> {
     },
     /// Something waits for a dirty line to leave. Told again until it has.
     Wanted(u64),
-    /// Something waits for the stores of a CTA up to this number to be durable, those to come to the L1 yet among them.
+    /// Something waits for the stores of a CTA up to this number to be durable, those to come to the L1 yet
+    /// among them.
     Flush {
         /// Slot of the CTA.
         cta: u8,

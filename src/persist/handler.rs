@@ -1,18 +1,20 @@
 //! The seam between a persistency scheme and the components that host it.
 //!
-//! A scheme is a factory of *handlers*: one for each SM, one for the command processor, and, where it wants them, one for each
-//! L2 slice and one for a component of its own, the *hub*. A handler belongs to its host, hence to one partition. It decides
-//! only what the schemes differ in: the way of a store, what a fence waits for, what a boundary brings to durability; and
-//! what it tells its peers. The host does the rest: traffic, acknowledgements, credits. A scheme has no other state and no
-//! other way to act, so it cannot break the engine's order.
+//! A scheme is a factory of *handlers*: one for each SM, one for the command processor, and, where it wants
+//! them, one for each L2 slice and one for a component of its own, the *hub*. A handler belongs to its host,
+//! hence to one partition. It decides only what the schemes differ in: the way of a store, what a fence waits
+//! for, what a boundary brings to durability; and what it tells its peers. The host does the rest: traffic,
+//! acknowledgements, credits. A scheme has no other state and no other way to act, so it cannot break the
+//! engine's order.
 //!
 //! ```text
 //!   SM handler ──messages──> hub handler <──messages── slice handlers        host handler ──> hub handler
 //!           <──messages──          ──messages──>                 SM handler ──> slice handler
 //! ```
-//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler may have bytes moved
-//! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a handler about accesses to persistent memory only; a handler that
-//! steers loads is asked about global loads of either memory.
+//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler
+//! may have bytes moved to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a
+//! handler about accesses to persistent memory only; a handler that steers loads is asked about global loads
+//! of either memory.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -24,7 +26,6 @@ pub use super::access::{
     SynchronisationRule, WriteBack,
 };
 pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
-use super::image::PmImage;
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
 use super::storage::StorageCost;
 use super::vocab::{
@@ -86,7 +87,8 @@ pub trait SmHandler: Handler {
         StoreRule::new(if past { Route::NonTemporal } else { Route::Temporal }, false)
     }
 
-    /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it stalls.
+    /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it
+    /// stalls.
     fn bypasses_l1(&mut self, _load: &Load) -> bool {
         false
     }
@@ -107,16 +109,18 @@ pub trait SmHandler: Handler {
     }
 }
 
-/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then dirty lines of
-/// persistent memory leave the L2 without being written. Its flushes ([`Outbox::flush`]) enter the write queue in their order.
+/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then
+/// dirty lines of persistent memory leave the L2 without being written. Its flushes ([`Outbox::flush`]) enter
+/// the write queue in their order.
 pub trait ControllerHandler: Handler {
     /// Puts what it holds of a line's bytes over what memory has; true where it holds any of `mask`.
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
 
-    /// Which stores a read waits for that found bytes here, by the tokens of their flushes. The host repeats the read once
-    /// these are written, and does not ask again then. None: the read returns what is held.
+    /// Which stores a read waits for that found bytes here, by the tokens of their flushes. The host repeats
+    /// the read once these are written, and does not ask again then. None: the read returns what is held.
     ///
-    /// Invariant: they will be written though the read has not been answered; the handler may see to that now.
+    /// Invariant: they will be written though the read has not been answered; the handler may see to that
+    /// now.
     fn awaited(&mut self, _line: u64, _mask: u128, _outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
         SmallVec::new()
     }
@@ -153,15 +157,12 @@ pub struct PathLinks {
     pub path_ps: u64,
     /// Between two controllers beside each other.
     pub ack_ps: u64,
-    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the first.
+    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the
+    /// first.
     pub step_ps: u64,
     /// Between the hub and SMs or controllers.
     pub hub_ps: u64,
 }
-
-/// What a scheme's hardware makes of the bytes that survived, at boot and before any software runs. Pure: the same bytes
-/// give the same result, whatever the run before them was.
-pub type Salvage = fn(&mut PmImage);
 
 /// A persistency scheme: what it is called, and a handler for every host.
 pub trait Scheme: Send + Sync + Debug {
@@ -209,11 +210,6 @@ pub trait Scheme: Send + Sync + Debug {
         None
     }
 
-    /// What its hardware does at boot; nothing, unless a scheme says so.
-    fn salvage(&self) -> Option<Salvage> {
-        None
-    }
-
     /// What it promises about the order of non-temporal stores.
     fn non_temporal_order(&self) -> NonTemporalOrder {
         NonTemporalOrder::ByFences
@@ -224,7 +220,8 @@ pub trait Scheme: Send + Sync + Debug {
         Vec::new()
     }
 
-    /// Kernels run formed into recoverable regions under it, with checkpoints, and everything is in persistent memory.
+    /// Kernels run formed into recoverable regions under it, with checkpoints, and everything is in
+    /// persistent memory.
     fn regions(&self) -> Option<RegionRule> {
         None
     }
@@ -232,7 +229,8 @@ pub trait Scheme: Send + Sync + Debug {
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.
     fn logs(&self) -> bool;
 
-    /// Its SM handlers drop every log update ([`Route::Dropped`]): one that a program makes itself is not performed.
+    /// Its SM handlers drop every log update ([`Route::Dropped`]): one that a program makes itself is not
+    /// performed.
     fn drops_log_stores(&self) -> bool {
         false
     }

@@ -1,6 +1,8 @@
-//! The bytes of persistent memory at one instant: what a power failure leaves, what recovery reads and writes.
+//! The bytes of persistent memory at one instant: what a power failure leaves, what recovery reads and
+//! writes.
 //!
-//! Invariant: an image covers `[base, base + len)` and nothing else; an access outside is refused, never clipped.
+//! Invariant: an image covers `[base, base + len)` and nothing else; an access outside is refused, never
+//! clipped.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Physical facts about writes to persistent memory, as the components that see them note them down.
 //!
-//! A component that keeps a journal appends to a [`Notebook`] of its own; nobody reads one while the simulation runs, so
-//! that keeping them changes no result. Afterwards [`Journal::merged`] puts all facts in one order: by time, then component, then the
-//! order in which the component noted them. That order is the same at any number of threads.
+//! A component that keeps a journal appends to a [`Notebook`] of its own; nobody reads one while the
+//! simulation runs, so that keeping them changes no result. Afterwards [`Journal::merged`] puts all facts in
+//! one order: by time, then component, then the order in which the component noted them. That order is the
+//! same at any number of threads.
 //!
 //! Invariants: a fact is never changed. Data of a fact is what the mask names; other bytes are not kept.
 
@@ -23,17 +24,18 @@ pub enum FactKind {
     AtMedia,
     /// A warp's fence let it go on: every persist of the warp before it was acknowledged.
     FencePassed,
-    /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, non-temporal stores were not
-    /// all.
+    /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, non-temporal
+    /// stores were not all.
     FenceOrdered,
-    /// What was stored non-temporally before a warp's first such fence that this was not said of yet is durable, as its
-    /// SM knows.
+    /// What was stored non-temporally before a warp's first such fence that this was not said of yet is
+    /// durable, as its SM knows.
     FenceSettled,
     /// A warp issued a store through the caches (program order within a warp).
     Stored,
     /// A warp issued a non-temporal store, which a fence of the warp covers without a write-back.
     StoredNonTemporal,
-    /// A warp issued an atomic on the line; what it wrote is in the [`FactKind::Performed`] that follows from it.
+    /// A warp issued an atomic on the line; what it wrote is in the [`FactKind::Performed`] that follows from
+    /// it.
     Updated,
     /// A warp issued a write-back of the line (program order within a warp).
     WroteBack,
@@ -43,7 +45,8 @@ pub enum FactKind {
     BarrierPassed,
     /// A warp did something by which warps of a CTA may pass messages: an atomic, or a memory fence.
     Synchronised,
-    /// A store joined the bytes that its line has in a write-combining L1 (program order within an SM and line).
+    /// A store joined the bytes that its line has in a write-combining L1 (program order within an SM and
+    /// line).
     Merged,
     /// What an SM had combined of a line left its L1 in one write: a [`FactKind::Performed`] of it follows.
     Cleaned,
@@ -59,9 +62,10 @@ pub enum FactKind {
     KernelStarted,
     /// A launch ended: all that it had to make durable is.
     KernelEnded,
-    /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's `pc`. At an SM the
-    /// author is the warp (and SM); at a controller, `sm` is the controller's number and `warp` the order that the number belongs to: 0
-    /// where one order holds for the machine, else the SM of the region.
+    /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's
+    /// `pc`. At an SM the author is the warp (and SM); at a controller, `sm` is the controller's number and
+    /// `warp` the order that the number belongs to: 0 where one order holds for the machine, else the SM of
+    /// the region.
     Region(RegionStep),
 }
 
@@ -275,8 +279,8 @@ impl Journal {
         }
     }
 
-    /// All facts of several notebooks in one: by time, then by notebook, then by the order in it. Data is shared, not
-    /// copied.
+    /// All facts of several notebooks in one: by time, then by notebook, then by the order in it. Data is
+    /// shared, not copied.
     ///
     /// # Panics
     /// When there are 4 GiB of data or more.

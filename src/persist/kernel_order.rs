@@ -1,13 +1,14 @@
-//! Order across SMs at persist barriers of a kernel, when nobody waits for them: each SM says when all that it stored before
-//! a barrier is durable, and learns when all have said so.
+//! Order across SMs at persist barriers of a kernel, when nobody waits for them: each SM says when all that
+//! it stored before a barrier is durable, and learns when all have said so.
 //!
 //! ```text
 //!   SM: barrier k opens ── all before it durable ──Done(k)──> hub ── all SMs have said so ──Go(k)──> SMs: what comes
 //!                                                                                              behind k may leave
 //! ```
-//! Source: Gope et al. section 6.1, alternative implementation: order without a wait. That a component gathers what SMs
-//! say is ours: the paper does not tell how caches of several CUs agree. Invariants: barriers are numbered from 1, in the
-//! same order at every SM; nothing behind barrier k leaves before every SM's stores before it are durable.
+//! Source: Gope et al. section 6.1, alternative implementation: order without a wait. That a component
+//! gathers what SMs say is ours: the paper does not tell how caches of several CUs agree. Invariants:
+//! barriers are numbered from 1, in the same order at every SM; nothing behind barrier k leaves before every
+//! SM's stores before it are durable.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +16,18 @@ use super::handler::{Handler, Outbox, Peer, SchemeMessage, opened};
 
 /// What SMs and hub tell each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum GatherMessage {
     /// SM to hub: all that it stored before this barrier is durable.
     Done(u64),
     /// Hub to SMs: so it is everywhere.
     Go(u64),
 }
 
-impl SchemeMessage for Word {
+impl SchemeMessage for GatherMessage {
     fn digest(&self) -> u64 {
         match self {
-            Word::Done(barrier) => *barrier,
-            Word::Go(barrier) => 1 << 56 ^ barrier,
+            GatherMessage::Done(barrier) => *barrier,
+            GatherMessage::Go(barrier) => 1 << 56 ^ barrier,
         }
     }
 }
@@ -67,7 +68,7 @@ impl KernelOrder {
     pub fn durable(&mut self, number: u64, outbox: &mut Outbox) {
         while self.last.get(self.done).is_some_and(|&last| last <= number) {
             self.done += 1;
-            outbox.send(Peer::Hub, Word::Done(self.done as u64));
+            outbox.send(Peer::Hub, GatherMessage::Done(self.done as u64));
         }
     }
 
@@ -77,8 +78,8 @@ impl KernelOrder {
     /// When the message is not the hub's.
     pub fn message(&mut self, message: Box<dyn SchemeMessage>) {
         match opened(message) {
-            Word::Go(barrier) => self.open = self.open.max(barrier as usize),
-            word @ Word::Done(_) => panic!("an SM received {word:?}"),
+            GatherMessage::Go(barrier) => self.open = self.open.max(barrier as usize),
+            word @ GatherMessage::Done(_) => panic!("an SM received {word:?}"),
         }
     }
 }
@@ -102,12 +103,14 @@ impl Gathering {
 
 impl Handler for Gathering {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        let Word::Done(barrier) = opened(message) else { panic!("a hub received a message of {from:?} to SMs") };
+        let GatherMessage::Done(barrier) = opened(message) else {
+            panic!("a hub received a message of {from:?} to SMs")
+        };
         let done = self.done.entry(barrier).or_default();
         *done += 1;
         if *done == self.sms {
             self.done.remove(&barrier);
-            (0..self.sms).for_each(|sm| outbox.send(Peer::Sm(sm), Word::Go(barrier)));
+            (0..self.sms).for_each(|sm| outbox.send(Peer::Sm(sm), GatherMessage::Go(barrier)));
             self.opened = self.opened.max(barrier);
         }
     }
@@ -153,7 +156,7 @@ mod tests {
 
     #[test]
     fn letters_and_what_the_hub_holds_have_numbers_of_their_own() {
-        assert_eq!([Word::Done(3), Word::Go(3)].map(|word| word.digest()), [3, 1 << 56 | 3]);
+        assert_eq!([GatherMessage::Done(3), GatherMessage::Go(3)].map(|word| word.digest()), [3, 1 << 56 | 3]);
         let (mut hub, outbox) = (Gathering::new(3), &mut Outbox::default());
         let state = |hub: &Gathering| {
             let mut words = Vec::new();
@@ -162,14 +165,15 @@ mod tests {
         };
         // SM 0 is done with two barriers, SM 1 with one.
         for barrier in [1, 2, 1] {
-            hub.message(Peer::Sm(0), Box::new(Word::Done(barrier)), outbox);
+            hub.message(Peer::Sm(0), Box::new(GatherMessage::Done(barrier)), outbox);
         }
         assert!(outbox.is_empty());
         assert_eq!(state(&hub), [0, 1, 2, 2, 1]);
-        hub.message(Peer::Sm(2), Box::new(Word::Done(1)), outbox);
+        hub.message(Peer::Sm(2), Box::new(GatherMessage::Done(1)), outbox);
         assert_eq!(state(&hub), [1, 2, 1]);
-        let sent: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect();
-        assert_eq!(sent, [0, 1, 2].map(|sm| (Peer::Sm(sm), Word::Go(1))));
+        let sent: Vec<(Peer, GatherMessage)> =
+            outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect();
+        assert_eq!(sent, [0, 1, 2].map(|sm| (Peer::Sm(sm), GatherMessage::Go(1))));
     }
 
     #[test]
@@ -179,21 +183,21 @@ mod tests {
         assert_eq!((sm.barriers(), [2, 3, 5, 6].map(|number| sm.epoch_of(number))), (3, [0, 2, 2, 3]));
         let mut told = |sm: &mut KernelOrder, number| {
             sm.durable(number, outbox);
-            outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect::<Vec<(Peer, Word)>>()
+            outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect::<Vec<(Peer, GatherMessage)>>()
         };
         assert_eq!(told(&mut sm, 1), []);
-        assert_eq!(told(&mut sm, 4), [1, 2].map(|barrier| (Peer::Hub, Word::Done(barrier))));
+        assert_eq!(told(&mut sm, 4), [1, 2].map(|barrier| (Peer::Hub, GatherMessage::Done(barrier))));
         assert_eq!(told(&mut sm, 4), []);
-        assert_eq!(told(&mut sm, 5), [(Peer::Hub, Word::Done(3))]);
+        assert_eq!(told(&mut sm, 5), [(Peer::Hub, GatherMessage::Done(3))]);
         // An older message takes nothing back.
-        sm.message(Box::new(Word::Go(2)));
-        sm.message(Box::new(Word::Go(1)));
+        sm.message(Box::new(GatherMessage::Go(2)));
+        sm.message(Box::new(GatherMessage::Go(1)));
         assert_eq!([0, 2, 3].map(|epoch| sm.may_leave(epoch)), [true, true, false]);
     }
 
     #[test]
     #[should_panic(expected = "an SM received Done(1)")]
     fn an_sm_is_told_of_no_other_sm() {
-        KernelOrder::default().message(Box::new(Word::Done(1)));
+        KernelOrder::default().message(Box::new(GatherMessage::Done(1)));
     }
 }

@@ -1,9 +1,10 @@
-//! Which stores of a warp bypassed the caches and still have a write-back of the program's to come: that write-back has
-//! nothing to do, and a scheme drops it.
+//! Which stores of a warp bypassed the caches and still have a write-back of the program's to come: that
+//! write-back has nothing to do, and a scheme drops it.
 //!
-//! Source: AGPM section IV-B ("if a log update's path is changed from the temporal to the non-temporal one, the original clwb
-//! should be dropped"). Invariant: a write-back is dropped only when each of its lines was last stored non-temporally by the
-//! same warp; where that is not known, as after more lines than are kept, it is done.
+//! Source: AGPM section IV-B ("if a log update's path is changed from the temporal to the non-temporal one,
+//! the original clwb should be dropped"). Invariant: a write-back is dropped only when each of its lines was
+//! last stored non-temporally by the same warp; where that is not known, as after more lines than are kept,
+//! it is done.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,9 @@
-//! What handlers write and ask for: messages to peers, lines and bytes that their host moves, notes for its journal.
+//! What handlers write and ask for: messages to peers, lines and bytes that their host moves, notes for its
+//! journal.
 //!
-//! A handler acts through the [`Outbox`] of its host alone, which carries out what is in it once the handler has returned: messages in
-//! order, each over the link to its peer, which has a latency of its own. Invariant: nothing in a outbox is a pointer to anybody's state.
+//! A handler acts through the [`Outbox`] of its host alone, which carries out what is in it once the handler
+//! has returned: messages in order, each over the link to its peer, which has a latency of its own.
+//! Invariant: nothing in a outbox is a pointer to anybody's state.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -84,7 +86,8 @@ impl Outbox {
         self.now = now;
     }
 
-    /// The time of the event that the host handles, in ticks ([`HandlerPlace::tick_khz`](super::handler::HandlerPlace::tick_khz)).
+    /// The time of the event that the host handles, in ticks
+    /// ([`HandlerPlace::tick_khz`](super::handler::HandlerPlace::tick_khz)).
     pub fn now(&self) -> Time {
         self.now
     }
@@ -180,8 +183,10 @@ impl Outbox {
         &mut self.cleans
     }
 
-    /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is the handler's name
-    /// for what leaves, and comes back in [`SmHandler::persisted`](super::handler::SmHandler::persisted). Only a handler that orders what leaves may.
+    /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is
+    /// the handler's name for what leaves, and comes back in
+    /// [`SmHandler::persisted`](super::handler::SmHandler::persisted). Only a handler that orders what leaves
+    /// may.
     pub fn persist(&mut self, line: u64, id: u64) {
         self.persists.push_back((line, id));
     }

@@ -1,8 +1,8 @@
 //! What a scheme of recoverable regions tells about them: plain data for outcomes and reports.
 //!
-//! Every handler of the scheme fills in what it sees; [`RegionReport::merge`] adds the handlers of a machine up.
-//! Source: LightWSP sections III and IV. A region's *stores* are line accesses of its warps, its *entries*
-//! what these take in buffers. Times are in ticks. Invariant: nothing here is read by the model.
+//! Every handler of the scheme fills in what it sees; [`RegionReport::merge`] adds the handlers of a machine
+//! up. Source: LightWSP sections III and IV. A region's *stores* are line accesses of its warps, its
+//! *entries* what these take in buffers. Times are in ticks. Invariant: nothing here is read by the model.
 
 use std::collections::BTreeMap;
 

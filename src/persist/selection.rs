@@ -1,7 +1,7 @@
 //! What a scheme that selects data paths tells about its decisions: plain data for outcomes and reports.
 //!
-//! Source: AGPM sections III and IV. A period is a number of log updates; at its end localities become a reason, and the
-//! reason the way of the next period's log updates.
+//! Source: AGPM sections III and IV. A period is a number of log updates; at its end localities become a
+//! reason, and the reason the way of the next period's log updates.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,9 +4,9 @@
 //!   1 2 3 4 | 5 . 7 . . | 10        | given: 9, done: 5 and 7
 //!   settled = 4          next
 //! ```
-//! What a release, a fence or an ordered store waits for is a prefix of the numbers: everything before it is done. Invariants:
-//! a number is given once and done once; `settled` never goes back. O(1) a number, amortised; a bit's worth of memory for each
-//! that is open.
+//! What a release, a fence or an ordered store waits for is a prefix of the numbers: everything before it is
+//! done. Invariants: a number is given once and done once; `settled` never goes back. O(1) a number,
+//! amortised; a bit's worth of memory for each that is open.
 
 use std::collections::VecDeque;
 

@@ -1,14 +1,16 @@
-//! Undo logging in persistent memory: where a transaction keeps its flag and its log, and the recovery that runs at boot.
+//! Undo logging in persistent memory: where a transaction keeps its flag and its log, and the recovery that
+//! runs at boot.
 //!
 //! ```text
 //!   flag 0 ──log written──> 1 (in the transaction) ──data written──> 2 (complete)
 //!   recovery: flag 1 -> every logged element back to its old value, made durable; then flag 0, made durable
 //! ```
-//! Recovery is software that writes persistent memory itself, hence can be cut off by another power failure: it is a list
-//! of durable steps, in order, and starting it again after any prefix comes to the same image.
+//! Recovery is software that writes persistent memory itself, hence can be cut off by another power failure:
+//! it is a list of durable steps, in order, and starting it again after any prefix comes to the same image.
 //!
-//! Source: AGPM section II-B and Fig. 1 (CTA-level undo logging); the values of the flag are those of the public PACT 2019
-//! kernels. Not modelled: re-execution of what was rolled back, which is a launch like any other.
+//! Source: AGPM section II-B and Fig. 1 (CTA-level undo logging); the values of the flag are those of the
+//! public PACT 2019 kernels. Not modelled: re-execution of what was rolled back, which is a launch like any
+//! other.
 
 use smallvec::SmallVec;
 
@@ -81,8 +83,8 @@ impl UndoLog {
         Ok(steps)
     }
 
-    /// The same log in fewer, larger slots: those that follow each other in both places are one. Its recovery comes to the
-    /// same image, in other steps.
+    /// The same log in fewer, larger slots: those that follow each other in both places are one. Its recovery
+    /// comes to the same image, in other steps.
     pub fn joined(&self) -> UndoLog {
         let mut joined = self.clone();
         for transaction in &mut joined.transactions {

@@ -1,9 +1,9 @@
-//! The words of persistency: which part of a machine survives a power failure, which way a store takes, what a fence
-//! waits for.
+//! The words of persistency: which part of a machine survives a power failure, which way a store takes, what
+//! a fence waits for.
 //!
-//! Sources: the domains of Intel's persistent-memory programming model (ADR: the write-pending queue is drained by the
-//! power supply's reserve; eADR: the caches too); paths and transactions as in AGPM section II; `p_barrier` of Gope et
-//! al. (scoped persist barriers).
+//! Sources: the domains of Intel's persistent-memory programming model (ADR: the write-pending queue is
+//! drained by the power supply's reserve; eADR: the caches too); paths and transactions as in AGPM section
+//! II; `p_barrier` of Gope et al. (scoped persist barriers).
 
 use serde::{Deserialize, Serialize};
 
@@ -77,8 +77,8 @@ impl StoreRule {
 pub struct IssueOrder {
     /// Up to this number, what the warp's SM or CTA has stored must be durable.
     pub after: u64,
-    /// Of a non-temporal store: its own number. A fence that does not wait for it makes its warp, and who learns of the
-    /// fence, know it ([`Store::knows`](super::handler::Store::knows)).
+    /// Of a non-temporal store: its own number. A fence that does not wait for it makes its warp, and who
+    /// learns of the fence, know it ([`Store::knows`](super::handler::Store::knows)).
     pub number: u64,
 }
 
@@ -176,29 +176,33 @@ pub enum FenceRule {
     Pass,
     /// It waits until every earlier persist of the warp is durable.
     WaitDurable,
-    /// It waits until every earlier write-back of the warp is durable. The host, or the handler where it orders what leaves a
-    /// combining L1, orders the other stores before whatever follows ([`NonTemporalOrder`]).
+    /// It waits until every earlier write-back of the warp is durable. The host, or the handler where it
+    /// orders what leaves a combining L1, orders the other stores before whatever follows
+    /// ([`NonTemporalOrder`]).
     Ordered,
-    /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what their handlers
-    /// name, in order ([`SmHandler::drain`](super::SmHandler::drain)).
+    /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what
+    /// their handlers name, in order ([`SmHandler::drain`](super::SmHandler::drain)).
     Marker,
 }
 
-/// What hardware orders of non-temporal stores, beyond what fences wait for. Stores are of one SM, in the order of issue.
+/// What hardware orders of non-temporal stores, beyond what fences wait for. Stores are of one SM, in the
+/// order of issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NonTemporalOrder {
     /// Nothing.
     #[default]
     ByFences,
-    /// They are durable before a later store through the caches is performed. Those of a warp before a fence that did not
-    /// wait for them are durable before anything that the program orders behind the fence is performed.
+    /// They are durable before a later store through the caches is performed. Those of a warp before a fence
+    /// that did not wait for them are durable before anything that the program orders behind the fence is
+    /// performed.
     BeforeCached,
     /// As [`NonTemporalOrder::BeforeCached`], of stores of one CTA.
     BeforeCachedOfCta,
-    /// Those of a warp before a fence that did not wait for them are durable before any store to persistent memory that the
-    /// program orders behind the fence is performed.
+    /// Those of a warp before a fence that did not wait for them are durable before any store to persistent
+    /// memory that the program orders behind the fence is performed.
     Epochs,
-    /// As [`NonTemporalOrder::BeforeCached`], and one is durable before that of a later instruction is performed, unless both are of one line.
+    /// As [`NonTemporalOrder::BeforeCached`], and one is durable before that of a later instruction is
+    /// performed, unless both are of one line.
     Fifo,
 }
 
@@ -248,13 +252,15 @@ pub struct RegionRule {
 /// What becomes of a region's stores, in the hardware of a scheme of recoverable regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RegionStep {
-    /// At an SM: a store left the front-end buffer for its controller, with its bytes; program order within a region.
+    /// At an SM: a store left the front-end buffer for its controller, with its bytes; program order within a
+    /// region.
     Stored,
     /// At an SM: the region ended; its boundary left for every controller, behind its stores.
     Ended,
     /// At a controller: the gated WPQ has taken a store, with its bytes.
     Buffered,
-    /// At a controller: the boundary has come. Its acknowledgement goes to all other controllers and is sure to arrive.
+    /// At a controller: the boundary has come. Its acknowledgement goes to all other controllers and is sure
+    /// to arrive.
     Bounded,
     /// At a controller: bytes of a buffered store went on to memory. They survive from now on.
     Flushed,
@@ -265,7 +271,8 @@ pub enum RegionStep {
     Committed,
     /// At a controller: bytes that memory had, saved before a store without a boundary overwrites them.
     Logged,
-    /// At a controller: a store of the oldest region went to memory before the region's boundary, its old bytes logged.
+    /// At a controller: a store of the oldest region went to memory before the region's boundary, its old
+    /// bytes logged.
     Spilled,
 }
 

@@ -1,15 +1,16 @@
-//! One workload under several schemes beside each other: time over that of `base`, which way stores to persistent memory
-//! took, what moved between L1 and L2, how full the write-pending queues were, and what warps waited for.
+//! One workload under several schemes beside each other: time over that of `base`, which way stores to
+//! persistent memory took, what moved between L1 and L2, how full the write-pending queues were, and what
+//! warps waited for.
 //!
-//! `reasons` are decisions of a scheme that selects ways, by the paper's letters; `best-static` is computed, not run.
-//! Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending queues is entries in use,
-//! averaged over the run and all channels, of those there are.
+//! `reasons` are decisions of a scheme that selects ways, by the paper's letters; `best-static` is computed,
+//! not run. Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending
+//! queues is entries in use, averaged over the run and all channels, of those there are.
 
 use super::console::{align_right, legend, lines, plain_table};
 use super::explain::{REASONS, reasons};
-use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use crate::outcome::{Outcome, ratio};
+use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
 /// Widest bar of a normalised time, in characters.
 const BAR: f64 = 40.0;
@@ -114,7 +115,8 @@ fn backlogs(runs: &[&Outcome]) -> String {
     if lines.is_empty() { lines } else { format!("  not in these times, left when the program was over:\n{lines}\n") }
 }
 
-/// The better of the two static ways of log updates, where both were run: a bound for schemes that choose once a kernel.
+/// The better of the two static ways of log updates, where both were run: a bound for schemes that choose
+/// once a kernel.
 pub(super) fn best_static<'a>(runs: &[&'a Outcome]) -> Option<(&'a str, u64)> {
     let of = |name: &str| runs.iter().find(|run| run.scheme == name).map(|run| (&*run.scheme, run.time.core_cycles));
     let (past, through) = (of("nt-store")?, of("store+clwb")?);

@@ -1,4 +1,5 @@
-//! Tables for a terminal: columns without rules between them, numbers to the right, no blanks at the ends of lines.
+//! Tables for a terminal: columns without rules between them, numbers to the right, no blanks at the ends of
+//! lines.
 
 use comfy_table::{CellAlignment, Table, presets};
 

@@ -1,4 +1,5 @@
-//! A crash test as text: what was promised, what was judged, and for each failure the two persists whose order is missing.
+//! A crash test as text: what was promised, what was judged, and for each failure the two persists whose
+//! order is missing.
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, seconds};

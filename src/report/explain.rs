@@ -1,27 +1,18 @@
 //! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the
 //! scheme's name, and for some a drawing.
 
+mod explanation;
 mod markers;
 mod regions;
 mod selection;
 
-use serde_json::Value;
-
 use crate::outcome::Outcome;
 use crate::persist::storage::StorageCost;
-use crate::report::figure::Figure;
+use crate::plot::Figure;
 
+pub use explanation::Explanation;
 pub(super) use selection::REASONS;
 pub use selection::reasons;
-
-/// An explanation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Explanation {
-    /// To be read.
-    pub text: String,
-    /// The same, and what was too much for it, as data.
-    pub data: Value,
-}
 
 /// A scheme that can be explained.
 struct Explained {

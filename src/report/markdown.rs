@@ -1,7 +1,8 @@
-//! Markdown documents (the GitHub dialect), written from data: headings, paragraphs, lists, tables, images, code.
+//! Markdown documents (the GitHub dialect), written from data: headings, paragraphs, lists, tables, images,
+//! code.
 //!
-//! Text is text: what would be a mark in Markdown or HTML is escaped, so that a kernel called `a_b_c*` stays that. Marks
-//! come from methods and from [`Span`] only. Left out: nesting of lists, footnotes, HTML.
+//! Text is text: what would be a mark in Markdown or HTML is escaped, so that a kernel called `a_b_c*` stays
+//! that. Marks come from methods and from [`Span`] only. Left out: nesting of lists, footnotes, HTML.
 
 use std::fmt::Write as _;
 

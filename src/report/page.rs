@@ -1,22 +1,23 @@
-//! One HTML page that holds everything: words, tables, figures, data. It loads nothing, runs nothing, follows the reader's
-//! light or dark preference, and prints.
+//! One HTML page that holds everything: words, tables, figures, data. It loads nothing, runs nothing, follows
+//! the reader's light or dark preference, and prints.
 //!
-//! Text is escaped by the template engine, always. The only markup that passes is SVG which `figure` wrote itself, where
-//! text is escaped too: [`Drawing`] cannot be made of anything else. Left out: scripts, navigation, files.
+//! Text is escaped by the template engine, always. The only markup that passes is SVG which `figure` wrote
+//! itself, where text is escaped too: [`Drawing`] cannot be made of anything else. Left out: scripts,
+//! navigation, files.
 
 use std::fmt::Write as _;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, value::Serde};
 use serde::Serialize;
 
-use super::figure::{Figure, FigureError};
 use super::table::Table;
+use crate::plot::{Figure, FigureError};
 
 /// A page being put together, from top to bottom.
 ///
 /// # Example
 /// ```
-/// use durawarp::report::figure::{Axis, LineSeries, Lines, Sheet};
+/// use durawarp::plot::{Axis, LineSeries, Lines, Sheet};
 /// use durawarp::report::{Column, Drawing, Page, Table};
 /// let lines = Lines {
 ///     sheet: Sheet::one_column(),
@@ -194,7 +195,7 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figure::{Axis, BarSeries, Baseline, GroupedBars, Mean, Sheet};
+    use crate::plot::{Axis, BarSeries, Baseline, GroupedBars, Mean, Sheet};
     use crate::report::{Column, Table};
 
     const EVIL: &str = "<script>alert(\"x\")</script> & '";

@@ -5,9 +5,9 @@
 use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
-use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use crate::outcome::{Outcome, Persists, Spread, ratio};
+use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
 /// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1 234".
 fn ns(value: f64) -> String {

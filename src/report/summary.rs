@@ -1,9 +1,9 @@
-//! A run on one screen: what the kernel took, where its warps waited, what moved, whether the result is right, and how
-//! fast it was simulated.
+//! A run on one screen: what the kernel took, where its warps waited, what moved, whether the result is
+//! right, and how fast it was simulated.
 //!
-//! Every figure is of the whole run. Hit rates are hits over lookups; a lookup that joins a fill under way is no hit.
-//! Bandwidths are bytes over simulated time, beside the peak of the data buses. Shares of warp slots are of resident
-//! warp cycles.
+//! Every figure is of the whole run. Hit rates are hits over lookups; a lookup that joins a fill under way is
+//! no hit. Bandwidths are bytes over simulated time, beside the peak of the data buses. Shares of warp slots
+//! are of resident warp cycles.
 
 use comfy_table::Table;
 

@@ -1,5 +1,5 @@
-//! A table as data, for documents: which columns it has, which of them hold numbers, and its rows as text. How numbers are
-//! written is up to who fills it; how text is escaped is up to the document.
+//! A table as data, for documents: which columns it has, which of them hold numbers, and its rows as text.
+//! How numbers are written is up to who fills it; how text is escaped is up to the document.
 
 use serde::{Deserialize, Serialize};
 

@@ -6,11 +6,13 @@
 //!   {"ph":"X",...}   a span: `ts` and `dur` in µs of simulated time, exact to the ps; ticks in `args`
 //!   {"ph":"C",...}   a level from `ts` on
 //! ```
-//! The file is never larger than the budget: while it would be, of the class of tracks that takes up the most one span of
-//! two is left out, and so on (levels: one value a stretch of time, twice as long each time; the last resort is a class
-//! left out). What is left out is counted in `otherData`. Invariant: the bytes follow from timeline, outcome and budget.
+//! The file is never larger than the budget: while it would be, of the class of tracks that takes up the most
+//! one span of two is left out, and so on (levels: one value a stretch of time, twice as long each time; the
+//! last resort is a class left out). What is left out is counted in `otherData`. Invariant: the bytes follow
+//! from timeline, outcome and budget.
 //!
-//! Source: "Trace Event Format" (the Chromium project's document), events M, X and C. Not used: flows, nested spans.
+//! Source: "Trace Event Format" (the Chromium project's document), events M, X and C. Not used: flows, nested
+//! spans.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -35,7 +37,8 @@ pub struct Kept {
 /// One of so many spans of each class is in; 0 for none.
 type Thinning = BTreeMap<&'static str, u64>;
 
-/// Writes a timeline as a file of up to `budget` bytes, a few KiB at least, and tells how much of each class is in it.
+/// Writes a timeline as a file of up to `budget` bytes, a few KiB at least, and tells how much of each class
+/// is in it.
 ///
 /// # Errors
 /// `out` cannot be written to.

@@ -2,7 +2,7 @@
 //!
 //! The simulation halts once, at the end of the round of the host program's end, and goes on: so what is
 //! counted is of that round's end, up to a lookahead later than the program's. Not counted: lines that are
-//! dirty in caches, which nobody writes.
+//! dirty in caches, which are not written.
 
 use crate::assemble::Assembly;
 use crate::engine::Time;

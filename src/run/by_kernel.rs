@@ -1,7 +1,7 @@
 //! Launches and counters of a run by kernel.
 //!
-//! The order is that of first launches. Only what belongs to a kernel exactly is attributed: the SMs' counters, see
-//! [`KernelTotals::counters`].
+//! The order is that of first launches. Only what belongs to a kernel exactly is attributed: the SMs'
+//! counters, see [`KernelTotals::counters`].
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
-//! How a run ended, in words of its report.
+//! How a run ended and how long it took, in words of its report.
 
-use super::duration;
 use crate::assemble::Assembly;
 use crate::engine::{Blockage, RunEnd, Time, Timebase, Wait, blockage};
 use crate::machine::MachineSpec;
-use crate::outcome::End;
+use crate::outcome::{Duration, End};
 
-/// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among the first.
+/// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among
+/// the first.
 const WAITS_TOLD: usize = 8;
 
 /// The end of a run of this machine.
@@ -48,4 +48,10 @@ pub(super) fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: 
         }
         RunEnd::Panicked { name, message, .. } => End::Panicked { message: format!("{name}: {message}") },
     }
+}
+
+/// A time in ticks, with what it is in picoseconds and in core cycles.
+pub(super) fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
+    let core = base.clock(spec.clock.core_mhz.khz).period_ticks();
+    Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core) }
 }

@@ -1,11 +1,11 @@
-//! What the machine runs: the workload's host program as it is, or with formed kernels and a checkpoint area under a scheme of
-//! recoverable regions.
+//! An experiment, and what its machine runs: the workload's host program as it is, or with formed kernels and
+//! a checkpoint area under a scheme of recoverable regions.
 //!
-//! Here the words of the scheme (`persist`) become those of the compiler (`kernel::regions`), which do not know each other.
+//! Here the words of the scheme (`persist`) become those of the compiler (`kernel::regions`), which do not
+//! know each other.
 
 use std::sync::atomic::AtomicBool;
 
-use super::Experiment;
 use crate::assemble::first_place;
 use crate::config::{MachineConfig, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -15,6 +15,23 @@ use crate::kernel::regions::RegionOptions;
 use crate::persist::Scheme;
 use crate::persist::vocab::{Domain, RegionRule};
 use crate::workload::{Bindings, Demands, FormedProgram, Resolved};
+
+/// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`](super::Recipe) that makes one.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Experiment {
+    /// The machine.
+    pub machine: MachineConfig,
+    /// The workload, with its profile, parameters, inputs and seed.
+    pub workload: Resolved,
+    /// The persistency scheme, with its parameters.
+    pub scheme: SchemeConfig,
+    /// Stop after this many core cycles, [`MAX_CORE_CYCLES`](super::MAX_CORE_CYCLES) at most; events at that
+    /// cycle are still handled.
+    pub max_cycles: Option<u64>,
+    /// Compare the final memory with that of the functional driver.
+    pub reference: bool,
+}
 
 /// How a scheme of recoverable regions has kernels formed.
 pub fn region_options(rule: RegionRule) -> RegionOptions {
@@ -37,8 +54,8 @@ pub fn demands(scheme: &dyn Scheme) -> Demands {
 }
 
 impl Experiment {
-    /// An experiment of parts that are read, to its end and compared with the functional reference. The workload was
-    /// resolved for what the scheme demands.
+    /// An experiment of parts that are read, to its end and compared with the functional reference. The
+    /// workload was resolved for what the scheme demands.
     ///
     /// # Errors
     /// It was resolved for something else; what keeps a run from starting.
@@ -48,8 +65,8 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Finds what would keep a run from starting: a machine or a domain that the scheme cannot do with, kernels that its compiler cannot
-    /// form.
+    /// Finds what would keep a run from starting: a machine or a domain that the scheme cannot do with,
+    /// kernels that its compiler cannot form.
     ///
     /// # Errors
     /// All of them.

@@ -1,11 +1,12 @@
-//! The recipe of an experiment: machine, scheme and workload by name or by value, and what is changed of them.
+//! The recipe of an experiment: machine, scheme and workload by name or by value, and what is changed of
+//! them.
 //!
-//! Everybody who runs something - the command line, sweeps, papers, tests, a program of one's own - states a [`Recipe`]
-//! and builds it. What follows from the scheme (undo logs, buffers that must be persistent) is derived in
-//! [`Recipe::resolve`] and nowhere else, so that it can be neither forgotten nor contradicted.
+//! Everybody who runs something - the command line, sweeps, papers, tests, a program of one's own - states a
+//! [`Recipe`] and builds it. What follows from the scheme (undo logs, buffers that must be persistent) is
+//! derived in [`Recipe::resolve`] and nowhere else, so that it can be neither forgotten nor contradicted.
 //!
-//! Invariants: setters never fail; what was wrong with them is told by [`Recipe::build`], together with the faults of all
-//! parts. Two equal recipes give equal outcomes: threads change nothing but `host`.
+//! Invariants: setters never fail; what was wrong with them is told by [`Recipe::build`], together with the
+//! faults of all parts. Two equal recipes give equal outcomes: threads change nothing but `host`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -143,16 +144,18 @@ impl Recipe {
         self
     }
 
-    /// The persistency scheme: a built-in name, a path of a file, a [`SchemeConfig`], or a scheme of one's own.
+    /// The persistency scheme: a built-in name, a path of a file, a [`SchemeConfig`], or a scheme of one's
+    /// own.
     pub fn scheme(mut self, scheme: impl Into<Part<SchemeConfig>>) -> Self {
         self.scheme = scheme.into();
         self
     }
 
-    /// Sets a key, whoever it belongs to: a parameter of the machine (`l2.slice_kb`), of the scheme
-    /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or one of the words
-    /// `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`, `loop_log`, `max_cycles`. These
-    /// are the keys of sweep files. A wrong key is a fault that [`Recipe::build`] tells with the nearest valid one.
+    /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
+    /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
+    /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
+    /// `loop_log`, `max_cycles`. These are the keys of sweep files. A wrong key is a fault that
+    /// [`Recipe::build`] tells with the nearest valid one.
     ///
     /// # Example: a key that does not exist
     /// ```
@@ -265,7 +268,8 @@ impl Recipe {
         self
     }
 
-    /// How undo logging differs from what the manifest's `[instrument]` says. Whether logs are kept follows from the scheme.
+    /// How undo logging differs from what the manifest's `[instrument]` says. Whether logs are kept follows
+    /// from the scheme.
     pub fn instrument(mut self, instrument: Overrides) -> Self {
         self.choice.instrument = instrument;
         self
@@ -289,7 +293,7 @@ impl Recipe {
         self
     }
 
-    /// Stop after so many core cycles.
+    /// Stop after this many core cycles.
     pub fn max_cycles(mut self, cycles: impl Into<Option<u64>>) -> Self {
         self.max_cycles = cycles.into();
         self
@@ -316,7 +320,8 @@ impl Recipe {
     /// Reads and checks everything.
     ///
     /// # Errors
-    /// All faults of the machine, the scheme, the workload and of what was set; what keeps a run from starting.
+    /// All faults of the machine, the scheme, the workload and of what was set; what keeps a run from
+    /// starting.
     pub fn build(&self) -> Result<Experiment, Diagnostics> {
         let mut faults = self.faults.clone();
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
@@ -335,7 +340,8 @@ impl Recipe {
         }
     }
 
-    /// The machine's faults. A key that it does not have may be a parameter of the workload, which is told then.
+    /// The machine's faults. A key that it does not have may be a parameter of the workload, which is told
+    /// then.
     pub(crate) fn advised(&self, mut found: Diagnostics, workload: Option<&Workload>) -> Diagnostics {
         for over in &self.machine_set {
             let is_param = |workload: &Workload| workload.params().any(|name| name == over.key);

@@ -15,19 +15,21 @@ use crate::persist::selection::{Period, Selection};
 use crate::persist::vocab::{FenceKind, PersistScope};
 use crate::timeline::{Content, Label, Level, Process, Recorder, Slice, Timeline, Track, packed};
 
-/// Bytes of a file that a span takes up, about; components keep as many of each kind as would fill twice their share.
+/// Bytes of a file that a span takes up, about; components keep as many of each kind as would fill twice
+/// their share.
 const BYTES_A_SPAN: u64 = 128;
 
 /// The fewest that are kept of each kind.
 const FEWEST: u64 = 1024;
 
-/// How many spans of each kind a component keeps for a file of so many bytes.
+/// How many spans of each kind a component keeps for a file of this many bytes.
 pub(super) fn spans_each(budget_bytes: u64, spec: &MachineSpec) -> usize {
     let components = u64::from(spec.sm.count + spec.l2.slices + spec.controller.channels) + 1;
     (2 * budget_bytes / BYTES_A_SPAN / components).max(FEWEST) as usize
 }
 
-/// The tracks of a machine that kept timelines, until `now`; `open_ticks` from the command processor's word to an SM.
+/// The tracks of a machine that kept timelines, until `now`; `open_ticks` from the command processor's word
+/// to an SM.
 pub(super) fn timeline(
     machine: &Assembly,
     launches: &[Launch],

@@ -4,13 +4,14 @@
 //!   SM: selector <──way── hub <──counts── L1 buffer of a sampled SM, banks of the L2's buffer
 //!                              <──log updates, waiting── SMs
 //! ```
-//! Data always goes through the caches and is written back by the program. A log update that goes past them needs no
-//! write-back: the program's is dropped. The way that a log update took decides about its write-back, not the way when
-//! that comes: changes of the way cost time, never consistency.
+//! Data always goes through the caches and is written back by the program. A log update that goes past them
+//! needs no write-back: the program's is dropped. The way that a log update took decides about its
+//! write-back, not the way when that comes: changes of the way cost time, never consistency.
 //!
-//! Source: Long et al., "Adaptive Data Path Selection for Durable Transaction in GPU Persistent Memory" (AGPM). What the
-//! paper leaves open is read as [`parameters`] says. Not modelled: what the selector's logic takes, bandwidth of moving
-//! entries from buffer to buffer; that of the reservation buffer in memory is, by request.
+//! Source: Long et al., "Adaptive Data Path Selection for Durable Transaction in GPU Persistent Memory"
+//! (AGPM). What the paper leaves open is read as [`parameters`] says. Not modelled: what the selector's logic
+//! takes, bandwidth of moving entries from buffer to buffer; that of the reservation buffer in memory is, by
+//! request.
 
 mod buffer;
 mod handlers;
@@ -25,7 +26,7 @@ use crate::persist::{Handler, HandlerPlace, Scheme, SmHandler};
 
 use handlers::{Bank, SmSelector};
 use parameters::AgpmSpec;
-use selector::{Host, Selector};
+use selector::{AgpmHost, Selector};
 
 /// The scheme.
 #[derive(Debug, Clone)]
@@ -62,7 +63,7 @@ impl Scheme for Agpm {
     }
 
     fn host_handler(&self) -> Box<dyn Handler> {
-        Box::new(Host)
+        Box::new(AgpmHost)
     }
 
     fn reserves_memory(&self) -> bool {

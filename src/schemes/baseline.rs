@@ -1,4 +1,5 @@
-//! Schemes that need no hardware of their own: the denominators and static choices that others are compared with.
+//! Schemes that need no hardware of their own: the denominators and static choices that others are compared
+//! with.
 //!
 //! | scheme | log updates | data | fences | boundaries |
 //! |---|---|---|---|---|
@@ -9,9 +10,9 @@
 //! | `nt-store` | non-temporal | cached, written back by the program | wait | none |
 //! | `store+clwb` | cached, written back by the program | the same | wait | none |
 //!
-//! Sources: AGPM section V-A (base, nt-store, store+clwb); Lin et al., "Exploring Memory Persistency Models for GPUs"
-//! (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency operations differs: the
-//! first four replace them, the last two rely on them.
+//! Sources: AGPM section V-A (base, nt-store, store+clwb); Lin et al., "Exploring Memory Persistency Models
+//! for GPUs" (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency
+//! operations differs: the first four replace them, the last two rely on them.
 
 use crate::persist::Handler;
 use crate::persist::non_temporal::NonTemporalStores;
@@ -79,8 +80,8 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     ..BASE
 };
 
-/// Undo logging with non-temporal log updates; data is written back by the program. [`nt_store`] has data past them
-/// too, by request.
+/// Undo logging with non-temporal log updates; data is written back by the program. [`nt_store`] has data
+/// past them too, by request.
 pub const NT_STORE: Baseline = Baseline {
     name: "nt-store",
     description: "undo logging, log updates past the caches (AGPM's nt-store)",
@@ -111,8 +112,8 @@ choice! {
 spec! {
     /// Parameters of `nt-store`.
     pub struct NtStoreSpec {
-        /// Which stores bypass the caches: log updates, as AGPM's text has it, or requests: all stores to persistent
-        /// memory, as its counts of log updates have it.
+        /// Which stores bypass the caches: log updates, as AGPM's text has it, or requests: all stores to
+        /// persistent memory, as its counts of log updates have it.
         routed: Routed,
     }
 }

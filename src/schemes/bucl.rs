@@ -5,14 +5,15 @@
 //! | load by the read-only path (`.nc`), texture | the cache; or as other loads |
 //! | global load of more than `tucd` line accesses | past the L1 |
 //! | line access of another load that stalls in the L1 | past the L1, if its slice takes requests |
-//! | log update of more than `tucd` line accesses | around the caches; the program's write-back of it is dropped |
+//! | log update of more than `tucd` line accesses | bypasses the caches; the program's write-back of it is dropped |
 //! | other log updates, data | through the caches, written back by the program |
 //!
-//! Source: "Bypassing un-coalesced loads" (ICPADS 2016) for loads, at instructions and at accesses; AGPM section V-B for log
-//! updates, which BUCL itself does not know. Readings: data is taken for low in locality when its line is not in the L1. A
-//! load past our L1 takes an MSHR, so what can go past is a load that finds every way of its set waiting for a fill; one
-//! that finds no MSHR waits, as it does when the MSHR of its own line has no room. A slice is busy when it has no room for
-//! a request of this SM. A load past the L1 takes its line out of it. Not modelled: a predictor of locality.
+//! Source: "Bypassing un-coalesced loads" (ICPADS 2016) for loads, at instructions and at accesses; AGPM
+//! section V-B for log updates, which BUCL itself does not know. Readings: data is taken for low in locality
+//! when its line is not in the L1. A load past our L1 takes an MSHR, so what can go past is a load that finds
+//! every way of its set waiting for a fill; one that finds no MSHR waits, as it does when the MSHR of its own
+//! line has no room. A slice is busy when it has no room for a request of this SM. A load past the L1 takes
+//! its line out of it. Not modelled: a predictor of locality.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Every scheme by name, with its parameters. The command line, sweeps and the contract tests iterate over this list.
+//! Every scheme by name, with its parameters. The command line, sweeps and the contract tests iterate over
+//! this list.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,8 +20,8 @@ use crate::persist::Scheme;
 /// The scheme used when none is named.
 pub const DEFAULT_SCHEME: &str = "base";
 
-/// A scheme with parameters is a line `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`. Made once: sweeps ask for
-/// each key of each point.
+/// A scheme with parameters is a line `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`. Made
+/// once: sweeps ask for each key of each point.
 static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
         Entry::fixed(BASE),

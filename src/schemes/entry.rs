@@ -1,10 +1,10 @@
-//! An entry of the catalogue: a scheme as it is by default and, where it has parameters, what they are and how it is built
-//! from others.
+//! An entry of the catalogue: a scheme as it is by default and, where it has parameters, what they are and
+//! how it is built from others.
 //!
-//! A scheme with parameters declares them by [`spec!`](crate::spec!), keeps their defaults with sources in a TOML file
-//! beside its code (a scheme file: see `config`), and says what must hold among them. Invariant: the defaults are complete
-//! and sound; a scheme whose are not ends the program when the catalogue is first asked, in any test. Files and overrides
-//! are read by `config`, not here.
+//! A scheme with parameters declares them by [`spec!`](crate::spec!), keeps their defaults with sources in a
+//! TOML file beside its code (a scheme file: see `config`), and says what must hold among them. Invariant:
+//! the defaults are complete and sound; a scheme whose are not ends the program when the catalogue is first
+//! asked, in any test. Files and overrides are read by `config`, not here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Entry {
         Entry { scheme: Arc::new(scheme), parameters: None }
     }
 
-    /// A scheme with parameters `S`: the text of its defaults, what must hold among them, and how it is made of them.
+    /// A scheme with parameters `S`: the text of its defaults, what must hold among them, and how it is made
+    /// of them.
     ///
     /// # Panics
     /// When the defaults are not complete and sound.

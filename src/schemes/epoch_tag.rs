@@ -1,26 +1,30 @@
-//! `epoch-tag`: scoped persist barriers that order and do not wait, by tags of dirty lines in the L1 (buffered epochs).
+//! `epoch-tag`: scoped persist barriers that order and do not wait, by tags of dirty lines in the L1
+//! (buffered epochs).
 //!
 //! ```text
-//!   barrier ──> later stores are of a new epoch; nobody waits
-//!   line must leave (way, S-FIFO, release, other access) ──> older epochs of its scope instance leave first, are durable,
-//!                                                            then the line leaves, past the L2's array
+//!   barrier ──> later stores are of a new epoch; no warp waits
+//!   line must leave (way, S-FIFO, release, other access) ──> older epochs of its scope instance leave first;
+//!                                                            when these are durable, the line leaves, past the L2
 //!   store to a line of an older epoch, or of another instance ──> the old version leaves first
 //! ```
-//! A tag is the instance (the CTA), the place of the line's first store in the SM's order, and up to which place stores of
-//! that instance come before the line: the *barrier id*. Barriers of a kernel order all SMs' lines: each SM begins to drain
-//! what is before, and nothing behind leaves until all SMs are done ([`kernel_order`](crate::persist::kernel_order)).
+//! A tag is the instance (the CTA), the place of the line's first store in the SM's order, and up to which
+//! place stores of that instance come before the line: the *barrier id*. Barriers of a kernel order all SMs'
+//! lines: each SM begins to drain what is before, and nothing behind leaves until all SMs are done
+//! ([`kernel_order`](crate::persist::kernel_order)).
 //!
-//! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs", section 6.1 ("Alternative implementation") and
-//! 8.1; Condit et al. (BPFS, SOSP'09) section 4.4. Readings: a barrier of a thread orders its warp's stores, and those of
-//! whoever of the CTA learns of it (a barrier, shared memory, an atomic), as undo logs rely on: that is what `pm.sfence`
-//! does here. The paper needs no arrival at barriers of a workgroup or kernel; the instruction has one here, under every
-//! scheme. Lines are tagged in the L1 alone and leave it for memory, so that the L2 needs no tags: an epoch is not held
-//! twice, at the price of a round trip to memory between epochs. Write-backs of the program are dropped; `pm.dfence` waits.
-//! An atomic on persistent memory waits until its CTA's earlier stores and itself are durable.
+//! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs", section 6.1 ("Alternative
+//! implementation") and 8.1; Condit et al. (BPFS, SOSP'09) section 4.4. Readings: a barrier of a thread
+//! orders its warp's stores, and those of whoever of the CTA learns of it (a barrier, shared memory, an
+//! atomic), as undo logs rely on: that is what `pm.sfence` does here. The paper needs no arrival at barriers
+//! of a workgroup or kernel; the instruction has one here, under every scheme. Lines are tagged in the L1
+//! alone and leave it for memory, so that the L2 needs no tags: an epoch is not held twice, at the price of a
+//! round trip to memory between epochs. Write-backs of the program are dropped; `pm.dfence` waits. An atomic
+//! on persistent memory waits until its CTA's earlier stores and itself are durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches at once, the SM's gate keeps the
-//! order, and a barrier of a kernel waits for durability. Invariants: a line waits for lines of lower places of its
-//! instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled: time and area of tag walks.
+//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches at once, the SM's gate
+//! keeps the order, and a barrier of a kernel waits for durability. Invariants: a line waits for lines of
+//! lower places of its instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled:
+//! time and area of tag walks.
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::collections::BTreeMap;
@@ -79,7 +83,7 @@ struct Version {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct EpochTally {
     versions: u64,
     combined: u64,
     older: u64,
@@ -100,7 +104,7 @@ struct EpochTagSm {
     kernel: KernelOrder,
     /// Where L1s do not combine.
     order: StoreOrder,
-    tally: Tally,
+    tally: EpochTally,
 }
 
 impl EpochTagSm {
@@ -116,7 +120,7 @@ impl EpochTagSm {
                 non_temporal_entries: spec.past_entries,
                 held_entries: spec.held_entries,
             }),
-            tally: Tally::default(),
+            tally: EpochTally::default(),
         }
     }
 
@@ -254,7 +258,7 @@ impl Handler for EpochTagSm {
     }
 
     fn report(&self, report: &mut HandlerReport) {
-        let Tally { versions, combined, older, foreign, forced } = self.tally;
+        let EpochTally { versions, combined, older, foreign, forced } = self.tally;
         report.count("tagged_versions", versions);
         report.count("combined_stores", combined);
         report.count("older_epoch_versions", older);

@@ -1,9 +1,9 @@
-//! `light-wsp`: whole-system persistence by recoverable regions, gated write-pending queues, and lazy region-level persist
-//! ordering; a port of a CPU scheme to GPUs.
+//! `light-wsp`: whole-system persistence by recoverable regions, gated write-pending queues, and lazy
+//! region-level persist ordering; a port of a CPU scheme to GPUs.
 //!
 //! ```text
 //!   warp ──store──> caches                        sequencer: region IDs
-//!     └──copy──> front-end buffer ──persist path──> gated WPQ of a controller ──region by region──> write queue ──> NVM
+//!     └──copy──> front-end buffer ──persist path──> a controller's gated WPQ ──region by region──> write queue ──> NVM
 //!                                     boundaries to all ──> bdry-ACKs, flush-ACKs among controllers
 //! ```
 //! A kernel runs formed into regions ([`crate::persist::RegionRule`]). A store's copy is tagged with its
@@ -11,16 +11,18 @@
 //! stores of the oldest region written once it knows that all have that region's boundary, and goes on to the
 //! next region once all have written theirs (or, `commit = "pipelined"`, once it has).
 //!
-//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I. Readings: the
-//! owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one sequencer (L1), when a region stores first.
-//! Half of all IDs may be in use, an equal share for each SM, where warps wait before they begin a region if it is used up (L3). Before an atomic leaves, the
-//! sequencer gives its region an ID and keeps its lines for it until it is performed, so that IDs and atomics have one order
-//! (L2; `paper`: drawn at the boundary). The front-end buffer is a FIFO for each warp (L5), and lets each warp in with one instruction, so that the
-//! oldest region's stores always get through. A store that finds the WPQ full waits; of those that wait the oldest region's is
-//! let in first. In the fallback (section IV-D) the oldest region's stores are written with an undo log. Snooping is at the
-//! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4; `wait`:
-//! it is repeated once that is written, where that comes without it).
-//! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
+//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I.
+//! Readings: the owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one
+//! sequencer (L1), when a region stores first. Half of all IDs may be in use, an equal share for each SM,
+//! where warps wait before they begin a region if it is used up (L3). Before an atomic leaves, the sequencer
+//! gives its region an ID and keeps its lines for it until it is performed, so that IDs and atomics have one
+//! order (L2; `paper`: drawn at the boundary). The front-end buffer is a FIFO for each warp (L5), and lets
+//! each warp in with one instruction, so that the oldest region's stores always get through. A store that
+//! finds the WPQ full waits; of those that wait the oldest region's is let in first. In the fallback (section
+//! IV-D) the oldest region's stores are written with an undo log. Snooping is at the L2, which has the dirty
+//! lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4;
+//! `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
+//! dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
 //! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
 mod account;
@@ -48,8 +50,8 @@ choice! {
     pub enum RegionOrder {
         /// All of the machine: one order.
         Global = "global",
-        /// Those of an SM: an order each. Sound where CTAs of different SMs do not communicate in a kernel; CTAs end when their
-        /// regions have committed.
+        /// Those of an SM: an order each. Sound where CTAs of different SMs do not communicate in a kernel;
+        /// CTAs end when their regions have committed.
         Sm = "sm",
     }
 }
@@ -85,7 +87,8 @@ choice! {
 }
 
 choice! {
-    /// At how many lines of its set a dirty one that leaves the L2 is looked for, while copies of the first are on their way.
+    /// At how many lines of its set a dirty one that leaves the L2 is looked for, while copies of the first
+    /// are on their way.
     pub enum Victims {
         /// At all.
         Full = "full",

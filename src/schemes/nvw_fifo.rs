@@ -2,21 +2,23 @@
 //!
 //! ```text
 //!   store to NVM ──> L1, entry in the L1 FIFO ──full: head flushed──> L2, entry in the slice's FIFO ──full──> memory
-//!   barrier of a scope ──> marker: entries ahead leave the L1 in order, then the marker goes to each slice behind them;
+//!   barrier of a scope ──> marker: entries ahead leave the L1 in order, then the marker goes to each slice;
 //!                          there entries ahead are written back, and it waits until all that is on its way is durable
 //! ```
-//! The scope decides who has to arrive and who waits, which is the machine's part; a marker drains what is in its FIFOs,
-//! whoever's it is (section 8.2: "conservative but correct"). A line that leaves the L2 by itself is accounted to the next
-//! marker. Where the machine's L1s do not combine stores there is nothing dirty in them, and their FIFOs stay empty.
+//! The scope decides who has to arrive and who waits, which is the machine's part; a marker drains what is in
+//! its FIFOs, whoever's it is (section 8.2: "conservative but correct"). A line that leaves the L2 by itself
+//! is accounted to the next marker. Where the machine's L1s do not combine stores there is nothing dirty in
+//! them, and their FIFOs stay empty.
 //!
-//! Fences (`pm.sfence` and its like) are barriers of thread scope, and write-backs are dropped, as the FIFOs know what is
-//! dirty: programs written for clwb run unchanged.
+//! Fences (`pm.sfence` and its like) are barriers of thread scope, and write-backs are dropped, as the FIFOs
+//! know what is dirty: programs written for clwb run unchanged.
 //!
-//! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs" (section 6.1, Table 2; constants of 7.2.5).
-//! Readings: an entry is a block's, not a store's; it is appended unless the block has one; a full FIFO flushes its head;
-//! the L2's FIFO is cut by slices, since a line has one, and a marker goes to all of them. Invariants: a dirty line of
-//! persistent memory has an entry, or is on its way; no entry of an L1's FIFO names a line that is clean there, as when the
-//! S-FIFO or a release had it cleaned; a marker names every line that was stored before it.
+//! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs" (section 6.1, Table 2; constants
+//! of 7.2.5). Readings: an entry is a block's, not a store's; it is appended unless the block has one; a full
+//! FIFO flushes its head; the L2's FIFO is cut by slices, since a line has one, and a marker goes to all of
+//! them. Invariants: a dirty line of persistent memory has an entry, or is on its way; no entry of an L1's
+//! FIFO names a line that is clean there, as when the S-FIFO or a release had it cleaned; a marker names
+//! every line that was stored before it.
 //!
 //! Not modelled: time at the FIFOs themselves (they are updated beside the caches); preemption for
 //! kernel-wide arrival; an S-FIFO of the L2. Table 2 gives S-FIFOs of 16 (L1) and 64 entries (L2) beside
@@ -93,7 +95,7 @@ impl NvwFifo {
 
 /// What markers found in a FIFO, and what it did by itself.
 #[derive(Debug, Default)]
-struct Tally {
+struct FifoTally {
     /// Of each scope: markers, entries of the marker's own instance, entries of others.
     markers: [[u64; 3]; 3],
     /// Entries whose flush a full FIFO brought forward.
@@ -107,7 +109,7 @@ struct Tally {
 struct L1Fifo {
     fifo: Fifo<(u8, u8)>,
     combines: bool,
-    tally: Tally,
+    tally: FifoTally,
 }
 
 impl L1Fifo {
@@ -264,11 +266,11 @@ impl Handler for SliceFifo {
 }
 
 #[derive(Debug)]
-struct Host {
+struct KernelEndHost {
     kernel_end: KernelEnd,
 }
 
-impl Handler for Host {
+impl Handler for KernelEndHost {
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         match self.kernel_end {
             KernelEnd::None => Boundary::None,
@@ -288,7 +290,7 @@ impl Scheme for NvwFifo {
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         let fifo = Fifo::new(self.spec.l1_entries as usize);
-        Box::new(L1Fifo { fifo, combines: place.l1_combines, tally: Tally::default() })
+        Box::new(L1Fifo { fifo, combines: place.l1_combines, tally: FifoTally::default() })
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
@@ -306,7 +308,7 @@ impl Scheme for NvwFifo {
     }
 
     fn host_handler(&self) -> Box<dyn Handler> {
-        Box::new(Host { kernel_end: self.spec.kernel_end })
+        Box::new(KernelEndHost { kernel_end: self.spec.kernel_end })
     }
 
     fn storage(&self, place: HandlerPlace) -> Vec<StorageCost> {

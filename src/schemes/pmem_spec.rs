@@ -1,22 +1,24 @@
-//! PMEM-Spec: every store to persistent memory bypasses the caches on a path of its own, loads come through them; hardware
-//! detects where the two, or stores of several cores, may have met in a wrong order.
+//! PMEM-Spec: every store to persistent memory bypasses the caches on a path of its own, loads come through
+//! them; hardware detects where the two, or stores of several cores, may have met in a wrong order.
 //!
 //! | order | stores of an SM | fences of order |
 //! |---|---|---|
 //! | `fence` (as AGPM ran it on a GPU) | unordered | wait |
 //! | `fifo` (strict persistency, as the paper has it) | in the order of issue, by the SM's gate | pass |
 //!
-//! An atomic is performed at the L2: under `fence` the program's write-back of it is done, under `fifo` the warp has it
-//! written back and waits. Other write-backs have nothing to do and are dropped.
+//! An atomic is performed at the L2: under `fence` the program's write-back of it is done, under `fifo` the
+//! warp has it written back and waits. Other write-backs have nothing to do and are dropped.
 //!
-//! Source: "PMEM-Spec: Persistent Memory Speculation" (ASPLOS 2021); AGPM section V-B. Readings: the paper's path is a FIFO
-//! to one controller, so nothing waits on it; ours end at many slices, so a store of a later instruction leaves when earlier
-//! ones are acknowledged. Only a run of stores to one line goes on without: two of one slice may be parted by a fill
-//! that one of them waits for, and, where the media alone survives, by the banks. So `fifo` bounds the cost from above.
-//! Behind a fence that passed, atomics and stores to DRAM wait too, so that other SMs are told nothing too early.
+//! Source: "PMEM-Spec: Persistent Memory Speculation" (ASPLOS 2021); AGPM section V-B. Readings: the paper's
+//! path is a FIFO to one controller, so nothing waits on it; ours end at many slices, so a store of a later
+//! instruction leaves when earlier ones are acknowledged. Only a run of stores to one line goes on without:
+//! two of one slice may be parted by a fill that one of them waits for, and, where the media alone survives,
+//! by the banks. So `fifo` bounds the cost from above. Behind a fence that passed, atomics and stores to DRAM
+//! wait too, so that other SMs are told nothing too early.
 //!
-//! Detection is in [`detection`]. **Not modelled: what follows it.** The paper takes a mis-speculation for a power failure and
-//! restarts the failure-atomic sections under way; here no CTA is restarted, and the report counts what would have been.
+//! Detection is in [`detection`]. **Not modelled: what follows it.** The paper takes a mis-speculation for a
+//! power failure and restarts the failure-atomic sections under way; here no CTA is restarted, and the report
+//! counts what would have been.
 
 pub mod detection;
 
@@ -33,7 +35,7 @@ use crate::persist::{
 use crate::spec;
 use crate::spec::Nanos;
 
-use detection::{Counter, Detector, Word};
+use detection::{Counter, DetectionMessage, Detector};
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("pmem_spec/pmem_spec.toml");
@@ -57,7 +59,8 @@ spec! {
         path_entries: u32 where 1..=4096,
         /// Detect mis-speculation.
         detect: bool,
-        /// A store is at most so long on the persist path: for that time after an eviction a late one is looked for.
+        /// A store is at most so long on the persist path: for that time after an eviction a late one is
+        /// looked for.
         window_ns: Nanos,
         /// Bytes of persistent memory that share a last speculation id.
         bucket_bytes: u64 where 32..=1_073_741_824,
@@ -117,13 +120,13 @@ impl Handler for PmemSpecSm {
             fifo.event(event, outbox);
         }
         if let Event::Atomic = event {
-            outbox.send(Peer::Hub, Word::Acquire);
+            outbox.send(Peer::Hub, DetectionMessage::Acquire);
         }
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
-        match Word::of(message) {
-            Word::Id(id) => self.id = self.id.max(id),
+        match DetectionMessage::of(message) {
+            DetectionMessage::Id(id) => self.id = self.id.max(id),
             other => panic!("PMEM-Spec's handler in an SM received {other:?}"),
         }
     }
@@ -157,14 +160,14 @@ impl SmHandler for PmemSpecSm {
 }
 
 #[derive(Debug)]
-struct Host {
+struct PmemSpecHost {
     detects: bool,
 }
 
-impl Handler for Host {
+impl Handler for PmemSpecHost {
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
         if self.detects {
-            outbox.send(Peer::Hub, Word::KernelEnd);
+            outbox.send(Peer::Hub, DetectionMessage::KernelEnd);
         }
         Boundary::None
     }
@@ -193,7 +196,7 @@ impl Scheme for PmemSpec {
     }
 
     fn host_handler(&self) -> Box<dyn Handler> {
-        Box::new(Host { detects: self.spec.detect })
+        Box::new(PmemSpecHost { detects: self.spec.detect })
     }
 
     fn non_temporal_order(&self) -> NonTemporalOrder {
@@ -238,10 +241,11 @@ mod tests {
     fn an_atomic_asks_for_an_id_and_the_newest_id_marks_stores() {
         let (mut handler, mut outbox) = (handler(Order::Fence), Outbox::default());
         handler.event(&Event::Atomic, &mut outbox);
-        let sent: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect();
-        assert!(matches!(sent[..], [(Peer::Hub, Word::Acquire)]), "{sent:?}");
+        let sent: Vec<(Peer, DetectionMessage)> =
+            outbox.take().into_iter().map(|(to, message)| (to, DetectionMessage::of(message))).collect();
+        assert!(matches!(sent[..], [(Peer::Hub, DetectionMessage::Acquire)]), "{sent:?}");
         for (id, mark) in [(7, 7), (3, 7), (8, 8)] {
-            handler.message(Peer::Hub, Box::new(Word::Id(id)), &mut outbox);
+            handler.message(Peer::Hub, Box::new(DetectionMessage::Id(id)), &mut outbox);
             assert_eq!(handler.store(&Store::of(StoreClass::Data), &mut outbox).mark, mark);
         }
     }

@@ -5,20 +5,22 @@
 //!   pm.ofence, pm.rel ──> order entry ─┴> persist buffer, in order ──window──> memory, past the L2's array
 //!                                          stops at a block that comes behind one under way
 //! ```
-//! `pm.ofence` orders a warp's stores and `pm.dfence` waits until they are durable. `pm.rel.cta` orders as well, and
-//! `pm.acq.cta` of another warp of the CTA puts what that stores behind; a release of a wider scope waits for durability,
-//! and an acquire of one empties the L1 of what is clean.
+//! `pm.ofence` orders a warp's stores and `pm.dfence` waits until they are durable. `pm.rel.cta` orders as
+//! well, and `pm.acq.cta` of another warp of the CTA puts what that stores behind; a release of a wider scope
+//! waits for durability, and an acquire of one empties the L1 of what is clean.
 //!
-//! Source: SBRP (ASPLOS 2023), its public artifact. Readings: the flush is eager; an order entry comes with the first store
-//! behind it, so that consecutive fences of a warp are one, and fences of several warps always have a block between them;
-//! order is kept among warps of a CTA. A block that would have to join one ahead of its own order waits until that has left.
-//! The flush stops at a block until those it comes behind are durable, not until all under way are. `pm.sfence` and
-//! `pm.barrier.wi` are an oFence, as undo logs need order alone; `pm.barrier.wg` is one of each warp that arrives;
-//! `pm.barrier.kr` waits for durability (SBRP has no order across SMs without a wait). Warps behind a fence keep their
-//! priority. Write-backs of the program are dropped. An atomic on persistent memory waits until it is durable.
+//! Source: SBRP (ASPLOS 2023), its public artifact. Readings: the flush is eager; an order entry comes with
+//! the first store behind it, so that consecutive fences of a warp are one, and fences of several warps
+//! always have a block between them; order is kept among warps of a CTA. A block that would have to join one
+//! ahead of its own order waits until that has left. The flush stops at a block until those it comes behind
+//! are durable, not until all under way are. `pm.sfence` and `pm.barrier.wi` are an oFence, as undo logs need
+//! order alone; `pm.barrier.wg` is one of each warp that arrives; `pm.barrier.kr` waits for durability (SBRP
+//! has no order across SMs without a wait). Warps behind a fence keep their priority. Write-backs of the
+//! program are dropped. An atomic on persistent memory waits until it is durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches, and the SM's gate
-//! keeps the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones only.
+//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches, and the SM's gate keeps
+//! the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones
+//! only.
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::collections::{BTreeMap, VecDeque};
@@ -69,14 +71,14 @@ struct Block {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Entry {
+enum QueuedPersist {
     Block(Block),
     /// What the warp of the block behind it stores from there on comes after what it stored ahead of it.
     Order,
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct BufferTally {
     blocks: u64,
     merged: u64,
     orders: u64,
@@ -90,7 +92,7 @@ struct Tally {
 struct PersistBuffer {
     spec: Arc<SbrpSpec>,
     combines: bool,
-    buffer: VecDeque<Entry>,
+    buffer: VecDeque<QueuedPersist>,
     /// Blocks under way.
     flushing: Vec<Block>,
     /// Of each warp slot: up to which number its last order entry reaches.
@@ -99,7 +101,7 @@ struct PersistBuffer {
     kept: u64,
     /// Where L1s do not combine.
     order: StoreOrder,
-    tally: Tally,
+    tally: BufferTally,
 }
 
 impl PersistBuffer {
@@ -116,13 +118,13 @@ impl PersistBuffer {
                 non_temporal_entries: spec.window,
                 held_entries: spec.pb_entries,
             }),
-            tally: Tally::default(),
+            tally: BufferTally::default(),
         }
     }
 
     fn block_of(&mut self, line: u64) -> Option<&mut Block> {
         self.buffer.iter_mut().find_map(|entry| match entry {
-            Entry::Block(block) if block.line == line => Some(block),
+            QueuedPersist::Block(block) if block.line == line => Some(block),
             _ => None,
         })
     }
@@ -130,7 +132,7 @@ impl PersistBuffer {
     /// Flushes from the head as far as the window and orders allow.
     fn flush_head(&mut self, outbox: &mut Outbox) {
         while let Some(head) = self.buffer.front() {
-            if let Entry::Block(block) = *head {
+            if let QueuedPersist::Block(block) = *head {
                 let behind = |other: &Block| other.cta == block.cta && other.id <= block.after;
                 if self.flushing.len() >= self.spec.window as usize || self.flushing.iter().any(behind) {
                     return;
@@ -150,7 +152,8 @@ impl PersistBuffer {
         }
     }
 
-    /// What the buffer needs for a store of a new block: an order entry too, where one is ahead of it and none is there.
+    /// What the buffer needs for a store of a new block: an order entry too, where one is ahead of it and
+    /// none is there.
     fn needs_order(&self, store: &Joining) -> bool {
         let known = self.ordered.get(&store.by.0).copied().unwrap_or_default();
         store.after > known && !self.buffer.is_empty()
@@ -178,11 +181,11 @@ impl PersistBuffer {
             return false;
         }
         if needs_order {
-            self.buffer.push_back(Entry::Order);
+            self.buffer.push_back(QueuedPersist::Order);
             self.tally.orders += 1;
         }
         self.ordered.insert(warp, after);
-        self.buffer.push_back(Entry::Block(Block { id: number, line, cta, after }));
+        self.buffer.push_back(QueuedPersist::Block(Block { id: number, line, cta, after }));
         self.tally.blocks += 1;
         self.tally.most = self.tally.most.max(self.buffer.len() as u64);
         self.flush_head(outbox);
@@ -212,7 +215,7 @@ impl Handler for PersistBuffer {
     }
 
     fn report(&self, report: &mut HandlerReport) {
-        let Tally { blocks, merged, orders, delayed, full, most } = self.tally;
+        let BufferTally { blocks, merged, orders, delayed, full, most } = self.tally;
         report.count("pb_blocks", blocks);
         report.count("pb_merged_stores", merged);
         report.count("pb_orders", orders);

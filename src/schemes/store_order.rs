@@ -1,13 +1,13 @@
-//! Order among the stores of an SM without waiting at fences: what a fence would have waited for is durable before anything
-//! that the program orders behind the fence becomes visible outside of the SM.
+//! Order among the stores of an SM without waiting at fences: what a fence would have waited for is durable
+//! before anything that the program orders behind the fence becomes visible outside of the SM.
 //!
 //! ```text
 //!   LSU ──> [offer: departure] ─────────────────────> miss queue ──> crossbar
 //!              └─ has to wait ─> held, in order ──────────▲   when what it waits for is durable
 //! ```
-//! Non-temporal stores are numbered as warps issue them (the numbers are a FIFO of `non_temporal_entries`: a store
-//! that finds none free waits in the load-store unit). Numbers are the SM's, or each CTA slot has its own:
-//! the *scope* of order. A request has a number up to which those of its scope must be durable before it
+//! Non-temporal stores are numbered as warps issue them (the numbers are a FIFO of `non_temporal_entries`: a
+//! store that finds none free waits in the load-store unit). Numbers are the SM's, or each CTA slot has its
+//! own: the *scope* of order. A request has a number up to which those of its scope must be durable before it
 //! leaves:
 //!
 //! | request | waits for |
@@ -18,10 +18,11 @@
 //! | load | requests to its line that are held |
 //! | write-back, flush | none |
 //!
-//! A warp knows of a fence when it is its own, or another warp's of the CTA behind a barrier or a word of shared memory; a
-//! message through global memory is itself a store that waits here, so who reads it needs to know nothing. Order by the
-//! SM's fences, whoever's, would part the log updates of warps that have nothing to do with each other by a round trip
-//! each. A write-back needs no order: what it writes has passed here, and a cache may evict it any time.
+//! A warp knows of a fence when it is its own, or another warp's of the CTA behind a barrier or a word of
+//! shared memory; a message through global memory is itself a store that waits here, so who reads it needs to
+//! know nothing. Order by the SM's fences, whoever's, would part the log updates of warps that have nothing
+//! to do with each other by a round trip each. A write-back needs no order: what it writes has passed here,
+//! and a cache may evict it any time.
 //!
 //! Source: Themis (MICRO 2020): write-combining buffer with `ack_head`, a snapshot of its tail beside later
 //! lines. Here no line in an L1 is dirty, so the store itself is held. Invariants: held requests of a scope

@@ -1,19 +1,19 @@
-//! Themis: non-temporal stores are ordered before later stores through them by hardware, so that fences between the two
-//! do not wait.
+//! Themis: non-temporal stores are ordered before later stores through them by hardware, so that fences
+//! between the two do not wait.
 //!
 //! ```text
-//!   log updates ──around the caches──> write-combining buffer, FIFO ──> controllers, which acknowledge
+//!   log updates ──non-temporal────> write-combining buffer, FIFO ──> controllers, which acknowledge
 //!   data, flags ──through them─────> held at the SM's gate until all earlier ones in the buffer are acknowledged
 //! ```
-//! What a fence does not wait for, the gate of its SM orders (see [`GateSpec`]): stores through the caches always wait for
-//! earlier ones past them, and so does every store and atomic, also around the caches and to DRAM, of a warp that can know of
-//! such a fence.
-//! A fence waits for write-backs, and one that names durability (`pm.dfence`), or a scope, waits for all.
+//! What a fence does not wait for, the gate of its SM orders (see [`GateSpec`]): stores through the caches
+//! always wait for earlier ones past them, and so does every store and atomic, also around the caches and to
+//! DRAM, of a warp that can know of such a fence. A fence waits for write-backs, and one that names
+//! durability (`pm.dfence`), or a scope, waits for all.
 //!
 //! | mode | log updates |
 //! |---|---|
 //! | `paper` | non-temporal |
-//! | `agpm` | through the caches if one of their lines was stored to within the last `wcb_entries` lines of the SM's stores, else past them |
+//! | `agpm` | through the caches if a line of theirs is among the last `wcb_entries` lines stored; else non-temporal |
 //!
 //! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode
 //! `agpm`: its Themis selects paths by the temporal locality of stores. Readings: Themis has its check where

@@ -1,10 +1,11 @@
 //! A histogram of integers: exact count, sum, least and greatest; percentiles within 1/64 of their value.
 //!
-//! Buckets are log-linear (as in HDR histograms): values below 128 have one each, every octave above is cut into 64 of
-//! equal width. Nothing is allocated before the first value, and no more than up to the greatest bucket in use.
+//! Buckets are log-linear (as in HDR histograms): values below 128 have one each, every octave above is cut
+//! into 64 of equal width. Nothing is allocated before the first value, and no more than up to the greatest
+//! bucket in use.
 //!
-//! Invariants: merging histograms equals recording all their values in one, in any order; integers alone, so that a
-//! percentile is the same on every host. Not kept: the values themselves, their order.
+//! Invariants: merging histograms equals recording all their values in one, in any order; integers alone, so
+//! that a percentile is the same on every host. Not kept: the values themselves, their order.
 
 /// Buckets that an octave is cut into, as a power of two.
 const STEP_BITS: u32 = 6;
@@ -91,8 +92,8 @@ impl Histogram {
         self.greatest
     }
 
-    /// The value of rank `ceil(percent/100 x count)` (nearest rank), or up to 1/64 of it more; never more than the
-    /// greatest. 0 without any. O(buckets).
+    /// The value of rank `ceil(percent/100 x count)` (nearest rank), or up to 1/64 of it more; never more
+    /// than the greatest. 0 without any. O(buckets).
     pub fn percentile(&self, percent: u32) -> u64 {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1);
         let mut below = 0u128;
@@ -105,8 +106,9 @@ impl Histogram {
         self.greatest
     }
 
-    /// Each bucket that holds values, in order: the value that none of them exceeds (the greatest of all in the last), and
-    /// how many there are. What a cumulative distribution is drawn of, within 1/64 of its values.
+    /// Each bucket that holds values, in order: the value that none of them exceeds (the greatest of all in
+    /// the last), and how many there are. What a cumulative distribution is drawn of, within 1/64 of its
+    /// values.
     pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.buckets.iter().enumerate().filter(|(_, values)| **values > 0);
         used.map(|(bucket, &values)| (last_of(bucket).min(self.greatest), values))

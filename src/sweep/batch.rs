@@ -1,8 +1,9 @@
 //! Experiments that are to be run: each by what it is made of, under its key.
 //!
-//! Sweeps, comparisons and papers all become one of these, so that they have the same runner, the same store and, where
-//! they run the same thing, the same results. Invariants: everything is resolved and checked before anything runs; no two
-//! points have the same key; machines, schemes and workloads that several points name are read once.
+//! Sweeps, comparisons and papers all become one of these, so that they have the same runner, the same store
+//! and, where they run the same thing, the same results. Invariants: everything is resolved and checked
+//! before anything runs; no two points have the same key; machines, schemes and workloads that several points
+//! name are read once.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,32 @@
 //! The books of a sweep: which point runs next, and how far all of them are.
 //!
-//! Longest first, so that the last to end is short; a point that does not fit into the memory that is left waits while
-//! shorter ones that fit go before it. One point may always run, however large. A point can be put back once, to come after
-//! all others: somebody else is at it. Invariant: every point that is not put back is given out once.
+//! Longest first, so that the last to end is short; a point that does not fit into the memory that is left
+//! waits while shorter ones that fit go before it. One point may always run, however large. A point can be
+//! put back once, to come after all others: somebody else is at it. Invariant: every point that is not put
+//! back is given out once.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// How a sweep is getting on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Points of the sweep.
+    pub points: usize,
+    /// Points that are done, failed ones too.
+    pub done: usize,
+    /// Points that run.
+    pub running: usize,
+    /// Points that failed.
+    pub failed: usize,
+    /// Warp instructions simulated so far, all points together.
+    pub warp_instructions: u64,
+    /// These, a second.
+    pub warp_instructions_per_s: f64,
+    /// Seconds since the sweep began.
+    pub elapsed_s: f64,
+    /// Seconds left, as the work that is done suggests; unknown before the first point is done.
+    pub left_s: Option<f64>,
+}
 
 /// What a point needs, as estimated.
 #[derive(Debug, Clone, Copy)]
@@ -134,12 +156,12 @@ impl Tally {
     }
 
     /// How the sweep is getting on after `elapsed_s` seconds.
-    pub(super) fn progress(&self, elapsed_s: f64) -> super::Progress {
+    pub(super) fn progress(&self, elapsed_s: f64) -> Progress {
         let all: u64 = self.needs.iter().map(|need| need.work).sum();
         let work_done = self.work_done.load(Ordering::Relaxed);
         let done = self.done.load(Ordering::Relaxed);
         let instructions: u64 = self.instructions.iter().map(|count| count.load(Ordering::Relaxed)).sum();
-        super::Progress {
+        Progress {
             points: self.needs.len(),
             done,
             running: self.running.load(Ordering::Relaxed),

@@ -1,13 +1,14 @@
-//! Runs the points of a batch that a store of results does not have yet, and keeps what comes of them; or all of them
-//! without a store.
+//! Runs the points of a batch that a store of results does not have yet, and keeps what comes of them; or all
+//! of them without a store.
 //!
-//! Several processes may work on one folder. Each says in its own file that it begins a point, then looks whether another
-//! process of its host that is alive has said so before: such a point it puts off, and runs at the end if that process is
-//! gone. Of processes on other hosts it is not known whether they live: shards keep these apart.
+//! Several processes may work on one folder. Each says in its own file that it begins a point, then looks
+//! whether another process of its host that is alive has said so before: such a point it puts off, and runs
+//! at the end if that process is gone. Of processes on other hosts it is not known whether they live: shards
+//! keep these apart.
 //!
-//! Workers hand what they have to one thread that writes ([`Writer::serve`]) and go on with the next point. Invariants: a
-//! point that the report of the whole sweep calls done is on the disk (its line of progress may come a sync earlier); when
-//! results cannot be written the sweep ends early, and what was written stays.
+//! Workers hand what they have to one thread that writes ([`Writer::serve`]) and go on with the next point.
+//! Invariants: a point that the report of the whole sweep calls done is on the disk (its line of progress may
+//! come a sync earlier); when results cannot be written the sweep ends early, and what was written stays.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +30,8 @@ use crate::run::{self, Conduct};
 /// Which points of a batch, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Part {
-    /// One of so many parts that the points are divided into by their keys: its number from 0, and how many there are.
+    /// One of so many parts that the points are divided into by their keys: its number from 0, and how many
+    /// there are.
     pub shard: Option<(u32, u32)>,
     /// Points that failed before are not run again.
     pub keep_failed: bool,
@@ -63,7 +65,8 @@ pub struct Outlook {
     pub failed: Vec<(usize, String)>,
     /// Points to run.
     pub to_run: Vec<usize>,
-    /// Seconds that these take on one thread, as results that are there suggest; `None` when none is like them.
+    /// Seconds that these take on one thread, as results that are there suggest; `None` when none is like
+    /// them.
     pub seconds: Option<f64>,
 }
 
@@ -93,7 +96,8 @@ pub fn outlook(batch: &Batch, store: &Store, part: &Part) -> Outlook {
     Outlook { points, done, cut, failed, to_run, seconds }
 }
 
-/// Seconds that points take: the mean of results with the same workload and content, else of the same workload by size.
+/// Seconds that points take: the mean of results with the same workload and content, else of the same
+/// workload by size.
 fn estimates(batch: &Batch, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
     // Sums of seconds, and of points or bytes.
     let mut of_content: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
@@ -140,8 +144,8 @@ struct Shared<'a, 's> {
 /// How long to wait before looking again whether another process is done.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// What points need: work in microseconds where that is known of all, else as the batch says where that is known of all,
-/// else in bytes: the unit must be the same.
+/// What points need: work in microseconds where that is known of all, else as the batch says where that is
+/// known of all, else in bytes: the unit must be the same.
 fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> {
     let (timed, told) = (seconds.iter().all(Option::is_some), points.iter().all(|&at| batch.points()[at].work > 0));
     let need = |(&at, seconds): (&usize, &Option<f64>)| {
@@ -234,7 +238,7 @@ pub fn run(
         lock(&lost).extend_from_slice(points);
         lock(&broken).get_or_insert(why);
     };
-    // The scope waits for the writer, which ends when `shared` is gone: nobody can order any more.
+    // The scope waits for the writer, which ends when `shared` is gone and no order can come.
     let (store, fates) = thread::scope(|scope| {
         scope.spawn(|| writer.serve(&inbox, could_not));
         let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
@@ -295,7 +299,7 @@ impl Shared<'_, '_> {
             Some(Known::Begun) if again => {}
             Some(known) => return known,
             None if !lock(&self.claims).contains_key(&point) => {
-                // Others that do not hear of it run the point too, which harms nobody.
+                // Others that do not hear of it run the point too, which does no harm.
                 let (answer, since) = bounded(1);
                 let begin = Order::Begin { key: self.batch.points()[point].key.clone(), answer };
                 let since = self.orders.send(begin).ok().and_then(|()| since.recv().ok()?);
@@ -344,7 +348,8 @@ impl Shared<'_, '_> {
             return None;
         }
         let author = &self.author;
-        // Two that say so at once may both put it off. When it comes again the first of those who live runs it.
+        // Two that say so at once may both put it off. When it comes again the first of those who live runs
+        // it.
         let first = |begun: &record::Head| !again || own.is_none_or(|own| author.is_before(begun, own));
         begun
             .iter()

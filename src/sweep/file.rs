@@ -1,4 +1,5 @@
-//! A sweep file: what is the same in all runs, what varies, what is left out, and what to make of the results.
+//! A sweep file: what is the same in all runs, what varies, what is left out, and what to make of the
+//! results.
 //!
 //! ```toml
 //! schema = 1
@@ -24,13 +25,15 @@
 //! y = "cycles"
 //! group = ["workload", "scheme"]
 //! ```
-//! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of the workload
-//! (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every fault of the text is found before
-//! any is told; what needs machines, schemes and workloads to be read is found by [`plan`](super::plan).
+//! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of
+//! the workload (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every
+//! fault of the text is found before any is told; what needs machines, schemes and workloads to be read is
+//! found by [`plan`](super::plan).
 
 mod axis;
-pub mod figure;
+pub(crate) mod figure;
 mod keys;
+mod selection;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -41,8 +44,10 @@ use serde_json::Value;
 
 pub use axis::{Axis, Row};
 pub use figure::FigureSpec;
-pub use keys::{LOGGING, WORDS, text_of};
+pub(crate) use keys::LOGGING;
+pub use keys::{WORDS, text_of};
 pub(super) use keys::{is_of_a_scheme, same};
+pub use selection::{Selection, Setting};
 
 use super::metrics;
 use crate::config::presets;
@@ -50,7 +55,7 @@ use crate::diagnostic::Diagnostics;
 use crate::document::{Place, SourceText, TomlTable, check_keys, parse};
 
 /// Version of sweep files.
-pub const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 1;
 
 /// A sweep file, read.
 #[derive(Debug, Clone)]
@@ -75,24 +80,8 @@ pub struct SweepFile {
     pub figures: Vec<FigureSpec>,
     /// Compare the final memory of each run with the functional driver's.
     pub reference: bool,
-    /// Stop each run after so many core cycles: it has failed then.
+    /// Stop each run after this many core cycles: it has failed then.
     pub max_cycles: Option<u64>,
-    pub(super) place: Place,
-}
-
-/// A value and where it is written.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// The value.
-    pub value: Value,
-    pub(super) place: Place,
-}
-
-/// Points by values: those where every key has one of its values.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// Key and values.
-    pub keys: Vec<(String, Vec<Value>)>,
     pub(super) place: Place,
 }
 
@@ -128,7 +117,7 @@ impl SweepFile {
         }
         let base = base(root, &mut faults);
         let axes = axis::axes(root, &mut faults);
-        let select = |table: TomlTable<'_>, faults: &mut Diagnostics| keys::selection(table, &base, &axes, faults);
+        let select = |table: TomlTable<'_>, faults: &mut Diagnostics| selection::selection(table, &base, &axes, faults);
         let exclude = root.tables("exclude").into_iter().map(|table| select(table, &mut faults)).collect();
         let baseline = root.table("baseline").map(|table| select(table, &mut faults));
         let metrics = metric_names(root, &mut faults);
@@ -165,11 +154,6 @@ impl SweepFile {
     /// The file's text.
     pub fn text(&self) -> &str {
         self.place.text()
-    }
-
-    /// The value of a key that all runs have.
-    pub fn base_value(&self, key: &str) -> Option<&Value> {
-        self.base.get(key).map(|setting| &setting.value)
     }
 }
 

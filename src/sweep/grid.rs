@@ -1,15 +1,16 @@
 //! Where the points of a sweep stand in a figure: which of them is at which x, in which series.
 //!
-//! A place has one point, or one for each value of the keys that `mean` goes over. A point to which a key does not apply (a
-//! parameter of another scheme) stands at every value of it: what it came to holds for all of them. Invariants: no place
-//! has two points that nothing tells apart: that is a fault of the figure, which names the keys that would; values are in
-//! the order of their axis; every place is there, also those without a point.
+//! A place has one point, or one for each value of the keys that `mean` goes over. A point to which a key
+//! does not apply (a parameter of another scheme) stands at every value of it: what it came to holds for all
+//! of them. Invariants: no place has two points that nothing tells apart: that is a fault of the figure,
+//! which names the keys that would; values are in the order of their axis; every place is there, also those
+//! without a point.
 
 use serde_json::Value;
 
 use super::file::figure::{FigureSpec, Kind};
 use super::file::{SweepFile, same, text_of};
-use super::plan::Plan;
+use super::plan::Planned;
 use crate::diagnostic::Diagnostic;
 use crate::document::quoted;
 
@@ -39,9 +40,14 @@ pub struct Place {
 ///
 /// # Errors
 /// No points are left, x are not numbers where they have to be, or points fall on one place.
-pub(super) fn of(plan: &Plan, spec: &FigureSpec) -> Result<Vec<Grid>, Diagnostic> {
-    let making = Making { plan, spec };
-    let points: Vec<usize> = (0..plan.points.len()).filter(|at| making.is_wanted(*at)).collect();
+pub(super) fn of(
+    file: &SweepFile,
+    columns: &[String],
+    points: &[Planned],
+    spec: &FigureSpec,
+) -> Result<Vec<Grid>, Diagnostic> {
+    let making = Making { file, columns, points, spec };
+    let points: Vec<usize> = (0..points.len()).filter(|at| making.is_wanted(*at)).collect();
     if points.is_empty() {
         return Err(spec.place.fault(format!("figure `{}` has no points: `where` leaves none", spec.name)));
     }
@@ -51,23 +57,29 @@ pub(super) fn of(plan: &Plan, spec: &FigureSpec) -> Result<Vec<Grid>, Diagnostic
 }
 
 struct Making<'a> {
-    plan: &'a Plan,
+    file: &'a SweepFile,
+    columns: &'a [String],
+    points: &'a [Planned],
     spec: &'a FigureSpec,
 }
 
 impl Making<'_> {
+    fn column(&self, key: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == key)
+    }
+
     fn value(&self, point: usize, key: &str) -> &Value {
-        self.plan.column(key).map_or(&Value::Null, |column| &self.plan.points[point].values[column])
+        self.column(key).map_or(&Value::Null, |column| &self.points[point].values[column])
     }
 
     fn is_wanted(&self, point: usize) -> bool {
         let only = self.spec.only.iter().flat_map(|only| &only.keys);
-        only.filter(|(key, _)| self.plan.column(key).is_some())
+        only.filter(|(key, _)| self.column(key).is_some())
             .all(|(key, wanted)| wanted.iter().any(|wanted| fits(wanted, self.value(point, key))))
     }
 
-    /// The combinations of values that points have, in the order of the axes. Those with nulls are left out where others
-    /// say the same with values.
+    /// The combinations of values that points have, in the order of the axes. Those with nulls are left out
+    /// where others say the same with values.
     fn tuples(&self, points: &[usize], keys: &[String]) -> Vec<Vec<Value>> {
         let all = self.distinct(points, keys);
         let covered = |tuple: &Vec<Value>| {
@@ -86,7 +98,7 @@ impl Making<'_> {
             }
         }
         all.sort_by_cached_key(|tuple| {
-            tuple.iter().zip(keys).map(|(value, key)| rank(&self.plan.file, key, value)).collect::<Vec<_>>()
+            tuple.iter().zip(keys).map(|(value, key)| rank(self.file, key, value)).collect::<Vec<_>>()
         });
         all
     }
@@ -154,13 +166,12 @@ impl Making<'_> {
     /// Points that fall on one place, with the keys in which they differ.
     fn crowded(&self, points: &[usize], x: &[Value], series: &[Value]) -> Diagnostic {
         let spec = self.spec;
-        let first = &self.plan.points[points[0]];
+        let first = &self.points[points[0]];
         let differs = |at: usize| {
-            let other = |point: &usize| !same(&self.plan.points[*point].values[at], &first.values[at]);
+            let other = |point: &usize| !same(&self.points[*point].values[at], &first.values[at]);
             points.iter().any(other)
         };
-        let keys: Vec<&str> =
-            (0..self.plan.columns.len()).filter(|at| differs(*at)).map(|at| &*self.plan.columns[at]).collect();
+        let keys: Vec<&str> = (0..self.columns.len()).filter(|at| differs(*at)).map(|at| &*self.columns[at]).collect();
         let place: Vec<String> = spec
             .x
             .iter()

@@ -1,6 +1,8 @@
-//! What the host offers to runs: its memory, as the system and its control groups (a container's, a job's) limit it.
+//! What the host offers to runs: its memory, as the system and its control groups (a container's, a job's)
+//! limit it.
 //!
-//! Source: the system itself, asked each time. It decides which runs begin and when, never what comes of them.
+//! Source: the system itself, asked each time. It decides which runs begin and when, never what comes of
+//! them.
 
 use sysinfo::System;
 
@@ -25,7 +27,7 @@ impl Memory {
     }
 }
 
-/// What is to be said of a run that needs so many bytes, where not as many are available.
+/// What is to be said of a run that needs more bytes than are available.
 pub fn shortage(needed_bytes: u64, memory: Memory) -> Option<String> {
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     (needed_bytes > memory.available_bytes).then(|| {

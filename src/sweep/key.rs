@@ -1,9 +1,9 @@
 //! What a point is known by: a hash of everything that its outcome follows from.
 //!
-//! BLAKE3 of canonical JSON: the resolved values of machine and scheme, a hash of the workload's content, limits, the
-//! simulator's version and the schema of outcomes. Invariants: names, sources and the way in which a value was given do not
-//! matter; threads and hosts do not. Not in it: the build. Whoever changes the simulator without raising its version keeps
-//! results of a changed model apart by another folder.
+//! BLAKE3 of canonical JSON: the resolved values of machine and scheme, a hash of the workload's content,
+//! limits, the simulator's version and the schema of outcomes. Invariants: names, sources and the way in
+//! which a value was given do not matter; threads and hosts do not. Not in it: the build. Whoever changes the
+//! simulator without raising its version keeps results of a changed model apart by another folder.
 
 use serde_json::{Value, json};
 

@@ -1,9 +1,11 @@
-//! What is legal in a sweep and may yet not be meant: points that differ in more than their axis says, or in nothing.
+//! What is legal in a sweep and may yet not be meant: points that differ in more than their axis says, or in
+//! nothing.
 //!
-//! Points that differ in one axis alone are compared by all that they resolve to: parameters of machine, scheme and workload,
-//! and quantities that follow from several of these. Of each axis every value is compared with its first one, on a few points
-//! that have the rest in common (`GROUPS`, `ROWS`), so that a large sweep costs no more than a small one. Points
-//! that are the same run are no warning but a fault, which [`Plan`] tells. Left out: what points measure.
+//! Points that differ in one axis alone are compared by all that they resolve to: parameters of machine,
+//! scheme and workload, and quantities that follow from several of these. Of each axis every value is
+//! compared with its first one, on a few points that have the rest in common (`GROUPS`, `ROWS`), so that a
+//! large sweep costs no more than a small one. Points that are the same run are no warning but a fault, which
+//! [`Plan`] tells. Left out: what points measure.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +18,7 @@ use super::plan::Plan;
 use super::plan::configuration::{Configuration, UNDO_LOGS};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
+use crate::outcome::region_bound::RegionBound;
 
 /// Sets of points with all but an axis in common that are compared for the axis.
 const GROUPS: usize = 8;
@@ -53,11 +56,12 @@ pub fn lint(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
         found.extend(warnings.found);
     }
     found.extend(of_baseline(plan));
+    found.extend(of_regions(plan)?);
     Ok(found)
 }
 
-/// Points that have all but an axis in common: the first of each value of the axis. Those of other axes' first values come
-/// first.
+/// Points that have all but an axis in common: the first of each value of the axis. Those of other axes'
+/// first values come first.
 fn groups(plan: &Plan, axis: &Axis) -> Vec<Vec<usize>> {
     // A parameter of a scheme is null under others: it cannot be in common where the scheme varies.
     let of_schemes = axis.keys.iter().any(|key| key == "scheme");
@@ -289,4 +293,61 @@ fn of_baseline(plan: &Plan) -> Option<Diagnostic> {
         plan.points[first].label
     );
     Some(baseline.place.fault(message))
+}
+
+/// Of points under LightWSP whose regions may be larger than the gated queue of a controller: each size once,
+/// at the axis that sets it.
+fn of_regions(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
+    // Contents have no part in the size; programs only where CTAs own regions.
+    let of_program = |key: &str| ["workload", "profile"].contains(&key) || key.starts_with("params.");
+    let is_content = |key: &str| key == "seed" || key.starts_with("inputs.");
+    let text = |point: usize, kept: &dyn Fn(&str) -> bool| {
+        let of = plan.columns.iter().zip(&plan.points[point].values).filter(|(column, _)| kept(column));
+        of.map(|(_, value)| canonical(value)).collect::<Vec<_>>().join(" ")
+    };
+    let mut owners: BTreeMap<String, Option<bool>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut points: BTreeMap<String, usize> = BTreeMap::new();
+    for point in 0..plan.points.len() {
+        let configured = text(point, &|key| !is_content(key) && !of_program(key));
+        let of_ctas = match owners.get(&configured) {
+            Some(Some(true)) => true,
+            Some(_) => continue,
+            None => {
+                let rule = plan.batch.recipe(point).load_scheme()?.built.regions();
+                owners.insert(configured, rule.map(|rule| rule.of_ctas));
+                let Some(rule) = rule else { continue };
+                rule.of_ctas
+            }
+        };
+        if (!of_ctas || seen.insert(text(point, &|key| !is_content(key))))
+            && let Some(why) = overflow(plan, point, of_ctas)?
+        {
+            points.entry(why).or_insert(point);
+        }
+    }
+    let sizes = ["light_wsp.threshold_stores", "light_wsp.wpq_entries", "light_wsp.entry_bytes", "light_wsp.owner"];
+    let mut keys = plan.file.axes.iter().flat_map(|axis| axis.keys.iter().zip(&axis.places));
+    let place = keys.find(|(key, _)| sizes.contains(&key.as_str())).map_or(&plan.file.place, |(_, at)| at);
+    let mut found: Vec<(usize, String)> = points.into_iter().map(|(why, point)| (point, why)).collect();
+    found.sort();
+    let warning = |(point, why): (usize, String)| place.fault(format!("under `{}` {why}", plan.points[point].label));
+    Ok(found.into_iter().map(warning).collect())
+}
+
+/// Why a region of this point may not fit into a queue.
+fn overflow(plan: &Plan, point: usize, of_ctas: bool) -> Result<Option<String>, Diagnostics> {
+    let values = plan.configuration(point)?.values;
+    let number = |key: &str| values.get(key).and_then(Value::as_u64);
+    let (Some(threshold_stores), Some(entry_bytes), Some(wpq_entries), Some(lanes)) = (
+        number("light_wsp.threshold_stores"),
+        number("light_wsp.entry_bytes"),
+        number("light_wsp.wpq_entries"),
+        number("sm.warp_size"),
+    ) else {
+        return Ok(None);
+    };
+    let threads = if of_ctas { plan.batch.workload(point)?.largest_cta().unwrap_or(lanes) } else { lanes };
+    let warps = threads.div_ceil(lanes);
+    Ok(RegionBound { threshold_stores, warps, lanes, entry_bytes, wpq_entries }.overflow())
 }

@@ -1,7 +1,7 @@
 //! What can be told of an outcome in one number: name, unit, meaning and value.
 //!
-//! Counters are there under `kind.name`, summed over components; their units are the last words of their descriptions.
-//! Invariant: every name has a unit and a meaning.
+//! Counters are there under `kind.name`, summed over components; their units are the last words of their
+//! descriptions. Invariant: every name has a unit and a meaning.
 
 use crate::diagnostic::Diagnostic;
 use crate::outcome::Outcome;
@@ -53,7 +53,7 @@ impl Metric {
 }
 
 /// Metrics when a sweep file names none.
-pub const DEFAULT: [&str; 8] = [
+pub(crate) const DEFAULT: [&str; 8] = [
     "cycles",
     "time_ns",
     "warp_instructions",
@@ -137,7 +137,7 @@ pub fn find(name: &str) -> Option<Metric> {
 /// The fault of naming a metric that there is not, with the nearest that there is.
 pub(super) fn unknown(fault: Diagnostic, name: &str) -> Diagnostic {
     let known = all();
-    let all = || Some("`durawarp results --columns` lists them".to_owned());
+    let all = || Some("`durawarp sweep table --columns` lists them".to_owned());
     fault.with_nearest_or(name, known.iter().map(|metric| metric.name.as_str()), all)
 }
 

@@ -1,10 +1,12 @@
 //! From a sweep file to its points: every one resolved, checked and given its key before anything runs.
 //!
-//! A point is a value for each key. A parameter of a scheme does not apply to points of another scheme: its value is null
-//! there, and points that differ in nothing else are one. Invariants: points are in the order of the axes, the last varying
-//! fastest; no two have the same key; everything that is wrong is told at once, at its place in the file.
+//! A point is a value for each key. A parameter of a scheme does not apply to points of another scheme: its
+//! value is null there, and points that differ in nothing else are one. Invariants: points are in the order
+//! of the axes, the last varying fastest; no two have the same key; everything that is wrong is told at once,
+//! at its place in the file.
 
-pub mod configuration;
+pub(crate) mod configuration;
+mod planned;
 mod resolve;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::batch::Batch;
-use super::file::{SweepFile, WORDS, is_of_a_scheme, same, text_of};
+pub use planned::Planned;
+use resolve::Points;
+
+use super::file::{SweepFile, WORDS, is_of_a_scheme, same};
 use super::grid::{self, Grid};
 use super::key;
 use crate::diagnostic::Diagnostics;
@@ -33,25 +38,12 @@ pub struct Plan {
     pub batch: Batch,
 }
 
-/// A point of a sweep.
-#[derive(Debug, Clone)]
-pub struct Planned {
-    /// What its result is kept by.
-    pub key: String,
-    /// A value for each column; null where it does not apply.
-    pub values: Vec<Value>,
-    /// What it is called in messages.
-    pub label: String,
-}
-
-/// More points are taken for a mistake.
-const MAX_POINTS: usize = 1_000_000;
-
 impl Plan {
     /// Resolves every point of a sweep file.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with machines, schemes and workloads that it names, or with their combinations.
+    /// Everything that is wrong with it, with machines, schemes and workloads that it names, or with their
+    /// combinations.
     pub fn new(file: SweepFile) -> Result<Self, Diagnostics> {
         let mut columns: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).collect();
         for key in file.axes.iter().flat_map(|axis| &axis.keys) {
@@ -59,17 +51,16 @@ impl Plan {
                 columns.push(key.clone());
             }
         }
-        let mut plan = resolve::plan(file, columns)?;
+        let Points { file, columns, points, batch } = resolve::points(file, columns)?;
         let mut faults = Diagnostics::default();
         let mut grids = Vec::new();
-        for figure in &plan.file.figures {
-            match grid::of(&plan, figure) {
+        for figure in &file.figures {
+            match grid::of(&file, &columns, &points, figure) {
                 Ok(found) => grids.push(found),
                 Err(fault) => faults.push(fault),
             }
         }
-        plan.grids = grids;
-        faults.into_result(plan)
+        faults.into_result(Plan { file, columns, points, grids, batch })
     }
 
     /// Reads a sweep file and resolves its points.
@@ -90,7 +81,8 @@ impl Plan {
         let Some(baseline) = &self.file.baseline else { return vec![None; self.points.len()] };
         let text = |value: &Value| key::canonical(value);
         let varies = |column: &String| !baseline.keys.iter().any(|(key, _)| key == column);
-        // What stays, with parameters of schemes left out where the baseline's scheme has none: there they are null.
+        // What stays, with parameters of schemes left out where the baseline's scheme has none: there they
+        // are null.
         let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let stays = |at: &usize| varies(&self.columns[*at]) && !is_of_a_scheme(&self.columns[*at]);
         let stay: Vec<usize> = (0..self.columns.len()).filter(stays).collect();
@@ -118,16 +110,4 @@ impl Plan {
         };
         self.points.iter().map(of).collect()
     }
-}
-
-/// What a point is called: what it runs, then what varies.
-fn label(file: &SweepFile, columns: &[String], values: &[Value]) -> String {
-    let varies = |column: &String| file.axes.iter().any(|axis| axis.keys.contains(column));
-    let shown = |(column, value): (&String, &Value)| match column.as_str() {
-        _ if value.is_null() => None,
-        "machine" | "profile" | "seed" if !varies(column) => None,
-        "workload" | "scheme" => Some(text_of(value)),
-        _ => Some(format!("{column}={}", text_of(value))),
-    };
-    columns.iter().zip(values).filter_map(shown).collect::<Vec<_>>().join(" ")
 }

@@ -1,8 +1,8 @@
 //! A line of a results file: what came of a point, or that somebody is at it.
 //!
-//! A line is a JSON object whose last member, `sum`, is a checksum of the bytes before it. Invariants: [`SCHEMA`] is
-//! raised when a field changes its meaning or goes, and a reader refuses what it does not know; a line that does not
-//! fit its checksum is no record.
+//! A line is a JSON object whose last member, `sum`, is a checksum of the bytes before it. Invariants:
+//! [`SCHEMA`] is raised when a field changes its meaning or goes, and a reader refuses what it does not know;
+//! a line that does not fit its checksum is no record.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use super::runner::Done;
 use crate::outcome::Outcome;
 
-/// Version of records, and of the folder that holds them. Since 2 outcomes have caveats, since 3 records a checksum.
-pub const SCHEMA: u32 = 3;
+/// Version of records, and of the folder that holds them. Since 2 outcomes have caveats, since 3 records a
+/// checksum.
+pub(crate) const SCHEMA: u32 = 3;
 
 /// What stands before a checksum, and after it.
 const SUM: [&[u8]; 2] = [b",\"sum\":\"", b"\"}"];
@@ -142,7 +143,7 @@ pub struct Head {
 /// Of an outcome, the time that it took.
 fn seconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
-    struct Part {
+    struct HostPart {
         host: Times,
     }
     #[derive(Deserialize)]
@@ -152,8 +153,8 @@ fn seconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<f64>, D::
         functional_s: f64,
         threads: f64,
     }
-    let part = Option::<Part>::deserialize(from)?;
-    Ok(part.map(|Part { host }| host.wall_s * host.threads + host.functional_s))
+    let part = Option::<HostPart>::deserialize(from)?;
+    Ok(part.map(|HostPart { host }| host.wall_s * host.threads + host.functional_s))
 }
 
 /// A line that is whole but cannot be used.

@@ -1,19 +1,21 @@
 //! Runs the points of a sweep, many at a time, each on one thread while there are more points than cores.
 //!
-//! Invariants: results come in the order of the points, whatever the order of running; a point that fails, or whose
-//! simulation panics, is that point's result and not the end; once the stop flag is set nothing new begins, what runs ends
-//! early and is not kept, what is done is. Wall clocks are read here for progress only.
+//! Invariants: results come in the order of the points, whatever the order of running; a point that fails, or
+//! whose simulation panics, is that point's result and not the end; once the stop flag is set nothing new
+//! begins, what runs ends early and is not kept, what is done is. Wall clocks are read here for progress
+//! only.
 //!
-//! [`run_each`] takes the function that turns a point into its result; what that does, and whether there is a store of
-//! results, is [`campaign`](super::campaign)'s. At the end of a sweep cores are idle: a point that starts when fewer points
-//! than jobs remain is told to take more threads, on which its result does not depend.
+//! [`run_each`] takes the function that turns a point into its result; what that does, and whether there is a
+//! store of results, is [`campaign`](super::campaign)'s. At the end of a sweep cores are idle: a point that
+//! starts when fewer points than jobs remain is told to take more threads, on which its result does not
+//! depend.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-pub use super::book::Need;
+pub use super::book::{Need, Progress};
 use super::book::{Next, Tally, Waiting};
 use super::host::Memory;
 use crate::engine::Snapshot;
@@ -22,7 +24,7 @@ use crate::outcome::{End, Outcome};
 /// A running simulation holds its image, the controllers' shares of it, and the final memory.
 const COPIES_OF_IMAGE: u64 = 3;
 
-/// Bytes that a simulation needs for so many bytes of buffers.
+/// Bytes that a simulation needs, by the bytes of its buffers.
 pub fn memory_of(buffers: u64) -> u64 {
     COPIES_OF_IMAGE * buffers
 }
@@ -51,27 +53,6 @@ impl std::fmt::Debug for Workers<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Workers").field("jobs", &self.jobs).field("bytes", &self.bytes).finish_non_exhaustive()
     }
-}
-
-/// How a sweep is getting on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// Points of the sweep.
-    pub points: usize,
-    /// Points that are done, failed ones too.
-    pub done: usize,
-    /// Points that run.
-    pub running: usize,
-    /// Points that failed.
-    pub failed: usize,
-    /// Warp instructions simulated so far, all points together.
-    pub warp_instructions: u64,
-    /// These, a second.
-    pub warp_instructions_per_s: f64,
-    /// Seconds since the sweep began.
-    pub elapsed_s: f64,
-    /// Seconds left, as the work that is done suggests; unknown before the first point is done.
-    pub left_s: Option<f64>,
 }
 
 /// What came of a point.
@@ -184,8 +165,8 @@ pub(super) fn told(panic: &(dyn std::any::Any + Send)) -> String {
     format!("the simulator failed, which is a defect: {message}")
 }
 
-/// Turns every point into its result by `one`, and one whose turn panics by `panicked`. `None` for points that did not
-/// begin before the sweep was stopped.
+/// Turns every point into its result by `one`, and one whose turn panics by `panicked`. `None` for points
+/// that did not begin before the sweep was stopped.
 ///
 /// # Panics
 /// When the host cannot start one thread.
@@ -238,7 +219,8 @@ impl<R: Send> Shared<'_, R> {
         self.sweep.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// The next point of this worker, when there is memory for it; its threads; whether it was put off before.
+    /// The next point of this worker, when there is memory for it; its threads; whether it was put off
+    /// before.
     fn next(&self, jobs: usize) -> Option<(usize, usize, bool)> {
         let mut waiting = lock(&self.waiting);
         loop {

@@ -6,7 +6,8 @@ use super::record::{Record, State};
 use super::{Plan, Store, SweepFile};
 use crate::outcome::Outcome;
 
-/// The plan of a sweep file, and a store with these results of its points. The folder is removed with the value.
+/// The plan of a sweep file, and a store with these results of its points. The folder is removed with the
+/// value.
 pub(crate) fn results(file: &str, of: &[(usize, State, Outcome)]) -> (tempfile::TempDir, Plan, Store) {
     let plan = Plan::new(SweepFile::read("it.toml", file.to_owned(), Path::new("")).unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! A sweep as an array job of Slurm: each task is a shard of the points, all write to one folder of results.
 //!
-//! Invariant: handing in the same sweep again runs what is missing and nothing else, whatever became of the tasks before.
-//! Left out: what a cluster needs beyond a name, an array and a place for logs, which `--sbatch-arg` says.
+//! Invariant: handing in the same sweep again runs what is missing and nothing else, whatever became of the
+//! tasks before. Left out: what a cluster needs beyond a name, an array and a place for logs, which
+//! `--sbatch-arg` says.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ impl Job {
         };
         let keep = if self.keep_failed { " --keep-failed" } else { "" };
         format!(
-            "{head}# Hand it in again, or start the sweep again, to run what is missing.\ncd {} || exit 2\nexec {} sweep {} \
+            "{head}# Hand it in again, or start the sweep again, to run what is missing.\ncd {} || exit 2\nexec {} sweep run {} \
              --results {} --shard $((SLURM_ARRAY_TASK_ID + 1))/{} --jobs {jobs}{keep}\n",
             path(&self.folder),
             path(&self.program),
@@ -103,7 +104,7 @@ mod tests {
             "#SBATCH --cpus-per-task=4",
             "#SBATCH --output=/home/me/results/slurm-%A_%a.out",
             "cd /home/me || exit 2",
-            "exec '/opt/dura warp/durawarp' sweep /home/me/l2.toml --results /home/me/results \
+            "exec '/opt/dura warp/durawarp' sweep run /home/me/l2.toml --results /home/me/results \
              --shard $((SLURM_ARRAY_TASK_ID + 1))/8 --jobs ${SLURM_CPUS_PER_TASK:-1}",
         ] {
             assert!(script.lines().any(|own| own == line), "no `{line}` in\n{script}");

@@ -1,16 +1,17 @@
-//! Results on disk: a folder of JSON lines that any number of processes write at once, on local and network file systems.
+//! Results on disk: a folder of JSON lines that any number of processes write at once, on local and network
+//! file systems.
 //!
 //! ```text
 //! durawarp-results.json            what the folder is, and its schema
-//! <host>-<pid>-<start>.jsonl       the records of one start of a process: nobody else writes to it
+//! <host>-<pid>-<start>.jsonl       the records of one start of a process, which alone writes to it
 //! ```
-//! No locks: each start of a process makes a file of its own, writes a record by one write at its end and syncs it, and
-//! never opens an old file to write. A process killed at any instant leaves whole records and at most one without its end
-//! of line, which readers ignore. A record that does not fit its checksum is passed over with a note: its point is run
-//! again. Of a key's records the newest counts.
+//! No locks: each start of a process makes a file of its own, writes a record by one write at its end and
+//! syncs it, and never opens an old file to write. A process killed at any instant leaves whole records and
+//! at most one without its end of line, which readers ignore. A record that does not fit its checksum is
+//! passed over with a note: its point is run again. Of a key's records the newest counts.
 //!
-//! Invariants: what was reported as done can be read after a crash; a folder or record of another schema is refused. Left
-//! out: records that nobody needs any more are not removed.
+//! Invariants: what was reported as done can be read after a crash; a folder or record of another schema is
+//! refused. Left out: the removal of records that are not needed any more.
 
 mod writer;
 
@@ -23,6 +24,7 @@ use super::record::{self, Head, SCHEMA, State, Unreadable};
 use crate::input;
 use crate::outcome::Outcome;
 
+use writer::cannot;
 pub(crate) use writer::{Author, Order, Writer};
 
 /// The file that says what the folder is.
@@ -49,10 +51,6 @@ pub struct Store {
     /// The file that this process writes: it knows what is in it.
     own: Option<String>,
     notes: Vec<String>,
-}
-
-fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {what} `{}`: {error}", path.display())
 }
 
 impl Store {
@@ -100,7 +98,7 @@ impl Store {
     ///
     /// # Errors
     /// A file cannot be read, or holds a record of another schema.
-    pub fn refresh(&mut self) -> Result<(), String> {
+    pub(crate) fn refresh(&mut self) -> Result<(), String> {
         for name in names(&self.folder)?.into_iter().filter(|name| name.ends_with(".jsonl")) {
             if self.own.as_ref() == Some(&name) {
                 continue;
@@ -176,7 +174,7 @@ impl Store {
     }
 
     /// Does not read what a writer writes, while there is one.
-    pub fn leave_out(&mut self, writer: Option<&Writer>) {
+    pub(crate) fn leave_out(&mut self, writer: Option<&Writer>) {
         self.own = writer.and_then(Writer::file_name);
     }
 

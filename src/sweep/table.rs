@@ -1,10 +1,13 @@
 //! The results of a plan as a table: long (a row a point and metric) or wide (a row a point).
 //!
-//! Invariants: rows are in the order of points and metrics and depend on nothing else; a column means the same in every
-//! format; what is not known is empty. In the long form points without a result have no rows.
+//! Invariants: rows are in the order of points and metrics and depend on nothing else; a column means the
+//! same in every format; what is not known is empty. In the long form points without a result have no rows.
 
+mod column;
 #[cfg(feature = "parquet")]
 mod parquet;
+
+pub use column::Column;
 
 use serde_json::Value;
 
@@ -21,23 +24,6 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// One cell a column: a text, a number, or null.
     pub rows: Vec<Vec<Value>>,
-}
-
-/// A column.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Column {
-    /// Its name.
-    pub name: String,
-    /// Its unit; empty for names and texts.
-    pub unit: String,
-    /// What it is.
-    pub meaning: String,
-}
-
-impl Column {
-    fn new(name: &str, unit: &str, meaning: &str) -> Self {
-        Column { name: name.to_owned(), unit: unit.to_owned(), meaning: meaning.to_owned() }
-    }
 }
 
 /// The column of caveats.
@@ -83,7 +69,7 @@ pub fn long_columns(plan_columns: &[String]) -> Vec<Column> {
 }
 
 /// Columns of the wide form that every sweep has beside those of points and metrics.
-pub fn wide_columns(plan_columns: &[String], metrics: &[Metric]) -> Vec<Column> {
+pub(crate) fn wide_columns(plan_columns: &[String], metrics: &[Metric]) -> Vec<Column> {
     let mut columns = of_points(plan_columns);
     columns.push(Column::new("state", "", "good, failed or missing"));
     columns.push(Column::new("why", "", "Why the point failed"));
@@ -186,7 +172,7 @@ impl Table {
     /// This program was built without it.
     pub fn parquet(&self) -> Result<Vec<u8>, String> {
         #[cfg(feature = "parquet")]
-        return parquet::bytes(self);
+        return parquet::bytes(&self.columns, &self.rows);
         #[cfg(not(feature = "parquet"))]
         Err("this program was built without Parquet: build it with `--features parquet`, or take --csv".to_owned())
     }

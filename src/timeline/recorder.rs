@@ -1,6 +1,6 @@
-//! What one component keeps of its own timeline, in bounded room.
+//! One component's timeline, in bounded memory.
 
-use super::{Label, Slice};
+use super::slice::{Label, Slice};
 
 /// Spans by lane; a lane has one span under way at a time.
 #[derive(Debug, Clone)]
@@ -10,7 +10,7 @@ pub struct Recorder {
     kept: Vec<(u32, Slice)>,
     /// Spans that were over.
     over: u64,
-    /// One of so many is kept: the first, and every such one after it.
+    /// Of this many spans one is kept, the first.
     every: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct Level {
     limit: usize,
     samples: Vec<(u64, u64)>,
     noted: u64,
-    /// Of a stretch of so many ticks the last value is kept.
+    /// Ticks of a stretch; the last value in each is kept.
     stretch: u64,
 }
 
@@ -123,7 +123,7 @@ impl Level {
     }
 }
 
-/// Of every stretch of so many ticks the last value.
+/// The last value in each stretch of `ticks` ticks.
 pub(crate) fn last_of_stretches(samples: &[(u64, u64)], ticks: u64) -> Vec<(u64, u64)> {
     let stretches = samples.chunk_by(|a, b| a.0 / ticks == b.0 / ticks);
     stretches.filter_map(|stretch| stretch.last().copied()).collect()

@@ -1,4 +1,4 @@
-//! What buffers hold before a run, and references for what they hold after it: generators, graphs, files, algorithms.
+//! Contents of buffers: initial ones (generators, graphs, files) and references for final ones (algorithms).
 
 pub(crate) mod argument;
 pub(crate) mod bplus_tree;

@@ -1,16 +1,16 @@
-//! A workload whose kernels run formed into regions ([`crate::kernel::regions`]): the host program that a machine under a
-//! scheme of recoverable regions is given, and memory with a checkpoint area in it.
+//! A workload whose kernels run formed into regions ([`crate::kernel::regions`]): the host program that a
+//! machine under a scheme of recoverable regions is given, and memory with a checkpoint area in it.
 //!
 //! ```text
-//! Host ─ actions ─> FormedHost ─ launches of formed kernels, the host's own record ─> a machine, or the functional driver
-//! area, behind everything in persistent memory:   host record | groups of 32 threads | shadows
+//! Host ─ actions ─> FormedHost ─ launches of formed kernels, the host's own record ─> a machine or functional driver
+//! area, after everything in persistent memory:   host record | groups of 32 threads | shadows
 //! ```
-//! One area serves all launches: it has room for the largest, and what it says carries the number of the launch
-//! (`regions/layout.rs`). What the host writes down of itself is in `record.rs`; how a program goes on from what a power
-//! failure left, in `resume.rs`.
+//! One area serves all launches: it fits the largest, and its words carry the number of the launch
+//! (`regions/layout.rs`). `record.rs` has the host's record of itself; `resume.rs` resumes a program after a
+//! power failure.
 //!
-//! Invariants: the program's own buffers get what they get without formation; the area is outside of them. The same program
-//! gives the same launches on every driver, as far as it has no races.
+//! Invariants: the program's own buffers get what they get without formation; the area is outside of them.
+//! The same program gives the same launches on every driver, as far as it has no races.
 
 mod record;
 pub(crate) mod regions;
@@ -19,9 +19,9 @@ pub(crate) mod resume;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::host::Host;
+use super::host::WorkloadHost;
 use super::plan::image::image;
-use super::plan::{FormedKernel, Plan};
+use super::plan::{FormedKernel, RunPlan};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::{self, Limits};
 use crate::kernel::host::{HostAction, HostProgram};
@@ -32,18 +32,18 @@ use crate::kernel::regions::{Area, Formed, Layout, RegionOptions, form};
 use crate::workload::host::functional::{Action, FunctionalError, drive};
 use crate::workload::host::position::Position;
 use crate::workload::host::view::{Bindings, View};
-use record::{Entry, Record};
+use record::{HostRecord, RecordEntry};
 
 /// A program of formed kernels. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct FormedProgram {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<RunPlan>,
     pub(crate) kernels: Arc<[FormedKernel]>,
     pub(crate) addresses: Arc<AddressMap>,
-    pub(crate) record: Record,
+    pub(crate) record: HostRecord,
     /// As launch 0 has it.
     pub(crate) area: Area,
-    /// Groups of 32 threads that have room in it.
+    /// Groups of 32 threads that fit into it.
     pub(crate) groups: u64,
     /// First address and bytes of everything that is added to memory.
     pub(crate) range: (u64, u64),
@@ -53,17 +53,17 @@ pub struct FormedProgram {
 ///
 /// # Errors
 /// All kernels that cannot be formed.
-pub(crate) fn formed_kernels(plan: &Plan, options: &RegionOptions) -> Result<Arc<[FormedKernel]>, Diagnostics> {
+pub(crate) fn formed_kernels(plan: &RunPlan, options: &RegionOptions) -> Result<Arc<[FormedKernel]>, Diagnostics> {
     if let Some((_, known)) = plan.formed.get().filter(|(of, _)| of == options) {
         return Ok(known.clone());
     }
     let kernels: Arc<[FormedKernel]> = form_anew(plan, options)?.into();
-    // The first options stay; others are for those who compare.
+    // The kernels of the first options are kept; other options are formed anew each time, for comparisons.
     let _ = plan.formed.set((*options, kernels.clone()));
     Ok(kernels)
 }
 
-fn form_anew(plan: &Plan, options: &RegionOptions) -> Result<Vec<FormedKernel>, Diagnostics> {
+fn form_anew(plan: &RunPlan, options: &RegionOptions) -> Result<Vec<FormedKernel>, Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut kernels: Vec<FormedKernel> = Vec::new();
     for kernel in plan.program.kernels() {
@@ -82,8 +82,8 @@ fn form_anew(plan: &Plan, options: &RegionOptions) -> Result<Vec<FormedKernel>, 
     faults.into_result(kernels)
 }
 
-/// Room for launches whose extents are known before the run; whether these are all.
-fn fixed_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
+/// Grows `room` to fit every launch with extents known before the run. Returns whether all are.
+fn fixed_room(plan: &Arc<RunPlan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
     let mut view = View::new(plan.clone());
     plan.program.launches().all(|step| {
         let Some((grid, block, shared)) = view.fixed_extents(step) else { return false };
@@ -98,8 +98,8 @@ fn fixed_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bo
 }
 
 /// Room for all launches of a host program that does not read the device; whether it is one.
-fn walked_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
-    let mut host = Host::new(plan.clone());
+fn walked_room(plan: &Arc<RunPlan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
+    let mut host = WorkloadHost::new(plan.clone());
     loop {
         match host.next(None) {
             Ok(HostAction::Launch(launch)) => room.include(kernels, &launch),
@@ -133,13 +133,14 @@ fn formed_of<'k>(kernels: &'k [FormedKernel], kernel: &Arc<Kernel>) -> &'k Arc<F
 }
 
 impl FormedProgram {
-    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
-    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
+    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the
+    /// device, it runs on the functional driver first, under `limits`, to see how large the checkpoint area
+    /// must be.
     ///
     /// # Errors
     /// All kernels that cannot be formed; a functional run that fails.
     pub(crate) fn new(
-        plan: &Arc<Plan>,
+        plan: &Arc<RunPlan>,
         options: &RegionOptions,
         limits: &Limits<'_>,
     ) -> Result<FormedProgram, Diagnostics> {
@@ -149,7 +150,7 @@ impl FormedProgram {
             room.group_bytes = room.group_bytes.max(formed.checkpoint.group_bytes());
         }
         if !fixed_room(plan, &kernels, &mut room) && !walked_room(plan, &kernels, &mut room) {
-            let ran = drive(&mut Host::new(plan.clone()), &mut image(plan), &mut |action, memory| {
+            let ran = drive(&mut WorkloadHost::new(plan.clone()), &mut image(plan), &mut |action, memory| {
                 let Action::Launch(launch) = action else { return Ok(()) };
                 room.include(&kernels, launch);
                 functional::run(launch, memory, limits)?;
@@ -161,8 +162,8 @@ impl FormedProgram {
             })?;
         }
         let mut addresses = (*plan.addresses).clone();
-        let position = Host::new(plan.clone()).position();
-        let record_bytes = Record::new(0, position.clone()).bytes().next_multiple_of(u64::from(Layout::ROW_BYTES));
+        let position = WorkloadHost::new(plan.clone()).position();
+        let record_bytes = HostRecord::new(0, position.clone()).bytes().next_multiple_of(u64::from(Layout::ROW_BYTES));
         let groups_bytes = room.groups * u64::from(room.group_bytes);
         let bytes = record_bytes + groups_bytes + room.shadow_bytes;
         let start = addresses.allocate(CHECKPOINT_AREA, bytes, Medium::Nvm);
@@ -172,7 +173,7 @@ impl FormedProgram {
             plan: plan.clone(),
             kernels,
             addresses: Arc::new(addresses),
-            record: Record::new(start, position),
+            record: HostRecord::new(start, position),
             area,
             groups: room.groups,
             range: (start, bytes),
@@ -196,7 +197,7 @@ impl FormedProgram {
         FormedHost {
             program: self.clone(),
             host: {
-                let mut host = Host::new(self.plan.clone());
+                let mut host = WorkloadHost::new(self.plan.clone());
                 host.note_positions();
                 host
             },
@@ -257,7 +258,7 @@ impl FormedProgram {
 #[derive(Debug)]
 pub struct FormedHost {
     program: FormedProgram,
-    host: Host,
+    host: WorkloadHost,
     /// Launches asked for.
     launches: u32,
     /// Entries of the host's record.
@@ -292,7 +293,7 @@ impl FormedHost {
     pub(crate) fn go_on(&mut self, begun: Option<u32>, memory: &FlatMemory) -> Result<(), FunctionalError> {
         self.begun = begun;
         let latest = self.program.record.latest(memory).map_err(FunctionalError::Record)?;
-        if let Some((number, Entry { position, launches, replies })) = latest {
+        if let Some((number, RecordEntry { position, launches, replies })) = latest {
             self.host.go_to(&position);
             (self.entries, self.launches, self.replies) = (number, launches, replies.into());
         }
@@ -310,7 +311,7 @@ impl FormedHost {
         if std::mem::take(&mut self.unsure) {
             self.entries += 1;
             let launches = self.launches - u32::from(matches!(action, HostAction::Launch(_)));
-            let entry = Entry { position, launches, replies };
+            let entry = RecordEntry { position, launches, replies };
             self.queue.extend(self.program.record.writes(self.entries, &entry)?);
         }
         // Done again, a copy could find another source.

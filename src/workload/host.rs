@@ -1,11 +1,12 @@
-//! The host program as a state machine: told what its last read returned, it says what it wants next.
+//! The host program as a state machine: it takes the result of its last read and returns its next action.
 //!
-//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one counter a
-//! loop.
-//! An expression that reads the device is evaluated again after each read, with what was read so far remembered; so
-//! reads happen in the order the expression asks for them, and only those on the path it takes.
+//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one
+//! counter a loop. An expression that reads the device is evaluated again after each read, with what was read
+//! so far remembered; so reads happen in the order the expression asks for them, and only those on the path
+//! it takes.
 //!
-//! Invariant: an operation changes state only when all of its expressions have values; until then it can be repeated.
+//! Invariant: an operation changes state only when all of its expressions have values; until then it can be
+//! repeated.
 
 pub(crate) mod functional;
 mod launch;
@@ -16,9 +17,10 @@ pub(crate) mod view;
 use std::sync::Arc;
 
 use super::expr::{Element, Expr};
-use super::plan::{Part, Plan};
+use super::plan::{ProgramPart, RunPlan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
+use crate::kernel::launch::Launch;
 use crate::workload::manifest::element::store;
 use crate::workload::manifest::instrument::Undo;
 use crate::workload::manifest::steps::LoopKind;
@@ -26,17 +28,17 @@ use crate::workload::plan::program::{Loop, Operation};
 use position::Position;
 use view::{Bindings, Interrupt, View};
 
-/// Launches that [`total_ctas`] follows before it gives up.
+/// Launches that [`total_ctas`] and [`largest_cta`] follow before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
 
-/// What the device was asked for and has not answered.
+/// A read that the device has not answered yet.
 #[derive(Debug)]
-enum Wanted {
+enum PendingRead {
     Element(Element),
     Reduction,
 }
 
-/// Where the transactions of a launch that begins now keep what they need.
+/// The flags and logs of the transactions of a launch that begins now.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) undo: Arc<Undo>,
@@ -48,34 +50,34 @@ pub(crate) struct Begun {
 
 /// The host program of a run.
 #[derive(Debug)]
-pub struct Host {
+pub struct WorkloadHost {
     view: View,
-    part: Part,
+    part: ProgramPart,
     /// Operations that it may still do.
     left: u64,
     at: usize,
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
-    waiting: Option<Wanted>,
+    waiting: Option<PendingRead>,
     begun: Option<Begun>,
     /// Whether, and where it was before the operation that gave the last action.
     notes: bool,
     before: Position,
 }
 
-impl Host {
-    pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        Host::of(plan, Part::Steps, u64::MAX)
+impl WorkloadHost {
+    pub(crate) fn new(plan: Arc<RunPlan>) -> Self {
+        WorkloadHost::for_part(plan, ProgramPart::Steps, u64::MAX)
     }
 
     /// One of the plan's programs, which ends with a fault after `most` operations.
-    pub(crate) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+    pub(crate) fn for_part(plan: Arc<RunPlan>, part: ProgramPart, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
         let mut view = View::new(plan);
         let frame = view.plan.part(part).variables.last().map_or(0, |slot| slot + 1);
         view.frame.resize(view.frame.len().max(frame), 0);
-        Host { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
+        WorkloadHost { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -96,7 +98,7 @@ impl Host {
         }
     }
 
-    /// From now on it notes where it was ([`Host::before`]).
+    /// From now on it notes where it was ([`WorkloadHost::before`]).
     pub(crate) fn note_positions(&mut self) {
         self.notes = true;
     }
@@ -269,13 +271,13 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
     form.place.fault(message).with_help("`max` is the limit").into()
 }
 
-impl HostProgram for Host {
+impl HostProgram for WorkloadHost {
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
             match wanted {
-                Wanted::Reduction => self.view.reduced = Some(raw),
-                Wanted::Element(element) => self.view.answer(element, raw),
+                PendingRead::Reduction => self.view.reduced = Some(raw),
+                PendingRead::Element(element) => self.view.answer(element, raw),
             }
         }
         loop {
@@ -291,7 +293,7 @@ impl HostProgram for Host {
                     }
                 }
                 Err(Interrupt::Read(element)) => {
-                    self.waiting = Some(Wanted::Element(element));
+                    self.waiting = Some(PendingRead::Element(element));
                     let field = usize::from(element.field);
                     let field = &self.view.plan.manifest.buffers[usize::from(element.buffer)].fields[field];
                     let (offset, bytes) = (field.offset, field.elem.bytes());
@@ -299,7 +301,7 @@ impl HostProgram for Host {
                     return Ok(HostAction::Read { address, bytes });
                 }
                 Err(Interrupt::Reduce(reduction)) => {
-                    self.waiting = Some(Wanted::Reduction);
+                    self.waiting = Some(PendingRead::Reduction);
                     return Ok(HostAction::Reduce(reduction));
                 }
                 Err(Interrupt::Fault(fault)) => return Err(fault.to_string()),
@@ -310,7 +312,7 @@ impl HostProgram for Host {
 
 /// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
 /// expressions name no loop variable and read nothing from the device.
-pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
+pub(crate) fn check_steps(plan: &Arc<RunPlan>, faults: &mut Diagnostics) {
     let mut view = View::new(plan.clone());
     for operation in plan.program.operations.iter().chain(&plan.recovery.operations) {
         match operation {
@@ -331,20 +333,31 @@ pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
 }
 
 /// CTAs of all launches, where that is known before the run.
-pub(crate) fn total_ctas(plan: &Arc<Plan>) -> Option<u64> {
-    let mut host = Host::new(plan.clone());
-    let (mut total, mut launches) = (0, 0);
+pub(crate) fn total_ctas(plan: &Arc<RunPlan>) -> Option<u64> {
+    over_launches(plan, |total, launch| total + launch.ctas())
+}
+
+/// Threads of the largest CTA of all launches, where that is known before the run.
+pub(crate) fn largest_cta(plan: &Arc<RunPlan>) -> Option<u64> {
+    let threads = |launch: &Launch| launch.block.iter().map(|&side| u64::from(side)).product();
+    over_launches(plan, |most, launch| most.max(threads(launch)))
+}
+
+/// A number over all launches of the host program; none where a value of the run decides what is launched.
+fn over_launches(plan: &Arc<RunPlan>, add: impl Fn(u64, &Launch) -> u64) -> Option<u64> {
+    let mut host = WorkloadHost::new(plan.clone());
+    let (mut number, mut launches) = (0, 0);
     loop {
         match host.next(None).ok()? {
             HostAction::Launch(launch) => {
-                total += launch.ctas();
+                number = add(number, &launch);
                 launches += 1;
                 if launches > MAX_COUNTED_LAUNCHES {
                     return None;
                 }
             }
             HostAction::Read { .. } | HostAction::Reduce(_) => return None,
-            HostAction::Done => return Some(total),
+            HostAction::Done => return Some(number),
             HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
         }
     }

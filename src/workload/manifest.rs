@@ -1,4 +1,4 @@
-//! The manifest as data: what the readers ([`read`](super::read)) make of a well-formed document.
+//! The manifest as data; the readers ([`read`](super::read)) make it from a well-formed document.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -8,7 +8,8 @@
 //! | `buffers`, `steps`, `checks`, `instrument` | the sections |
 //! | `names` | variables that expressions may name, and their slots |
 //!
-//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file order.
+//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file
+//! order.
 
 pub(crate) mod buffers;
 pub(crate) mod checks;
@@ -23,7 +24,7 @@ use buffers::{Buffer, Graph, Param, Profile};
 use checks::{Check, CrashForm, Expectation};
 use instrument::Instrument;
 use names::Names;
-use steps::{RecoveryForm, Step};
+use steps::{HostStep, RecoveryForm};
 
 /// A manifest, read.
 #[derive(Debug, Clone)]
@@ -35,7 +36,7 @@ pub(crate) struct Manifest {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) graphs: Vec<Graph>,
     pub(crate) buffers: Vec<Buffer>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<HostStep>,
     pub(crate) checks: Vec<Check>,
     pub(crate) expectations: Vec<Expectation>,
     pub(crate) instrument: Option<Instrument>,

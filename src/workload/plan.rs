@@ -36,12 +36,12 @@ use crate::workload::manifest::source::{Folder, Programs};
 use allocation::Allocation;
 use program::Program;
 
-/// A kernel of a program, and what became of it.
+/// A kernel of a program, and its formed kernel.
 pub(crate) type FormedKernel = (Arc<Kernel>, Arc<Formed>);
 
 /// Which of a plan's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ProgramPart {
     /// What a run does.
     Steps,
     /// What runs at boot after a power failure.
@@ -57,7 +57,8 @@ pub struct Choice {
     pub params: Vec<(String, String)>,
     /// The run's seed: changes every random content.
     pub seed: u64,
-    /// Buffers to fill from a file instead of as the manifest says (`--input BUFFER=FILE`): raw little-endian or `.npy`.
+    /// Buffers to fill from a file instead of as the manifest says (`--input BUFFER=FILE`): raw little-endian
+    /// or `.npy`.
     pub inputs: Vec<(String, PathBuf)>,
     /// All memory is persistent, whatever the manifest says and the scheme demands ([`Demands::persistent`]).
     pub persistent: bool,
@@ -74,12 +75,12 @@ impl Choice {
     }
 }
 
-/// What a persistency scheme makes of a program. It follows from the scheme alone, so it is no part of a [`Choice`]:
-/// [`run::demands`](crate::run::demands) derives it, and experiments are made by way of that.
+/// What a persistency scheme makes of a program. It follows from the scheme alone, so it is no part of a
+/// [`Choice`]: [`run::demands`](crate::run::demands) derives it, and experiments are made by way of that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// Undo logs are kept: kernels are instrumented as the manifest says. Without it they run as they are; logs and flags
-    /// are allocated all the same, so that buffers lie at the same addresses.
+    /// Undo logs are kept: kernels are instrumented as the manifest says. Without it they run as they are;
+    /// logs and flags are allocated all the same, so that buffers lie at the same addresses.
     pub undo_logs: bool,
     /// All memory is persistent: buffers and variables lie in NVM, whatever the manifest says of them.
     pub persistent: bool,
@@ -87,7 +88,7 @@ pub struct Demands {
 
 /// Everything about a run that is known before it starts. Shared by its host program and its verification.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunPlan {
     pub(crate) manifest: Arc<Manifest>,
     pub(crate) programs: Arc<Programs>,
     pub(crate) folder: Folder,
@@ -112,16 +113,17 @@ pub(crate) struct Plan {
     /// What instrumentation did, and where transactions keep what they need (computed when first asked for).
     pub(crate) settings: Option<Settings>,
     pub(crate) undo: OnceLock<Result<Arc<UndoLog>, Box<Diagnostic>>>,
-    /// The program's kernels, formed as they were first asked for: a run, its checks and its crash test ask alike.
+    /// The program's kernels, formed as they were first asked for: a run, its checks and its crash test ask
+    /// alike.
     pub(crate) formed: OnceLock<(RegionOptions, Arc<[FormedKernel]>)>,
 }
 
-impl Plan {
+impl RunPlan {
     /// One of its programs.
-    pub(crate) fn part(&self, part: Part) -> &Program {
+    pub(crate) fn part(&self, part: ProgramPart) -> &Program {
         match part {
-            Part::Steps => &self.program,
-            Part::Recovery => &self.recovery,
+            ProgramPart::Steps => &self.program,
+            ProgramPart::Recovery => &self.recovery,
         }
     }
 

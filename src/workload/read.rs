@@ -1,8 +1,10 @@
-//! From a document that was checked against the schema to a [`Manifest`]: parameters, profiles, graphs, buffers.
+//! From a document that was checked against the schema to a [`Manifest`]: parameters, profiles, graphs,
+//! buffers.
 //!
-//! The document may still be wrong: what the schema check reported is skipped here without a second message, what only
-//! a reader can see (unknown names, wrong expressions) is reported here. A file here reads a section: `steps`, `args`
-//! (of launches), `variables`, `checks`, `conditions`, `instrument`; [`Reader`] is what they share.
+//! The document may still be wrong: what the schema check reported is skipped here without a second message,
+//! what only a reader can see (unknown names, wrong expressions) is reported here. A file here reads a
+//! section: `steps`, `args` (of launches), `variables`, `checks`, `conditions`, `instrument`; [`Reader`] is
+//! what they share.
 
 mod args;
 mod checks;
@@ -80,7 +82,8 @@ fn keys(root: TomlTable<'_>, key: &str) -> Vec<String> {
     table.map_or_else(Vec::new, |table| table.entries().map(|(name, ..)| name.to_owned()).collect())
 }
 
-/// Names share one space: a parameter, a graph and a buffer cannot be called alike, nor like a name of the language.
+/// Names share one space: a parameter, a graph and a buffer cannot be called alike, nor like a name of the
+/// language.
 fn clashes(root: TomlTable<'_>, faults: &mut Diagnostics) {
     const RESERVED: [&str; 5] = ["idx", "i", "j", "grid", "block"];
     let mut seen: Vec<(&str, &str)> = Vec::new();
@@ -462,7 +465,8 @@ impl Reader<'_> {
         })
     }
 
-    /// An expression for elements of kind `ty`: an integer may become a float, a float never an integer by itself.
+    /// An expression for elements of kind `ty`: an integer may become a float, a float never an integer by
+    /// itself.
     fn value(&mut self, item: Item<'_>, scope: &Scope, ty: Type) -> Option<Expr> {
         let expr = self.expr(item, scope)?;
         if ty == Type::Int && expr.ty() == Type::Float {

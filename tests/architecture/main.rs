@@ -4,9 +4,11 @@
 //! included.
 
 mod circles;
+mod prose;
 mod source;
 mod types;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use source::{Source, sources};
@@ -159,8 +161,9 @@ fn nothing_at_or_below_the_machine_looks_up() {
         "outcome",
         "experiment",
         "sweep",
+        "papers",
+        "plot",
         "report",
-        "reproduce",
         "sensitivity",
         "cli",
     ];
@@ -178,7 +181,7 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
         },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
-    let studies = ["reproduce", "sensitivity", "experiment"];
+    let studies = ["papers", "sensitivity", "experiment"];
     forbid(
         "what they are built of -> studies and the facade",
         |s| beside.contains(&s.room()),
@@ -196,12 +199,28 @@ fn reports_read_outcomes_only() {
 }
 
 #[test]
-fn figures_and_pages_know_plain_data_only() {
-    let plain = ["report/figure", "report/page", "report/markdown", "report/table"];
+fn figures_know_nobody() {
+    forbid("plot -> any other module", |s| s.room() == "plot", |_, m| room_of(m) != "plot");
+}
+
+#[test]
+fn figures_are_drawn_in_one_module() {
+    let draws = |line: &str| ["<svg", "<rect", "<polyline", "<path"].iter().any(|element| line.contains(element));
+    let elsewhere: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.room() != "plot" && source.without_tests().lines().any(draws))
+        .map(|source| source.path.clone())
+        .collect();
+    assert!(elsewhere.is_empty(), "SVG is written outside plot: {elsewhere:?}");
+}
+
+#[test]
+fn pages_know_plain_data_only() {
+    let plain = ["report/page", "report/markdown", "report/table"];
     forbid(
-        "figures, pages -> any other room",
+        "pages -> any module but report and plot",
         |s| plain.iter().any(|path| s.path.starts_with(path)),
-        |_, m| room_of(m) != "report",
+        |_, m| !["report", "plot"].contains(&room_of(m)),
     );
 }
 
@@ -308,8 +327,9 @@ fn macros_at_the_root_are_the_known_ones() {
         "outcome",
         "experiment",
         "sweep",
+        "papers",
+        "plot",
         "report",
-        "reproduce",
         "sensitivity",
         "cli",
     ];
@@ -342,4 +362,34 @@ fn benches_measure_with_the_allocator_of_the_binary() {
         let same = "#[path = \"../src/allocator.rs\"]\nmod allocator;\n";
         assert!(text(&bench).contains(same), "{} has another allocator than the binary", bench.display());
     }
+}
+
+/// Names of types that are still defined more than three times, and how often. The list only shrinks.
+const SHARED_NAMES: &[(&str, usize)] = &[("Kind", 4)];
+
+#[test]
+fn a_name_of_a_type_is_defined_three_times_at_most() {
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for source in sources() {
+        for line in &source.code {
+            let (line, inside) = (line.trim_start(), line.starts_with(' '));
+            let visible = line.strip_prefix("pub").map_or(line, |rest| {
+                rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest).trim_start()
+            });
+            // A `type` without `pub` inside a block is that of a trait, or of one function.
+            let of_block = inside && line.starts_with("type ");
+            let kinds = ["struct ", "enum ", "trait ", "type "];
+            let named = kinds.iter().find_map(|kind| visible.strip_prefix(kind)).filter(|_| !of_block);
+            if let Some(named) = named.filter(|named| named.starts_with(char::is_uppercase)) {
+                let end = named.find(|c: char| !c.is_alphanumeric()).unwrap_or(named.len());
+                *count.entry(named[..end].to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let most = |name: &str| SHARED_NAMES.iter().find(|(known, _)| *known == name).map_or(3, |(_, most)| *most);
+    let often: Vec<_> = count.iter().filter(|(name, times)| **times > most(name)).collect();
+    assert!(often.is_empty(), "give types names that tell them apart: {often:?}");
+    let fewer: Vec<_> =
+        SHARED_NAMES.iter().filter(|(name, most)| count.get(*name).is_none_or(|times| times < most)).collect();
+    assert!(fewer.is_empty(), "lower these numbers, or take them off the list at 3: {fewer:?}");
 }

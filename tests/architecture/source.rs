@@ -36,9 +36,15 @@ impl Source {
     /// The code without what only tests compile: a module of tests ends its file, or is a file of its own.
     pub(crate) fn without_tests(&self) -> String {
         let of_tests = |line: &str| line.starts_with("#[cfg(") && (line.contains("test") || line.contains("loom"));
-        let tests = |pair: &[String]| of_tests(pair[0].trim()) && pair[1].trim().starts_with("mod ");
-        let end = self.code.windows(2).position(tests).unwrap_or(self.code.len());
-        self.code[..end].join("\n")
+        let (mut kept, mut lines) = (Vec::new(), self.code.iter().peekable());
+        while let Some(line) = lines.next() {
+            match lines.peek().filter(|next| of_tests(line.trim()) && next.trim().starts_with("mod ")) {
+                Some(next) if next.trim_end().ends_with(';') => _ = lines.next(),
+                Some(_) => break,
+                None => kept.push(line.as_str()),
+            }
+        }
+        kept.join("\n")
     }
 
     /// It is compiled for tests only.

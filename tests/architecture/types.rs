@@ -16,6 +16,8 @@ const IN_MANY_FILES: &[&str] = &[
     // A warp's registers, its stack of calls and its memory operations: the semantics of one thing over three
     // topics.
     "kernel/warp::Warp",
+    // What an expression is worth, why it is 0, its PTX: a verb over the same tree each.
+    "workload/expr::Expr",
     // One verb a section of the manifest; the state is the document and its faults.
     "workload/read/reader::Reader",
 ];

@@ -28,16 +28,16 @@ fn inputs_that_never_end_are_refused() {
         refused(&["run", path], &["no such file or folder"]);
         refused(&["ptx", "check", path], &[told]);
         refused(&["regions", path], &["no such file or folder"]);
-        refused(&["sweep", path], &[told]);
+        refused(&["sweep", "run", path], &[told]);
         refused(&["config", "check", path], &[told]);
     }
     // A pipe among results is none.
     let sweep =
         sweep_folder("bounds/results", "schema = 1\nname = \"x\"\n[base]\nworkload = \"vecadd\"\nprofile = \"ci\"\n");
-    ended(&durawarp_in(&sweep, &["sweep", "spec.toml"]), 0, &["done 1"]);
+    ended(&durawarp_in(&sweep, &["sweep", "run", "spec.toml"]), 0, &["done 1"]);
     let pipe = sweep.join("durawarp-results/a-1-1.jsonl");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
-    ended(&durawarp_in(&sweep, &["sweep", "spec.toml"]), 0, &["1 done, 0 to run"]);
+    ended(&durawarp_in(&sweep, &["sweep", "run", "spec.toml"]), 0, &["1 done, 0 to run"]);
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn more_jobs_or_threads_than_any_host_has_cores_are_refused_and_many_are_bounded
     refused(&["compare", "vecadd", "--jobs", "1000000"], &[expected]);
     let spec = "schema = 1\nname = \"x\"\n[base]\nworkload = \"vecadd\"\nprofile = \"ci\"\n[[axis]]\nkey = \"seed\"\nvalues = [0, 1, 2]\n";
     let sweep = sweep_folder("bounds/jobs", spec);
-    ended(&durawarp_in(&sweep, &["sweep", "spec.toml", "--jobs", "1000000"]), 2, &[expected]);
-    ended(&durawarp_in(&sweep, &["sweep", "spec.toml", "--jobs", "4096"]), 0, &["done 3"]);
+    ended(&durawarp_in(&sweep, &["sweep", "run", "spec.toml", "--jobs", "1000000"]), 2, &[expected]);
+    ended(&durawarp_in(&sweep, &["sweep", "run", "spec.toml", "--jobs", "4096"]), 0, &["done 3"]);
     ended(&durawarp(&["run", "vecadd", "--profile", "ci", "--threads", "4096", "-q"]), 0, &[]);
 }
 
@@ -63,8 +63,8 @@ fn what_this_hosts_memory_cannot_hold_is_refused_before_it_is_filled() {
     refused(&[&["compare", "vecadd", "--schemes", "strict"], &large[..]].concat(), &told);
     let spec = "schema = 1\nname = \"x\"\n[base]\nworkload = \"vecadd\"\n[[axis]]\nkey = \"params.N\"\nvalues = [64, 100_000_000_000]\n";
     let sweep = sweep_folder("bounds/memory", spec);
-    ended(&durawarp_in(&sweep, &["sweep", "spec.toml", "--dry-run"]), 2, &told);
-    let help = text(&durawarp(&["sweep", "--help"]).stdout);
+    ended(&durawarp_in(&sweep, &["sweep", "run", "spec.toml", "--dry-run"]), 2, &told);
+    let help = text(&durawarp(&["sweep", "run", "--help"]).stdout);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("what the host has available unless named"), "{help}");
 }

@@ -1,4 +1,4 @@
-//! `config diff`, `config explain` and `config lint` as a user meets them.
+//! `config diff`, `config explain` and `sweep lint` as a user meets them.
 
 use std::path::Path;
 
@@ -113,19 +113,43 @@ fn points_that_a_parameter_does_not_apply_to_or_without_a_baseline_are_counted()
 }
 
 #[test]
+fn regions_that_may_be_larger_than_their_queue_are_warned_of_before_a_run() {
+    let of = |rest: &str| warnings(&format!("scheme = \"light-wsp\"\n{rest}"));
+    // 32 stores of 8 bytes by 32 lanes, in entries of 128 bytes, are 64 entries.
+    assert_eq!(of("[[axis]]\nkey = \"light_wsp.wpq_entries\"\nvalues = [64, 128]\n"), []);
+    let found = of("[[axis]]\nkey = \"light_wsp.wpq_entries\"\nvalues = [63, 64]\n");
+    let [(8, message)] = &found[..] else { panic!("{found:?}") };
+    let size =
+        "a region may store 32 words of 8 bytes a lane, 64 entries where its accesses coalesce, and a queue has 63";
+    assert!(
+        message.starts_with("under `atax light-wsp light_wsp.wpq_entries=63`") && message.contains(size),
+        "{message}"
+    );
+    let larger = of(
+        "set = { \"light_wsp.wpq_entries\" = 64 }\n[[axis]]\nkey = \"light_wsp.threshold_stores\"\nvalues = [32, 33]\n",
+    );
+    assert!(larger.len() == 1 && larger[0].1.contains("33 words of 8 bytes a lane, 66 entries"), "{larger:?}");
+    // A CTA of eight warps has regions of 512 entries.
+    let owners = of(
+        "set = { \"light_wsp.wpq_entries\" = 511 }\n[[axis]]\nkey = \"light_wsp.owner\"\nvalues = [\"warp\", \"cta\"]\n",
+    );
+    assert!(owners.len() == 1 && owners[0].1.starts_with("under `atax light-wsp light_wsp.owner=cta`"), "{owners:?}");
+}
+
+#[test]
 fn warnings_are_no_fault_unless_asked_for_and_a_dry_run_counts_them() {
     let folder = folder("cli_config/lint");
     let axis = "[[axis]]\nkey = \"machine\"\nvalues = [\"agpm-table4\", \"titan-x\"]\n";
     std::fs::write(folder.join("two.toml"), format!("{HEAD}{axis}")).unwrap();
     std::fs::write(folder.join("one.toml"), HEAD).unwrap();
     let words = ["2 points, 1 axes, 1 warnings", "two.toml:7:7", "`durawarp config diff` shows them"];
-    ended(&durawarp_in(&folder, &["config", "lint", "two.toml"]), 0, &words);
-    ended(&durawarp_in(&folder, &["config", "lint", "two.toml", "--strict"]), 1, &words);
-    ended(&durawarp_in(&folder, &["config", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
-    ended(&durawarp_in(&folder, &["config", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
-    let dry = ["sweep", "two.toml", "--dry-run"];
-    ended(&durawarp_in(&folder, &dry), 0, &["1 warnings: durawarp config lint two.toml"]);
-    let told = ended(&durawarp_in(&folder, &["sweep", "one.toml", "--dry-run"]), 0, &[]);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "two.toml"]), 0, &words);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "two.toml", "--strict"]), 1, &words);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
+    let dry = ["sweep", "run", "two.toml", "--dry-run"];
+    ended(&durawarp_in(&folder, &dry), 0, &["1 warnings: durawarp sweep lint two.toml"]);
+    let told = ended(&durawarp_in(&folder, &["sweep", "run", "one.toml", "--dry-run"]), 0, &[]);
     assert!(!told.contains("warnings"), "{told}");
 }
 

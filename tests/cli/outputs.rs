@@ -135,8 +135,8 @@ fn no_command_overwrites_its_inputs() {
     refused(&["crash", ".", "--json", "workload.toml"]);
     refused(&["regions", ".", "--json", "workload.toml"]);
     refused(&["regions", "kernel.ptx", "--json", "kernel.ptx"]);
-    refused(&["results", "spec.toml", "--csv", "spec.toml"]);
-    refused(&["report", "spec.toml", "--out", "spec.toml"]);
+    refused(&["sweep", "table", "spec.toml", "--csv", "spec.toml"]);
+    refused(&["sweep", "report", "spec.toml", "--out", "spec.toml"]);
     let after: Vec<Vec<u8>> = names(&folder).iter().map(|name| fs::read(folder.join(name)).unwrap()).collect();
     assert_eq!(before, after);
 }
@@ -201,7 +201,7 @@ fn a_sweep_that_is_terminated_keeps_what_is_done_and_goes_on_later() {
     let spec = "schema = 1\nname = \"x\"\n[base]\nprofile = \"ci\"\n\
                 [[axis]]\nkeys = [\"workload\", \"profile\"]\nvalues = [[\"vecadd\", \"ci\"], [\"gemm\", \"default\"]]\n";
     let folder = crate::cli_common::sweep_folder("outputs/sweep", spec);
-    let mut child = command(&folder, &["sweep", "spec.toml", "--jobs", "2"])
+    let mut child = command(&folder, &["sweep", "run", "spec.toml", "--jobs", "2"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -218,5 +218,5 @@ fn a_sweep_that_is_terminated_keeps_what_is_done_and_goes_on_later() {
     }
     send("-TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    ended(&durawarp_in(&folder, &["sweep-status", "spec.toml"]), 0, &["1 done", "1 missing"]);
+    ended(&durawarp_in(&folder, &["sweep", "status", "spec.toml"]), 0, &["1 done", "1 missing"]);
 }

@@ -117,12 +117,12 @@ fn all_faults_come_at_once_and_the_exit_code_is_2() {
     let text =
         format!("{HEAD}[[axis]]\nkey = \"l2.slice_kbs\"\nvalues = [1]\n[[axis]]\nkey = \"sm.count\"\nvalues = [0]\n");
     let folder = sweep_folder("cli_sweep/faults", &text);
-    let output = durawarp_in(&folder, &["sweep", "spec.toml"]);
+    let output = durawarp_in(&folder, &["sweep", "run", "spec.toml"]);
     ended(&output, 2, &["slice_kbs", "spec.toml:8:7", "spec.toml:12:11", "2 errors"]);
     assert!(!folder.join("durawarp-results").exists(), "nothing was begun");
-    ended(&durawarp_in(&folder, &["sweep", "nothing.toml"]), 2, &["cannot read the sweep file"]);
-    ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--shard", "3/2"]), 2, &["I/N"]);
-    ended(&durawarp_in(&folder, &["results", "--columns"]), 0, &["sm.l1_hits", "accesses", "relative"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "nothing.toml"]), 2, &["cannot read the sweep file"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "--shard", "3/2"]), 2, &["I/N"]);
+    ended(&durawarp_in(&folder, &["sweep", "table", "--columns"]), 0, &["sm.l1_hits", "accesses", "relative"]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn files_of_buffers_and_how_logs_are_kept_can_vary() {
         sweep_folder("cli_sweep/inputs", &format!("{HEAD}{rest}").replace("set = {", "set = { \"params.N\" = 64,"));
     std::fs::write(folder.join("zeros.bin"), [0; 256]).unwrap();
     std::fs::write(folder.join("ones.bin"), 1f32.to_le_bytes().repeat(64)).unwrap();
-    ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--jobs", "1"]), 0, &["done 2"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "--jobs", "1"]), 0, &["done 2"]);
     let plan = Plan::load(&folder.join("spec.toml")).unwrap_or_else(|faults| panic!("{faults}"));
     assert_ne!(plan.points[0].key, plan.points[1].key, "another content, another run");
     let command = plan.batch.command(1);
@@ -213,22 +213,26 @@ const RUNS: &str = "[[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"strict\"]\
 fn shards_run_every_point_once_and_status_and_tables_follow() {
     let folder = sweep_folder("cli_sweep/runs", &format!("{HEAD}{RUNS}"));
     let dry = ended(
-        &durawarp_in(&folder, &["sweep", "spec.toml", "--dry-run"]),
+        &durawarp_in(&folder, &["sweep", "run", "spec.toml", "--dry-run"]),
         0,
         &["4 points, 0 done, 4 to run", "not known"],
     );
     assert_eq!(dry.lines().count(), 5, "{dry}");
     assert!(!folder.join("durawarp-results").exists(), "a dry run leaves nothing");
-    ended(&durawarp_in(&folder, &["sweep-status", "spec.toml"]), 0, &["0 done, 0 failed, 4 missing"]);
-    ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--shard", "1/2"]), 0, &["of shard 1/2"]);
-    ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--shard", "2/2", "-q"]), 0, &[]);
-    ended(&durawarp_in(&folder, &["sweep", "spec.toml"]), 0, &["4 points, 4 done, 0 to run", "done 4 (4 cached)"]);
-    let status = ended(&durawarp_in(&folder, &["sweep-status", "spec.toml"]), 0, &["4 done, 0 failed, 0 missing"]);
+    ended(&durawarp_in(&folder, &["sweep", "status", "spec.toml"]), 0, &["0 done, 0 failed, 4 missing"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "--shard", "1/2"]), 0, &["of shard 1/2"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "--shard", "2/2", "-q"]), 0, &[]);
+    ended(
+        &durawarp_in(&folder, &["sweep", "run", "spec.toml"]),
+        0,
+        &["4 points, 4 done, 0 to run", "done 4 (4 cached)"],
+    );
+    let status = ended(&durawarp_in(&folder, &["sweep", "status", "spec.toml"]), 0, &["4 done, 0 failed, 0 missing"]);
     let row = status.lines().find(|line| line.contains("strict")).unwrap();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["scheme", "strict", "2", "0", "0"]);
 
     let arguments =
-        ["results", "spec.toml", "--csv", "long.csv", "--json", "long.json", "--metrics", "cycles,sm.pm_stores"];
+        ["sweep", "table", "spec.toml", "--csv", "long.csv", "--json", "long.json", "--metrics", "cycles,sm.pm_stores"];
     ended(&durawarp_in(&folder, &arguments), 0, &[]);
     let mut reader = csv::Reader::from_path(folder.join("long.csv")).unwrap();
     let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
@@ -251,19 +255,27 @@ fn shards_run_every_point_once_and_status_and_tables_follow() {
     assert_eq!(json.as_array().unwrap().len(), 8);
     assert_eq!(json[0]["value"].as_f64(), Some(number(&rows[0], "value")));
 
-    ended(&durawarp_in(&folder, &["results", "spec.toml", "--wide", "--csv", "wide.csv"]), 0, &[]);
+    ended(&durawarp_in(&folder, &["sweep", "table", "spec.toml", "--wide", "--csv", "wide.csv"]), 0, &[]);
     let mut reader = csv::Reader::from_path(folder.join("wide.csv")).unwrap();
     assert!(reader.headers().unwrap().iter().any(|name| name == "ipc.relative"));
     assert_eq!(reader.records().map(|row| row.unwrap()[8].to_owned()).collect::<Vec<_>>(), ["good"; 4]);
-    ended(&durawarp_in(&folder, &["results", "spec.toml", "--metrics", "cicles"]), 2, &["did you mean `cycles`?"]);
+    ended(
+        &durawarp_in(&folder, &["sweep", "table", "spec.toml", "--metrics", "cicles"]),
+        2,
+        &["did you mean `cycles`?"],
+    );
     // vecadd's result stays in the L2: its NVM had no part.
     assert!(rows.iter().all(|row| cell(row, "warnings").starts_with("unsourced")), "{rows:?}");
     let small = rows.iter().find(|row| cell(row, "scheme") == "base" && cell(row, "params.N") == "64").unwrap();
     assert_eq!(cell(small, "warnings"), "unsourced unexercised");
     // Once the sweep has grown, an estimate follows from what was measured.
     std::fs::write(folder.join("spec.toml"), format!("{HEAD}{RUNS}").replace("4096]", "4096, 128]")).unwrap();
-    ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--dry-run"]), 0, &["6 points, 4 done, 2 to run; about 0:0"]);
-    ended(&durawarp_in(&folder, &["results", "spec.toml"]), 0, &["of 6 points 2 are missing"]);
+    ended(
+        &durawarp_in(&folder, &["sweep", "run", "spec.toml", "--dry-run"]),
+        0,
+        &["6 points, 4 done, 2 to run; about 0:0"],
+    );
+    ended(&durawarp_in(&folder, &["sweep", "table", "spec.toml"]), 0, &["of 6 points 2 are missing"]);
 }
 
 #[test]
@@ -271,7 +283,7 @@ fn shards_run_every_point_once_and_status_and_tables_follow() {
 fn ctrl_c_leaves_a_sweep_that_goes_on() {
     let text = format!("{HEAD}[[axis]]\nkey = \"seed\"\nrange = {{ from = 1, to = 400, step = 1 }}\n");
     let folder = sweep_folder("cli_sweep/ctrl_c", &text);
-    let mut child = command(&folder, &["sweep", "spec.toml", "--jobs", "1", "-q"]).spawn().unwrap();
+    let mut child = command(&folder, &["sweep", "run", "spec.toml", "--jobs", "1", "-q"]).spawn().unwrap();
     let results = || std::fs::read_dir(folder.join("durawarp-results")).into_iter().flatten().flatten();
     let bytes = || results().filter_map(|entry| entry.metadata().ok()).map(|about| about.len()).sum::<u64>();
     for _ in 0..6000 {
@@ -283,7 +295,7 @@ fn ctrl_c_leaves_a_sweep_that_goes_on() {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let dry = ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--dry-run"]), 0, &["400 points"]);
+    let dry = ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "--dry-run"]), 0, &["400 points"]);
     let done: usize = dry.split(", ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((1..400).contains(&done), "{dry}");
 }
@@ -293,6 +305,7 @@ fn slurm_gets_a_script_of_shards() {
     let folder = sweep_folder("cli_sweep/slurm", &format!("{HEAD}{RUNS}"));
     let arguments = [
         "sweep",
+        "run",
         "spec.toml",
         "--slurm",
         "4",
@@ -305,6 +318,25 @@ fn slurm_gets_a_script_of_shards() {
     let script =
         ended(&durawarp_in(&folder, &arguments), 0, &["#SBATCH --array=0-3", "#SBATCH --time=10", "--keep-failed"]);
     let absolute = folder.canonicalize().unwrap().join("spec.toml");
-    assert!(script.contains(&format!("sweep {}", absolute.display())) || script.contains(" sweep "), "{script}");
+    assert!(script.contains(&format!(" sweep run {}", absolute.display())), "{script}");
     assert!(!folder.join("out").exists());
+}
+
+#[test]
+fn commands_have_their_old_names_too() {
+    let folder = sweep_folder("cli_sweep/old_names", &format!("{HEAD}{RUNS}"));
+    let same = |old: &[&str], new: &[&str]| {
+        let [old, new] = [old, new].map(|words| durawarp_in(&folder, words));
+        assert_eq!(old.status.code(), new.status.code());
+        assert_eq!((old.stdout, old.stderr), (new.stdout, new.stderr));
+    };
+    let dry = ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--dry-run"]), 0, &["to run"]);
+    assert!(dry.contains("4 points"), "{dry}");
+    same(&["sweep", "--dry-run", "spec.toml"], &["sweep", "run", "--dry-run", "spec.toml"]);
+    same(&["sweep-status", "spec.toml"], &["sweep", "status", "spec.toml"]);
+    same(&["results", "--columns"], &["sweep", "table", "--columns"]);
+    same(&["figures", "spec.toml"], &["sweep", "figures", "spec.toml"]);
+    same(&["report", "none.toml"], &["sweep", "report", "none.toml"]);
+    same(&["config", "lint", "spec.toml"], &["sweep", "lint", "spec.toml"]);
+    ended(&durawarp_in(&folder, &["sweep", "statu"]), 2, &["unrecognized subcommand", "'status'"]);
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, Order};
-use durawarp::oracle::regions::{AsPublished, Asked, RegionFacts, judge_recovery, judge_regions};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::regions::{AsPublished, JudgeOptions, RegionFacts, judge_recovery, judge_regions};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::vocab::RegionStep;
 use durawarp::persist::{Domain, Fact, FactKind, Journal, PmImage};
@@ -155,11 +155,11 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
         }
     }
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
-    let order = Order::new(&changed, &initial, model);
+    let order = RunOrder::new(&changed, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
     let facts = RegionFacts::new(&order, &initial, controllers, SMS, false).unwrap();
     let history = judge_regions(&facts, true, 8);
-    let asked = Asked { plan: Plan::All, double: false, seed: 0, keep: 8 };
+    let asked = JudgeOptions { plan: Plan::All, double: false, seed: 0, keep: 8 };
     let stop = AtomicBool::new(false);
     let watch = Watch { stop: &stop, progress: &|_, _| {} };
     let (actual, ..) = judge_recovery(&facts, &asked, &AsPublished, &watch).unwrap();

@@ -20,9 +20,9 @@ use durawarp::engine::Time;
 use durawarp::machine::address::Interleave;
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::regions::{
-    AsPublished, Asked, AtPowerFailure, Knowledge, RegionFacts, judge_recovery, judge_regions,
+    AsPublished, AtPowerFailure, JudgeOptions, Knowledge, RegionFacts, judge_recovery, judge_regions,
 };
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
@@ -33,7 +33,7 @@ use durawarp::persist::{
     WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};
-use durawarp::schemes::light_wsp::messages::Word;
+use durawarp::schemes::light_wsp::messages::RegionMessage;
 use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 use smallvec::SmallVec;
 
@@ -134,7 +134,7 @@ impl Scheme for Mutant {
 }
 
 /// Letters, to whom, and when they leave.
-type Letters = Vec<(Peer, Word, Time)>;
+type Letters = Vec<(Peer, RegionMessage, Time)>;
 
 fn taken(outbox: &mut Outbox) -> Letters {
     outbox.take_timed().map(|(to, message, delay)| (to, opened(message), delay)).collect()
@@ -164,12 +164,12 @@ impl Sm {
             };
             delay += if to_last { self.far } else { 0 };
             match (self.fault, &word) {
-                (Fault::BoundaryNotSent, Word::Boundary(..)) if to_last => continue,
-                (Fault::BoundaryTakenFromAck, &Word::Boundary(tag, owner)) if to_last => {
-                    self.of.message(Peer::Controller(LAST), Box::new(Word::Bounded(tag, owner)), outbox);
+                (Fault::BoundaryNotSent, RegionMessage::Boundary(..)) if to_last => continue,
+                (Fault::BoundaryTakenFromAck, &RegionMessage::Boundary(tag, owner)) if to_last => {
+                    self.of.message(Peer::Controller(LAST), Box::new(RegionMessage::Bounded(tag, owner)), outbox);
                     continue;
                 }
-                (Fault::BoundaryOvertakesStores, Word::Store(..)) => delay += self.held_back,
+                (Fault::BoundaryOvertakesStores, RegionMessage::Store(..)) => delay += self.held_back,
                 _ => {}
             }
             outbox.send_in(delay, to, word);
@@ -243,9 +243,9 @@ impl Controller {
         for (to, word, delay) in since {
             let lost = match self.fault {
                 // Sent already.
-                Fault::AckedBeforeStoresAreIn => matches!(word, Word::BoundaryAck(_)),
+                Fault::AckedBeforeStoresAreIn => matches!(word, RegionMessage::BoundaryAck(_)),
                 // To nobody: the boundary was made up.
-                Fault::BoundaryTakenFromAck => self.place.index == LAST && matches!(word, Word::Bounded(..)),
+                Fault::BoundaryTakenFromAck => self.place.index == LAST && matches!(word, RegionMessage::Bounded(..)),
                 _ => false,
             };
             if !lost {
@@ -260,31 +260,31 @@ impl Controller {
 
 impl Handler for Controller {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        let word: Word = opened(message);
+        let word: RegionMessage = opened(message);
         let mut before = taken(outbox);
-        let mut hears = |from: Peer, word: Word| self.of.message(from, Box::new(word), outbox);
+        let mut hears = |from: Peer, word: RegionMessage| self.of.message(from, Box::new(word), outbox);
         match (self.fault, &word) {
-            (Fault::BoundaryTakenFromAck, &Word::BoundaryAck(tag))
+            (Fault::BoundaryTakenFromAck, &RegionMessage::BoundaryAck(tag))
                 if self.place.index == LAST && self.seen.insert(tag.number) =>
             {
-                hears(Peer::Sm(0), Word::Boundary(tag, 0));
+                hears(Peer::Sm(0), RegionMessage::Boundary(tag, 0));
             }
-            (Fault::AckedBeforeStoresAreIn, &Word::Boundary(tag, _)) => {
-                before.extend(others(self.place).map(|other| (other, Word::BoundaryAck(tag), 0)));
+            (Fault::AckedBeforeStoresAreIn, &RegionMessage::Boundary(tag, _)) => {
+                before.extend(others(self.place).map(|other| (other, RegionMessage::BoundaryAck(tag), 0)));
             }
-            (_, &Word::Boundary(tag, _)) => {
+            (_, &RegionMessage::Boundary(tag, _)) => {
                 for other in others(self.place) {
                     if matches!(self.fault, Fault::BoundaryAcksTakenAsGiven | Fault::AllAcksTakenAsGiven) {
-                        hears(other, Word::BoundaryAck(tag));
+                        hears(other, RegionMessage::BoundaryAck(tag));
                     }
                     if matches!(self.fault, Fault::FlushAcksTakenAsGiven | Fault::AllAcksTakenAsGiven) {
-                        hears(other, Word::FlushAck(tag));
+                        hears(other, RegionMessage::FlushAck(tag));
                     }
                 }
             }
             // Taken as given already.
-            (Fault::BoundaryAcksTakenAsGiven | Fault::AllAcksTakenAsGiven, Word::BoundaryAck(_))
-            | (Fault::FlushAcksTakenAsGiven | Fault::AllAcksTakenAsGiven, Word::FlushAck(_)) => return,
+            (Fault::BoundaryAcksTakenAsGiven | Fault::AllAcksTakenAsGiven, RegionMessage::BoundaryAck(_))
+            | (Fault::FlushAcksTakenAsGiven | Fault::AllAcksTakenAsGiven, RegionMessage::FlushAck(_)) => return,
             _ => {}
         }
         hears(from, word);
@@ -457,11 +457,11 @@ fn faults_of_recovery_are_found_after_failures_of_the_right_machine() {
         let experiment = experiment(Fault::None, &format!("{sets} {mode}"));
         let (journal, initial) = journal_of(&experiment, &Conduct::default());
         let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
-        let order = Order::new(&journal, &initial, model);
+        let order = RunOrder::new(&journal, &initial, model);
         let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), SMS, false).unwrap();
         let facts = facts.committed_by(commit);
         assert!(judge_regions(&facts, true, 8).holds(), "{name} {sets}");
-        let asked = Asked { plan: Plan::All, double: false, seed: 0, keep: 8 };
+        let asked = JudgeOptions { plan: Plan::All, double: false, seed: 0, keep: 8 };
         let stop = AtomicBool::new(false);
         let watch = Watch { stop: &stop, progress: &|_, _| {} };
         let (actual, ..) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();

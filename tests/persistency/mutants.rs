@@ -15,7 +15,7 @@ use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
 use durawarp::oracle::judge::{Rules, Watch, judge_actual};
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
@@ -307,7 +307,7 @@ fn judged_as(
     let (journal, initial) = journal_of(experiment, &Conduct::default());
     let journal = change(&journal);
     let host = experiment.machine.spec.sm.count as u16;
-    let order = Order::new(&journal, &initial, Model { domain, guarantees, host });
+    let order = RunOrder::new(&journal, &initial, Model { domain, guarantees, host });
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
     let mut found: Vec<Property> =
         judge_history(&states, &order, strict, 50).failures.into_iter().map(|failure| failure.property).collect();
@@ -467,7 +467,7 @@ fn with_layout(change: impl Fn(&mut durawarp::persist::undo::UndoLog)) -> Vec<Pr
     let expected = expected.into_iter().map(|(old, new)| Expected { old, new }).collect();
     let undo = UndoRule::new(log, expected, false);
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: 4 };
-    let order = Order::new(&journal, &initial, model);
+    let order = RunOrder::new(&journal, &initial, model);
     let states = CrashStates::new(&journal, &initial, Domain::Adr).unwrap();
     let rules = Rules { undo: Some(&undo), keep: 8, ..Rules::default() };
     let stop = AtomicBool::new(false);

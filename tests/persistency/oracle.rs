@@ -7,7 +7,7 @@ use durawarp::oracle::allowed::{Allowed, Budget};
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
 use durawarp::oracle::judge::{Rules, Watch, judge_actual, judge_allowed};
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Verdict;
 use durawarp::persist::image::PmImage;
@@ -62,7 +62,7 @@ fn judge(ctas: u64, elements: u64, double: bool, mut lap: impl FnMut(&str, &Verd
         }
     }
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&journal, &initial, model);
+    let order = RunOrder::new(&journal, &initial, model);
     let states = CrashStates::new(&journal, &initial, Domain::Adr).expect("all inside");
     lap("order", &Verdict { points: journal.facts().len() as u64, ..Verdict::default() });
     let history = judge_history(&states, &order, true, 10);

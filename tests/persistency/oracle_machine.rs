@@ -13,7 +13,7 @@ use durawarp::oracle::allowed::{Allowed, Budget};
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
 use durawarp::oracle::judge::{Rules, Watch, judge_actual, judge_allowed};
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Verdict;
 use durawarp::persist::Scheme;
@@ -120,7 +120,7 @@ fn the_history_of_every_scheme_in_every_domain_is_without_fault() {
                     kernel_end: scheme.name() == "epoch-kernel",
                     past: scheme.non_temporal_order(),
                 };
-                let order = Order::new(&journal, &initial, Model { domain, guarantees, host });
+                let order = RunOrder::new(&journal, &initial, Model { domain, guarantees, host });
                 assert_eq!(order.faults(), [], "{} {overrides}", scheme.name());
                 let states = CrashStates::new(&journal, &initial, domain).expect("all inside");
                 let strict = scheme.name() == "strict";
@@ -150,7 +150,7 @@ fn judge(barrier: &str, scheme: &str) -> [Verdict; 2] {
     let expected = (0..CTAS).map(|cta| Expected { old: words(cta, 0), new: words(cta, 100) }).collect();
     let rule = UndoRule::new(UndoLog { transactions: (0..CTAS).map(transaction).collect() }, expected, true);
     let domain = Domain::Adr;
-    let order = Order::new(&journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(&journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
     let states = CrashStates::new(&journal, &initial, domain).expect("all inside");
     let regions = Regions::of(rule.log());
     let stop = AtomicBool::new(false);

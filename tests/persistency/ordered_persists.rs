@@ -11,7 +11,7 @@ use durawarp::kernel::memory::Medium;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::persist::{
     Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Interests, NonTemporalOrder, Offer,
@@ -60,7 +60,7 @@ fn history(bench: &Bench, ran: &Ran) -> Verdict {
     let journal = ran.assembly.journal();
     let domain = ran.spec.persist.domain;
     let guarantees = Guarantees { past: NonTemporalOrder::Epochs, ..Guarantees::default() };
-    let order = Order::new(&journal, &initial, Model { domain, guarantees, host: ran.spec.sm.count as u16 });
+    let order = RunOrder::new(&journal, &initial, Model { domain, guarantees, host: ran.spec.sm.count as u16 });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
     judge_history(&states, &order, false, 3)

@@ -6,7 +6,7 @@ use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::oracle::crash::CrashStates;
 use durawarp::oracle::history::{judge_claim, judge_history};
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{Domain, Fact, FactKind, PersistScope, PmImage};
 
@@ -151,7 +151,7 @@ fn judged(ran: &Ran, out: u64, claim: Option<PersistScope>) -> Vec<Property> {
     let initial = PmImage::new(out, vec![0; 1 << 17]);
     let states = CrashStates::new(&journal, &initial, Domain::Media).unwrap();
     let model = Model { domain: Domain::Media, guarantees: Guarantees::default(), host: ran.spec.sm.count as u16 };
-    let order = Order::new(&journal, &initial, model);
+    let order = RunOrder::new(&journal, &initial, model);
     let verdict = match claim {
         None => judge_history(&states, &order, false, 100),
         Some(claim) => judge_claim(&states, &order, claim, 100),

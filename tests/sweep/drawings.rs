@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use durawarp::report::figure::*;
+use durawarp::plot::*;
 use durawarp::report::{Column, Drawing, Page, Table};
 use roxmltree::Document;
 

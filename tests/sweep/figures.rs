@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::cli_common::{durawarp_in, ended, folder, wrong_from};
-use durawarp::report::figure::{Better, Figure, Mean};
+use durawarp::plot::{Better, Figure, Mean};
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::campaign::{self, Part};
 use durawarp::sweep::{Plan, Store, SweepFile, Workers};
@@ -223,9 +223,9 @@ fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
     wrong_from(&folder, 30_000);
     std::fs::write(folder.join("it.toml"), format!("{text}{figures}")).unwrap();
     let words = ["none of its points has a value", "were not run: wrong base params.N=30000"];
-    ended(&durawarp_in(&folder, &["figures", "it.toml"]), 2, &words);
-    ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 3, &["failed"]);
-    let drawn = durawarp_in(&folder, &["figures", "it.toml", "--out", "drawn"]);
+    ended(&durawarp_in(&folder, &["sweep", "figures", "it.toml"]), 2, &words);
+    ended(&durawarp_in(&folder, &["sweep", "run", "it.toml", "-q"]), 3, &["failed"]);
+    let drawn = durawarp_in(&folder, &["sweep", "figures", "it.toml", "--out", "drawn"]);
     let words = ["no figure `none`", "it-bars.svg", "since these points failed: wrong base params.N=30000 (", "wrong"];
     ended(&drawn, 2, &words);
     let told = format!("{}{}", crate::cli_common::text(&drawn.stdout), crate::cli_common::text(&drawn.stderr));
@@ -237,7 +237,7 @@ fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
     assert!(svg.contains("n/a"));
     assert!(told.contains("no figure `mean`"), "a mean without one of its points is none: {told}");
 
-    ended(&durawarp_in(&folder, &["report", "it.toml"]), 0, &["it.html"]);
+    ended(&durawarp_in(&folder, &["sweep", "report", "it.toml"]), 0, &["it.html"]);
     let html = std::fs::read_to_string(folder.join("it.html")).unwrap();
     for word in
         ["2 done, 2 failed, 0 missing", "durawarp run wrong", "params.N=30000", "since these points failed: wrong base"]
@@ -252,12 +252,12 @@ fn points_that_were_cut_are_shown_with_a_note() {
     let text = format!("{HEAD}max_cycles = 8000\n{AXES}{figure}").replace("[64, 256, 1024]", "[64, 30000]");
     let folder = folder("sweep_figures/cut");
     std::fs::write(folder.join("it.toml"), text).unwrap();
-    ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 0, &[]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "it.toml", "-q"]), 0, &[]);
     let note = "Of the part before the cycle limit, unchecked: vecadd base params.N=30000";
-    ended(&durawarp_in(&folder, &["figures", "it.toml", "--out", "drawn"]), 0, &[note]);
+    ended(&durawarp_in(&folder, &["sweep", "figures", "it.toml", "--out", "drawn"]), 0, &[note]);
     let csv = std::fs::read_to_string(folder.join("drawn/it-lines.csv")).unwrap();
     assert!(csv.lines().all(|line| line.split(',').nth(2).is_some_and(|y| !y.is_empty())), "a value each: {csv}");
-    ended(&durawarp_in(&folder, &["report", "it.toml"]), 0, &[]);
+    ended(&durawarp_in(&folder, &["sweep", "report", "it.toml"]), 0, &[]);
     let html = std::fs::read_to_string(folder.join("it.html")).unwrap();
     assert!(html.contains("4 done, 0 failed") && html.contains("cut by its cycle limit") && html.contains(note));
 }
@@ -266,22 +266,30 @@ fn points_that_were_cut_are_shown_with_a_note() {
 fn the_commands_write_figures_and_a_page() {
     let folder = folder("sweep_figures/commands");
     std::fs::write(folder.join("it.toml"), format!("{HEAD}{AXES}{FIGURES}")).unwrap();
-    ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 0, &[]);
-    ended(&durawarp_in(&folder, &["figures", "it.toml"]), 0, &["it-figures/it-bars.svg", "it-figures/it-cdf-64.svg"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "it.toml", "-q"]), 0, &[]);
+    ended(
+        &durawarp_in(&folder, &["sweep", "figures", "it.toml"]),
+        0,
+        &["it-figures/it-bars.svg", "it-figures/it-cdf-64.svg"],
+    );
     for name in ["it-bars", "it-lines", "it-heat", "stalls", "traffic", "it-cdf-256", "it-scaling", "mean"] {
         let file = |ending: &str| std::fs::read_to_string(folder.join(format!("it-figures/{name}.{ending}"))).unwrap();
         assert!(roxmltree::Document::parse(&file("svg")).is_ok(), "{name}");
         assert!(file("csv").lines().count() > 1, "{name}");
     }
     let only = ended(
-        &durawarp_in(&folder, &["figures", "it.toml", "--only", "it-cdf", "--out", "few"]),
+        &durawarp_in(&folder, &["sweep", "figures", "it.toml", "--only", "it-cdf", "--out", "few"]),
         0,
         &["it-cdf-64.svg"],
     );
     assert_eq!(only.matches(".svg").count(), 3);
-    ended(&durawarp_in(&folder, &["figures", "it.toml", "--only", "it-cdf-64", "--out", "few"]), 0, &["it-cdf-64.svg"]);
-    ended(&durawarp_in(&folder, &["figures", "it.toml", "--only", "it-bar"]), 2, &["did you mean `it-bars`?"]);
-    let png = durawarp_in(&folder, &["figures", "it.toml", "--png", "--out", "pixels"]);
+    ended(
+        &durawarp_in(&folder, &["sweep", "figures", "it.toml", "--only", "it-cdf-64", "--out", "few"]),
+        0,
+        &["it-cdf-64.svg"],
+    );
+    ended(&durawarp_in(&folder, &["sweep", "figures", "it.toml", "--only", "it-bar"]), 2, &["did you mean `it-bars`?"]);
+    let png = durawarp_in(&folder, &["sweep", "figures", "it.toml", "--png", "--out", "pixels"]);
     if cfg!(feature = "png") {
         ended(&png, 0, &["PNG in the font"]);
         let bytes = std::fs::read(folder.join("pixels/it-bars.png")).unwrap();
@@ -292,7 +300,7 @@ fn the_commands_write_figures_and_a_page() {
         ended(&png, 2, &["built without PNG"]);
         assert!(!folder.join("pixels").exists(), "nothing was begun");
     }
-    ended(&durawarp_in(&folder, &["report", "it.toml", "--out", "page.html"]), 0, &["page.html"]);
+    ended(&durawarp_in(&folder, &["sweep", "report", "it.toml", "--out", "page.html"]), 0, &["page.html"]);
     let html = std::fs::read_to_string(folder.join("page.html")).unwrap();
     let words = [
         "6 points: 6 done, 0 failed, 0 missing",
@@ -313,7 +321,7 @@ fn the_commands_write_figures_and_a_page() {
     assert!(!loads.contains("http:") && !loads.contains("https:") && !loads.contains("<script"), "it loads nothing");
     let no_figures = format!("{HEAD}{AXES}");
     std::fs::write(folder.join("bare.toml"), no_figures).unwrap();
-    ended(&durawarp_in(&folder, &["figures", "bare.toml"]), 2, &["it has no [[figure]]"]);
+    ended(&durawarp_in(&folder, &["sweep", "figures", "bare.toml"]), 2, &["it has no [[figure]]"]);
 }
 
 /// The sweep whose figure `docs/sweeps.md` shows.
@@ -327,7 +335,7 @@ fn the_figure_that_is_shown_is_what_its_sweep_gives() {
     let found = figure(&figures, "l2-bars");
     assert!(drawn(&figures, "l2-bars").notes.is_empty());
     let beside = |ending: &str| std::fs::read_to_string(format!("benches/sweeps/l2-bars.{ending}")).unwrap();
-    let again = "draw it again: durawarp sweep benches/sweeps/l2.toml && durawarp figures benches/sweeps/l2.toml \
+    let again = "draw it again: durawarp sweep run benches/sweeps/l2.toml && durawarp sweep figures benches/sweeps/l2.toml \
         --out benches/sweeps";
     assert_eq!(found.csv().unwrap(), beside("csv"), "{again}");
     assert_eq!(found.svg().unwrap(), beside("svg"), "{again}");

@@ -5,31 +5,31 @@ use std::process::{Command, Output};
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
-use durawarp::reproduce::{Cell, PAPERS, Plan, Reproduction, Request, Run, Verdict, agpm};
+use durawarp::papers::{Cell, PAPERS, PaperPlan, Reproduction, Request, Run, Verdict, agpm};
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::{Done, SweepFile, Workers};
 use durawarp::workload::{FlagBarrier, Overrides};
 
-fn plan(figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
+fn plan(figures: &[&str], kernels: &[&str], instrument: Overrides) -> PaperPlan {
     plan_on(&["sm.count=4"], figures, kernels, instrument)
 }
 
-fn plan_on(set: &[&str], figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
+fn plan_on(set: &[&str], figures: &[&str], kernels: &[&str], instrument: Overrides) -> PaperPlan {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let request = Request::new(&agpm::PAPER).only(&owned(figures), &owned(kernels)).unwrap();
     let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
     let request = Request { profile: "ci".to_owned(), set, instrument, bracket: false, ..request };
-    Plan::new(request).unwrap_or_else(|faults| panic!("{faults}"))
+    PaperPlan::new(request).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// As published.
 const PUBLISHED: Overrides = agpm::PAPER.instrument;
 
-fn run(plan: &Plan) -> Vec<Done> {
+fn run(plan: &PaperPlan) -> Vec<Done> {
     without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
 }
 
-fn outcome<'r>(plan: &Plan, results: &'r [Done], workload: &'static str, scheme: &'static str) -> &'r Outcome {
+fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], workload: &'static str, scheme: &'static str) -> &'r Outcome {
     let wanted = Run::new(workload, scheme);
     let point = plan.point_of(&wanted).unwrap();
     results[point].good().unwrap()
@@ -240,7 +240,10 @@ fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
         set = { \"sm.count\" = 4 }\nreference = false\nloop_log = true\nflag_barrier = \"paper\"\n\
         [[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"nt-store\", \"store+clwb\"]\n";
     std::fs::write(folder.join("same.toml"), spec).unwrap();
-    good(&command(&folder, &["sweep", "same.toml", "--dry-run"]).output().unwrap(), &["6 points, 6 done, 0 to run"]);
+    good(
+        &command(&folder, &["sweep", "run", "same.toml", "--dry-run"]).output().unwrap(),
+        &["6 points, 6 done, 0 to run"],
+    );
 }
 
 #[test]
@@ -377,7 +380,7 @@ fn a_comparison_goes_on_where_it_was_and_is_never_of_another_kernel() {
 fn every_paper_can_be_planned_at_small_sizes() {
     for paper in PAPERS {
         let request = Request { profile: "ci".to_owned(), ..Request::new(paper) };
-        let plan = Plan::new(request).unwrap_or_else(|faults| panic!("{}: {faults}", paper.name));
+        let plan = PaperPlan::new(request).unwrap_or_else(|faults| panic!("{}: {faults}", paper.name));
         assert!(!plan.runs().is_empty() && plan.notes().is_empty(), "{}: {:?}", paper.name, plan.notes());
     }
 }
@@ -390,7 +393,7 @@ fn figures_are_made_of_every_reading_of_the_memory_and_asks_answered_under_each(
         let request = Request::new(&agpm::PAPER).only(&figures, &["StreamTriad".to_owned()]).unwrap();
         Request { profile: "ci".to_owned(), set, ..request }
     };
-    let plan = |set: &[&str]| Plan::new(request(set)).unwrap_or_else(|faults| panic!("{faults}"));
+    let plan = |set: &[&str]| PaperPlan::new(request(set)).unwrap_or_else(|faults| panic!("{faults}"));
     let whole = plan(&["sm.count=4"]);
     assert_eq!(whole.batch().points().len(), 3 * whole.runs().len());
     let results = run(&whole);
@@ -398,7 +401,7 @@ fn figures_are_made_of_every_reading_of_the_memory_and_asks_answered_under_each(
     assert!(found.complete(), "{:?}", found.records);
     let names: Vec<&str> = found.readings.iter().map(|(reading, _)| reading.name).collect();
     assert_eq!(names, ["row_buffer", "through"]);
-    let bar = |finding: &durawarp::reproduce::Finding| number(&finding.tables[0].rows[0][3]);
+    let bar = |finding: &durawarp::papers::Finding| number(&finding.tables[0].rows[0][3]);
     let own = bar(&found.findings[0].1);
     let through = bar(&found.readings[1].1[0].1);
     assert_ne!(through, own, "writes that hold their banks");

@@ -3,23 +3,23 @@
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
-use durawarp::reproduce::lightwsp::{self, runs};
-use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict};
+use durawarp::papers::lightwsp::{self, runs};
+use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Run, Verdict};
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::{Done, Workers};
 
 /// Two kernels: loops that store, and many small CTAs with a barrier each.
 const KERNELS: [&str; 2] = ["atax", "nw"];
 
-fn plan(figures: &[&str], set: &[&str]) -> Plan {
+fn plan(figures: &[&str], set: &[&str]) -> PaperPlan {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
     let request = Request::new(&lightwsp::PAPER).only(&owned(figures), &owned(&KERNELS)).unwrap();
-    Plan::new(Request { profile: "ci".to_owned(), set, bracket: false, ..request })
+    PaperPlan::new(Request { profile: "ci".to_owned(), set, bracket: false, ..request })
         .unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
+fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
     let point = plan.point_of(wanted).unwrap();
     results[point].good().unwrap()
 }

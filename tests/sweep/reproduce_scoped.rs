@@ -2,8 +2,8 @@
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
-use durawarp::reproduce::scoped::runs::{self, SCHEMES, Scope};
-use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict, scoped};
+use durawarp::papers::scoped::runs::{self, BarrierScope, SCHEMES};
+use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Run, Verdict, scoped};
 use durawarp::schemes::catalogue;
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::{Done, Workers};
@@ -15,15 +15,15 @@ fn request(figures: &[&str], set: &[&str]) -> Request {
     Request { profile: "ci".to_owned(), set, bracket: false, ..request }
 }
 
-fn plan(figures: &[&str], set: &[&str]) -> Plan {
-    Plan::new(request(figures, set)).unwrap_or_else(|faults| panic!("{faults}"))
+fn plan(figures: &[&str], set: &[&str]) -> PaperPlan {
+    PaperPlan::new(request(figures, set)).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-fn run(plan: &Plan) -> Vec<Done> {
+fn run(plan: &PaperPlan) -> Vec<Done> {
     without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
 }
 
-fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
+fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
     let point = plan.point_of(wanted).unwrap();
     results[point].good().unwrap()
 }
@@ -60,8 +60,8 @@ fn every_figure_is_found_of_runs_that_are_right() {
     for (row, &ctas) in fig5.rows.iter().zip(sizes) {
         let base = ticks(outcome(&plan, &results, &runs::baseline(ctas)));
         let all = [
-            runs::tree(SCHEMES[0], Scope::Workgroup, ctas),
-            runs::tree(SCHEMES[0], Scope::Kernel, ctas),
+            runs::tree(SCHEMES[0], BarrierScope::Workgroup, ctas),
+            runs::tree(SCHEMES[0], BarrierScope::Kernel, ctas),
             runs::dram_latencies(plan.request(), ctas),
         ];
         for (cell, run) in row[2..].iter().zip(&all) {
@@ -82,7 +82,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
     assert!(plan.notes().is_empty(), "{:?}", plan.notes());
 }
 
-fn wg(fig5: &durawarp::reproduce::Table) -> Vec<&Cell> {
+fn wg(fig5: &durawarp::papers::FigureTable) -> Vec<&Cell> {
     fig5.rows.iter().map(|row| &row[2]).collect()
 }
 

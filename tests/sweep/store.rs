@@ -47,7 +47,7 @@ values = ["base", "strict", "epoch-cta"]
 "#;
 
 fn sweeping(folder: &Path, results: &str, more: &[&str]) -> Command {
-    command(folder, &[&["sweep", "spec.toml", "--results", results], more].concat())
+    command(folder, &[&["sweep", "run", "spec.toml", "--results", results], more].concat())
 }
 
 fn sweep(folder: &Path, results: &str, more: &[&str]) -> Output {
@@ -230,7 +230,7 @@ fn a_record_in_which_a_digit_was_changed_is_told_and_its_point_run_again() {
     .unwrap();
     let told = ["its checksum does not fit", "run again"];
     ended(&sweep(&folder, "results", &["--dry-run"]), 0, &[&told[..], &["11 done, 1 to run"]].concat());
-    let output = durawarp_in(&folder, &["results", "spec.toml", "--results", "results"]);
+    let output = durawarp_in(&folder, &["sweep", "table", "spec.toml", "--results", "results"]);
     ended(&output, 0, &[&told[..], &["missing"]].concat());
     ended(&sweep(&folder, "results", &[]), 0, &["done 12 (11 cached)"]);
     assert!(csv(&folder, "results") == table);
@@ -314,9 +314,9 @@ fn what_a_cycle_limit_cuts_is_marked_and_has_its_metrics_in_a_run_and_in_a_sweep
     let folder = sweep_folder("sweep_store/cut", &text.replace("profile", "max_cycles = 3000\nprofile"));
     ended(&sweep(&folder, "results", &["--jobs", "2"]), 0, &["done 12 (0 cached), 12 cut by their cycle limit"]);
     ended(&sweep(&folder, "results", &[]), 0, &["12 done (12 cut by their cycle limit), 0 to run"]);
-    let status = durawarp_in(&folder, &["sweep-status", "spec.toml", "--results", "results"]);
+    let status = durawarp_in(&folder, &["sweep", "status", "spec.toml", "--results", "results"]);
     ended(&status, 0, &["12 done (12 cut by their cycle limit), 0 failed"]);
-    let table = durawarp_in(&folder, &["results", "spec.toml", "--results", "results", "--wide"]);
+    let table = durawarp_in(&folder, &["sweep", "table", "spec.toml", "--results", "results", "--wide"]);
     let table = ended(&table, 0, &["few,"]);
     let (head, rows) = table.split_once('\n').unwrap();
     let column = |name: &str| head.trim().split(',').position(|column| column == name).unwrap();

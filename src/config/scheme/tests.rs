@@ -1,5 +1,5 @@
-//! Schemes with parameters, read from names, files and overrides: here with AGPM's parameters and a scheme that only keeps
-//! them, so that nothing depends on what AGPM does with them.
+//! Schemes with parameters, read from names, files and overrides: here with AGPM's parameters and a scheme
+//! that only keeps them, so that nothing depends on what AGPM does with them.
 
 use super::*;
 use crate::persist::{Handler, HandlerPlace, SmHandler};

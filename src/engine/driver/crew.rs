@@ -4,8 +4,8 @@
 //!   caller (worker 0):  lay partitions on desks ─ ring ─ run own partition ─ wait for the others ─ collect
 //!   worker i:           wait for the bell ─ take the partition ─ run it ─ lay it back ─ tell
 //! ```
-//! Between legs workers sleep on a condition variable, which costs tens of microseconds a leg; inside a leg they meet at
-//! `lines.rs`. Threads end when the run does, also when it unwinds.
+//! Between legs workers sleep on a condition variable, which costs tens of microseconds a leg; inside a leg
+//! they meet at `lines.rs`. Threads end when the run does, also when it unwinds.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::exchange::{Mailboxes, WorkerPlace};
 use super::lines::{Abandoned, Patience};
-use super::rounds::{self, Follow, Lead, Left, Start, Watch};
+use super::rounds::{self, Follow, Lead, LegEnd, Start, Watch};
 use crate::engine::message::Message;
 use crate::engine::partition::Partition;
 
@@ -32,7 +32,7 @@ pub(crate) struct Crew<M> {
 #[derive(Debug)]
 struct Desk<M> {
     partition: Option<Partition<M>>,
-    left: Option<Left>,
+    left: Option<LegEnd>,
     blocked: Duration,
 }
 
@@ -48,7 +48,7 @@ struct Board {
 }
 
 impl<M: Message> Crew<M> {
-    /// A crew of `workers`, of which the caller is one, on so many cores.
+    /// A crew of `workers` (the caller included) on `cores` cores.
     pub(crate) fn new(workers: usize, cores: usize) -> Self {
         let patience = if workers <= cores { Patience::OWN_CORE } else { Patience::SHARED_CORE };
         let desk = || Mutex::new(Desk { partition: None, left: None, blocked: Duration::ZERO });
@@ -65,7 +65,7 @@ impl<M: Message> Crew<M> {
     ///
     /// # Panics
     /// When a thread of the crew died: a bug of the engine, as panics of components are caught.
-    pub(crate) fn leg(&self, partitions: &mut Vec<Partition<M>>, lead: &mut Lead<'_>, start: Start) -> Vec<Left> {
+    pub(crate) fn leg(&self, partitions: &mut Vec<Partition<M>>, lead: &mut Lead<'_>, start: Start) -> Vec<LegEnd> {
         let first_round = {
             let mut board = lock(&self.board);
             for (desk, partition) in self.desks.iter().zip(partitions.drain(..)) {
@@ -126,7 +126,8 @@ impl<M: Message> Crew<M> {
         drop(guard);
     }
 
-    /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the mailboxes have seen.
+    /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the mailboxes
+    /// have seen.
     fn run(&self, worker: usize, first_round: u64, start: Start, watch: &mut impl Watch) -> Result<u64, Abandoned> {
         let Some(mut partition) = lock(&self.desks[worker]).partition.take() else {
             return Err(Abandoned);
@@ -158,7 +159,7 @@ impl<M: Message> Drop for Dismissal<'_, M> {
     }
 }
 
-/// Tells the others when a thread of the crew unwinds, so that nobody waits for it.
+/// Marks the meeting as abandoned when a thread of the crew unwinds, so that no other thread waits for it.
 struct OnUnwind<'a, M: Message>(&'a Crew<M>);
 
 impl<M: Message> Drop for OnUnwind<'_, M> {

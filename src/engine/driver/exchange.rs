@@ -1,13 +1,15 @@
-//! How partitions meet at the end of a round: hand over what they sent, learn what all came to.
+//! The end of a round between partitions: they exchange messages, and learn all workers' results of the
+//! round.
 //!
 //! ```text
 //!   worker 0: outbox[1] ──swap──> box[0->1][parity] ──swap──> worker 1: into its queue     (after the barrier)
 //!   worker 1: outbox[0] ──swap──> box[1->0][parity] ──swap──> worker 0
 //! ```
-//! One batch a round and pair of partitions: the sender swaps its full Vec for the empty one in the box *before* it
-//! publishes its line, the receiver swaps it out *after* it has read that line, and only if the line says so. By the
-//! argument of `lines.rs` a box of one parity is emptied before it is filled again. The lock of a box is therefore never
-//! contended; it is there so that the swap is safe Rust (`benches/engine.rs` compares it with a channel of batches).
+//! One batch a round and pair of partitions: the sender swaps its full Vec for the empty one in the box
+//! *before* it publishes its line, the receiver swaps it out *after* it has read that line, and only if the
+//! line says so. By the argument of `lines.rs` a box of one parity is emptied before it is filled again. The
+//! lock of a box is therefore never contended; it is there so that the swap is safe Rust (`benches/engine.rs`
+//! compares it with a channel of batches).
 //!
 //! Invariant: Vecs go round and are never dropped; at steady state nothing allocates.
 
@@ -22,11 +24,12 @@ use crate::engine::partition::Partition;
 
 /// The end of a round, for one worker.
 pub(crate) trait Exchange<M> {
-    /// Hands over what the partition sent, and takes in what was sent to it. Returns what all workers say together.
+    /// Hands over what the partition sent, and takes in what was sent to it. Returns what all workers say
+    /// together.
     fn meet(&mut self, partition: &mut Partition<M>, report: Report) -> Result<Report, Abandoned>;
 }
 
-/// One partition that holds everything: there is nobody to meet.
+/// One partition that holds every component: nothing to exchange.
 #[derive(Debug)]
 pub(crate) struct Alone;
 
@@ -64,7 +67,8 @@ pub(crate) struct WorkerPlace<'a, M> {
 }
 
 impl<'a, M> WorkerPlace<'a, M> {
-    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds these mailboxes have seen.
+    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds these mailboxes
+    /// have seen.
     pub(crate) fn new(mailboxes: &'a Mailboxes<M>, worker: usize, round: u64) -> Self {
         mailboxes.lines.sit_down(worker);
         WorkerPlace { mailboxes, worker, round, spare: Vec::new(), blocked: Duration::ZERO }

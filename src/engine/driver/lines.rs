@@ -1,20 +1,22 @@
 //! The one barrier of a round: each worker writes a line of its own and reads the others'.
 //!
 //! ```text
-//!   worker 0:  even [stamp next... events heaviest sent flags]   odd [...]      two lines a worker, by parity of the round
+//!   worker 0:  even [stamp next... events heaviest sent flags]   odd [...]   two lines a worker, by the round's parity
 //!   worker 1:  even [stamp next... events heaviest sent flags]   odd [...]
 //! ```
-//! A worker publishes what its round came to, stamped with the round, then reads the line of every other worker once its
-//! stamp is there. Nobody can be a round ahead of a reader by more than one: to publish round r + 2 it must have read
-//! everybody's r + 1, which they publish after reading r. So two lines a worker suffice and a line is never written while
-//! it is read. The minimum of all `next` rides on the barrier; there is no second one.
+//! A worker publishes the result of its round, stamped with the round's number, then reads every other
+//! worker's line once that carries the same stamp. No worker is ahead of a reader by more than one round:
+//! before it publishes round r + 2 it has read all lines of r + 1, and each of those was published after its
+//! worker read r. So two lines a worker suffice, and a line is never written while it is read. The minimum of
+//! all `next` is taken from the same lines; no second barrier is needed.
 //!
-//! Waiting: spin a bounded while (the common case takes 50 to 200 ns), then yield, then park. A pure spin is a thousand
-//! times slower as soon as another process wants the core. No wake-up is lost: a sleeper first says so and then looks
-//! again, a publisher first stamps and then looks for sleepers, with a full fence between the two steps on both sides.
+//! Waiting: spin a bounded while (the common case takes 50 to 200 ns), then yield, then park. A pure spin is
+//! a thousand times slower as soon as another process wants the core. No wake-up is lost: a sleeper first
+//! says so and then looks again, a publisher first stamps and then looks for sleepers, with a full fence
+//! between the two steps on both sides.
 //!
-//! Source: the flag barrier with piggy-backed minimum that was measured best (48 ns against 12 us of `std`'s barrier).
-//! Checked with loom: `RUSTFLAGS="--cfg loom" cargo test --release --lib engine::driver::lines`.
+//! Source: the flag barrier with piggy-backed minimum that was measured best (48 ns against 12 us of `std`'s
+//! barrier). Checked with loom: `RUSTFLAGS="--cfg loom" cargo test --release --lib engine::driver::lines`.
 
 #[cfg(loom)]
 use loom::{
@@ -229,7 +231,7 @@ impl Lines {
         }
     }
 
-    /// Tells everybody that a worker will never publish again; who waits for it learns so.
+    /// Marks that a worker will never publish again, and wakes all that wait for it.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -301,7 +303,8 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
-    /// Two workers, two rounds, straight to sleep: every interleaving ends, and each reads the other's own round.
+    /// Two workers, two rounds, straight to sleep: every interleaving ends, and each reads the other's own
+    /// round.
     #[test]
     fn two_workers_meet_twice() {
         let mut model = loom::model::Builder::new();

@@ -1,11 +1,13 @@
-//! One worker or many: keeps the faster, by trying the other now and then. Pure arithmetic over what was measured.
+//! One worker or many: keeps the faster, by trying the other now and then. Pure arithmetic over what was
+//! measured.
 //!
 //! ```text
 //!   solo 1 ms ─> crew 2 ms ─> faster? ─> stay 25 ms ─> try the other 2 ms ─> faster? ─> stay 50 ms ─> ... 400 ms
 //! ```
-//! Windows with little work cost more in the barrier than two threads save, and how much work a window holds changes as
-//! the model runs (a kernel's tail, a drain). So neither is decided beforehand. The time between tries doubles while the
-//! answer stays the same: trying costs less than 2 % even when the other way is ten times slower.
+//! Windows with little work cost more in the barrier than two threads save, and how much work a window holds
+//! changes as the model runs (a kernel's tail, a drain). So neither is decided beforehand. The time between
+//! tries doubles while the answer stays the same: trying costs less than 2 % even when the other way is ten
+//! times slower.
 //!
 //! Invariant: results never depend on what is decided here.
 

@@ -1,13 +1,15 @@
-//! The loop over rounds that every worker runs in step: same windows, same reasons to leave, at any number of workers.
+//! The loop over rounds that every worker runs in step: same windows, same reasons to leave, at any number of
+//! workers.
 //!
 //! ```text
 //!   next ──> windows ──> run the partition ──> meet ──> next, flags ──> leave? ──> ...
 //! ```
-//! Whoever decides that the loop must end (worker 0: a leg is over, the stop flag) or knows a reason (a component failed)
-//! sets a flag in its line; all read the same lines, so all leave after the same round.
+//! A worker sets a flag in its line to end the loop. Worker 0 does so when a leg is over or the caller's stop
+//! flag is set; any worker does so when one of its components failed. All read the same lines, so all leave
+//! after the same round.
 //!
-//! A run that is to end at once (stopped, failed, halted) first brings every tier as far as the furthest is: so that
-//! everything before one instant is handled, and nothing after.
+//! A run that ends at once (stopped, failed, halted) first brings every tier as far as the furthest one. Then
+//! every event before one instant is handled, and none after it.
 //!
 //! Invariant: the number and the bounds of rounds depend on the model and its limits only.
 
@@ -24,7 +26,7 @@ use crate::engine::stats::RoundTotals;
 use crate::engine::tiers::{PerTier, Tiers, least};
 use crate::engine::time::Time;
 
-/// Flag: worker 0 wants everybody back, for whatever reason of its own.
+/// Flag: worker 0 ends the leg.
 pub(crate) const LEG_OVER: u64 = 1;
 /// Flag: the caller's stop flag is set.
 pub(crate) const STOP: u64 = 2;
@@ -33,12 +35,12 @@ pub(crate) const VERDICT: u64 = 4;
 /// Flag: a component panicked.
 pub(crate) const CRASH: u64 = 8;
 
-/// Component costs are sampled in one round of so many.
+/// Component costs are sampled in one of this many rounds.
 const SAMPLE_EVERY: u64 = 16;
 /// Rounds with fewer events are not worth it: reading the clock would cost more than what it tells.
 const SAMPLE_EVENTS: u64 = 32;
 
-/// Worker 0 looks at the clock after so many rounds that looks are about this far apart.
+/// The time between two looks at the clock by worker 0, about; it counts rounds in between.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
 const MOST_ROUNDS_UNSEEN: u64 = 1024;
 
@@ -59,7 +61,7 @@ pub(crate) struct Start {
 
 /// Where the loop was left. The same for all workers.
 #[derive(Debug, Clone)]
-pub(crate) struct Left {
+pub(crate) struct LegEnd {
     /// By tier: nothing is pending before; [`NEVER`] when nothing is pending.
     pub(crate) next: PerTier,
     pub(crate) flags: u64,
@@ -95,11 +97,11 @@ pub(crate) fn run<M: Message>(
     exchange: &mut impl Exchange<M>,
     watch: &mut impl Watch,
     start: Start,
-) -> Result<Left, Abandoned> {
+) -> Result<LegEnd, Abandoned> {
     let Start { tiers, clip, next, open_epoch, mut rounds, sample } = start;
-    let mut left = Left { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
+    let mut left = LegEnd { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
-    // How far the furthest tier is, once the run is to end: nobody goes further.
+    // The time of the furthest tier, once the run is to end; no tier goes beyond it.
     let mut align: Option<Time> = None;
     loop {
         let earliest = least(&left.next);
@@ -117,7 +119,7 @@ pub(crate) fn run<M: Message>(
         if clip.epoch_ticks.is_some() {
             enter_epoch(partition, clip.epoch_of(earliest), &mut left);
         }
-        let clipped = match (clip.of(earliest), align) {
+        let clipped = match (clip.window_end(earliest), align) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
         };
@@ -148,7 +150,7 @@ pub(crate) fn run<M: Message>(
     Ok(left)
 }
 
-fn enter_epoch<M>(partition: &Partition<M>, epoch: u64, left: &mut Left) {
+fn enter_epoch<M>(partition: &Partition<M>, epoch: u64, left: &mut LegEnd) {
     if let Some(open) = left.open_epoch.filter(|&open| open != epoch) {
         left.epochs.push(open);
         left.rows.extend(partition.cells.iter().map(|cell| cell.digest));
@@ -170,7 +172,7 @@ impl Meter for Stopwatch {
     }
 }
 
-/// When worker 0 calls everybody back.
+/// When worker 0 ends the leg.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     /// Not measured: caches and threads get warm.

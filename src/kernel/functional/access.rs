@@ -1,7 +1,7 @@
 //! Memory accesses of the functional driver: addresses to bytes, with bounds and alignment checks.
 //!
-//! When the lanes of an access lie within 64 KiB of one range (nearly always), the warp reads or writes that stretch of
-//! memory in place. Otherwise each lane's bytes are copied apart.
+//! When the lanes of an access lie within 64 KiB of one range (nearly always), the warp reads or writes that
+//! stretch of memory in place. Otherwise each lane's bytes are copied apart.
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Inst, Mem, MemKind, Op, PmOp, Space};
@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::{Event, Writer};
+use super::interface::{Event, Writer};
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {
@@ -62,7 +62,8 @@ pub(super) fn execute(
     Ok(())
 }
 
-/// The lanes of a store that are not to persistent memory. The others must name allocated memory all the same.
+/// The lanes of a store that are not to persistent memory. The others must name allocated memory all the
+/// same.
 pub(super) fn volatile_lanes(
     warp: &Warp,
     inst: &Inst,
@@ -91,7 +92,8 @@ pub(super) fn volatile_lanes(
     Ok(left)
 }
 
-/// The addresses in global memory that a store or an atomic will write; none for what writes no global memory.
+/// The addresses in global memory that a store or an atomic will write; none for what writes no global
+/// memory.
 pub(super) fn stores_to(warp: &Warp, inst: &Inst, mem: Mem, launch: &Launch, lanes: u64) -> Option<[u64; 64]> {
     let writes = matches!(mem.kind, MemKind::Store | MemKind::Atomic | MemKind::Reduction);
     if !writes || !matches!(mem.space, Space::Global | Space::Generic) {

@@ -1,9 +1,10 @@
 //! One CTA of the functional driver: its warps, shared and local memory, barriers.
 //!
-//! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute the barrier;
-//! exited warps are not awaited. A barrier executed by a part of a warp whose other lanes have one still to come is a
-//! fault of the program. `pm.barrier.wg` is a barrier of its own beside the sixteen of `bar.sync`. At `pm.barrier.kr` a CTA
-//! waits when every warp of it has arrived, until the driver says that all CTAs have.
+//! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute
+//! the barrier; exited warps are not awaited. A barrier executed by a part of a warp whose other lanes have
+//! one still to come is a fault of the program. `pm.barrier.wg` is a barrier of its own beside the sixteen of
+//! `bar.sync`. At `pm.barrier.kr` a CTA waits once all of its warps have arrived, until the driver reports
+//! that all CTAs have.
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint};
@@ -11,18 +12,18 @@ use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell, volatile_lanes};
-use super::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
+use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum CtaProgress {
     Done,
     Paused,
     /// Every warp that has not ended waits at `pm.barrier.kr`.
     AtGrid,
 }
 
-/// The gate of `pm.barrier.wg`, behind those of `bar.sync`.
+/// The gate of `pm.barrier.wg`, after those of `bar.sync`.
 const PERSIST: usize = 16;
 
 /// `pm.barrier.wg` as a barrier.
@@ -107,20 +108,20 @@ impl Cta {
         counts: &mut Counts,
         budget: u64,
         observer: &mut Option<Observer<'_>>,
-    ) -> Result<Progress, RunError> {
+    ) -> Result<CtaProgress, RunError> {
         let end = counts.warp_instructions + budget;
         loop {
             if self.live == 0 {
-                return Ok(Progress::Done);
+                return Ok(CtaProgress::Done);
             }
             if self.at_grid == self.live {
-                return Ok(Progress::AtGrid);
+                return Ok(CtaProgress::AtGrid);
             }
             if self.runnable == 0 {
                 return Err(self.deadlock(launch));
             }
             if counts.warp_instructions >= end {
-                return Ok(Progress::Paused);
+                return Ok(CtaProgress::Paused);
             }
             if self.runnable >> self.turn & 1 != 0 {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
@@ -359,7 +360,8 @@ impl Cta {
     }
 }
 
-/// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any more.
+/// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any
+/// more.
 #[cold]
 fn whole(warp: &Warp, launch: &Launch, name: impl Fn() -> String, lanes: u64) -> Result<(), ProgramFault> {
     let kernel = &*launch.kernel;
@@ -372,10 +374,10 @@ fn whole(warp: &Warp, launch: &Launch, name: impl Fn() -> String, lanes: u64) ->
     for (i, path) in warp.paths().iter().enumerate().rev() {
         let absent = path.mask & !here;
         here |= path.mask;
-        // Lanes of the current path that skip the barrier go on behind it.
+        // Lanes of the current path that skip the barrier go on after it.
         let top = i + 1 == warp.paths().len();
         let start = if top { pc + 1 } else { path.pc };
-        // Lanes in a subroutine may return, and go on behind each call on the way.
+        // Lanes in a subroutine may return, and go on after each call on the way.
         let behind_calls = (1..=i).filter(|&n| warp.paths()[n].reconverge == RETURN).map(|n| warp.paths()[n - 1].pc);
         let mut starts = std::iter::once(start).chain(behind_calls);
         if absent != 0 && starts.any(|start| reaches_barrier(&kernel.code, start, &mut seen)) {

@@ -1,11 +1,14 @@
-//! Register allocation: virtual registers to dense slots, so that a warp's registers stay in the host's cache.
+//! Register allocation: virtual registers to dense slots, so that a warp's registers stay in the host's
+//! cache.
 //!
-//! Linear scan (Poletto and Sarkar, "Linear Scan Register Allocation", TOPLAS 1999) over one interval a register: from
-//! its first to its last point of life, in program order. There is no limit, hence no spilling. Every lane follows one
-//! path of the control flow graph and owns its column of the register file, so sharing a slot is safe under divergence.
+//! Linear scan (Poletto and Sarkar, "Linear Scan Register Allocation", TOPLAS 1999) over one interval a
+//! register: from its first to its last point of life, in program order. There is no limit, hence no
+//! spilling. Every lane follows one path of the control flow graph and owns its column of the register file,
+//! so sharing a slot is safe under divergence.
 //!
-//! Invariants: a register that some path reads before writing is alive from the start and shares its slot with nobody
-//! until its last use, so it reads 0; a guarded write leaves the old value in the other lanes, so it ends no life.
+//! Invariants: a register that some path reads before writing is alive from the start. It shares its slot
+//! with no other register until its last use, so it reads 0. A guarded write leaves the old value in the
+//! other lanes, so it ends no life.
 
 use super::super::cfg::{BitSet, Blocks};
 use super::draft::{Arg, Body, Draft, VReg};
@@ -210,7 +213,7 @@ fn pressure(body: &Body, blocks: &Blocks, names: &[VReg], live_in: &[BitSet], sp
         most = most.max(now);
         for pc in blocks.range(b).rev() {
             let draft = &body.code[pc];
-            // A result needs a register even if nobody reads it.
+            // A result needs a register even if no instruction reads it.
             let mut unread = 0;
             writes(draft, |r| {
                 if !alive[r as usize] {

@@ -1,6 +1,7 @@
-//! The syntax tree of a PTX file: what the text says, nothing resolved.
+//! The syntax tree of a PTX file; no name is resolved.
 //!
-//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at it.
+//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at
+//! it.
 
 use super::token::Bytes;
 
@@ -12,37 +13,37 @@ pub(super) struct File<'a> {
     pub(super) address_size: Option<u64>,
     /// `.target` says `texmode_independent`, as compilers of OpenCL do.
     pub(super) opencl: bool,
-    pub(super) items: Vec<Item<'a>>,
+    pub(super) items: Vec<ModuleItem<'a>>,
 }
 
 impl<'a> File<'a> {
     /// Every `.entry` and `.func`, declarations included.
     pub(super) fn functions(&self) -> impl Iterator<Item = &Function<'a>> + Clone {
         self.items.iter().filter_map(|item| match item {
-            Item::Function(function) => Some(function),
-            Item::Var(_) => None,
+            ModuleItem::Function(function) => Some(function),
+            ModuleItem::Var(_) => None,
         })
     }
 
     /// Variables at module scope.
     pub(super) fn variables(&self) -> impl Iterator<Item = &Var<'a>> + Clone {
         self.items.iter().filter_map(|item| match item {
-            Item::Var(var) => Some(var),
-            Item::Function(_) => None,
+            ModuleItem::Var(var) => Some(var),
+            ModuleItem::Function(_) => None,
         })
     }
 }
 
 /// A top-level item.
 #[derive(Debug)]
-pub(super) enum Item<'a> {
+pub(super) enum ModuleItem<'a> {
     Var(Var<'a>),
     Function(Function<'a>),
 }
 
 /// A piece of text with its place.
 #[derive(Debug, Clone)]
-pub(super) struct Word<'a> {
+pub(super) struct PtxWord<'a> {
     pub(super) text: &'a str,
     pub(super) at: Bytes,
 }
@@ -56,8 +57,8 @@ pub(super) struct Var<'a> {
     pub(super) align: Option<u64>,
     /// 1, 2 or 4.
     pub(super) vector: u64,
-    pub(super) ty: Word<'a>,
-    pub(super) name: Word<'a>,
+    pub(super) ty: PtxWord<'a>,
+    pub(super) name: PtxWord<'a>,
     /// Array dimensions; an empty one is 0.
     pub(super) dims: Vec<u64>,
     pub(super) init: Option<Init<'a>>,
@@ -78,17 +79,17 @@ pub(super) enum Init<'a> {
 #[derive(Debug)]
 pub(super) struct Function<'a> {
     pub(super) entry: bool,
-    pub(super) name: Word<'a>,
+    pub(super) name: PtxWord<'a>,
     /// Return parameters of a `.func`.
     pub(super) returns: Vec<Formal<'a>>,
     pub(super) params: Vec<Formal<'a>>,
     /// Performance directives: name and numbers.
-    pub(super) limits: Vec<(Word<'a>, Vec<u64>)>,
+    pub(super) limits: Vec<(PtxWord<'a>, Vec<u64>)>,
     /// `None` for a declaration.
     pub(super) body: Option<Vec<Statement<'a>>>,
-    /// First byte of the `)` behind the parameters, if there is a list of them.
+    /// First byte of the `)` after the parameters, if there is a list of them.
     pub(super) close: Option<usize>,
-    /// From `{` to behind `}`; empty for a declaration.
+    /// From `{` through `}`; empty for a declaration.
     pub(super) braces: Bytes,
 }
 
@@ -103,20 +104,20 @@ pub(super) struct Formal<'a> {
 #[derive(Debug)]
 pub(super) enum Statement<'a> {
     /// `.reg .b32 %r<5>, %x;`: type, and names with a count where they are ranges.
-    Registers(Word<'a>, Vec<(Word<'a>, Option<u64>)>),
+    Registers(PtxWord<'a>, Vec<(PtxWord<'a>, Option<u64>)>),
     Var(Var<'a>),
-    Label(Word<'a>),
+    Label(PtxWord<'a>),
     Block(Vec<Statement<'a>>),
     /// `label: .callprototype (returns) _ (params);`
     Prototype {
-        label: Word<'a>,
+        label: PtxWord<'a>,
         returns: Vec<Formal<'a>>,
         params: Vec<Formal<'a>>,
     },
     /// `label: .calltargets f, g;`
     Targets {
-        label: Word<'a>,
-        targets: Vec<Word<'a>>,
+        label: PtxWord<'a>,
+        targets: Vec<PtxWord<'a>>,
     },
     Instruction(Instruction<'a>),
 }
@@ -124,25 +125,25 @@ pub(super) enum Statement<'a> {
 /// `@p opcode.mod.mod operand, operand;`
 #[derive(Debug)]
 pub(super) struct Instruction<'a> {
-    /// From its guard to behind its semicolon.
+    /// From its guard through its semicolon.
     pub(super) at: Bytes,
     /// Predicate register and whether it is negated.
-    pub(super) guard: Option<(Word<'a>, bool)>,
-    pub(super) opcode: Word<'a>,
-    pub(super) mods: Vec<Word<'a>>,
+    pub(super) guard: Option<(PtxWord<'a>, bool)>,
+    pub(super) opcode: PtxWord<'a>,
+    pub(super) mods: Vec<PtxWord<'a>>,
     pub(super) operands: Vec<Operand<'a>>,
 }
 
 /// An operand with its place.
 #[derive(Debug, Clone)]
 pub(super) struct Operand<'a> {
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: OperandKind<'a>,
     pub(super) at: Bytes,
 }
 
 /// What an operand is.
 #[derive(Debug, Clone)]
-pub(super) enum Kind<'a> {
+pub(super) enum OperandKind<'a> {
     /// A register, variable, label or function; with `.x` and `+ offset`.
     Name { name: &'a str, component: Option<&'a str>, offset: i64 },
     /// An integer, two's complement.

@@ -16,10 +16,10 @@
 
 use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
 use super::super::ir::{Class, Op, Trap};
-use super::ast::{Formal, Function, Instruction, Kind, Operand};
+use super::ast::{Formal, Function, Instruction, Operand, OperandKind};
 use super::draft::{Arg, DraftOp, VReg};
 use super::functions::Call;
-use super::lower::{Lower, Lowered, Name, Scope};
+use super::lower::{Lower, Lowered, LoweringScope, Name};
 use super::types::{Bank, Ty};
 
 impl<'a> Lower<'_, 'a> {
@@ -37,14 +37,16 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn call_indirect(&mut self, i: &'a Instruction<'a>, callee: &str, call: &Call<'_, 'a>) -> Lowered {
         let target = Arg::Reg(self.register(callee, call.callee.at.clone(), Bank::R64)?);
         let list = match call.rest {
-            [Operand { kind: Kind::Name { name, component: None, offset: 0 }, at }] => match self.callees(name) {
-                Some(list) => list,
-                None => {
-                    let message = format!("`{name}` is no `.callprototype` or `.calltargets` here");
-                    let known = self.callee_labels();
-                    return Err(self.fault_among(at.clone(), message, name, known));
+            [Operand { kind: OperandKind::Name { name, component: None, offset: 0 }, at }] => {
+                match self.callees(name) {
+                    Some(list) => list,
+                    None => {
+                        let message = format!("`{name}` is no `.callprototype` or `.calltargets` here");
+                        let known = self.callee_labels();
+                        return Err(self.fault_among(at.clone(), message, name, known));
+                    }
                 }
-            },
+            }
             [] => {
                 let message = "an indirect call names a `.callprototype` or `.calltargets`";
                 return Err(self.fault(i.opcode.at.clone(), message));
@@ -110,7 +112,7 @@ impl<'a> Lower<'_, 'a> {
         if let Some(cycle) = self.env.functions.cycle(name) {
             return self.call_subroutine(function, cycle, results, arguments);
         }
-        let mut scope = Scope::of_body();
+        let mut scope = LoweringScope::of_body();
         for (formal, actual) in function.params.iter().zip(arguments) {
             let bound = self.bind(formal, actual)?;
             scope.names.insert(formal.var.name.text, bound);
@@ -149,7 +151,7 @@ impl<'a> Lower<'_, 'a> {
 
     /// What a formal argument is in the callee's copy.
     fn bind(&mut self, formal: &'a Formal<'a>, actual: &Operand<'a>) -> Lowered<Name> {
-        if let Kind::Name { name, component: None, offset: 0 } = actual.kind
+        if let OperandKind::Name { name, component: None, offset: 0 } = actual.kind
             && let Some(Name::Block(block)) = self.name(name)?
         {
             return Ok(Name::Block(block));
@@ -176,7 +178,7 @@ impl<'a> Lower<'_, 'a> {
         actual: &Operand<'a>,
         copies: &mut Vec<(VReg, Arg, Ty)>,
     ) -> Lowered<Name> {
-        let Kind::Name { name, component: None, offset: 0 } = actual.kind else {
+        let OperandKind::Name { name, component: None, offset: 0 } = actual.kind else {
             return Err(self.fault(actual.at.clone(), "expected a result parameter"));
         };
         match self.name(name)? {

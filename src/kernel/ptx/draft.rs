@@ -1,8 +1,8 @@
 //! Instructions before register allocation: operations are final, operands are virtual registers.
 //!
-//! A [`Body`] is one kernel: its code with calls inlined, then the subroutines of functions that call themselves
-//! ([`Subroutine`]). Branch targets are labels, parameter blocks of calls are accesses to a numbered block; both are
-//! resolved in [`super::finish`], subroutines' frames in [`super::stack`].
+//! A [`Body`] is one kernel: its code with calls inlined, then the subroutines of functions that call
+//! themselves ([`Subroutine`]). Branch targets are labels, parameter blocks of calls are accesses to a
+//! numbered block; both are resolved in [`super::finish`], subroutines' frames in [`super::stack`].
 
 use std::collections::BTreeMap;
 
@@ -42,13 +42,14 @@ pub(super) enum DraftOp {
         elem: Elem,
         vec: u8,
     },
-    /// The caller's part before call site number: registers saved, the stack pointer moved to the callee's frame.
+    /// The caller's part before call site number: registers saved, the stack pointer moved to the callee's
+    /// frame.
     Enter(u32),
-    /// The call of a subroutine at a call site; the return site goes to `dst[0]`.
+    /// The call of a subroutine at a call site; the return address goes to `dst[0]`.
     Call(u32),
     /// The caller's part after a call site: what [`DraftOp::Enter`] did, undone.
     Leave(u32),
-    /// A subroutine returns to the return site in `src[0]`.
+    /// A subroutine returns to the address in `src[0]`.
     Return(u32),
 }
 
@@ -129,7 +130,7 @@ pub(super) struct Subroutine {
     /// Its first instruction, and where its lanes return.
     pub(super) start: Label,
     pub(super) end: Label,
-    /// Bytes of its frame that are laid out, the return site's included, and their alignment.
+    /// Bytes of its frame that are laid out, the return address included, and their alignment.
     pub(super) bytes: u32,
     pub(super) align: u32,
 }
@@ -140,7 +141,7 @@ pub(super) struct CallSite {
     /// The subroutine that calls; `None` for the kernel.
     pub(super) caller: Option<u32>,
     pub(super) callee: u32,
-    /// Registers of the call itself, which nobody saves.
+    /// Registers of the call itself, which are never saved.
     pub(super) temporaries: Vec<VReg>,
 }
 
@@ -149,11 +150,11 @@ pub(super) struct CallSite {
 pub(super) struct StackRegisters {
     /// The 64-bit address of the current frame in local memory.
     pub(super) pointer: VReg,
-    /// Where a call leaves its return site, and a return finds it: 32 bits.
+    /// The return address of a call, which its return reads: 32 bits.
     pub(super) link: VReg,
 }
 
-/// Bytes at the start of a frame for the return site.
+/// Bytes at the start of a frame for the return address.
 pub(super) const RETURN_SITE_BYTES: u32 = 8;
 
 /// One kernel.
@@ -260,8 +261,8 @@ impl Body {
     }
 }
 
-/// Appends a variable to a stretch of `total` bytes and says where it starts. `total` saturates far above what
-/// `finish` accepts.
+/// Appends a variable to a stretch of `total` bytes and says where it starts. `total` saturates far above
+/// what `finish` accepts.
 pub(super) fn append(total: &mut u32, bytes: u32, align: u32) -> u32 {
     const MOST: u64 = 1 << 30;
     let at = u64::from(*total).next_multiple_of(u64::from(align.max(1))).min(MOST);

@@ -10,7 +10,8 @@ use super::super::ir::{
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
-use super::draft::{Arg, Body, Const, Draft, DraftOp, Label, Pool, VReg};
+use super::body_flow::{flow_of, returns, start_of, target, within};
+use super::draft::{Arg, Body, Const, Draft, DraftOp, Pool, VReg};
 use super::types::Bank;
 use super::{params, stack};
 
@@ -44,8 +45,8 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     let stack_bytes = if body.subroutines.is_empty() { 0 } else { frame.stack_bytes };
     stack::lay_out(&mut body, stack_bytes);
     let flow: Vec<Flow> = body.code.iter().map(|draft| flow_of(draft, &body)).collect();
-    let slots = allocate(&body, &Blocks::of(&flow).with_returns(&returns(&body)));
-    let blocks = Blocks::of(&within(&body));
+    let slots = allocate(&body, &Blocks::new(&flow).with_returns(&returns(&body)));
+    let blocks = Blocks::new(&within(&body));
     let joins = blocks.joins();
     let limit = usize::from(NONE);
     let [slots32, slots64, predicates] = slots.used;
@@ -101,56 +102,6 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         }
     }
     Ok(kernel)
-}
-
-fn target(labels: &[Option<u32>], label: Label) -> u32 {
-    labels[label as usize].expect("every label of a body without faults is placed")
-}
-
-/// The first instruction of the subroutine that a call site calls.
-fn start_of(body: &Body, site: u32) -> u32 {
-    target(&body.labels, body.subroutines[body.sites[site as usize].callee as usize].start)
-}
-
-/// Where control goes behind an instruction. Where a subroutine returns to is in [`returns`].
-fn flow_of(draft: &Draft, body: &Body) -> Flow {
-    let guarded = draft.guard.is_some();
-    match draft.op {
-        DraftOp::Branch(label) => Flow { falls: guarded, jumps: Some(target(&body.labels, label)) },
-        DraftOp::Call(site) => Flow { falls: false, jumps: Some(start_of(body, site)) },
-        DraftOp::Return(_) => Flow { falls: false, jumps: None },
-        DraftOp::Op(Op::Exit | Op::Trap(_)) => Flow { falls: guarded, jumps: None },
-        _ => Flow::NEXT,
-    }
-}
-
-/// Each subroutine's return, and the places behind its calls.
-fn returns(body: &Body) -> Vec<(u32, Vec<u32>)> {
-    let mut returns: Vec<(u32, Vec<u32>)> = vec![(0, Vec::new()); body.subroutines.len()];
-    for (pc, draft) in body.code.iter().enumerate() {
-        match draft.op {
-            DraftOp::Return(number) => returns[number as usize].0 = pc as u32,
-            DraftOp::Call(site) => returns[body.sites[site as usize].callee as usize].1.push(pc as u32 + 1),
-            _ => {}
-        }
-    }
-    returns
-}
-
-/// Control flow within one activation: a call goes on behind itself.
-///
-/// Lanes of a subroutine meet at its return at the latest, so that all that were called together return together. Those
-/// that exit, or end the run, are not awaited: such an instruction counts as an endless loop there.
-pub(super) fn within(body: &Body) -> Vec<Flow> {
-    let subroutines = body.subroutines.first().map_or(u32::MAX, |first| target(&body.labels, first.start));
-    let flow = |(pc, draft): (usize, &Draft)| match draft.op {
-        DraftOp::Call(_) => Flow::NEXT,
-        DraftOp::Op(Op::Exit | Op::Trap(_)) if draft.guard.is_none() && pc as u32 >= subroutines => {
-            Flow { falls: false, jumps: Some(pc as u32) }
-        }
-        _ => flow_of(draft, body),
-    };
-    body.code.iter().enumerate().map(flow).collect()
 }
 
 fn class_of(draft: &Draft) -> Class {

@@ -1,22 +1,25 @@
-//! Where the values in a kernel's registers come from: the flow of pointers from its parameters, over the text itself.
+//! Where the values in a kernel's registers come from: the flow of pointers from its parameters, over the
+//! text itself.
 //!
 //! ```text
 //! statements -> code in a row, registers and labels resolved -> blocks -> origins of every register at every block
 //! ```
-//! A forward analysis over sets of origins (a bit each): the pointer parameters, addresses of variables, values loaded
-//! from memory, and whether threads of a CTA may hold different values. A result has the origins of all operands, so the
-//! sets are never too small. Threads that took different ways may hold different values of a register that is written
-//! in several places: writes behind such a fork count as different.
+//! A forward analysis over sets of origins (a bit each): the pointer parameters, addresses of variables,
+//! values loaded from memory, and whether threads of a CTA may hold different values. A result has the
+//! origins of all operands, so the sets are never too small. Threads that took different ways may hold
+//! different values of a register that is written in several places: writes after such a fork count as
+//! different.
 //!
-//! Not modelled: what a called function does (its results count as loaded), pointers put together from halves.
+//! Not modelled: what a called function does (its results count as loaded), pointers put together from
+//! halves.
 
 use hashbrown::HashMap;
 
-use super::ast::{Function, Instruction, Kind, Operand, Statement};
+use super::ast::{Function, Instruction, Operand, OperandKind, Statement};
 
 /// Origins of a value, a bit each: pointer parameters from bit 0.
 pub(super) type Origins = u64;
-/// Pointer parameters that can be told apart.
+/// Pointer parameters that have a bit of their own.
 pub(super) const MAX_POINTERS: usize = 56;
 /// Any pointer parameter.
 pub(super) const POINTERS: Origins = (1 << MAX_POINTERS) - 1;
@@ -32,7 +35,7 @@ type Register = usize;
 
 /// One instruction with its names resolved.
 #[derive(Debug)]
-pub(super) struct Step<'a> {
+pub(super) struct FlowStep<'a> {
     pub(super) inst: &'a Instruction<'a>,
     guard: Option<Register>,
     writes: Vec<Register>,
@@ -58,7 +61,7 @@ enum Role {
 /// A kernel's instructions in a row, and what flows through them.
 #[derive(Debug)]
 pub(super) struct Flow<'a> {
-    pub(super) code: Vec<Step<'a>>,
+    pub(super) code: Vec<FlowStep<'a>>,
     roles: Vec<Role>,
     /// First instruction of each block, and the number of instructions at the end.
     starts: Vec<usize>,
@@ -69,7 +72,8 @@ pub(super) struct Flow<'a> {
     forked: Vec<bool>,
 }
 
-/// What the parameters of a kernel are: a number of a pointer by the name of its parameter and the offset in it.
+/// What the parameters of a kernel are: a number of a pointer by the name of its parameter and the offset in
+/// it.
 pub(super) trait Pointers {
     /// `None`: no parameter of that name. `Some(None)`: no pointer at that offset.
     fn at(&self, name: &str, offset: i64) -> Option<Option<usize>>;
@@ -153,16 +157,16 @@ fn flatten<'a>(
 /// Every name in an operand.
 fn names<'a>(operand: &'a Operand<'a>, out: &mut Vec<(&'a str, i64)>) {
     match &operand.kind {
-        Kind::Name { name, offset, .. } => out.push((name, *offset)),
-        Kind::Vector(parts) | Kind::Address(parts) | Kind::List(parts) => {
+        OperandKind::Name { name, offset, .. } => out.push((name, *offset)),
+        OperandKind::Vector(parts) | OperandKind::Address(parts) | OperandKind::List(parts) => {
             parts.iter().for_each(|part| names(part, out));
         }
-        Kind::Pair(a, b) => {
+        OperandKind::Pair(a, b) => {
             names(a, out);
             names(b, out);
         }
-        Kind::Not(inner) | Kind::Minus(inner) => names(inner, out),
-        Kind::Int(_) | Kind::Single(_) | Kind::Double(_) => {}
+        OperandKind::Not(inner) | OperandKind::Minus(inner) => names(inner, out),
+        OperandKind::Int(_) | OperandKind::Single(_) | OperandKind::Double(_) => {}
     }
 }
 
@@ -252,7 +256,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Runs the analysis, then looks for writes behind forks; whether it found new ones.
+    /// Runs the analysis, then looks for writes after forks; whether it found new ones.
     fn settle(&mut self) -> bool {
         self.before = vec![vec![0; self.registers]; self.blocks()];
         let mut seen = vec![false; self.blocks()];
@@ -335,7 +339,8 @@ impl<'a> Flow<'a> {
         ends
     }
 
-    /// Whether some threads of a CTA may end while others still wait for each other at a barrier of the kernel.
+    /// Whether some threads of a CTA may end while others still wait for each other at a barrier of the
+    /// kernel.
     pub(super) fn may_leave_early(&self) -> bool {
         let forks = self.forks();
         let barriers = (0..self.blocks()).filter(|block| self.roles[self.starts[*block]] == Role::Barrier);
@@ -354,11 +359,11 @@ impl<'a> Flow<'a> {
     }
 }
 
-fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, pointers: &dyn Pointers) -> Step<'a> {
+fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, pointers: &dyn Pointers) -> FlowStep<'a> {
     let opcode = inst.opcode.text;
     let has = |word: &str| inst.mods.iter().any(|m| m.text == word);
     let guard = inst.guard.as_ref().and_then(|(word, _)| scopes.register(scope, word.text));
-    let mut step = Step {
+    let mut step = FlowStep {
         inst,
         guard,
         writes: Vec::new(),
@@ -377,9 +382,9 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
     let only_reads =
         matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call")
             && !(opcode.starts_with("bar") && has("red"));
-    let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: Kind::List(_), .. }));
+    let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: OperandKind::List(_), .. }));
     let (to, from) = inst.operands.split_at(usize::from(!only_reads || returns).min(inst.operands.len()));
-    if let Some(operand) = inst.operands.iter().find(|operand| matches!(operand.kind, Kind::Address(_))) {
+    if let Some(operand) = inst.operands.iter().find(|operand| matches!(operand.kind, OperandKind::Address(_))) {
         let mut found = Vec::new();
         names(operand, &mut found);
         for (name, _) in found {

@@ -1,7 +1,8 @@
 //! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call
 //! themselves.
 //!
-//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`, `.callprototype`).
+//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`,
+//! `.callprototype`).
 //!
 //! Addresses are made up. Function number `n`, in the order in which the text names functions first, has the
 //! address [`CODE_WINDOW`] + 16 (n + 1), the same in every run. No code lies there: an access to it is out of
@@ -9,19 +10,18 @@
 //! no call reaches it.
 //!
 //! The address of a function counts as *taken* when the text names the function anywhere but as the callee of
-//! a direct call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the
-//! set is never too small. Neither is that of functions that may call themselves: an indirect call counts as
-//! a call of all that it may reach.
+//! a direct call: as an operand or in an initialiser. Dead code and functions without a call count, so the
+//! set is never too small. The set of functions that may call themselves is never too small either: an
+//! indirect call counts as a call of all functions that it may reach.
 
 use hashbrown::HashMap;
 
 use super::super::dataflow::Edges;
 use super::super::memory::CODE_WINDOW;
-use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
-use super::layout::size_of;
+use super::ast::{File, Formal, Function, Init, Instruction, ModuleItem, Operand, OperandKind, PtxWord, Statement};
+use super::size::size_of;
 
-/// What stands behind the callee of a `call`: its arguments, and the name of its prototype or list of
-/// targets.
+/// A `call`: its results, its callee, its arguments, and the name of its prototype or list of targets.
 pub(super) struct Call<'i, 'a> {
     pub(super) results: &'i [Operand<'a>],
     pub(super) callee: &'i Operand<'a>,
@@ -32,16 +32,16 @@ pub(super) struct Call<'i, 'a> {
 
 impl<'i, 'a> Call<'i, 'a> {
     /// The parts of a `call`; `None` without a callee.
-    pub(super) fn of(inst: &'i Instruction<'a>) -> Option<Self> {
+    pub(super) fn parse(inst: &'i Instruction<'a>) -> Option<Self> {
         let (results, rest): (&'i [Operand<'a>], _) = match inst.operands.as_slice() {
-            [Operand { kind: Kind::List(results), .. }, rest @ ..] => (results, rest),
+            [Operand { kind: OperandKind::List(results), .. }, rest @ ..] => (results, rest),
             rest => (&[], rest),
         };
         let (callee, rest) = rest.split_first()?;
         let (arguments, rest): (&'i [Operand<'a>], _) = match rest {
-            [Operand { kind: Kind::List(arguments), .. }, rest @ ..] => (arguments, rest),
+            [Operand { kind: OperandKind::List(arguments), .. }, rest @ ..] => (arguments, rest),
             // A parenthesised constant argument.
-            [one @ Operand { kind: Kind::Int(_), .. }, rest @ ..] => (std::slice::from_ref(one), rest),
+            [one @ Operand { kind: OperandKind::Int(_), .. }, rest @ ..] => (std::slice::from_ref(one), rest),
             rest => (&[], rest),
         };
         Some(Call { results, callee, arguments, rest })
@@ -50,7 +50,7 @@ impl<'i, 'a> Call<'i, 'a> {
     /// The name of the callee: a function, or the register of an indirect call.
     pub(super) fn name(&self) -> Option<&'a str> {
         match self.callee.kind {
-            Kind::Name { name, component: None, offset: 0 } => Some(name),
+            OperandKind::Name { name, component: None, offset: 0 } => Some(name),
             _ => None,
         }
     }
@@ -62,12 +62,12 @@ pub(super) enum Callees<'a> {
     /// Results and parameters of `.callprototype`: every function of this signature whose address is taken.
     Prototype(&'a [Formal<'a>], &'a [Formal<'a>]),
     /// `.calltargets`: these.
-    Targets(&'a [Word<'a>]),
+    Targets(&'a [PtxWord<'a>]),
 }
 
 impl<'a> Callees<'a> {
     /// What a statement declares, under which label.
-    pub(super) fn declared(statement: &'a Statement<'a>) -> Option<(&'a Word<'a>, Self)> {
+    pub(super) fn declared(statement: &'a Statement<'a>) -> Option<(&'a PtxWord<'a>, Self)> {
         match statement {
             Statement::Prototype { label, returns, params } => Some((label, Callees::Prototype(returns, params))),
             Statement::Targets { label, targets } => Some((label, Callees::Targets(targets))),
@@ -89,7 +89,7 @@ pub(super) struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    pub(super) fn of(file: &'a File<'a>) -> Self {
+    pub(super) fn collect(file: &'a File<'a>) -> Self {
         let mut functions = Functions::default();
         for function in file.functions().filter(|function| !function.entry) {
             // A declaration may precede or follow its definition.
@@ -104,12 +104,14 @@ impl<'a> Functions<'a> {
         functions.taken = vec![false; functions.all.len()];
         for item in &file.items {
             match item {
-                Item::Var(var) => {
+                ModuleItem::Var(var) => {
                     if let Some(init) = &var.init {
                         functions.take_initialiser(init);
                     }
                 }
-                Item::Function(function) => functions.take_statements(function.body.as_deref().unwrap_or_default()),
+                ModuleItem::Function(function) => {
+                    functions.take_statements(function.body.as_deref().unwrap_or_default())
+                }
             }
         }
         let reached: Vec<Vec<u32>> = functions.all.iter().map(|function| functions.calls_of(function)).collect();
@@ -130,7 +132,7 @@ impl<'a> Functions<'a> {
             if let Statement::Instruction(inst) = statement
                 && inst.opcode.text == "call"
             {
-                calls.extend(Call::of(inst));
+                calls.extend(Call::parse(inst));
             }
         });
         let mut numbers = Vec::new();
@@ -138,7 +140,7 @@ impl<'a> Functions<'a> {
             numbers.extend(call.name().and_then(|name| self.by_name.get(name)).copied());
             // A label that stands in several blocks means all of its lists here.
             let named = |label: &str| {
-                call.rest.iter().any(|rest| matches!(rest.kind, Kind::Name { name, .. } if name == label))
+                call.rest.iter().any(|rest| matches!(rest.kind, OperandKind::Name { name, .. } if name == label))
             };
             for (_, callees) in callees.iter().filter(|(label, _)| named(label.text)) {
                 numbers.extend(self.numbers(*callees).unwrap_or_default());
@@ -165,7 +167,7 @@ impl<'a> Functions<'a> {
         for statement in statements {
             match statement {
                 Statement::Block(block) => self.take_statements(block),
-                Statement::Instruction(inst) => match Call::of(inst).filter(|_| inst.opcode.text == "call") {
+                Statement::Instruction(inst) => match Call::parse(inst).filter(|_| inst.opcode.text == "call") {
                     Some(call) => call.arguments.iter().for_each(|argument| self.take(argument)),
                     None => inst.operands.iter().for_each(|operand| self.take(operand)),
                 },
@@ -176,17 +178,17 @@ impl<'a> Functions<'a> {
 
     fn take(&mut self, operand: &Operand<'a>) {
         match &operand.kind {
-            Kind::Name { name, .. } => {
+            OperandKind::Name { name, .. } => {
                 if let Some(&number) = self.by_name.get(name) {
                     self.taken[number] = true;
                 }
             }
-            Kind::Vector(parts) | Kind::Address(parts) | Kind::List(parts) => {
+            OperandKind::Vector(parts) | OperandKind::Address(parts) | OperandKind::List(parts) => {
                 parts.iter().for_each(|part| self.take(part));
             }
-            Kind::Pair(a, b) => [a, b].into_iter().for_each(|part| self.take(part)),
-            Kind::Not(inner) | Kind::Minus(inner) => self.take(inner),
-            Kind::Int(_) | Kind::Single(_) | Kind::Double(_) => {}
+            OperandKind::Pair(a, b) => [a, b].into_iter().for_each(|part| self.take(part)),
+            OperandKind::Not(inner) | OperandKind::Minus(inner) => self.take(inner),
+            OperandKind::Int(_) | OperandKind::Single(_) | OperandKind::Double(_) => {}
         }
     }
 
@@ -209,14 +211,14 @@ impl<'a> Functions<'a> {
     ///
     /// # Errors
     /// A name in `.calltargets` that is no function.
-    pub(super) fn reached(&self, callees: Callees<'a>) -> Result<Vec<&'a Function<'a>>, &'a Word<'a>> {
+    pub(super) fn reached(&self, callees: Callees<'a>) -> Result<Vec<&'a Function<'a>>, &'a PtxWord<'a>> {
         let mut numbers = self.numbers(callees)?;
         numbers.sort_unstable();
         numbers.dedup();
         Ok(numbers.into_iter().map(|number| self.all[number]).filter(|function| function.body.is_some()).collect())
     }
 
-    fn numbers(&self, callees: Callees<'a>) -> Result<Vec<usize>, &'a Word<'a>> {
+    fn numbers(&self, callees: Callees<'a>) -> Result<Vec<usize>, &'a PtxWord<'a>> {
         Ok(match callees {
             Callees::Prototype(returns, params) => {
                 let fits = |function: &Function<'_>| {
@@ -225,7 +227,7 @@ impl<'a> Functions<'a> {
                 (0..self.all.len()).filter(|&number| self.taken[number] && fits(self.all[number])).collect()
             }
             Callees::Targets(names) => {
-                let number = |word: &'a Word<'a>| self.by_name.get(word.text).copied().ok_or(word);
+                let number = |word: &'a PtxWord<'a>| self.by_name.get(word.text).copied().ok_or(word);
                 names.iter().map(number).collect::<Result<_, _>>()?
             }
         })

@@ -1,16 +1,16 @@
 //! Module-scope variables: where they lie, and the bytes they start with (PTX ISA 5.4, "Variables").
 //!
-//! `.const` variables are laid out in one bank in declaration order; `.global` variables become [`GlobalVar`]s that the
-//! caller places; `.shared` ones are laid out per kernel, when first used. Not modelled: `.common` merging, several
-//! constant banks.
+//! `.const` variables are laid out in one bank in declaration order; `.global` variables become
+//! [`GlobalVar`]s that the caller places; `.shared` ones are laid out per kernel, when first used. Not
+//! modelled: `.common` merging, several constant banks.
 
 use hashbrown::HashMap;
 
 use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
-use super::ast::{Init, Kind, Operand, Var};
+use super::ast::{Init, Operand, OperandKind, Var};
 use super::functions::Functions;
-use super::token::Bytes;
+use super::size::{LayoutFault, size_of};
 use super::types::Ty;
 
 /// What a module-scope name stands for.
@@ -30,41 +30,12 @@ pub(super) enum Symbol<'a> {
     Opaque,
 }
 
-/// A fault with its place.
-pub(super) type Fault = (Bytes, String);
-
-/// Bytes and alignment of a variable.
-pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
-    let Some(ty) = Ty::parse(var.ty.text).filter(|ty| ty.bits >= 8) else {
-        return Err((var.ty.at.clone(), format!("type `.{}` is not supported for variables", var.ty.text)));
-    };
-    let element = u64::from(ty.bytes()) * var.vector;
-    let mut count: u64 = 1;
-    for (i, &dim) in var.dims.iter().enumerate() {
-        // `x[] = {...}`: as many as there are initialisers.
-        let dim = match (&var.init, dim, i) {
-            (Some(Init::List(list)), 0, 0) => list.len() as u64,
-            _ => dim,
-        };
-        count = count.saturating_mul(dim);
-    }
-    let bytes = element.saturating_mul(count);
-    if bytes > 1 << 34 {
-        return Err((var.name.at.clone(), format!("`{}` is too large: {bytes} bytes", var.name.text)));
-    }
-    let align = var.align.unwrap_or(element).max(1);
-    if !align.is_power_of_two() || align > 1 << 16 {
-        return Err((var.name.at.clone(), format!("alignment {align} of `{}` is not a power of two", var.name.text)));
-    }
-    Ok((bytes, align))
-}
-
 /// The names and the data of a module's variables.
 pub(super) fn lay_out<'a>(
     vars: impl Iterator<Item = &'a Var<'a>> + Clone,
     functions: &Functions<'_>,
     module: &mut Module,
-) -> (HashMap<&'a str, Symbol<'a>>, Vec<Fault>) {
+) -> (HashMap<&'a str, Symbol<'a>>, Vec<LayoutFault>) {
     let (mut symbols, mut faults) = (HashMap::new(), Vec::new());
     for var in vars.clone() {
         match place(var, module, &symbols) {
@@ -107,7 +78,11 @@ pub(super) fn lay_out<'a>(
     (symbols, faults)
 }
 
-fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol<'_>>) -> Result<Symbol<'a>, Fault> {
+fn place<'a>(
+    var: &'a Var<'a>,
+    module: &mut Module,
+    known: &HashMap<&str, Symbol<'_>>,
+) -> Result<Symbol<'a>, LayoutFault> {
     match var.ty.text {
         "texref" => return Ok(Symbol::Texture),
         "surfref" => return Ok(Symbol::Surface),
@@ -151,7 +126,7 @@ struct Image<'m, 'a> {
 
 impl Image<'_, '_> {
     /// Writes an initialiser from byte `at` on and returns the end.
-    fn fill(&mut self, init: &Init<'_>, ty: Ty, mut at: usize) -> Result<usize, Fault> {
+    fn fill(&mut self, init: &Init<'_>, ty: Ty, mut at: usize) -> Result<usize, LayoutFault> {
         match init {
             Init::List(list) => {
                 for init in list {
@@ -162,7 +137,8 @@ impl Image<'_, '_> {
             Init::Value(operand) => self.value(operand, ty, at, false),
             Init::Generic(operand) => self.value(operand, ty, at, true),
             Init::Masked(mask, operand) => {
-                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of it.
+                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of
+                // it.
                 if *mask == 0xff {
                     self.value(operand, Ty::B64, at, true)?;
                 }
@@ -178,20 +154,22 @@ impl Image<'_, '_> {
         }
     }
 
-    fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, Fault> {
+    fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, LayoutFault> {
         let size = ty.bytes() as usize;
         let bits = match operand.kind {
             // PTX ISA 5.4.4 excludes them.
             _ if ty.half().is_some() => {
                 return Err((operand.at.clone(), format!("{ty} variables take no initialiser")));
             }
-            Kind::Int(v) if ty.is_float() => return Err((operand.at.clone(), format!("`{v}` is not a float literal"))),
-            Kind::Int(v) => v,
-            Kind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),
-            Kind::Single(bits) => u64::from(bits),
-            Kind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            Kind::Double(bits) => bits,
-            Kind::Name { name, component: None, offset } => match self.symbols.get(name) {
+            OperandKind::Int(v) if ty.is_float() => {
+                return Err((operand.at.clone(), format!("`{v}` is not a float literal")));
+            }
+            OperandKind::Int(v) => v,
+            OperandKind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),
+            OperandKind::Single(bits) => u64::from(bits),
+            OperandKind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+            OperandKind::Double(bits) => bits,
+            OperandKind::Name { name, component: None, offset } => match self.symbols.get(name) {
                 Some(&Symbol::Global(index)) if size == 8 => {
                     self.relocations.push(Relocation { at: at as u32, index, addend: offset });
                     0

@@ -1,19 +1,21 @@
 //! Syntax tree to draft instructions: scopes, registers, labels. Calls are in `calls.rs`.
 //!
-//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a copy of the
-//! function's body: parameter blocks are shared between caller and callee by number, `ret` becomes a branch behind the
-//! copy, and the `call` itself stays one instruction. So instruction counts are those of the PTX text.
+//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a
+//! copy of the function's body: parameter blocks are shared between caller and callee by number, `ret`
+//! becomes a branch after the copy, and the `call` itself stays one instruction. So instruction counts are
+//! those of the PTX text.
 //!
 //! Over 450 lines: scopes and bodies are one walk over the tree, whose state every part of it needs.
 
 use hashbrown::HashMap;
 
 use super::super::ir::{Class, Op};
-use super::ast::{Function, Kind, Operand, Statement, Var, Word};
+use super::ast::{Function, Operand, OperandKind, PtxWord, Statement, Var};
 use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
 use super::functions::{Callees, Functions};
-use super::layout::{Symbol, size_of};
+use super::layout::Symbol;
 use super::parser::Reported;
+use super::size::size_of;
 use super::token::Bytes;
 use super::types::{Bank, Ty};
 use crate::diagnostic::Diagnostic;
@@ -27,7 +29,7 @@ const MAX_CODE: usize = 1 << 20;
 /// Virtual registers of a kernel, at most.
 const MAX_REGISTERS: usize = 1 << 21;
 
-/// Faults of one kernel that are told.
+/// Faults of one kernel that are reported, at most.
 const MAX_FAULTS: usize = 100;
 
 /// What a module offers to its kernels.
@@ -62,7 +64,7 @@ pub(super) enum Name {
 }
 
 #[derive(Default)]
-pub(super) struct Scope<'a> {
+pub(super) struct LoweringScope<'a> {
     pub(super) names: HashMap<&'a str, Name>,
     /// `%r<5>`: prefix, count, first register.
     ranges: Vec<(&'a str, u64, VReg)>,
@@ -73,10 +75,10 @@ pub(super) struct Scope<'a> {
     opaque: bool,
 }
 
-impl Scope<'_> {
+impl LoweringScope<'_> {
     /// That of a function's body, from which outer names are out of sight.
     pub(super) fn of_body() -> Self {
-        Scope { opaque: true, ..Scope::default() }
+        LoweringScope { opaque: true, ..LoweringScope::default() }
     }
 }
 
@@ -91,7 +93,7 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) handles: HashMap<VReg, String>,
     /// Parameter names of the entry by offset, for such handles.
     pub(super) params: Vec<(u32, String)>,
-    pub(super) scopes: Vec<Scope<'a>>,
+    pub(super) scopes: Vec<LoweringScope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
     /// Functions that call themselves, by the number of their subroutine, and the scopes of their parameters.
@@ -164,7 +166,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// Lowers an entry's body; parameters are at these offsets of the parameter block.
     pub(super) fn entry(&mut self, function: &'a Function<'a>, offsets: &[u32]) {
-        let mut scope = Scope::of_body();
+        let mut scope = LoweringScope::of_body();
         for (formal, &offset) in function.params.iter().zip(offsets) {
             scope.names.insert(formal.var.name.text, Name::EntryParam(offset));
             self.params.push((offset, formal.var.name.text.to_owned()));
@@ -178,7 +180,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.body.code.last().is_none_or(|last| {
                 last.guard.is_some() || !matches!(last.op, DraftOp::Op(Op::Exit) | DraftOp::Branch(_))
             });
-        // A label behind the last instruction is where lanes end.
+        // A label after the last instruction is where lanes end.
         let labelled = self.body.labels.contains(&Some(self.body.code.len() as u32));
         if falls_off || labelled {
             self.guard = None;
@@ -226,7 +228,7 @@ impl<'e, 'a> Lower<'e, 'a> {
                 Ok(())
             }
             Statement::Block(block) => {
-                self.scopes.push(Scope::default());
+                self.scopes.push(LoweringScope::default());
                 self.statements(block);
                 self.scopes.pop();
                 Ok(())
@@ -252,7 +254,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         }
     }
 
-    fn declare_registers(&mut self, ty: &Word<'a>, names: &[(Word<'a>, Option<u64>)]) -> Lowered {
+    fn declare_registers(&mut self, ty: &PtxWord<'a>, names: &[(PtxWord<'a>, Option<u64>)]) -> Lowered {
         let bank = match (Ty::parse(ty.text), ty.text) {
             (Some(ty), _) if ty.bits <= 64 => ty.bank(),
             // Types without arithmetic here still have registers.
@@ -349,7 +351,8 @@ impl<'e, 'a> Lower<'e, 'a> {
         None
     }
 
-    /// What a name stands for: in the body, or a shared variable of the module. Other module names are `None`.
+    /// What a name stands for: in the body, or a shared variable of the module. Other module names are
+    /// `None`.
     pub(super) fn name(&mut self, name: &str) -> Lowered<Option<Name>> {
         if let Some(found) = self.local_name(name) {
             return Ok(Some(found));
@@ -412,7 +415,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// The label of this name.
     pub(super) fn label(&mut self, operand: &Operand<'a>) -> Lowered<Label> {
-        let Kind::Name { name, component: None, offset: 0 } = operand.kind else {
+        let OperandKind::Name { name, component: None, offset: 0 } = operand.kind else {
             return Err(self.fault(operand.at.clone(), "expected a label"));
         };
         for scope in self.scopes.iter().rev() {
@@ -471,7 +474,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.emit_draft(DraftOp::Branch(label), Class::Control, &[], &[], 0);
     }
 
-    /// `ret`: the lanes end, or go behind the inlined body.
+    /// `ret`: the lanes end, or go after the inlined body.
     pub(super) fn ret(&mut self) {
         match self.calls.last() {
             Some(&(_, behind)) => self.branch(behind),

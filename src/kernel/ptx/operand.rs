@@ -5,7 +5,7 @@
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{Class as Timing, ConstSource, MachineRead, Op, Space, Special};
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
-use super::ast::{Kind, Operand};
+use super::ast::{Operand, OperandKind};
 use super::draft::{Arg, Const, Place};
 use super::layout::Symbol;
 use super::lower::{Lower, Lowered, Name};
@@ -72,11 +72,11 @@ pub(super) struct Address {
 }
 
 impl<'a> Lower<'_, 'a> {
-    /// A destination register of a bank; `_` is a register nobody reads.
+    /// A destination register of a bank; `_` is a register that is never read.
     pub(super) fn dst(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
         match operand.kind {
-            Kind::Name { name: "_", component: None, offset: 0 } => Ok(Arg::Reg(self.body.register(bank))),
-            Kind::Name { name, component: None, offset: 0 } => {
+            OperandKind::Name { name: "_", component: None, offset: 0 } => Ok(Arg::Reg(self.body.register(bank))),
+            OperandKind::Name { name, component: None, offset: 0 } => {
                 self.register(name, operand.at.clone(), bank).map(Arg::Reg)
             }
             _ => Err(self.fault(operand.at.clone(), "expected a destination register")),
@@ -86,8 +86,8 @@ impl<'a> Lower<'_, 'a> {
     /// A destination register of any bank but predicates, and whether it is 64-bit. `bank` is that of `_`.
     pub(super) fn dst_any(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<(Arg, bool)> {
         match operand.kind {
-            Kind::Name { name: "_", .. } => Ok((Arg::Reg(self.body.register(bank)), bank == Bank::R64)),
-            Kind::Name { name, component: None, offset: 0 } => self.data_register(name, operand),
+            OperandKind::Name { name: "_", .. } => Ok((Arg::Reg(self.body.register(bank)), bank == Bank::R64)),
+            OperandKind::Name { name, component: None, offset: 0 } => self.data_register(name, operand),
             _ => Err(self.fault(operand.at.clone(), "expected a destination register")),
         }
     }
@@ -104,10 +104,10 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn src(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<Arg> {
         let bank = ty.bank();
         match operand.kind {
-            Kind::Name { name, component: None, offset: 0 } if self.is_register(name)? => {
+            OperandKind::Name { name, component: None, offset: 0 } if self.is_register(name)? => {
                 self.register(name, operand.at.clone(), bank).map(Arg::Reg)
             }
-            Kind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
+            OperandKind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
                 Some(SpecialSource::Warp(special)) if bank == Bank::R32 => Ok(self.body.special(special)),
                 Some(SpecialSource::Launch(source)) => {
                     self.refuse_cooperation(name, operand)?;
@@ -121,14 +121,14 @@ impl<'a> Lower<'_, 'a> {
                 }
                 None => self.unknown_register(name, component, operand),
             },
-            Kind::Name { name, component: None, offset } => self.address_of(name, offset, operand, bank),
+            OperandKind::Name { name, component: None, offset } => self.address_of(name, offset, operand, bank),
             _ => self.literal(operand, ty),
         }
     }
 
     /// A source whose register may be wider than its type (`st`, `cvt`), and whether it is 64-bit.
     pub(super) fn src_any(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<(Arg, bool)> {
-        if let Kind::Name { name, component: None, offset: 0 } = operand.kind
+        if let OperandKind::Name { name, component: None, offset: 0 } = operand.kind
             && self.is_register(name)?
         {
             return self.data_register(name, operand);
@@ -139,13 +139,13 @@ impl<'a> Lower<'_, 'a> {
     /// A predicate source, `p` or `!p`, and whether it is negated.
     pub(super) fn src_pred(&mut self, operand: &Operand<'a>) -> Lowered<(Arg, i32)> {
         match &operand.kind {
-            Kind::Not(inner) => Ok((self.src(inner, Ty::PRED)?, 1)),
+            OperandKind::Not(inner) => Ok((self.src(inner, Ty::PRED)?, 1)),
             _ => Ok((self.src(operand, Ty::PRED)?, 0)),
         }
     }
 
-    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two registers,
-    /// which are offsets of the grid, here zeros, where OpenCL's do.
+    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two
+    /// registers, which are offsets of the grid, here zeros, where OpenCL's do.
     fn refuse_cooperation(&mut self, name: &str, operand: &Operand<'a>) -> Lowered<()> {
         if self.env.opencl || !matches!(name, "%envreg1" | "%envreg2") {
             return Ok(());
@@ -197,13 +197,13 @@ impl<'a> Lower<'_, 'a> {
 
     fn literal(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<Arg> {
         let bits = match (&operand.kind, ty.class, ty.bits) {
-            (Kind::Int(v), Class::Pred, _) => u64::from(*v != 0),
-            (Kind::Int(v), Class::Unsigned | Class::Signed | Class::Untyped, _) => *v,
-            (Kind::Single(bits), Class::Float | Class::Untyped, 32) => u64::from(*bits),
-            (Kind::Single(bits), Class::Float, 64) => f64::from(f32::from_bits(*bits)).to_bits(),
-            (Kind::Double(bits), Class::Float | Class::Untyped, 64) => *bits,
-            (Kind::Double(bits), Class::Float, 32) => u64::from((f64::from_bits(*bits) as f32).to_bits()),
-            (Kind::Int(_) | Kind::Single(_) | Kind::Double(_), ..) => {
+            (OperandKind::Int(v), Class::Pred, _) => u64::from(*v != 0),
+            (OperandKind::Int(v), Class::Unsigned | Class::Signed | Class::Untyped, _) => *v,
+            (OperandKind::Single(bits), Class::Float | Class::Untyped, 32) => u64::from(*bits),
+            (OperandKind::Single(bits), Class::Float, 64) => f64::from(f32::from_bits(*bits)).to_bits(),
+            (OperandKind::Double(bits), Class::Float | Class::Untyped, 64) => *bits,
+            (OperandKind::Double(bits), Class::Float, 32) => u64::from((f64::from_bits(*bits) as f32).to_bits()),
+            (OperandKind::Int(_) | OperandKind::Single(_) | OperandKind::Double(_), ..) => {
                 let found = self.env.text[operand.at.clone()].to_owned();
                 return Err(self.fault(operand.at.clone(), format!("`{found}` is not a literal of type {ty}")));
             }
@@ -285,14 +285,14 @@ impl<'a> Lower<'_, 'a> {
 
     /// `[base + offset]` of an access to `space`.
     pub(super) fn address(&mut self, operand: &Operand<'a>, space: Space) -> Lowered<Address> {
-        let Kind::Address(parts) = &operand.kind else {
+        let OperandKind::Address(parts) = &operand.kind else {
             return Err(self.fault(operand.at.clone(), "expected an address in brackets"));
         };
         let [base] = parts.as_slice() else {
             return Err(self.fault(operand.at.clone(), "expected one address"));
         };
         match base.kind {
-            Kind::Name { name, component: None, offset } => {
+            OperandKind::Name { name, component: None, offset } => {
                 if let Some(Name::Register(register)) = self.name(name)? {
                     let wide = match self.body.banks[register as usize] {
                         Bank::R32 => false,
@@ -328,7 +328,9 @@ impl<'a> Lower<'_, 'a> {
                 let c = if window == 0 { c } else { self.shifted(c, window) };
                 Ok(Address { base: c, offset: 0, wide: true })
             }
-            Kind::Int(address) => Ok(Address { base: self.body.literal(Bank::R64, address), offset: 0, wide: true }),
+            OperandKind::Int(address) => {
+                Ok(Address { base: self.body.literal(Bank::R64, address), offset: 0, wide: true })
+            }
             _ => Err(self.fault(base.at.clone(), "expected a register, a variable or an integer as the address")),
         }
     }

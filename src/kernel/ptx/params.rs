@@ -1,9 +1,9 @@
 //! Parameter blocks of calls: registers where every access agrees, local memory otherwise.
 //!
-//! Compilers pass arguments through `.param` blocks of the caller (`st.param`, `call`, `ld.param`). Once inlined, a block
-//! whose bytes are always accessed in the same pieces is just a few registers; each access becomes one move. A block
-//! accessed in overlapping pieces, or whose address is taken, lives in the thread's local memory: that of a recursive
-//! function in its frame.
+//! Compilers pass arguments through `.param` blocks of the caller (`st.param`, `call`, `ld.param`). Once
+//! inlined, a block whose bytes are always accessed in the same pieces is just a few registers; each access
+//! becomes one move. A block accessed in overlapping pieces, or whose address is taken, lives in the thread's
+//! local memory: that of a recursive function in its frame.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,16 @@
 //! PTX text to syntax tree: recursive descent over the tokens.
 //!
-//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error. After an
-//! error the parser goes on behind the next semicolon (or at the closing brace), so that one run reports every fault.
-//! Over 500 lines: one method a production of the grammar, which call each other.
+//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error.
+//! After an error the parser goes on after the next semicolon (or at the closing brace), so that one run
+//! reports every fault. Over 500 lines: one method a production of the grammar, which call each other.
 
-use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Var, Word};
+use super::ast::{
+    File, Formal, Function, Init, Instruction, ModuleItem, Operand, OperandKind, PtxWord, Statement, Var,
+};
 use super::token::{Bytes, NoToken, Token, tokens};
 use crate::diagnostic::Diagnostic;
 
-/// The last minor version of each major one, from 0 on, which there is not (PTX ISA, "Release Notes").
+/// The last minor version by major version (PTX ISA, "Release Notes"). PTX 0 does not exist.
 const LAST_MINOR: [u32; 10] = [0, 5, 3, 2, 3, 0, 5, 8, 8, 3];
 
 /// A fault was recorded; nothing more to say.
@@ -16,7 +18,7 @@ pub(super) struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
-/// Faults of one file that are told; a binary file has no more to say than this.
+/// Faults of one file that are reported, at most; a binary file would have more.
 const MAX_FAULTS: usize = 100;
 
 /// The deepest nesting of braces, parentheses and initialisers.
@@ -117,24 +119,24 @@ impl<'a> Parser<'a> {
         if self.accept(token) { Ok(()) } else { Err(self.unexpected(wanted)) }
     }
 
-    fn word(&mut self, wanted: &str) -> Parsed<Word<'a>> {
+    fn word(&mut self, wanted: &str) -> Parsed<PtxWord<'a>> {
         match self.peek() {
             Some(Token::Word(text)) => {
                 let at = self.here();
                 self.next += 1;
-                Ok(Word { text, at })
+                Ok(PtxWord { text, at })
             }
             _ => Err(self.unexpected(wanted)),
         }
     }
 
-    fn dot(&mut self) -> Option<Word<'a>> {
+    fn dot(&mut self) -> Option<PtxWord<'a>> {
         let Some(Token::Dot(text)) = self.peek() else {
             return None;
         };
         let at = self.here();
         self.next += 1;
-        Some(Word { text, at })
+        Some(PtxWord { text, at })
     }
 
     fn accept_dot(&mut self, text: &str) -> bool {
@@ -151,7 +153,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes on behind the next semicolon; stops before a closing brace of the current block.
+    /// Goes on after the next semicolon; stops before a closing brace of the current block.
     fn recover(&mut self) {
         let mut depth = 0;
         while let Some(token) = self.peek() {
@@ -239,12 +241,12 @@ impl<'a> Parser<'a> {
                 "extern" => external = true,
                 "entry" | "func" => {
                     let function = self.function(word.text == "entry")?;
-                    file.items.push(Item::Function(function));
+                    file.items.push(ModuleItem::Function(function));
                     return Ok(());
                 }
                 "global" | "const" | "shared" | "local" => {
                     for var in self.variables(word.text, external)? {
-                        file.items.push(Item::Var(var));
+                        file.items.push(ModuleItem::Var(var));
                     }
                     return Ok(());
                 }
@@ -447,7 +449,7 @@ impl<'a> Parser<'a> {
             let mut value = self.operand()?;
             self.expect(Token::ParenClose, "`)`")?;
             let more = self.offset()?;
-            if let Kind::Name { offset, .. } = &mut value.kind {
+            if let OperandKind::Name { offset, .. } = &mut value.kind {
                 *offset = offset.wrapping_add(more);
             }
             return Ok(Init::Generic(value));
@@ -547,7 +549,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.callprototype (ret) _ (params) .noreturn;`
-    fn prototype(&mut self, label: Word<'a>) -> Parsed<Statement<'a>> {
+    fn prototype(&mut self, label: PtxWord<'a>) -> Parsed<Statement<'a>> {
         self.next += 1;
         let returns = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
         self.word("`_` or a name")?;
@@ -566,7 +568,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.calltargets f, g;`
-    fn targets(&mut self, label: Word<'a>) -> Parsed<Statement<'a>> {
+    fn targets(&mut self, label: PtxWord<'a>) -> Parsed<Statement<'a>> {
         self.next += 1;
         let mut targets = vec![self.word("a function name")?];
         while self.accept(Token::Comma) {
@@ -606,7 +608,7 @@ impl<'a> Parser<'a> {
             if p.accept(Token::Pipe) {
                 let second = p.primary()?;
                 let at = start..p.last_end();
-                return Ok(Operand { kind: Kind::Pair(Box::new(first), Box::new(second)), at });
+                return Ok(Operand { kind: OperandKind::Pair(Box::new(first), Box::new(second)), at });
             }
             Ok(first)
         })
@@ -617,20 +619,20 @@ impl<'a> Parser<'a> {
         let kind = match self.peek() {
             Some(Token::Not) => {
                 self.next += 1;
-                Kind::Not(Box::new(self.nested(Self::primary)?))
+                OperandKind::Not(Box::new(self.nested(Self::primary)?))
             }
             Some(Token::Minus) if matches!(self.peek_second(), Some(Token::Word(_))) => {
                 self.next += 1;
-                Kind::Minus(Box::new(self.nested(Self::primary)?))
+                OperandKind::Minus(Box::new(self.nested(Self::primary)?))
             }
-            Some(Token::BraceOpen) => Kind::Vector(self.list(Token::BraceClose, "`,` or `}`")?),
-            Some(Token::BracketOpen) => Kind::Address(self.list(Token::BracketClose, "`,` or `]`")?),
+            Some(Token::BraceOpen) => OperandKind::Vector(self.list(Token::BraceClose, "`,` or `}`")?),
+            Some(Token::BracketOpen) => OperandKind::Address(self.list(Token::BracketClose, "`,` or `]`")?),
             Some(Token::ParenOpen) => {
                 let mut list = self.list(Token::ParenClose, "`,` or `)`")?;
                 // A parenthesised constant is the constant.
                 match list.as_slice() {
-                    [Operand { kind: Kind::Int(_), .. }] => list.swap_remove(0).kind,
-                    _ => Kind::List(list),
+                    [Operand { kind: OperandKind::Int(_), .. }] => list.swap_remove(0).kind,
+                    _ => OperandKind::List(list),
                 }
             }
             Some(Token::Word(name)) => {
@@ -638,9 +640,9 @@ impl<'a> Parser<'a> {
                 let component = self.dot().map(|w| w.text);
                 let offset = self.offset()?;
                 if name == "WARP_SZ" {
-                    Kind::Int(32u64.wrapping_add_signed(offset))
+                    OperandKind::Int(32u64.wrapping_add_signed(offset))
                 } else {
-                    Kind::Name { name, component, offset }
+                    OperandKind::Name { name, component, offset }
                 }
             }
             _ => self.constant()?,
@@ -679,7 +681,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A literal with unary operators, and sums and products of integers.
-    fn constant(&mut self) -> Parsed<Kind<'a>> {
+    fn constant(&mut self) -> Parsed<OperandKind<'a>> {
         let (mut negate, mut invert) = (false, false);
         loop {
             if self.accept(Token::Minus) {
@@ -693,17 +695,17 @@ impl<'a> Parser<'a> {
         let kind = match self.peek() {
             Some(Token::Int(v)) => {
                 let v = if invert { !v } else { v };
-                Kind::Int(if negate { v.wrapping_neg() } else { v })
+                OperandKind::Int(if negate { v.wrapping_neg() } else { v })
             }
-            Some(Token::Single(bits)) => Kind::Single(if negate { bits ^ 0x8000_0000 } else { bits }),
-            Some(Token::Double(bits)) => Kind::Double(if negate { bits ^ (1 << 63) } else { bits }),
+            Some(Token::Single(bits)) => OperandKind::Single(if negate { bits ^ 0x8000_0000 } else { bits }),
+            Some(Token::Double(bits)) => OperandKind::Double(if negate { bits ^ (1 << 63) } else { bits }),
             _ => return Err(self.unexpected("an operand")),
         };
         self.next += 1;
-        let Kind::Int(mut value) = kind else { return Ok(kind) };
+        let OperandKind::Int(mut value) = kind else { return Ok(kind) };
         while self.accept(Token::Star) {
             value = value.wrapping_mul(self.number("an integer")?);
         }
-        Ok(Kind::Int(value.wrapping_add_signed(self.offset()?)))
+        Ok(OperandKind::Int(value.wrapping_add_signed(self.offset()?)))
     }
 }

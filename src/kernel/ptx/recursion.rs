@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller:  read arguments; Enter; write parameters; Call; read results; Leave; write results
-//! callee:  st.local [frame], return site; body; end: ld.local return site, [frame]; Return
+//! callee:  st.local [frame], return address; body; end: ld.local return address, [frame]; Return
 //! ```
 //! Which functions these are is found in the call graph (`functions.rs`); all others are inlined. Parameters
 //! and results of a subroutine are registers of its own, or lie in its frame where their addresses are taken.
@@ -13,9 +13,9 @@
 //! Not modelled: the calling convention of the CUDA driver, which is not published.
 
 use super::super::ir::{Class, Elem, MemKind, Op, Space};
-use super::ast::{Formal, Function, Kind, Operand};
+use super::ast::{Formal, Function, Operand, OperandKind};
 use super::draft::{Arg, CallSite, DraftOp, RETURN_SITE_BYTES, Subroutine, VReg, plain_access};
-use super::lower::{Lower, Lowered, Name, Scope};
+use super::lower::{Lower, Lowered, LoweringScope, Name};
 use super::parser::Reported;
 use super::types::{Bank, Ty};
 
@@ -157,7 +157,7 @@ impl<'a> Lower<'_, 'a> {
         from: Name,
         moved: &mut Vec<Moved>,
     ) -> Lowered {
-        let Kind::Name { name, component: None, offset: 0 } = actual.kind else {
+        let OperandKind::Name { name, component: None, offset: 0 } = actual.kind else {
             return Err(self.fault(actual.at.clone(), "expected a result parameter"));
         };
         match (self.name(name)?, from) {
@@ -174,7 +174,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn block_named(&mut self, operand: &Operand<'a>) -> Lowered<Option<u32>> {
-        let Kind::Name { name, component: None, offset: 0 } = operand.kind else { return Ok(None) };
+        let OperandKind::Name { name, component: None, offset: 0 } = operand.kind else { return Ok(None) };
         Ok(match self.name(name)? {
             Some(Name::Block(block)) => Some(block),
             _ => None,
@@ -238,7 +238,7 @@ impl<'a> Lower<'_, 'a> {
             let link = |kind| plain_access(kind, Space::Local, Elem::U32);
             let (pointer, site) = ([Arg::Reg(stack.pointer)], [Arg::Reg(stack.link)]);
             self.emit(Op::Mem(link(MemKind::Store)), Class::Mem, &site, &pointer, 0);
-            let mut scope = Scope::of_body();
+            let mut scope = LoweringScope::of_body();
             scope.names.extend(bound);
             self.scopes.push(scope);
             self.calls.push((function.name.text, end));

@@ -1,7 +1,8 @@
 //! Instruction selection: opcode, modifiers and types become one operation of the IR each.
 //!
-//! Source: PTX ISA 8.x, section 9.7. Each family of opcodes has a file. A family takes the modifiers it understands from
-//! a [`Mods`] list; whatever is left over is reported by name, so an unknown modifier never passes silently.
+//! Source: PTX ISA 8.x, section 9.7. Each family of opcodes has a file. A family takes the modifiers it
+//! understands from a [`Mods`] list; whatever is left over is reported by name, so an unknown modifier never
+//! passes silently.
 
 mod compare;
 mod control;
@@ -14,128 +15,27 @@ mod memory;
 mod persist;
 mod surface;
 mod video;
+mod words;
 
-use super::super::alu::{AluOp, Round};
+use super::super::alu::AluOp;
 use super::super::ir::{Class, Op};
-use super::ast::{Instruction, Operand, Word};
+use super::ast::{Instruction, Operand};
 use super::draft::Arg;
 use super::lower::{Lower, Lowered};
 use super::parser::Reported;
 use super::types::Ty;
-
-/// Opcodes that lower to something.
-#[rustfmt::skip]
-pub(super) const OPCODES: [&str; 114] = [
-    "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
-    "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cvt", "cvta",
-    "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldu", "lg2",
-    "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mov", "mul", "mul24", "nanosleep", "neg", "not",
-    "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
-    "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
-    "subc", "suld", "suq", "sust", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
-    "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl",
-    "vshr", "vsub", "vsub2", "vsub4", "xor",
-];
-
-/// Modifiers and types worth suggesting.
-#[rustfmt::skip]
-pub(super) const MODIFIERS: [&str; 76] = [
-    "acq_rel", "acquire", "add", "all", "and", "any", "approx", "ballot", "bfly", "cas", "cc", "clamp", "const",
-    "cta", "down", "eq", "exch", "ftz", "full", "ge", "global", "gpu", "gt", "hi", "idx", "le", "lo", "local", "lt",
-    "ne", "or", "param", "relaxed", "release", "rm", "rmi", "rn", "rni", "rp", "rpi", "rz", "rzi", "sat", "shared",
-    "sync", "sys", "uni", "up", "v2", "v4", "volatile", "wide", "wrap", "xor", "pred", "b8", "b16", "b32", "b64",
-    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "noftz",
-    "relu", "NaN",
-];
-
-/// Opcodes of the ISA that are deliberately not supported, and why.
-const UNSUPPORTED: [(&str, &str); 25] = [
-    ("mma", "matrix instructions"),
-    ("wmma", "matrix instructions"),
-    ("wgmma", "matrix instructions"),
-    ("ldmatrix", "matrix instructions"),
-    ("stmatrix", "matrix instructions"),
-    ("movmatrix", "matrix instructions"),
-    ("tcgen05", "matrix instructions"),
-    ("cp", "asynchronous copies"),
-    ("mbarrier", "asynchronous copies"),
-    ("multimem", "multicast memory"),
-    ("getctarank", "thread block clusters"),
-    ("mapa", "thread block clusters"),
-    ("sured", "reductions on surfaces"),
-    ("txq", "texture queries"),
-    ("tld4", "texture gathers"),
-    ("istypep", "opaque handles"),
-    ("brx", "indirect branches"),
-    ("alloca", "stack allocation"),
-    ("stacksave", "stack allocation"),
-    ("stackrestore", "stack allocation"),
-    ("createpolicy", "cache policies"),
-    ("szext", "sign and zero extension of bit fields"),
-    ("elect", "leader election"),
-    ("setmaxnreg", "register reallocation"),
-    ("griddepcontrol", "dependent launches"),
-];
-
-/// The modifiers of an instruction, each to be taken once.
-pub(super) struct Mods<'i, 'a> {
-    list: &'i [Word<'a>],
-    taken: u64,
-}
-
-impl<'i, 'a> Mods<'i, 'a> {
-    fn find<T>(&mut self, f: impl Fn(&'a str) -> Option<T>) -> Option<T> {
-        for (i, word) in self.list.iter().enumerate().take(64) {
-            if self.taken >> i & 1 == 0
-                && let Some(found) = f(word.text)
-            {
-                self.taken |= 1 << i;
-                return Some(found);
-            }
-        }
-        None
-    }
-
-    /// Takes this modifier, if it is there.
-    fn take(&mut self, name: &str) -> bool {
-        self.find(|text| (text == name).then_some(())).is_some()
-    }
-
-    /// Takes the first of these that is there.
-    fn one_of<T: Copy>(&mut self, table: &[(&str, T)]) -> Option<T> {
-        self.find(|text| table.iter().find(|(name, _)| *name == text).map(|(_, value)| *value))
-    }
-
-    /// Takes the next type.
-    fn ty(&mut self) -> Option<Ty> {
-        self.find(Ty::parse)
-    }
-
-    /// Takes every modifier that `f` accepts.
-    fn skip(&mut self, f: impl Fn(&str) -> bool) {
-        while self.find(|text| f(text).then_some(())).is_some() {}
-    }
-
-    /// `.rn`, `.rz`, `.rm`, `.rp`
-    fn rounding(&mut self) -> Option<Round> {
-        self.one_of(&[("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)])
-    }
-
-    fn left_over(&self) -> Option<&'i Word<'a>> {
-        self.list.iter().enumerate().find(|(i, _)| *i >= 64 || self.taken >> i & 1 == 0).map(|(_, word)| word)
-    }
-}
+use words::{MODIFIERS, Mods, OPCODES, UNSUPPORTED};
 
 impl<'a> Lower<'_, 'a> {
     /// Lowers one instruction.
     pub(super) fn select(&mut self, i: &'a Instruction<'a>) -> Lowered {
-        let mut mods = Mods { list: &i.mods, taken: 0 };
+        let mut mods = Mods::new(&i.mods);
         let m = &mut mods;
         match i.opcode.text {
-            opcode if half::calculates(opcode) && half::of(i).is_some() => self.half(i, m)?,
+            opcode if half::calculates(opcode) && half::operand_type(i).is_some() => self.half(i, m)?,
             opcode
                 if half::refuses(opcode)
-                    && let Some(ty) = half::of(i) =>
+                    && let Some(ty) = half::operand_type(i) =>
             {
                 return self.bad_type(i, ty);
             }

@@ -1,19 +1,19 @@
-//! Where a pass that rewrites a kernel's text would cut in: its parameter list, its braces, its exits, and every store
-//! to an output, told by the flow of pointers (`flow`).
+//! The places at which a pass rewrites a kernel's text: its parameter list, its braces, its exits, and every
+//! store to an output. The flow of pointers (`flow`) decides which stores these are.
 //!
-//! Invariants: a store is told to be to an output, or not to be to one, or reported: never guessed. Places are byte
-//! ranges of the file's text.
+//! Invariants: every store is known to be to an output, known not to be, or reported as a fault; none is
+//! guessed. Places are byte ranges of the file's text.
 //!
-//! Not modelled: stores by called functions through a pointer that they are given, or by whatever an indirect call
-//! reaches (refused), indirect branches.
+//! Not modelled: stores by called functions through a pointer argument, or by targets of indirect calls (both
+//! refused); indirect branches.
 
 use std::ops::Range;
 
-use super::ast::{Function, Instruction, Kind, Operand, Statement};
+use super::ast::{Function, Instruction, Operand, OperandKind, Statement};
 use super::flow::{Flow, LOADED, MAX_POINTERS, POINTERS, Pointers, VARIABLE};
 use super::functions::Call;
-use super::layout::size_of;
 use super::parser;
+use super::size::size_of;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// A pointer in a kernel's parameter block.
@@ -28,7 +28,7 @@ pub(crate) struct Pointer {
 /// A store, reduction or atomic to an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreSite {
-    /// From its guard to behind its semicolon.
+    /// From its guard through its semicolon.
     pub(crate) at: Range<usize>,
     /// `@%p1 ` or nothing.
     pub(crate) guard: String,
@@ -49,9 +49,9 @@ pub(crate) struct StoreSite {
 /// Everything about one kernel's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sites {
-    /// First byte of the `)` behind the parameters.
+    /// First byte of the `)` after the parameters.
     pub(crate) close: usize,
-    /// From `{` to behind `}`.
+    /// From `{` through `}`.
     pub(crate) braces: Range<usize>,
     /// Each `ret` and `exit` without its guard, up to its semicolon.
     pub(crate) exits: Vec<Range<usize>>,
@@ -96,14 +96,15 @@ fn any(statements: &[Statement<'_>], holds: &dyn Fn(&Instruction<'_>) -> bool) -
     })
 }
 
-/// Whether a call may reach a function that stores to global memory. What an indirect call reaches is not known here.
+/// Whether a call may reach a function that stores to global memory. What an indirect call reaches is not
+/// known here.
 fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
     let to_memory = |inst: &Instruction<'_>| {
         let apart = ["shared", "local", "param"];
-        let space = |word: &super::ast::Word<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
+        let space = |word: &super::ast::PtxWord<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
         matches!(inst.opcode.text, "st" | "red" | "atom" | "sust") && !inst.mods.iter().any(space)
     };
-    let callee = |call: &Instruction<'a>| Call::of(call).and_then(|call| call.name());
+    let callee = |call: &Instruction<'a>| Call::parse(call).and_then(|call| call.name());
     // Functions reached, each once: they may call themselves.
     let (mut reached, mut next) = (vec![callee(call)], 0);
     while let Some(&name) = reached.get(next) {
@@ -140,7 +141,7 @@ fn each_call<'s, 'a>(statements: &'s [Statement<'a>], tell: &mut dyn FnMut(&'s I
 /// Examines kernel `name` of a file that was decoded before.
 ///
 /// # Errors
-/// Every store whose target cannot be told, and whatever else cannot be rewritten, at its place.
+/// Every store whose target is unknown, and every other construct that cannot be rewritten, at its place.
 pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result<Sites, Diagnostics> {
     let (tree, faults) = parser::parse(file, text);
     if !faults.is_empty() {
@@ -230,10 +231,10 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
 fn store(text: &str, inst: &Instruction<'_>, outputs: Vec<usize>) -> Option<StoreSite> {
     let returns = inst.opcode.text == "atom";
     let operands = &inst.operands[usize::from(returns).min(inst.operands.len())..];
-    let [Operand { kind: Kind::Address(address), .. }, data @ ..] = operands else {
+    let [Operand { kind: OperandKind::Address(address), .. }, data @ ..] = operands else {
         return None;
     };
-    let [Operand { kind: Kind::Name { name, component: None, offset }, .. }] = address.as_slice() else {
+    let [Operand { kind: OperandKind::Name { name, component: None, offset }, .. }] = address.as_slice() else {
         return None;
     };
     let hinted = inst.mods.iter().any(|word| word.text == "L2::cache_hint");
@@ -242,7 +243,7 @@ fn store(text: &str, inst: &Instruction<'_>, outputs: Vec<usize>) -> Option<Stor
     let ty = inst.mods.last()?;
     let form = format!("{}.{}", vector.map_or_else(String::new, |v| format!(".{}", v.text)), ty.text);
     let guard = inst.guard.as_ref().map(|(word, not)| format!("@{}{} ", if *not { "!" } else { "" }, word.text));
-    let clobbers = returns && matches!(&inst.operands[0].kind, Kind::Name { name: to, .. } if to == name);
+    let clobbers = returns && matches!(&inst.operands[0].kind, OperandKind::Name { name: to, .. } if to == name);
     Some(StoreSite {
         at: inst.at.clone(),
         guard: guard.unwrap_or_default(),

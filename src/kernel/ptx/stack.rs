@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! local memory   | variables of the kernel | frame | frame | ...            | limit
-//! frame          | return site | variables, parameters in memory | saved registers |
+//! frame          | return address | variables, parameters in memory | saved registers |
 //! ```
 //! A frame has one size a function. The stack grows upwards, by frames; a call whose frame would end past the
 //! limit is a fault of the run. The stack has [`STACK_BYTES`](super::STACK_BYTES) unless the caller of the
 //! front end says otherwise.
 //!
 //! A caller saves what the callee may overwrite: registers that the cycle of the call graph writes, which
-//! both are on, and that are alive behind the call. A call from outside of the cycle saves nothing, for it
+//! both are on, and that are alive after the call. A call from outside of the cycle saves nothing, for it
 //! has registers of its own. Saving is by ordinary stores to and loads from local memory, one a register, a
 //! predicate as a byte.
 //!
-//! Liveness here is within one activation: a call falls through to what is behind it, and a return reads the
+//! Liveness here is within one activation: a call falls through to what is after it, and a return reads the
 //! results.
 //!
 //! Not modelled: frames of inlined functions (their variables are the kernel's or the subroutine's),
@@ -23,11 +23,11 @@ use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp, IntOp};
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::ir::{Class, Elem, Mem, MemKind, Op, Space};
 use super::allocate::{reads, writes};
+use super::body_flow::within;
 use super::draft::{Arg, Body, Draft, DraftOp, StackRegisters, VReg, plain_access};
-use super::finish::within;
 use super::types::Bank;
 
-/// Where the parts of a call site stand.
+/// Where the parts of a call stand.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     enter: usize,
@@ -56,7 +56,7 @@ pub(super) fn lay_out(body: &mut Body, stack_bytes: u32) {
     frames.iter_mut().for_each(|frame| *frame = frame.next_multiple_of(align));
     let base = body.local_bytes.next_multiple_of(align);
     let limit = base + stack_bytes;
-    // Parameters in memory are written before the call finds that its frame has no room.
+    // Parameters in memory are written before the call finds that its frame does not fit.
     let in_memory = body.blocks.iter().any(|block| block.owner.is_some() && block.local.is_some());
     let slack = if in_memory { frames.iter().copied().max().unwrap_or(0) } else { 0 };
     body.local_bytes = limit.saturating_add(slack);
@@ -151,7 +151,7 @@ fn saved(body: &Body, stack: StackRegisters) -> Vec<Vec<VReg>> {
         }
     };
     let flow: Vec<Flow> = within(body);
-    let blocks = Blocks::of(&flow);
+    let blocks = Blocks::new(&flow);
     let live_in = blocks.live_in(names.len(), read, kill);
     let alive_behind = |leave: usize| {
         let block = blocks.at(leave as u32) as usize;

@@ -1,9 +1,10 @@
 //! PTX tokens (PTX ISA 8.x, chapter 4 "Syntax").
 //!
-//! Dotted words (`.global`, `.L1::evict_last`) are one token each; the parser tells a directive from a modifier by
-//! place. The longest token that fits is taken. Comments, `.loc`, `.file` and `@@DWARF` lines (debug information that
-//! ends with the line, not with a semicolon) are skipped. Written by hand: a generated lexer of the same tokens took a
-//! fifth of the crate's compile time. Not modelled: preprocessor lines, which no compiler emits.
+//! Dotted words (`.global`, `.L1::evict_last`) are one token each; the parser tells a directive from a
+//! modifier by place. The longest token that fits is taken. Comments, `.loc`, `.file` and `@@DWARF` lines
+//! (debug information that ends with the line, not with a semicolon) are skipped. Written by hand: a
+//! generated lexer of the same tokens took a fifth of the crate's compile time. Not modelled: preprocessor
+//! lines, which no compiler emits.
 
 /// A place in the text: byte range.
 pub(super) type Bytes = std::ops::Range<usize>;

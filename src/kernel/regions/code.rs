@@ -1,8 +1,8 @@
-//! The code that regions are placed in: a kernel's instructions with room for boundaries at the ends of paths.
+//! The code that boundaries are placed in: a kernel's instructions, and gaps at the ends of paths.
 //!
-//! Boundaries lie before an instruction. A path that falls into a reconvergence point has no instruction of its own
-//! there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it. The program's own
-//! `pm.region` becomes a gap with a boundary that stays.
+//! Boundaries lie before an instruction. A path that falls into a reconvergence point has no instruction of
+//! its own there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it.
+//! The program's own `pm.region` becomes a gap with a boundary that stays.
 
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
@@ -58,16 +58,16 @@ fn gap(pos: SourcePos, no_register: u16) -> Item {
 }
 
 impl Code {
-    /// Prepares items, whose branch targets are their indices: gaps go in, and what follows from control flow is found.
-    pub(super) fn of(mut items: Vec<Item>, kernel: &Kernel) -> Code {
+    /// Prepares items, whose branch targets are indices of items: inserts gaps and analyses control flow.
+    pub(super) fn new(mut items: Vec<Item>, kernel: &Kernel) -> Code {
         let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
-        let blocks = Blocks::of(&flow);
+        let blocks = Blocks::new(&flow);
         let joins = blocks.joins();
         let falls_in = |&pc: &u32| pc != NEVER && pc > 0 && flow[pc as usize - 1].falls;
         let mut gaps: Vec<u32> = joins.iter().copied().filter(falls_in).collect();
         gaps.sort_unstable();
         gaps.dedup();
-        // A gap at `pc` pushes it and all behind it up; who jumps there jumps past the gap.
+        // A gap at `pc` moves it and all items after it by one; a branch to `pc` skips the gap.
         let moved = |pc: u32| pc + gaps.partition_point(|&gap| gap <= pc) as u32;
         for item in &mut items {
             if let Op::Branch { target, .. } = &mut item.inst.op {
@@ -78,7 +78,7 @@ impl Code {
             items.insert(at as usize, gap(items[at as usize].pos, kernel.no_register()));
         }
         let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
-        let blocks = Blocks::of(&flow);
+        let blocks = Blocks::new(&flow);
         let joins = blocks.joins();
         for (block, &join) in joins.iter().enumerate() {
             let last = blocks.range(block).end - 1;
@@ -87,7 +87,7 @@ impl Code {
                 *reconverge = if guarded { join } else { NEVER };
             }
         }
-        let edges = Edges::of(&flow);
+        let edges = Edges::new(&flow);
         let registers = usize::from(kernel.no_register());
         let insts: Vec<Inst> = items.iter().map(|item| item.inst).collect();
         let hazards: Vec<Hazards> = items.iter().map(|item| item.hazards).collect();
@@ -106,8 +106,8 @@ impl Code {
     }
 }
 
-/// Words of 8 bytes that one lane of an instruction stores to persistent memory. With `scratch`, what it writes to shared
-/// and local memory goes to the shadow, and a barrier is counted.
+/// Words of 8 bytes that one lane of an instruction stores to persistent memory. With `scratch`, what it
+/// writes to shared and local memory goes to the shadow, and a barrier is counted.
 pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
     match inst.op {
         Op::Mem(mem) if writes(mem) && (scratch || !in_scratch(mem)) => mem.bytes().div_ceil(8),
@@ -138,7 +138,7 @@ pub(super) fn gathering(inst: &Inst) -> Option<Gathering> {
 pub(super) enum Shadow {
     /// A store.
     Store,
-    /// An atomic whose result nobody uses.
+    /// An atomic whose result is not used.
     Reduction,
     /// An atomic whose result is used: it is the shadow's.
     Result,
@@ -215,24 +215,24 @@ fn writes(mem: Mem) -> bool {
 
 /// What an instruction that orders threads wants around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum OrderingNeed {
     /// A boundary before it.
     Fence,
-    /// A boundary before it and, so that its region's number is drawn when it has happened, one behind it.
+    /// A boundary before it and, so that its region's number is drawn when it has happened, one after it.
     Meeting,
 }
 
 /// Whether an instruction orders threads.
-pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<Order> {
+pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<OrderingNeed> {
     match inst.op {
-        Op::Fence(_) => Some(Order::Fence),
-        Op::Barrier(_) => Some(Order::Meeting),
+        Op::Fence(_) => Some(OrderingNeed::Fence),
+        Op::Barrier(_) => Some(OrderingNeed::Meeting),
         Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, space, .. }) => {
-            (scratch || space != Space::Shared).then_some(Order::Meeting)
+            (scratch || space != Space::Shared).then_some(OrderingNeed::Meeting)
         }
-        Op::Pm(PmOp::BarrierWg | PmOp::BarrierKr) => Some(Order::Meeting),
+        Op::Pm(PmOp::BarrierWg | PmOp::BarrierKr) => Some(OrderingNeed::Meeting),
         Op::Pm(PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::Acquire(_) | PmOp::Release(_)) => {
-            Some(Order::Fence)
+            Some(OrderingNeed::Fence)
         }
         _ => None,
     }

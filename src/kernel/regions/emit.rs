@@ -5,8 +5,8 @@
 //!   barriers   mov.u64 %b, TAG
 //!   shadows    mad.wide.u32 %h, %cta, SHARED_BYTES, SHADOWS      local memory:  of %group and %lane_of_group, as %a
 //! checkpoint   st.global.u32|u64 [%a + 256 * slot], %r       a predicate:  selp.u32 %s, 1, 0, %p  and its store
-//!   one word   st.global.u32|u64 [%w + offset], %r           all active lanes to one address, which is one access of 8 bytes
-//! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_BEHIND;  pm.region
+//!   one word   st.global.u32|u64 [%w + offset], %r           all active lanes to one address: one access of 8 bytes
+//! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_AFTER;  pm.region
 //! bar.sync     bar.sync;  add.u64 %b, %b, 1;  st.global.u64 [%a + 256 * row], %b
 //! st.shared    add.u64 %x, %h, address;  st.global [%x + offset], data;  st.shared ...
 //! red.shared   add.u64 %x, %h, address;  red.global [%x + offset], data;  red.shared ...
@@ -14,11 +14,12 @@
 //! ```
 //! `%w` is what `%a` is before the lane is added. Registers of the kernel keep their slots; `%group`,
 //! `%lane_of_group` (later `%s`), `%cta`, `%a`, `%w`, `%b`, `%h` and `%x` get new ones, as far as they are
-//! needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
+//! needed. [`Formed::bind`](super::Formed::bind) fills in the constants in capitals for a launch.
 //!
-//! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared memory to the same:
-//! both see the same operations, which commute, and results are in the order of the shadow's atomics, which is the order in
-//! which regions persist. Atomics that do not commute have no shadow ([`Shadow`]).
+//! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared
+//! memory to the same: both see the same operations, which commute, and results are in the order of the
+//! shadow's atomics, which is the order in which regions persist. Atomics that do not commute have no shadow
+//! ([`Shadow`]).
 
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{
@@ -27,8 +28,9 @@ use super::super::ir::{
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
-use super::plan::Plan;
-use super::{Layout, RegionError, Role};
+use super::layout::Layout;
+use super::plan::CheckpointPlan;
+use super::terms::{RegionError, Role};
 
 /// Name of the parameter that takes the address of the checkpoint area.
 const AREA: &str = "durawarp_checkpoint_area";
@@ -48,7 +50,7 @@ pub(super) struct Added {
 }
 
 impl Added {
-    pub(super) fn of(layout: &Layout) -> Added {
+    pub(super) fn new(layout: &Layout) -> Added {
         let (shared, local) = (u16::from(layout.shared), u16::from(layout.local_bytes > 0));
         let counts: u16 = layout.counts.iter().map(|&counts| u16::from(counts)).sum();
         let words = u16::from(!layout.once.is_empty());
@@ -88,7 +90,7 @@ pub(super) struct Emitted {
 
 struct Emitter<'a> {
     code: &'a Code,
-    plan: &'a Plan,
+    plan: &'a CheckpointPlan,
     homes: &'a Homes,
     layout: &'a Layout,
     shadows: &'a [Option<Shadow>],
@@ -112,7 +114,7 @@ struct Emitter<'a> {
 /// Emits a code with a plan of boundaries.
 pub(super) fn emit(
     code: &Code,
-    (plan, homes): (&Plan, &Homes),
+    (plan, homes): (&CheckpointPlan, &Homes),
     layout: &Layout,
     shadows: &[Option<Shadow>],
     kernel: &Kernel,
@@ -120,7 +122,7 @@ pub(super) fn emit(
     let n = code.len();
     let boundaries = plan.boundary.iter().filter(|&&b| b).count();
     let limit = usize::from(NONE) - 1;
-    let added = Added::of(layout);
+    let added = Added::new(layout);
     let slots = usize::from(kernel.no_register()) + usize::from(added.slots32 + added.slots64);
     let consts64 = kernel.consts64.len() + CONSTS64.len() + boundaries + 1;
     if kernel.consts32.len() + 8 > limit || consts64 > limit || slots >= 0xffff {
@@ -175,7 +177,7 @@ pub(super) fn emit(
     };
     emitter.one = emitter.literal(1);
     emitter.zero = emitter.literal(0);
-    // Program counters come right behind what bind fills in.
+    // Program counters come right after what bind fills in.
     let counters = first64 + CONSTS64.len() as u16;
     emitter.kernel.consts64.resize(usize::from(counters) + boundaries, ConstSource::Literal(0));
     emitter.kernel.consts64.push(ConstSource::Literal(1));
@@ -278,7 +280,7 @@ impl Emitter<'_> {
         self.roles.push(role);
     }
 
-    /// Emits an item and what saves it, and the checkpoint stores behind it.
+    /// Emits an item and what saves it, and the checkpoint stores after it.
     fn item(&mut self, pc: usize) {
         let item = &self.code.items[pc];
         if item.gap {

@@ -1,14 +1,13 @@
 //! Where checkpoints keep registers: a word for each lane, or one word for all lanes.
 //!
-//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's is 32 words, also where all lanes hold
-//! one value. With
-//! [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once) such a register is stored as one word of its group of 32
-//! threads, to which all active lanes store the same 8 bytes, and a restart gives that to every lane. This is
-//! ours: the paper has no warps.
+//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's checkpoint store is 32 words, even
+//! where all lanes hold one value. With [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once)
+//! such a register is stored as one word of its group of 32 threads, to which all active lanes store the same
+//! 8 bytes, and a restart gives that to every lane. This is ours: the paper has no warps.
 //!
 //! | a store goes to the one word if | because |
 //! |---|---|
-//! | its register is uniform there, and the store has no guard | the word has room for one value |
+//! | its register is uniform there, and the store has no guard | the word holds one value |
 //! | every restart that loads what it stored can load the one word | a restart looks in one place |
 //! | no lane waits meanwhile that would restart with that word | the word would hold another's value |
 //!
@@ -29,14 +28,14 @@
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, NEVER, Op};
 use super::code::Code;
-use super::plan::Plan;
+use super::plan::CheckpointPlan;
 use super::uniform::{Divergence, Fork};
 
 /// Which checkpoint stores, and which loads of restarts, are of one word for all lanes. Registers are
 /// scoreboard indices of the kernel as it was.
 #[derive(Debug)]
 pub(super) struct Homes {
-    /// Stores behind each item.
+    /// Stores after each item.
     pub(super) behind: Vec<BitSet>,
     /// Stores at the boundary before each item.
     pub(super) at: Vec<BitSet>,
@@ -58,7 +57,7 @@ impl Homes {
     }
 
     /// One word wherever that is sound.
-    pub(super) fn once(code: &Code, plan: &Plan, divergence: &Divergence) -> Homes {
+    pub(super) fn once(code: &Code, plan: &CheckpointPlan, divergence: &Divergence) -> Homes {
         let mut homes = Homes::of_lanes(code);
         for pc in 0..code.len() {
             if code.items[pc].inst.guard == Guard::ALWAYS {
@@ -76,14 +75,14 @@ impl Homes {
         }
         let with_boundary = |fork: &&Fork| (0..code.len()).any(|pc| fork.inside[pc] && plan.boundary[pc]);
         let forks = divergence.forks.iter().filter(with_boundary);
-        let paths: Vec<Paths> = forks.map(|fork| Paths::of(code, plan, fork)).collect();
+        let paths: Vec<Paths> = forks.map(|fork| Paths::new(code, plan, fork)).collect();
         while homes.part_from_rows(code, plan) | paths.iter().any(|paths| homes.part_from_waiting(paths)) {}
         homes
     }
 
     /// Registers that are stored as lanes' words, and those that are stored as one word; a register may be
     /// both.
-    pub(super) fn stored(&self, plan: &Plan) -> [Vec<u16>; 2] {
+    pub(super) fn stored(&self, plan: &CheckpointPlan) -> [Vec<u16>; 2] {
         let mut stored = [Vec::new(), Vec::new()];
         let places = plan.behind.iter().zip(&self.behind).chain(plan.at.iter().zip(&self.at));
         for (registers, once) in places {
@@ -105,7 +104,7 @@ impl Homes {
 
     /// Takes the one word from loads that a store of lanes' words reaches, and from stores that reach a load
     /// of those. True if any.
-    fn part_from_rows(&mut self, code: &Code, plan: &Plan) -> bool {
+    fn part_from_rows(&mut self, code: &Code, plan: &CheckpointPlan) -> bool {
         let rows = code.edges.forward_some(&BitSet::new(code.registers), |pc, rows| {
             kinds(&plan.at[pc], &self.at[pc], true, rows);
             let whole = code.items[pc].inst.guard == Guard::ALWAYS;
@@ -116,7 +115,7 @@ impl Homes {
             kinds(&plan.at[pc], &self.at[pc], true, &mut reached);
             changed |= remove(&mut self.loads[pc], &reached);
         }
-        // Registers of which a restart somewhere behind loads lanes' words.
+        // Registers of which a restart somewhere after loads lanes' words.
         let wanted = code.edges.backward(code.registers, |pc, wanted| {
             if code.items[pc].inst.guard == Guard::ALWAYS {
                 plan.behind[pc].iter().for_each(|&r| wanted.remove(u32::from(r)));
@@ -141,7 +140,7 @@ impl Homes {
         changed
     }
 
-    fn loads_of_rows(&self, plan: &Plan, pc: usize, into: &mut BitSet) {
+    fn loads_of_rows(&self, plan: &CheckpointPlan, pc: usize, into: &mut BitSet) {
         let loads = plan.restore[pc].iter().flat_map(|restore| &restore.loads);
         loads.filter(|r| !self.loads[pc].contains(u32::from(**r))).for_each(|&r| into.insert(u32::from(r)));
     }
@@ -183,7 +182,7 @@ fn remove(from: &mut BitSet, what: &BitSet) -> bool {
 }
 
 impl Paths {
-    fn of(code: &Code, plan: &Plan, fork: &Fork) -> Paths {
+    fn new(code: &Code, plan: &CheckpointPlan, fork: &Fork) -> Paths {
         let after = &code.edges.after[fork.pc as usize];
         let side = |number: usize| after.get(number).map_or(Vec::new(), |&start| Paths::side(code, start, fork.join));
         Paths { before: Paths::before(code, plan, fork.pc), sides: [side(0), side(1)] }
@@ -201,7 +200,7 @@ impl Paths {
     }
 
     /// Boundaries from which a place can be reached without another.
-    fn before(code: &Code, plan: &Plan, pc: u32) -> Vec<usize> {
+    fn before(code: &Code, plan: &CheckpointPlan, pc: u32) -> Vec<usize> {
         let stop = |pc: usize| plan.boundary[pc];
         reach(code, pc as usize, |pc| if stop(pc) { &[] } else { &code.edges.before[pc] }, stop)
     }

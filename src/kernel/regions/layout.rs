@@ -1,15 +1,16 @@
-//! Where formed kernels keep what a restart needs: rows of registers, program counters and counts of barriers by groups of
-//! 32 threads, and behind them shadows of shared and local memory.
+//! The layout of the checkpoint area of formed kernels. Each group of 32 threads has rows of registers,
+//! program counters and counts of barriers; shadows of shared and local memory follow all groups.
 //!
 //! ```text
 //! area:   group 0 | group 1 | ...            | shared memory of CTA 0 | CTA 1 | ... | local memory of thread 0 | ...
-//! group:  program counters | register | register | ... | barriers of the CTA | of the grid      rows of 32 words of 8 bytes
-//!         | words of registers that all lanes share the value of                                a word of 8 bytes each
+//! group:  program counters | register | register | ... | barriers of the CTA | of the grid   rows of 32 8-byte words
+//!         | words of registers that all lanes share the value of                              an 8-byte word each
 //! ```
-//! The paper gives every register of the machine a slot; here only registers that are ever stored have one. All launches
-//! of a program use one area, group by group at the same places ([`Area::group_bytes`] is that of the kernel that needs
-//! most), so a word is a program counter in every launch or in none. Program counters and counts carry the number of
-//! their launch plus one in their upper 32 bits: what an earlier launch left there says nothing of this one.
+//! The paper gives every register of the machine a slot; here only registers that are ever stored have one.
+//! All launches of a program use one area, group by group at the same places ([`Area::group_bytes`] is that
+//! of the kernel that needs most), so a word is a program counter in every launch or in none. Program
+//! counters and counts carry the number of their launch plus one in their upper 32 bits: words of an earlier
+//! launch are not taken for this one's.
 
 use super::super::ir::{Gathering, LANES};
 use super::super::launch::Launch;
@@ -39,7 +40,7 @@ pub struct Area {
     pub address: u64,
     /// Bytes from one group of 32 threads to the next.
     pub group_bytes: u32,
-    /// Where shadows begin, behind all groups.
+    /// Where shadows begin, after all groups.
     pub shadows: u64,
     /// The number of the launch among all that use the area, from 0.
     pub launch: u32,
@@ -113,7 +114,7 @@ impl Layout {
         self.shadow_bytes_of(launch.ctas(), Layout::groups(launch), u64::from(launch.shared_bytes))
     }
 
-    /// The same of so many CTAs and groups, with so many bytes of shared memory a CTA.
+    /// Bytes of the shadows of `ctas` CTAs and `groups` groups, with `shared_bytes` of shared memory a CTA.
     pub fn shadow_bytes_of(&self, ctas: u64, groups: u64, shared_bytes: u64) -> u64 {
         ctas * self.stride_of(shared_bytes) + groups * LANES as u64 * u64::from(self.local_stride())
     }

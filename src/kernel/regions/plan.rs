@@ -1,20 +1,22 @@
-//! What follows from a set of boundaries: where registers are stored, how many stores a region holds, what is wrong.
+//! What a set of boundaries implies: where registers are stored, how many stores a region holds, which rules
+//! are broken.
 //!
-//! Checkpoint stores (paper, section IV-A) stand right behind the last update of a register in its region: behind a write
-//! whose value some later boundary's restart loads, with no other write between. A write in a loop without a boundary is
-//! the exception: its last update is that of the last iteration, and a store a turn would fill the queue; so those
-//! registers are stored at the next boundary, just before the program counter. So is what registers hold at the entry.
+//! Checkpoint stores (paper, section IV-A) stand right after the last update of a register in its region:
+//! after a write whose value some later boundary's restart loads, with no other write between. A write in a
+//! loop without a boundary is the exception: its last update is that of the last iteration, and a store a
+//! turn would fill the queue; so those registers are stored at the next boundary, just before the program
+//! counter. So is what registers hold at the entry.
 //!
 //! Faults that a boundary mends, in the order in which they are looked for:
-//! 1. a loop that stores, or looks at memory again and again, and has no boundary;
-//! 2. lanes that wait with something behind their last boundary that they must not repeat alone, while others of their
-//!    warp may pass one (`regions.rs`, "Divergence");
+//! 1. a loop that stores or polls memory, without a boundary;
+//! 2. lanes that wait after something that they must not repeat alone, while other lanes of the warp may pass
+//!    a boundary (`regions.rs`, "Divergence");
 //! 3. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, NEVER, Op};
-use super::Reason;
 use super::code::{Code, looks_again, words};
+use super::terms::Reason;
 use super::uniform::Fork;
 use super::values::{Restore, Values};
 
@@ -34,8 +36,8 @@ pub(super) struct Ground<'a> {
 
 /// Checkpoint stores of a set of boundaries, and what its regions come to.
 #[derive(Debug)]
-pub(super) struct Plan {
-    /// Registers stored behind each item.
+pub(super) struct CheckpointPlan {
+    /// Registers stored after each item.
     pub(super) behind: Vec<Vec<u16>>,
     /// Registers stored at the boundary before each item.
     pub(super) at: Vec<Vec<u16>>,
@@ -43,19 +45,20 @@ pub(super) struct Plan {
     pub(super) restore: Vec<Option<Restore>>,
     /// Since the last boundary there may have been what must not be repeated by some lanes of a warp alone.
     tied: Vec<bool>,
-    /// Most words stored since the last boundary, before each item; a saturated number in a loop without boundary.
+    /// Most words stored since the last boundary, before each item; a saturated number in a loop without
+    /// boundary.
     pub(super) stored: Vec<u32>,
     pub(super) boundary: Vec<bool>,
 }
 
 impl Ground<'_> {
     /// Words that an item stores, its checkpoint stores included.
-    pub(super) fn words_of(&self, plan: &Plan, pc: usize) -> u32 {
+    pub(super) fn words_of(&self, plan: &CheckpointPlan, pc: usize) -> u32 {
         words(&self.code.items[pc].inst, self.scratch) + plan.behind[pc].len() as u32
     }
 
     /// Works out a set of boundaries.
-    pub(super) fn plan(&self, boundary: &[bool]) -> Plan {
+    pub(super) fn plan(&self, boundary: &[bool]) -> CheckpointPlan {
         let (code, n) = (self.code, self.code.len());
         let restore: Vec<Option<Restore>> =
             (0..n).map(|pc| boundary[pc].then(|| self.values.restore(code, pc, self.prune))).collect();
@@ -98,14 +101,20 @@ impl Ground<'_> {
                 false => Vec::new(),
             })
             .collect();
-        let mut plan =
-            Plan { behind, at, restore, tied: vec![false; n], stored: vec![0; n], boundary: boundary.to_vec() };
+        let mut plan = CheckpointPlan {
+            behind,
+            at,
+            restore,
+            tied: vec![false; n],
+            stored: vec![0; n],
+            boundary: boundary.to_vec(),
+        };
         self.count(&mut plan);
         plan
     }
 
     /// Follows stores from boundary to boundary.
-    fn count(&self, plan: &mut Plan) {
+    fn count(&self, plan: &mut CheckpointPlan) {
         let n = self.code.len();
         let cap = 4 * (self.threshold + n as u32);
         let mut changed = true;
@@ -138,8 +147,9 @@ impl Ground<'_> {
         plan.tied = tied.iter().map(|tied| tied.contains(0)).collect();
     }
 
-    /// Where boundaries are missing, for the first reason that there is; none when nothing is wrong that a boundary mends.
-    pub(super) fn missing(&self, plan: &Plan) -> Option<(Reason, Vec<u32>)> {
+    /// Where boundaries are missing, for the first reason that applies; none when nothing is wrong that a
+    /// boundary mends.
+    pub(super) fn missing(&self, plan: &CheckpointPlan) -> Option<(Reason, Vec<u32>)> {
         let code = self.code;
         let cycle = code.edges.cycles(&plan.boundary);
         let mut heads = std::collections::BTreeMap::new();
@@ -172,9 +182,9 @@ impl Ground<'_> {
         self.overfull(plan).find_map(|over| self.split(plan, over)).map(|pc| (Reason::Threshold, vec![pc]))
     }
 
-    /// Where a region first holds more than the threshold: before an item when `false`, at the boundary before it when
-    /// `true`.
-    fn overfull<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = (usize, bool)> + 'p {
+    /// Where a region first holds more than the threshold: before an item when `false`, at the boundary
+    /// before it when `true`.
+    fn overfull<'p>(&'p self, plan: &'p CheckpointPlan) -> impl Iterator<Item = (usize, bool)> + 'p {
         let limit = self.threshold.saturating_sub(BOUNDARY_STORES);
         (0..self.code.len()).filter_map(move |pc| {
             let before = plan.stored[pc];
@@ -187,7 +197,7 @@ impl Ground<'_> {
     }
 
     /// The place of a boundary that makes an overfull region smaller; none when it cannot be split.
-    fn split(&self, plan: &Plan, (pc, at_boundary): (usize, bool)) -> Option<u32> {
+    fn split(&self, plan: &CheckpointPlan, (pc, at_boundary): (usize, bool)) -> Option<u32> {
         if !at_boundary {
             return (!plan.boundary[pc]).then_some(pc as u32);
         }
@@ -206,7 +216,7 @@ impl Ground<'_> {
     }
 
     /// Most words that a lane stores from a boundary to the next, that one's included.
-    pub(super) fn most_from(&self, plan: &Plan, boundary: u32) -> u32 {
+    pub(super) fn most_from(&self, plan: &CheckpointPlan, boundary: u32) -> u32 {
         let mut most: Vec<Option<u32>> = vec![None; self.code.len()];
         let (mut greatest, mut stored, mut pc) = (0, 0, boundary as usize);
         let mut todo = Vec::new();
@@ -227,7 +237,7 @@ impl Ground<'_> {
     }
 
     /// Regions that hold more than the threshold and cannot be split: where it is exceeded.
-    pub(super) fn oversize(&self, plan: &Plan) -> Vec<u32> {
+    pub(super) fn oversize(&self, plan: &CheckpointPlan) -> Vec<u32> {
         let found = self.overfull(plan).filter(|&over| self.split(plan, over).is_none());
         found.map(|(pc, _)| pc as u32).collect()
     }

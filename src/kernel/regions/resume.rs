@@ -1,10 +1,12 @@
-//! Restart from a checkpoint: a warp at the entries of its threads' regions, from the launch and the checkpoint area alone.
+//! Restart from a checkpoint: a warp at the entries of its threads' regions, from the launch and the
+//! checkpoint area alone.
 //!
-//! Lanes are grouped by their program counters. Groups meet at the nearest post-dominator that they have in common: the
-//! one that comes first where some of them are already there waits for the others. Nested recursively, that is a SIMT
-//! stack on which each group goes on alone and joins the others no later than it did before the failure. Lanes repeat
-//! what they did since their own last boundary; that may be repeated (`regions.rs`, "Divergence"). Lanes whose last
-//! boundary is that of their exit are done. Lanes in front of a barrier that others have passed go on behind it.
+//! Lanes are grouped by their program counters. Groups meet at the nearest post-dominator that they have in
+//! common: the one that comes first where some of them are already there waits for the others. Nested
+//! recursively, that is a SIMT stack on which each group goes on alone and joins the others no later than it
+//! did before the failure. Lanes repeat what they did since their own last boundary; that may be repeated
+//! (`regions.rs`, "Divergence"). Lanes whose last boundary is that of their exit are done. Lanes in front of
+//! a barrier that others have passed go on after it.
 
 use super::super::functional::Start;
 use super::super::ir::{Gathering, NEVER, Op};
@@ -19,7 +21,8 @@ use super::{Formed, Role, code};
 pub struct ResumePoint {
     /// The lanes.
     pub lanes: u64,
-    /// The region at whose entry they start; none when they never passed a boundary and start with the kernel.
+    /// The region at whose entry they start; none when they never passed a boundary and start with the
+    /// kernel.
     pub region: Option<usize>,
 }
 
@@ -132,8 +135,8 @@ impl<'a> Restart<'a> {
         Ok(true)
     }
 
-    /// Sets up what a driver starts ([`super::super::functional::run_observed`]). CTAs read their own part of the area,
-    /// which no other CTA changes.
+    /// Sets up what a driver starts ([`super::super::functional::run_observed`]). CTAs read their own part of
+    /// the area, which no other CTA changes.
     ///
     /// # Errors
     /// As [`Restart::new`].
@@ -162,7 +165,8 @@ impl<'a> Restart<'a> {
         Ok(())
     }
 
-    /// Makes a fresh warp ([`Warp::start`]) continue from the checkpoint. It has no lanes left when all are done.
+    /// Makes a fresh warp ([`Warp::start`]) continue from the checkpoint. It has no lanes left when all are
+    /// done.
     fn warp(&self, warp: &mut Warp, memory: &FlatMemory) -> Result<(), ResumeError> {
         let (formed, launch) = (self.formed, self.launch);
         let points = self.points(warp, memory)?;
@@ -211,8 +215,8 @@ impl<'a> Restart<'a> {
         Ok(())
     }
 
-    /// Where lanes at an entry go on, and which of them: those that exit there are done, and a barrier that others have
-    /// passed is passed.
+    /// Where lanes at an entry go on, and which of them: those that exit there are done, and a barrier that
+    /// others have passed is passed.
     fn entered(&self, entry: u32, lanes: u64, warp: &mut Warp) -> (u32, u64) {
         let code = &self.formed.kernel.code;
         let inst = &code[entry as usize];

@@ -1,11 +1,11 @@
 //! Which registers vary among lanes, and which branches may split a warp: a register is *uniform* where all
 //! lanes that execute together hold one value in it.
 //!
-//! A forward analysis: lane numbers and what is loaded from different places vary; a result varies when an operand does.
-//! Where the paths of a branch that splits meet again, whatever was written on them varies (Coutinho et al., "Divergence
-//! Analysis and Optimizations", PACT 2011; here by slots instead of names). On the paths themselves lanes execute
-//! together, so a loop's counter stays uniform in the loop. Which branches split follows from which registers vary and
-//! the reverse: both grow until nothing changes.
+//! A forward analysis: lane numbers and what is loaded from different places vary; a result varies when an
+//! operand does. Where the paths of a branch that splits meet again, whatever was written on them varies
+//! (Coutinho et al., "Divergence Analysis and Optimizations", PACT 2011; here by slots instead of names). On
+//! the paths themselves lanes execute together, so a loop's counter stays uniform in the loop. Which branches
+//! split follows from which registers vary and the reverse: both grow until nothing changes.
 
 use super::super::alu::AluOp;
 use super::super::cfg::BitSet;
@@ -38,7 +38,7 @@ impl Divergence {
         !self.varies[pc].contains(u32::from(register))
     }
 
-    /// The same behind an item.
+    /// The same after an item.
     pub(super) fn is_uniform_behind(&self, code: &Code, pc: usize, register: u16) -> bool {
         let mut varies = self.varies[pc].clone();
         step(code, pc, &mut varies);

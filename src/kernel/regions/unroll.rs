@@ -1,18 +1,21 @@
-//! Loop unrolling, so that a boundary a turn becomes one in several turns (paper, section IV-A, "Region Size Extension").
+//! Loop unrolling, so that a boundary a turn becomes one in several turns (paper, section IV-A, "Region Size
+//! Extension").
 //!
-//! * *Counted* loops, whose number of turns is known here: the body so many times in a row as divide it, one test.
+//! * *Counted* loops, whose number of turns is known here: the body is repeated by a factor that divides the
+//!   number of turns, with one test.
 //! * Others, *speculatively*: body and exit condition together, so that each copy may leave.
 //!
-//! Unrolled are innermost loops of one piece, entered at the top and closed by one guarded branch at the bottom, which
-//! store something, hold nothing that orders threads, and whose branch does not split a warp. Where it does, lanes that
-//! leave wait for the others and need a boundary before each exit (`regions.rs`, "Divergence"): copies would gain nothing.
-//! How many copies: as many as the threshold takes when each stores all it can, and `factor` at most.
+//! Unrolled are innermost loops of one piece, entered at the top and closed by one guarded branch at the
+//! bottom, which store something, hold nothing that orders threads, and whose branch does not split a warp.
+//! Where it does, lanes that leave wait for the others and need a boundary before each exit (`regions.rs`,
+//! "Divergence"): copies would gain nothing. How many copies: as many as the threshold takes when each stores
+//! all it can, and `factor` at most.
 
 use super::super::alu::{AluOp, Combine, CompareKind, IntCmp, IntOp};
 use super::super::ir::{CONST, ConstSource, Guard, Kernel, Op, Slot};
-use super::RegionOptions;
 use super::code::{Code, Item, order_of, words};
 use super::plan::BOUNDARY_STORES;
+use super::terms::RegionOptions;
 use super::uniform::Fork;
 
 /// A loop to unroll: its first and last item, and how.
@@ -31,7 +34,7 @@ pub(super) struct Unrolled {
     pub(super) speculative: u32,
 }
 
-/// Unrolls the loops of a code; the items are as those that [`Code::of`] takes.
+/// Unrolls the loops of a code; the items are as those that [`Code::new`] takes.
 pub(super) fn unroll(code: &Code, kernel: &Kernel, forks: &[Fork], options: &RegionOptions) -> (Vec<Item>, Unrolled) {
     let loops: Vec<Loop> = (0..code.len()).filter_map(|latch| candidate(code, kernel, forks, options, latch)).collect();
     let counted = loops.iter().filter(|l| l.counted).count() as u32;
@@ -118,7 +121,8 @@ fn candidate(code: &Code, kernel: &Kernel, forks: &[Fork], options: &RegionOptio
     (options.speculative_unroll && most >= 2).then_some(Loop { head, latch, copies: most, counted: false })
 }
 
-/// How often the body of a loop runs, where constants tell: a counter set before it, stepped and compared in it.
+/// How often the body of a loop runs, where constants tell: a counter set before it, stepped and compared in
+/// it.
 fn turns(code: &Code, kernel: &Kernel, head: usize, latch: usize) -> Option<u32> {
     let literal = |slot: Slot| match kernel.consts32.get(usize::from(slot & !CONST)) {
         Some(ConstSource::Literal(value)) if slot & CONST != 0 => Some(*value as u32),

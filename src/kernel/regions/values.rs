@@ -1,12 +1,13 @@
 //! Checkpoint pruning: which registers a restart can compute instead of loading them.
 //!
-//! A register's value is known at a place when on every path there one and the same instruction wrote it last, in every
-//! lane, and nothing that the instruction reads has changed since; or when nothing has written it at all, so that it
-//! holds what it starts with (zero, or a special register). "Has changed since" is followed dynamically: an operand that
-//! is written again on the way round a loop ends the knowledge. So recipes never run in a circle.
+//! A register's value is known at a place when on every path there one and the same instruction wrote it
+//! last, in every lane, and nothing that the instruction reads has changed since; or when nothing has written
+//! it at all, so that it holds what it starts with (zero, or a special register). "Has changed since" is
+//! followed dynamically: an operand that is written again on the way round a loop ends the knowledge. So
+//! recipes never run in a circle.
 //!
-//! Only register-to-register instructions that look at their own lane qualify; constants and parameters are constants
-//! of the launch. Loads do not, not even of immutable memory.
+//! Only register-to-register instructions that look at their own lane qualify; constants and parameters are
+//! constants of the launch. Loads do not, not even of immutable memory.
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, Op};
@@ -51,7 +52,7 @@ fn repeatable(code: &Code, pc: usize) -> bool {
 }
 
 impl Values {
-    pub(super) fn of(code: &Code) -> Values {
+    pub(super) fn new(code: &Code) -> Values {
         let recipes: Vec<usize> = (0..code.len()).filter(|&pc| repeatable(code, pc)).collect();
         let mut number = vec![None; code.len()];
         let mut ends: Vec<Vec<u32>> = vec![Vec::new(); code.registers];

@@ -1,12 +1,13 @@
 //! The `.approx` functions (PTX ISA 9.7.3): within the ISA's stated errors, and the same bits on every host.
 //!
-//! Computed in double precision from additions and multiplications alone (never the host's mathematical library), then
-//! rounded once; so results are within about half an ulp, better than the hardware's. `rcp`, `sqrt`, `rsqrt` and
-//! `div` are the IEEE operations. Not modelled: the exact bits of a real GPU's special function unit.
+//! Computed in double precision from additions and multiplications alone (never the host's mathematical
+//! library), then rounded once; so results are within about half an ulp, better than the hardware's. `rcp`,
+//! `sqrt`, `rsqrt` and `div` are the IEEE operations. Not modelled: the exact bits of a real GPU's special
+//! function unit.
 
 use super::super::alu::ApproxOp;
 use super::super::ir::Inst;
-use super::float::{canon32, canon64, flush};
+use super::canonical::{canon32, canon64, flush};
 use super::{Frame, V32, map, zip};
 
 #[inline(always)]

@@ -1,14 +1,15 @@
-//! The read-modify-write of one element (PTX ISA 9.7.13.5, `atom`), wherever it happens: functional memory, shared
-//! memory of an SM, an L2 slice.
+//! The read-modify-write of one element (PTX ISA 9.7.13.5, `atom`), wherever it happens: functional memory,
+//! shared memory of an SM, an L2 slice.
 //!
-//! Not modelled: real GPUs flush denormals in `atom.global.add.f32` but not in shared memory; here neither does.
+//! Not modelled: real GPUs flush denormals in `atom.global.add.f32` but not in shared memory; here neither
+//! does.
 
 use super::super::ir::{AtomOp, Elem};
-use super::float::{canon32, canon64};
+use super::canonical::{canon32, canon64};
 use super::half;
 
-/// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits in the
-/// low [`Elem::bytes`] bytes; higher bits of the result are zero.
+/// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits
+/// in the low [`Elem::bytes`] bytes; higher bits of the result are zero.
 ///
 /// # Example: an increment wraps at its operand
 /// ```

@@ -2,7 +2,7 @@
 
 use super::super::alu::{Combine, Compare, CompareKind, FloatCmp, HalfType, IntCmp, PredOp, TestOp, Truth};
 use super::super::ir::{Inst, NONE};
-use super::float::flush;
+use super::canonical::flush;
 use super::{Frame, V32, V64, bits_of, half, map, negation};
 
 macro_rules! int_compare {

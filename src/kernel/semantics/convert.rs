@@ -1,12 +1,13 @@
 //! Conversions (PTX ISA 9.7.9.21, `cvt`).
 //!
-//! The common pairs are vector loops; everything else goes lane by lane through [`lane`], which is the definition.
-//! Narrow values are extended by their own sign to whatever register holds them. Float to integer clamps to the
-//! destination's range, NaN gives 0.
+//! The common pairs are vector loops; everything else goes lane by lane through [`lane`], which is the
+//! definition. Narrow values are extended by their own sign to whatever register holds them. Float to integer
+//! clamps to the destination's range, NaN gives 0.
 
 use super::super::alu::{Cvt, HalfFormat, Num, Round};
 use super::super::ir::{Inst, LANES};
-use super::float::{canon32, canon64, flush, saturate};
+use super::canonical::{canon32, canon64, flush};
+use super::float::saturate;
 use super::{Frame, half, map, rounding};
 
 #[inline(always)]

@@ -1,35 +1,15 @@
 //! Float arithmetic (PTX ISA 9.7.3): add, sub, mul, fma, div, rcp, sqrt, min, max, abs, neg, copysign.
 //!
-//! Round-to-nearest operations are the host's IEEE operations in vector loops, whole arrays at a time: flush inputs,
-//! operate, flush the result, saturate. The other directions go through [`super::rounding`].
+//! Round-to-nearest operations are the host's IEEE operations in vector loops, whole arrays at a time: flush
+//! inputs, operate, flush the result, saturate. The other directions go through [`super::rounding`].
 //!
-//! Invariant: a NaN that arithmetic produces is [`NAN32`] or [`NAN64`], because hosts differ in what they produce.
-//! `abs`, `neg` and `copysign` only move sign bits.
+//! Invariant: a NaN that arithmetic produces is [`NAN32`] or [`NAN64`], because hosts differ in what they
+//! produce. `abs`, `neg` and `copysign` only move sign bits.
 
 use super::super::alu::{FloatMode, FloatOp, HalfFormat, Round};
 use super::super::ir::{Inst, LANES};
+use super::canonical::{canon32, canon64, flush};
 use super::{Frame, V32, V64, half, map, rounding, zip, zip3};
-
-/// The NaN that single-precision arithmetic produces.
-pub(super) const NAN32: u32 = 0x7fff_ffff;
-/// The NaN that double-precision arithmetic produces.
-pub(super) const NAN64: u64 = 0xfff8_0000_0000_0000;
-
-#[inline(always)]
-pub(super) fn canon32(x: f32) -> u32 {
-    if x.is_nan() { NAN32 } else { x.to_bits() }
-}
-
-#[inline(always)]
-pub(super) fn canon64(x: f64) -> u64 {
-    if x.is_nan() { NAN64 } else { x.to_bits() }
-}
-
-/// A denormal becomes a zero of its sign.
-#[inline(always)]
-pub(super) fn flush(bits: u32) -> u32 {
-    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
-}
 
 /// Clamped to [0, 1]; NaN and -0 become +0.
 #[inline(always)]

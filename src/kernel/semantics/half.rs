@@ -1,8 +1,10 @@
-//! Half precision (PTX ISA 9.7.4, "Half Precision Floating Point Instructions"): `.f16`, `.bf16` and pairs of them.
+//! Half precision (PTX ISA 9.7.4, "Half Precision Floating Point Instructions"): `.f16`, `.bf16` and pairs of
+//! them.
 //!
-//! Every value goes to double precision, which holds it exactly, and comes back with one rounding. A product of two
-//! halves is exact there. A sum is rounded to odd ([`rounding::to_odd`]), since exponents of `bf16` span more bits than
-//! a double has; with 53 bits for 11 or 8 the final rounding is then that of the exact sum.
+//! Every value goes to double precision, which holds it exactly, and comes back with one rounding. A product
+//! of two halves is exact there. A sum is rounded to odd ([`rounding::to_odd`]), since exponents of `bf16`
+//! span more bits than a double has; with 53 bits for 11 or 8 the final rounding is then that of the exact
+//! sum.
 //!
 //! | step | what happens |
 //! |---|---|
@@ -11,9 +13,10 @@
 //! | rounding | to nearest, ties to even; overflow gives infinity |
 //! | result | `.ftz`: as operands. `.sat`: [0, 1], NaN to +0. `.relu`: negative and -0 to +0 |
 //!
-//! Invariants: a NaN result is `0x7fff`, but that `abs` and `neg` only move the sign bit; the same bits on every host.
-//! `ex2` and `tanh` are the single-precision ones, rounded again: within half an ulp and a little, where the ISA allows
-//! 2^-9.9 (`ex2.f16`), 2^-7 (`ex2.bf16`), 2^-10.987 (`tanh.f16`) and 2^-8 (`tanh.bf16`).
+//! Invariants: a NaN result is `0x7fff`, but that `abs` and `neg` only move the sign bit; the same bits on
+//! every host. `ex2` and `tanh` are the single-precision ones, rounded again: within half an ulp and a
+//! little, where the ISA allows 2^-9.9 (`ex2.f16`), 2^-7 (`ex2.bf16`), 2^-10.987 (`tanh.f16`) and 2^-8
+//! (`tanh.bf16`).
 //!
 //! Not modelled: `fma.oob`, the exact bits of a real GPU's special function unit.
 

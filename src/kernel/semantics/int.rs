@@ -77,8 +77,8 @@ pub(super) fn execute64(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
     }
 }
 
-/// 16-bit operations whose result depends on more than the low 16 bits of the sources; the others are the 32-bit
-/// ones, because the upper bits of a narrow register are unspecified.
+/// 16-bit operations whose result depends on more than the low 16 bits of the sources; the others are the
+/// 32-bit ones, because the upper bits of a narrow register are unspecified.
 #[inline(always)]
 pub(super) fn execute16(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
     let (s, u) = (|v: u32| v as i16 as u32, |v: u32| v & 0xffff);

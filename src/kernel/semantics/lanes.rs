@@ -1,10 +1,10 @@
 //! Operations across the lanes of a group: shuffles, votes, matches, reductions (PTX ISA 9.7.9, 9.7.13), and
 //! the address-space test.
 //!
-//! A group is 32 lanes. With 64-wide warps each half is a group of its own, as if it were a warp of 32: lane numbers
-//! in shuffles, masks and ballots are those within the group. Member masks of the `.sync` forms are not enforced: the
-//! lanes that execute take part. A shuffle that reads a lane that does not execute gets that lane's register as it is
-//! (the ISA leaves it undefined; here it is at least the same on every host).
+//! A group is 32 lanes. With 64-wide warps each half is a group of its own, as if it were a warp of 32: lane
+//! numbers in shuffles, masks and ballots are those within the group. Member masks of the `.sync` forms are
+//! not enforced: the lanes that execute take part. A shuffle that reads a lane that does not execute gets
+//! that lane's register as it is (the ISA leaves it undefined; here it is at least the same on every host).
 
 use super::super::alu::{IntOp, ShflMode, SpaceTest, VoteOp};
 use super::super::ir::{Inst, LANES, NONE};

@@ -1,16 +1,18 @@
 //! Exact rounding in every direction, where the host offers only to-nearest.
 //!
-//! Single precision goes through double precision *rounded to odd*: a double holds more than 2 x 24 + 2 bits, so one
-//! further rounding, in any direction, gives the correctly rounded result (Boldo and Melquiond, "Emulation of FMA and
-//! correctly rounded sums: proved algorithms using rounding to odd", IEEE ToC 2008). The rounding error of a double
-//! operation is itself exact (TwoSum, FMA residuals). Double precision uses 128-bit integers.
+//! Single precision goes through double precision *rounded to odd*: a double holds more than 2 x 24 + 2 bits,
+//! so one further rounding, in any direction, gives the correctly rounded result (Boldo and Melquiond,
+//! "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE ToC 2008).
+//! The rounding error of a double operation is itself exact (TwoSum, FMA residuals). Double precision uses
+//! 128-bit integers.
 //!
 //! Invariants: pure integer and IEEE operations, the same bits on every host; NaNs are canonical.
 
 use super::super::alu::{HalfFormat, Round};
-use super::float::{NAN32, NAN64};
+use super::canonical::{NAN32, NAN64};
 
-/// The double nearest to `sum + error` that has its last bit set if it is not exact. `error` is below half an ulp.
+/// The double nearest to `sum + error` that has its last bit set if it is not exact. `error` is below half an
+/// ulp.
 #[inline(always)]
 pub(super) fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
@@ -171,7 +173,8 @@ fn half_format(format: HalfFormat) -> Format {
     }
 }
 
-/// Rounds significand * 2^exponent (and a bit more, if `sticky`) to a format. The sign bit is left to the caller.
+/// Rounds significand * 2^exponent (and a bit more, if `sticky`) to a format. The sign bit is left to the
+/// caller.
 fn round_magnitude(
     exponent: i32,
     significand: u128,

@@ -1,10 +1,10 @@
 //! Addresses of surface accesses (PTX ISA 9.7.11, `suld.b`, `sust.b`).
 //!
-//! A surface is an array in global memory: address + z * slice + y * pitch + x, where x counts bytes. What is at that
-//! address is loaded and stored as any other global memory.
+//! A surface is an array in global memory: address + z * slice + y * pitch + x, where x counts bytes. What is
+//! at that address is loaded and stored as any other global memory.
 //!
-//! Not modelled: the block-linear layout of CUDA arrays, the texture unit: an access costs an address computation of class
-//! `int_mul` and a global access of the same bytes, in the L1 and behind it.
+//! Not modelled: the block-linear layout of CUDA arrays, the texture unit: an access costs an address
+//! computation of class `int_mul` and a global access of the same bytes, in the L1 and beyond.
 
 use super::super::alu::SurfaceAccess;
 use super::super::ir::{Inst, LANES, NONE};

@@ -1,13 +1,14 @@
 //! Video instructions (PTX ISA 9.7.16, "Scalar Video Instructions", and 9.7.17, "SIMD Video Instructions").
 //!
-//! Scalar: parts of a and b are extended by their types to 33 bits, the operation is exact, `.sat` clamps its result to the
-//! range of d or of its part, and c joins in. The ISA's pseudocode says how many bits a result without `.sat` has when it
-//! meets c: 33, so that a larger one wraps there (`.min` and `.max` see it). SIMD: the same for each element, without the
-//! 33 bits; an element without `.sat` is truncated, or added in full (`.add`).
+//! Scalar: parts of a and b are extended by their types to 33 bits, the operation is exact, `.sat` clamps its
+//! result to the range of d or of its part, and c joins in. The ISA's pseudocode says how many bits a result
+//! without `.sat` has when it meets c: 33, so that a larger one wraps there (`.min` and `.max` see it). SIMD:
+//! the same for each element, without the 33 bits; an element without `.sat` is truncated, or added in full
+//! (`.add`).
 //!
-//! Choices where the ISA leaves one: elements outside the mask of `vset2` and `vset4` come from c, as the pseudocode
-//! says (the text beside it names b). `vmad` without a scale gives the low 32 bits, and its destination type does not
-//! matter, since the signs of the operands decide.
+//! Choices where the ISA leaves one: elements outside the mask of `vset2` and `vset4` come from c, as the
+//! pseudocode says (the text beside it names b). `vmad` without a scale gives the low 32 bits, and its
+//! destination type does not matter, since the signs of the operands decide.
 //!
 //! Not modelled: that GPUs since Maxwell emulate most of these by several instructions.
 

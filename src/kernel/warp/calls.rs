@@ -1,9 +1,9 @@
 //! Calls and returns of a warp: an activation is a path of its own on the SIMT stack.
 //!
-//! A call turns the current path into the one that continues behind it, and puts a path at the callee above.
+//! A call turns the current path into the one that continues after it, and puts a path at the callee above.
 //! Lanes that diverge in the callee meet at its return at the latest, since post-dominators are found within
 //! one activation (`ptx/finish.rs`). So all lanes of the path return together, whatever depth others of the
-//! warp are at, and lanes on one path have the same chain of calls. Each lane's return site is also on its
+//! warp are at, and lanes on one path have the same chain of calls. Each lane's return address is also on its
 //! stack in local memory, as on hardware; a return checks that it is the one of the call.
 //!
 //! Source: GPGPU-Sim's `simt_stack`, whose entries of type call do the same.
@@ -19,7 +19,7 @@ impl Warp {
     /// path.
     ///
     /// # Errors
-    /// A frame that has no room on the stack of some lane.
+    /// A frame that does not fit on the stack of some lane.
     pub fn call(&mut self, inst: &Inst, launch: &Launch, target: u32) -> Result<(), Box<ProgramFault>> {
         let Some(&Path { pc, mask, .. }) = self.stack.last() else { return Ok(()) };
         for (i, group) in self.groups.iter_mut().enumerate() {
@@ -46,7 +46,7 @@ impl Warp {
     /// Executes an [`Op::Return`](super::super::ir::Op::Return): the path that the call made ends.
     ///
     /// # Errors
-    /// A return site that is not that of the call.
+    /// A return address that is not that of the call.
     ///
     /// # Panics
     /// When lanes that were called together return apart, which their reconvergence points exclude.

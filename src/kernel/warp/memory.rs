@@ -1,16 +1,16 @@
 //! The memory operands of a warp: addresses out, loaded bytes in, stored bytes out.
 //!
-//! The caller (functional driver or machine) moves the bytes; this file knows only how registers become addresses and
-//! bytes. Fast paths: 4-byte scalars, and whole groups whose bytes lie side by side.
+//! The caller (functional driver or machine) moves the bytes; this file knows only how registers become
+//! addresses and bytes. Fast paths: 4-byte scalars, and whole groups whose bytes lie side by side.
 
-use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims};
+use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims, element};
 use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
 
 impl Warp {
-    /// The byte address that each of `lanes` accesses: as written for the instruction's space (texture: global
-    /// addresses of the texels). Other entries of `out` are left alone.
+    /// The byte address that each of `lanes` accesses: as written for the instruction's space (texture:
+    /// global addresses of the texels). Other entries of `out` are left alone.
     pub fn addresses(&self, inst: &Inst, launch: &Launch, lanes: u64, out: &mut [u64; 64]) {
         let address64 = match inst.op {
             Op::Mem(Mem { kind: MemKind::Texture(dims), .. }) => return self.texels(inst, launch, dims, lanes, out),
@@ -53,7 +53,8 @@ impl Warp {
         }
     }
 
-    /// Writes loaded data to the destination registers of `lanes`: lane `i`'s bytes start at `data[offset[i]]`.
+    /// Writes loaded data to the destination registers of `lanes`: lane `i`'s bytes start at
+    /// `data[offset[i]]`.
     pub fn write_back(&mut self, inst: &Inst, launch: &Launch, lanes: u64, offset: &[u16; 64], data: &[u8]) {
         let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         if let MemKind::Texture(_) = mem.kind {
@@ -100,8 +101,8 @@ impl Warp {
         }
     }
 
-    /// Reads the data operands of a store of `lanes`: lane `i`'s bytes go to `data[offset[i]..]`, in lane order, so of
-    /// two lanes that store to one place the higher wins.
+    /// Reads the data operands of a store of `lanes`: lane `i`'s bytes go to `data[offset[i]..]`, in lane
+    /// order, so of two lanes that store to one place the higher wins.
     pub fn gather(&self, inst: &Inst, launch: &Launch, lanes: u64, offset: &[u16; 64], data: &mut [u8]) {
         let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (size, vec) = (mem.elem.bytes() as usize, usize::from(mem.vec));
@@ -225,19 +226,6 @@ fn scatter64(register: &mut [u64; LANES], elem: Elem, mask: u32, offset: &[u16; 
         for lane in lanes_of(u64::from(mask)) {
             register[lane] = element(elem, &data[usize::from(offset[lane])..]);
         }
-    }
-}
-
-/// The first element of `data`, extended to 64 bits by its own sign.
-pub(in crate::kernel) fn element(elem: Elem, data: &[u8]) -> u64 {
-    match elem {
-        Elem::U8 => u64::from(data[0]),
-        Elem::S8 => data[0] as i8 as u64,
-        Elem::U16 => u64::from(u16::from_le_bytes([data[0], data[1]])),
-        Elem::S16 => i16::from_le_bytes([data[0], data[1]]) as u64,
-        Elem::U32 | Elem::F32 => u64::from(u32::from_le_bytes(data[..4].try_into().expect("four bytes"))),
-        Elem::S32 => i32::from_le_bytes(data[..4].try_into().expect("four bytes")) as u64,
-        Elem::U64 | Elem::S64 | Elem::F64 => u64::from_le_bytes(data[..8].try_into().expect("eight bytes")),
     }
 }
 

@@ -87,7 +87,7 @@ counters! {
         back_invalidations,
         /// Lines that the host's warm steps put there (lines)
         warmed_lines,
-        /// Requests found at the head of the input buffer without the MSHR, way or credit they needed (requests)
+        /// Requests at the head of the input buffer that lacked an MSHR, a way or a credit (requests)
         stalls,
     }
 }

@@ -1,36 +1,48 @@
-//! Hashes of allowed images without the images: what each state of a line adds to the hash of what must be durable.
+//! Hashes of allowed images without the images: what each state of a line adds to the hash of what must be
+//! durable.
 //!
-//! Invariants: lines begin at multiples of 8 and share no word, so that parts add up; a word's part is that of its bytes in
-//! the image. Leaves out: parts are of one instant, as what must be durable is.
+//! Invariants: lines begin at multiples of 8 and share no word, so that parts add up; a word's part is that
+//! of its bytes in the image. Leaves out: parts are of one instant, as what must be durable is.
+
+use std::ops::Range;
 
 use super::super::crash::word_part;
-use super::super::{LINE, WORDS};
-use super::{Open, Pick, Walk};
+use super::super::order::RunOrder;
+use super::super::{LINE, WORDS, inside};
+use super::choices::{Open, Pick};
+use crate::persist::image::PmImage;
 
-/// What a state of a line adds to a hash: each word's part, and their sum.
-type Part = ([u128; WORDS], u128);
-
-/// What states of open lines add to the hash of what must be durable, word by word; worked out when first asked for. Lines
-/// share no word, so that parts add up.
-pub(super) struct Parts<'w, 'a> {
-    walk: &'w Walk<'a>,
-    open: &'w [Open],
-    /// By open line and state.
-    known: Vec<Vec<Option<Box<Part>>>>,
+/// The bytes of a line that are in an image.
+pub(super) fn bytes_inside(order: &RunOrder<'_>, image: &PmImage, line: usize) -> Range<usize> {
+    inside(image, order.lines[line].address, order.extent(line))
 }
 
-impl<'w, 'a> Parts<'w, 'a> {
-    pub(super) fn new(walk: &'w Walk<'a>, open: &'w [Open]) -> Parts<'w, 'a> {
+/// What a state of a line adds to a hash: each word's part, and their sum.
+type HashPart = ([u128; WORDS], u128);
+
+/// What states of open lines add to the hash of what must be durable, word by word; worked out when first
+/// asked for. Lines share no word, so that parts add up.
+pub(super) struct HashParts<'w, 'a> {
+    order: &'w RunOrder<'a>,
+    /// Any image of the run: all have the same addresses.
+    image: &'w PmImage,
+    open: &'w [Open],
+    /// By open line and state.
+    known: Vec<Vec<Option<Box<HashPart>>>>,
+}
+
+impl<'w, 'a> HashParts<'w, 'a> {
+    pub(super) fn new(order: &'w RunOrder<'a>, image: &'w PmImage, open: &'w [Open]) -> HashParts<'w, 'a> {
         let none = |open: &Open| vec![None; open.states() as usize];
-        Parts { walk, open, known: open.iter().map(none).collect() }
+        HashParts { order, image, open, known: open.iter().map(none).collect() }
     }
 
-    fn state(&mut self, at: usize, state: u32) -> &Part {
-        let (walk, open) = (self.walk, &self.open[at]);
+    fn state(&mut self, at: usize, state: u32) -> &HashPart {
+        let (order, open) = (self.order, &self.open[at]);
         self.known[at][state as usize].get_or_insert_with(|| {
-            let [durable, newer] = [0, state].map(|state| open.whole(walk.allowed.order, state));
-            let (base, line) = (walk.must.image.base(), walk.allowed.order.lines[open.line].address);
-            let inside = walk.inside(open.line);
+            let [durable, newer] = [0, state].map(|state| open.whole(order, state));
+            let (base, line) = (self.image.base(), order.lines[open.line].address);
+            let inside = bytes_inside(order, self.image, open.line);
             let part = |word: usize| {
                 let bytes = (word * 8).max(inside.start)..(word * 8 + 8).min(inside.end);
                 if bytes.is_empty() || durable[bytes.clone()] == newer[bytes.clone()] {
@@ -48,7 +60,7 @@ impl<'w, 'a> Parts<'w, 'a> {
         if state == 0 { 0 } else { self.state(at, state).1 }
     }
 
-    pub(super) fn of(&mut self, at: usize, pick: &Pick) -> u128 {
+    pub(super) fn sum(&mut self, at: usize, pick: &Pick) -> u128 {
         match pick {
             Pick::Whole(state) => self.whole(at, *state),
             Pick::Torn(states) => {

@@ -1,4 +1,5 @@
-//! Tests of the allowed states: what is among them, what is not, and that a number gives an image again.
+//! Tests of the allowed states: which belong to them, which do not, and that a number gives the same image
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +13,9 @@ use super::*;
 use crate::persist::journal::Author;
 use crate::persist::vocab::Domain;
 
-fn order<'a>(script: &'a Script, initial: &PmImage) -> Order<'a> {
+fn order<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    Order::new(&script.journal, initial, model)
+    RunOrder::new(&script.journal, initial, model)
 }
 
 fn blank() -> PmImage {
@@ -47,8 +48,9 @@ fn without_a_fence_any_line_may_be_behind_and_with_one_only_later_ones() {
     assert_eq!(at_end(&script, WHOLE, &[0, 128]), BTreeSet::from([vec![1, 0], vec![1, 2]]));
 }
 
-/// What a buffered barrier asks of a machine: the later epoch's store is performed when the earlier one is settled. Then every
-/// allowed image is closed under the order; a machine that lets it go before shows in images that are not.
+/// What a buffered barrier asks of a machine: the later epoch's store is performed when the earlier one is
+/// settled. Then every allowed image is closed under the order; a machine that lets it go before shows in
+/// images that are not.
 #[test]
 fn images_are_closed_under_a_buffered_order_where_what_is_behind_waits_for_what_is_settled() {
     let images = |waits: bool| {
@@ -283,7 +285,8 @@ fn thinned_instants_keep_those_around_fences_and_flags() {
     for at in [200, 201, 202, 203, 403] {
         assert!(instants.binary_search(&at).is_ok(), "{at}");
     }
-    // The flag's own change, and the fence without a guarantee, are among the boundaries; the 200 others change lines.
+    // The flag's own change, and the fence without a guarantee, are among the boundaries; the 200 others
+    // change lines.
     assert_eq!((instants.len(), left_out), (15, 188));
 }
 
@@ -299,7 +302,7 @@ fn a_store_past_the_caches_may_be_durable_before_what_lies_in_them() {
 
 /// One step of a machine with two lines, each with a copy in a cache.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum ScriptStep {
     Store { warp: u16, address: u64 },
     Through { warp: u16, address: u64 },
     WriteBack { warp: u16, line: u64 },
@@ -307,14 +310,14 @@ enum Step {
     Fence { warp: u16 },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ScriptStep> {
     let address = || (0u64..2, 0u64..3).prop_map(|(line, word)| line * 128 + word * 4);
     prop_oneof![
-        4 => (0u16..2, address()).prop_map(|(warp, address)| Step::Store { warp, address }),
-        2 => (0u16..2, address()).prop_map(|(warp, address)| Step::Through { warp, address }),
-        2 => (0u16..2, 0u64..2).prop_map(|(warp, line)| Step::WriteBack { warp, line: line * 128 }),
-        1 => (0u64..2).prop_map(|line| Step::Evict { line: line * 128 }),
-        2 => (0u16..2).prop_map(|warp| Step::Fence { warp }),
+        4 => (0u16..2, address()).prop_map(|(warp, address)| ScriptStep::Store { warp, address }),
+        2 => (0u16..2, address()).prop_map(|(warp, address)| ScriptStep::Through { warp, address }),
+        2 => (0u16..2, 0u64..2).prop_map(|(warp, line)| ScriptStep::WriteBack { warp, line: line * 128 }),
+        1 => (0u64..2).prop_map(|line| ScriptStep::Evict { line: line * 128 }),
+        2 => (0u16..2).prop_map(|warp| ScriptStep::Fence { warp }),
     ]
 }
 
@@ -340,18 +343,18 @@ proptest! {
                 0xf_u128 << at
             };
             match step {
-                Step::Store { warp: who, address } => {
+                ScriptStep::Store { warp: who, address } => {
                     script.store(warp(who), address, value);
                     dirty[address as usize / 128] |= write(&mut content, address);
                 }
-                Step::Through { warp: who, address } => {
+                ScriptStep::Through { warp: who, address } => {
                     let mask = write(&mut content, address);
                     dirty[address as usize / 128] &= !mask;
                     script.through(warp(who), address, value);
                     accept(&mut script, address & !127, mask, &content[address as usize / 128]);
                 }
-                Step::WriteBack { line, .. } | Step::Evict { line } => {
-                    if let Step::WriteBack { warp: who, .. } = step {
+                ScriptStep::WriteBack { line, .. } | ScriptStep::Evict { line } => {
+                    if let ScriptStep::WriteBack { warp: who, .. } = step {
                         script.write_back(warp(who), line);
                     }
                     let mask = std::mem::take(&mut dirty[line as usize / 128]);
@@ -359,14 +362,14 @@ proptest! {
                         accept(&mut script, line, mask, &content[line as usize / 128]);
                     }
                 }
-                Step::Fence { warp: who } => {
+                ScriptStep::Fence { warp: who } => {
                     script.fence(warp(who));
                 }
             }
             ends.push(script.journal.facts().len());
         }
         if late {
-            // What was never written back stays behind.
+            // What was never written back stays in the cache.
             script.fence(warp(0));
         }
         let initial = blank();

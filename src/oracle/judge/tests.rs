@@ -1,4 +1,5 @@
-//! Tests of whole judgements on runs made by hand: undo logging and message passing with what can go wrong in each.
+//! Tests of whole judgements on runs made by hand: undo logging and message passing with what can go wrong in
+//! each.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
@@ -40,7 +41,8 @@ struct Both {
 
 fn judge(script: &Script, rules: &Rules<'_>, domain: Domain) -> Both {
     let initial = initial();
-    let order = Order::new(&script.journal, &initial, Model { domain, guarantees: Guarantees::default(), host: HOST });
+    let order =
+        RunOrder::new(&script.journal, &initial, Model { domain, guarantees: Guarantees::default(), host: HOST });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
     let regions = rules.undo.map(|undo| Regions::of(undo.log())).unwrap_or_default();
@@ -297,7 +299,7 @@ fn a_judgement_that_is_stopped_keeps_what_was_judged() {
     }
     let (initial, stop, seen) = (initial(), AtomicBool::new(false), AtomicUsize::new(0));
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&script.journal, &initial, model);
+    let order = RunOrder::new(&script.journal, &initial, model);
     let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
     let holds = |_: &PmImage| {
         let enough = seen.fetch_add(1, Ordering::Relaxed) >= 100;
@@ -347,23 +349,6 @@ fn a_verdict_is_the_same_on_any_number_of_threads_and_equal_images_are_judged_on
     assert_eq!(one.actual.failures.len(), 7);
 }
 
-#[test]
-fn what_hardware_salvages_comes_before_software_recovers() {
-    let mut script = Script::default();
-    script.launch(0).persist(warp(0), DATA, 10);
-    let undo = rule();
-    let rules = Rules { undo: Some(&undo), keep: 4, ..Rules::default() };
-    assert!(!judge(&script, &rules, Domain::Adr).actual.holds(), "data is new and nothing rolls it back");
-    // Hardware that takes back what no flag covers.
-    let salvage = |image: &mut PmImage| {
-        if image.word(FLAG).is_ok_and(|flag| flag == 0) {
-            let _ = image.write(DATA, &1u32.to_le_bytes());
-        }
-    };
-    let salvaged = judge(&script, &Rules { salvage: Some(salvage), ..rules }, Domain::Adr);
-    assert!(salvaged.actual.holds() && salvaged.allowed.holds(), "{:?}", salvaged.actual);
-}
-
 /// A word of 5 at address 0 is found fault with.
 fn no_five(image: &PmImage) -> Result<(), String> {
     match image.word(0) {
@@ -382,9 +367,9 @@ fn counts(verdict: &Verdict) -> Counts {
     ([points, distinct, judged, passed, left_out, failed], [verdict.exhaustive, verdict.stopped])
 }
 
-fn order_of<'a>(script: &'a Script, initial: &PmImage) -> Order<'a> {
+fn order_of<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    Order::new(&script.journal, initial, model)
+    RunOrder::new(&script.journal, initial, model)
 }
 
 #[test]
@@ -543,7 +528,7 @@ fn a_check_that_does_not_bind_is_counted_and_no_failure() {
         }
 
         fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
-            no_five(recovered).map_err(Violation::of)
+            no_five(recovered).map_err(Violation::in_words)
         }
 
         fn binds(&self) -> bool {

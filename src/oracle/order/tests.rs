@@ -15,7 +15,7 @@ fn blank() -> PmImage {
 
 /// (must, through, may) of the line at 0 when all facts are noted.
 fn end(script: &Script, domain: Domain) -> (u32, u32, u32) {
-    let order = Order::new(&script.journal, &blank(), model(domain));
+    let order = RunOrder::new(&script.journal, &blank(), model(domain));
     assert_eq!(order.faults(), []);
     let mut instant = order.instants();
     instant.advance_to(script.journal.facts().len());
@@ -50,7 +50,7 @@ fn a_store_is_guaranteed_by_write_back_and_then_fence_of_its_own_warp() {
         },
         0,
     );
-    // A write-back before the store covers nothing of it.
+    // A write-back before the store does not cover it.
     check(
         &|s| {
             s.write_back(warp(0), 0).store(warp(0), 0, 1).fence(warp(0));
@@ -89,7 +89,7 @@ fn a_guarantee_holds_for_all_earlier_versions_of_the_line_and_for_no_later_one()
 fn an_interval_changes_with_the_fence_and_not_before() {
     let mut script = Script::default();
     script.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(0));
-    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     let mut instant = order.instants();
     let mut seen = Vec::new();
     for at in 0..=4 {
@@ -103,7 +103,7 @@ fn an_interval_changes_with_the_fence_and_not_before() {
 fn a_walk_knows_how_many_facts_are_noted_and_never_goes_back() {
     let mut script = Script::default();
     script.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(0));
-    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     let mut instant = order.instants();
     let mut seen = vec![(instant.at(), instant.bounds()[0].may)];
     for at in [0, 3, 2, 4] {
@@ -119,7 +119,7 @@ fn a_line_ends_where_the_next_begins_or_after_128_bytes() {
     for line in [32, 64, 192] {
         journal.note_data(1, FactKind::Accepted, line, 1, Author::default(), &[7; 128]);
     }
-    let order = Order::new(&journal, &blank(), model(Domain::Adr));
+    let order = RunOrder::new(&journal, &blank(), model(Domain::Adr));
     assert_eq!([0, 1, 2].map(|line| order.extent(line)), [32, 128, 128]);
     assert_eq!(
         [31, 32, 63, 64, 191].map(|address| order.line_with(address)),
@@ -144,7 +144,7 @@ fn bytes_outside_of_an_image_that_begins_in_a_line_are_0() {
     );
     let mut script = Script::default();
     script.store(warp(0), 44, 1);
-    let order = Order::new(&script.journal, &image, model(Domain::Adr));
+    let order = RunOrder::new(&script.journal, &image, model(Domain::Adr));
     let bytes = order.content(0, 1, 0);
     assert_eq!((bytes[39], bytes[40], &bytes[44..50]), (0, 40, &[1, 0, 0, 0, 48, 49][..]));
 }
@@ -154,7 +154,7 @@ fn a_store_past_the_caches_leaves_behind_what_lies_in_them() {
     let mut script = Script::default();
     script.through(warp(0), 8, 7).store(warp(1), 0, 1).through(warp(2), 4, 2).fence(warp(2));
     assert_eq!(end(&script, Domain::Adr), (1, 3, 3));
-    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     let words = |prefix| {
         let bytes = order.content(0, prefix, 3);
         [bytes[0], bytes[4], bytes[8]]
@@ -170,7 +170,7 @@ fn an_atomic_is_a_version_whose_bytes_come_from_its_performance() {
     let mut script = Script::default();
     script.fact(FactKind::Updated, 0, warp(0)).performed(0, 0, 5).write_back(warp(0), 0).fence(warp(0));
     assert_eq!(end(&script, Domain::Adr), (1, 0, 1));
-    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     assert_eq!(order.content(0, 1, 0)[0], 5);
     assert_eq!(order.author(0, 1).map(|author| (author.warp, author.pc)), Some((0, 0)));
 }
@@ -184,7 +184,7 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     script.fact(FactKind::KernelEnded, 0, kernel);
     for (cta_end, kernel_end, expected) in [(false, false, (0, 0)), (true, false, (1, 1)), (true, true, (1, 2))] {
         let guarantees = Guarantees { cta_end, kernel_end, ..Guarantees::default() };
-        let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
+        let order = RunOrder::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
         let mut instant = order.instants();
         instant.advance_to(5);
         let after_cta = instant.bounds()[0].must;
@@ -193,10 +193,11 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     }
 }
 
-/// (must, through, may) of the lines at 0 and 128 after so many facts, where the machine orders non-temporal stores.
+/// (must, through, may) of the lines at 0 and 128 after a number of facts, where the machine orders
+/// non-temporal stores.
 fn ordered(script: &Script, past: NonTemporalOrder, facts: usize) -> [(u32, u32, u32); 2] {
     let guarantees = Guarantees { past, ..Guarantees::default() };
-    let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
+    let order = RunOrder::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
     assert_eq!(order.faults(), []);
     let mut instant = order.instants();
     instant.advance_to(facts);
@@ -274,7 +275,7 @@ fn performances_are_matched_to_stores_by_sm_and_line_in_order() {
     script.data(FactKind::Stored, 0, &[2, 0, 0, 0], far);
     script.data(FactKind::Stored, 0, &[3, 0, 0, 0], warp(1));
     script.performed(1, 0, 2).performed(0, 0, 1).performed(0, 0, 3);
-    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     assert_eq!(order.faults(), []);
     let authors: Vec<_> = (1..=3).map(|version| order.author(0, version).map(|who| (who.sm, who.warp))).collect();
     assert_eq!(authors, [Some((1, 0)), Some((0, 0)), Some((0, 1))]);
@@ -344,13 +345,13 @@ proptest! {
         }
         let facts = script.journal.facts();
         let noted = instant.min(facts.len());
-        let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+        let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
         prop_assert_eq!(order.faults(), &[]);
         let mut walk = order.instants();
         walk.advance_to(noted / 2);
         walk.advance_to(noted);
         for (number, line) in order.lines().iter().enumerate() {
-            // (store, around the caches, performed), in the order of coherence.
+            // (store, non-temporal, performed), in the order of coherence.
             let versions: Vec<(usize, bool, usize)> = (0..facts.len())
                 .filter(|&at| facts[at].kind == FactKind::Performed && facts[at].line == line.address)
                 .map(|at| if facts[at].author.sm == HOST { (at, true, at) } else {

@@ -1,12 +1,14 @@
-//! Level A of P4, recovery cut off, and conditions of the program: what hardware makes of a power failure at each crash point.
+//! Level A of P4 at each crash point: the image after hardware recovery, recovery cut off, and the program's
+//! conditions.
 //!
-//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f. Facts are never
-//! taken back, so that recovery goes at least as far as it went from the point before; and only lines of which something was
-//! held, written or committed since then can have become wrong: a point costs what has changed. Every point is a state of its own, since a controller's state
-//! changed; images after recovery differ only where f does, so resuming is judged once for each f.
+//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should
+//! be up with f. Facts are never taken back, so that recovery goes at least as far as it went from the point
+//! before; and only lines of which something was held, written or committed since then can have become wrong:
+//! a point costs what has changed. Every point is a state of its own, since a controller's state changed;
+//! images after recovery differ only where f does, so resuming is judged once for each f.
 //!
-//! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power failures within a
-//! tick.
+//! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power
+//! failures within a tick.
 
 mod resume;
 
@@ -20,25 +22,25 @@ use super::super::order::word_of;
 use super::super::verdict::{ConditionCount, Failure, Level, Property, Verdict, Witness, WrongValue};
 use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
-use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
+use super::recovery::{AtPowerFailure, GateStep, Reach, Recovered, reach, recover, recovered_line};
 use super::{RegionFacts, RegionStore, words_of};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
 pub use resume::{Resumes, judge_resume};
 
-/// Up to how many points all are judged, unless told otherwise.
+/// Up to this many points all are judged, by default.
 const EXHAUSTIVE: u64 = 1 << 18;
 /// Points at which recovery is cut off, at most.
 const CUT_POINTS: usize = 512;
-/// At how many places it is cut off at a point, at most, and how many steps are taken again there, about.
+/// The most places at which it is cut off at one point, and about how many steps are taken again there.
 const CUTS: usize = 64;
 const STEPS_AGAIN: usize = 1 << 10;
-/// How many points are judged between two reports of progress.
+/// Points judged between two reports of progress.
 const REPORT: u64 = 1 << 10;
 
 /// Which states to judge.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct JudgeOptions {
     /// Crash points.
     pub plan: Plan,
     /// Cut recovery off.
@@ -84,7 +86,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         let fact = self.facts.fact(at);
         let Some(step) = step_of(fact) else {
             // The host's: durable, and meant to be, over what regions stored that were sure to commit by now.
-            let sure = |region: &super::Region| u64::from(region.persisted) <= self.point + 1;
+            let sure = |region: &super::NotedRegion| u64::from(region.persisted) <= self.point + 1;
             let until: Vec<u32> =
                 self.facts.regions.iter().map(|regions| regions.partition_point(sure) as u32).collect();
             self.settle(&until);
@@ -133,8 +135,8 @@ impl<'f, 'a> Walk<'f, 'a> {
         }
     }
 
-    /// Memory should have the stores of the regions of each order before these. Regions of several orders go in the order of
-    /// coherence.
+    /// Memory should have the stores of the regions of each order before these. Regions of several orders go
+    /// in the order of coherence.
     fn settle(&mut self, until: &[u32]) {
         let mut stores: Vec<RegionStore> = Vec::new();
         let mut orders = 0;
@@ -159,7 +161,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         }
     }
 
-    fn over(&self, steps: &[Step]) -> HashMap<u32, u64> {
+    fn over(&self, steps: &[GateStep]) -> HashMap<u32, u64> {
         let mut over = HashMap::new();
         for step in steps {
             step.write(self.facts, &self.memory, &mut over);
@@ -227,7 +229,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         goes_on
     }
 
-    /// What is wrong with a word, and whose stores are to blame.
+    /// Describes a wrong word, and the stores that explain it.
     fn explain(
         &self,
         line: u64,
@@ -240,7 +242,8 @@ impl<'f, 'a> Walk<'f, 'a> {
         recovered_line(facts, &self.gates, &self.reach, hardware, line, &mut bytes);
         let (is, should_be) = (word_of(&bytes, (address - line) as usize / 8), self.memory.word_wanted(address));
         let count = self.memory.wrong.len();
-        // The latest committed store whose bytes are not there, and one whose bytes are there and should not be.
+        // The latest committed store whose bytes are not there, and one whose bytes are there and should not
+        // be.
         let (mut missing, mut present) = (None, None);
         for (order, regions) in facts.regions.iter().enumerate() {
             for (number, region) in (0..).zip(regions) {
@@ -338,9 +341,9 @@ pub(super) fn compare_both_ways(facts: &RegionFacts<'_>, hardware: &dyn AtPowerF
 }
 
 /// The points of a plan, and whether they are all.
-fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), BeyondEnd> {
+fn points(facts: &RegionFacts<'_>, options: &JudgeOptions) -> Result<(Vec<u64>, bool), BeyondEnd> {
     let last = facts.changes();
-    let mut points: Vec<u64> = match asked.plan {
+    let mut points: Vec<u64> = match options.plan {
         Plan::Only(point) if point > last => return Err(BeyondEnd { asked: point, changes: last }),
         Plan::Only(point) => vec![point],
         Plan::Count(count) if count <= last => {
@@ -357,8 +360,8 @@ fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), Be
         }
         _ => (0..=last).collect(),
     };
-    if asked.plan == Plan::Auto && last > EXHAUSTIVE {
-        Draw::new(asked.seed).thin(&mut points, EXHAUSTIVE as usize);
+    if options.plan == Plan::Auto && last > EXHAUSTIVE {
+        Draw::new(options.seed).thin(&mut points, EXHAUSTIVE as usize);
     }
     points.sort_unstable();
     points.dedup();
@@ -366,25 +369,25 @@ fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), Be
     Ok((points, exhaustive))
 }
 
-/// Level A, and with `double` recovery cut off: the hardware's recovery at the points of a plan. The third result are the first
-/// judged points of each f.
+/// Level A, and with `double` recovery cut off: the hardware's recovery at the points of a plan. The third
+/// result are the first judged points of each f.
 ///
 /// # Errors
-/// The plan asks for a point that there is not.
+/// The plan names a point beyond the last one.
 pub fn judge_recovery(
     facts: &RegionFacts<'_>,
-    asked: &Asked,
+    options: &JudgeOptions,
     hardware: &dyn AtPowerFailure,
     watch: &Watch<'_>,
 ) -> Result<(Verdict, Option<Verdict>, Vec<u64>), BeyondEnd> {
-    let (points, exhaustive) = points(facts, asked)?;
+    let (points, exhaustive) = points(facts, options)?;
     let total = points.len() as u64;
     let left_out = facts.changes() + 1 - total;
     let planned = Verdict { points: total, distinct: total, left_out, exhaustive, ..Verdict::default() };
     let mut cut_points = points.clone();
-    Draw::new(asked.seed ^ 1).thin(&mut cut_points, CUT_POINTS);
+    Draw::new(options.seed ^ 1).thin(&mut cut_points, CUT_POINTS);
     let cut = cut_points.len() as u64;
-    let mut double = asked.double.then(|| Verdict {
+    let mut double = options.double.then(|| Verdict {
         points: cut,
         distinct: cut,
         left_out: facts.changes() + 1 - cut,
@@ -399,14 +402,14 @@ pub fn judge_recovery(
         }
         walk.advance_to(point);
         let mut found = Vec::new();
-        if walk.judge(hardware, &mut found, actual.failures.len() < asked.keep) || firsts.is_empty() {
+        if walk.judge(hardware, &mut found, actual.failures.len() < options.keep) || firsts.is_empty() {
             firsts.push(point);
         }
-        actual.add(found, asked.keep);
+        actual.add(found, options.keep);
         if let Some(double) = &mut double
             && cut_points.binary_search(&point).is_ok()
         {
-            double.add(walk.cut(&recover(facts, &walk.gates, hardware), hardware), asked.keep);
+            double.add(walk.cut(&recover(facts, &walk.gates, hardware), hardware), options.keep);
         }
         if actual.judged.is_multiple_of(REPORT) || actual.judged == total {
             (watch.progress)(actual.judged, total);
@@ -423,7 +426,7 @@ pub fn judge_recovery(
 pub fn judge_checks(
     facts: &RegionFacts<'_>,
     firsts: &[u64],
-    asked: &Asked,
+    options: &JudgeOptions,
     hardware: &dyn AtPowerFailure,
     checks: &[&dyn Check],
     watch: &Watch<'_>,
@@ -454,5 +457,5 @@ pub fn judge_checks(
         }
         actual.passed = actual.passed.saturating_sub(u64::from(actual.failed > before));
     }
-    *actual = std::mem::take(actual).settle(asked.keep);
+    *actual = std::mem::take(actual).settle(options.keep);
 }

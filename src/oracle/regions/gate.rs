@@ -1,9 +1,9 @@
-//! A controller's state as its facts tell it: gated entries, boundaries, what is done, the flush ID, the undo log; and
-//! persistent memory beside what it should be.
+//! A controller's state from its facts: gated entries, boundaries, finished regions, the flush ID, the undo
+//! log; and persistent memory as it is and as it should be.
 //!
-//! Source: LightWSP, sections IV-B and IV-D. Invariants: a gate holds what is buffered and neither flushed nor spilled;
-//! words that differ between memory as it is and as it should be are known at any time, so that comparing costs
-//! what differs.
+//! Source: LightWSP, sections IV-B and IV-D. Invariants: a gate holds what is buffered and neither flushed
+//! nor spilled; words that differ between memory as it is and as it should be are known at any time, so that
+//! comparing costs what differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub(super) struct Gate {
     pub(super) held: BTreeMap<u32, Vec<Held>>,
     /// Regions whose boundary has come.
     pub(super) bounded: BTreeSet<u32>,
-    /// Regions all of whose stores are flushed.
+    /// Regions with all stores flushed.
     pub(super) done: BTreeSet<u32>,
     /// Facts of old bytes that were saved, for regions that are not committed.
     pub(super) log: Vec<u32>,
@@ -103,7 +103,7 @@ impl Gate {
         known
     }
 
-    /// Forgets what nobody asks for again: regions below this one are committed at all controllers.
+    /// Forgets regions below this one: they are committed at all controllers.
     pub(super) fn forget_below(&mut self, number: u32) {
         while self.bounded.first().is_some_and(|&first| first < number) {
             self.bounded.pop_first();
@@ -119,7 +119,8 @@ impl Gate {
 pub(super) struct Gates {
     pub(super) gates: Vec<Gate>,
     pub(super) controllers: usize,
-    /// By line: gates and regions that hold, or held, something of it, in the order in which recovery flushes them.
+    /// By line: gates and regions that hold, or held, something of it, in the order in which recovery flushes
+    /// them.
     pub(super) by_line: HashMap<u64, Vec<(usize, u32)>>,
 }
 

@@ -1,18 +1,19 @@
-//! What no image shows of recoverable regions: that the protocol keeps its order, and that regions commit in an order which
-//! the program allows.
+//! Order of recoverable regions, which no image shows: the protocol keeps its order, and regions commit in an
+//! order that the program allows.
 //!
-//! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region before all have
-//! its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]: before it is
-//! itself); a boundary comes behind the stores.
-//! *Program*: a region is before another when one of its stores is, by program order, a barrier of the CTA, the end of a
-//! launch; and by *coherence*: of two stores of different values to a byte, the region of the one performed first commits
-//! first. Atomics are stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks
-//! are scalars, since commit order is total: the number of a region within one order; between orders of several SMs, the
-//! crash point from which a region survives.
+//! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region
+//! before all have its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]:
+//! before it is itself); a boundary comes after the stores. *Program*: a region is before another when one
+//! of its stores is, by program order, a barrier of the CTA, the end of a launch; and by *coherence*: of two
+//! stores of different values to a byte, the region of the one performed first commits first. Atomics are
+//! stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks
+//! are scalars, since commit order is total: the number of a region within one order; between orders of
+//! several SMs, the crash point from which a region survives.
 //!
-//! Sources: LightWSP, sections IV-B to IV-D; happens-before as in `overtaking`. Invariants: what passes a barrier together
-//! is taken to have met at it, so that nothing is ordered that the program does not. Not modelled: order by
-//! loads (an atomic that writes nothing is one), by `bar.arrive`; memory fences order nothing by themselves.
+//! Sources: LightWSP, sections IV-B to IV-D; happens-before as in `overtaking`. Invariants: what passes a
+//! barrier together is taken to have met at it, so that nothing is ordered that the program does not. Not
+//! modelled: order by loads (an atomic that writes nothing is one), by `bar.arrive`; memory fences order
+//! nothing by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,8 +25,8 @@ use super::{NONE, RegionFacts, RegionStore};
 use crate::persist::journal::{Author, Fact, FactKind};
 use crate::persist::vocab::{CommitRule, RegionStep};
 
-/// Judges the history of a run: what the facts say of each other, and the order of regions. Keeps the first `keep` failures.
-/// With `finished`, the run came to its end, by which all regions are committed.
+/// Judges the history of a run: what the facts say of each other, and the order of regions. Keeps the first
+/// `keep` failures. With `finished`, the run came to its end, by which all regions are committed.
 pub fn judge_regions(facts: &RegionFacts<'_>, finished: bool, keep: usize) -> Verdict {
     let points = facts.changes();
     let verdict = Verdict { points, distinct: points, judged: points, exhaustive: true, ..Verdict::default() };
@@ -52,7 +53,7 @@ struct History<'f, 'a> {
     verdict: Verdict,
 }
 
-/// A store that others come behind: how late its region commits, and itself.
+/// A store that others come after: how late its region commits, and itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Latest {
     rank: u32,
@@ -77,7 +78,7 @@ impl History<'_, '_> {
         self.verdict.failed += 1;
         let time = self.facts.fact(at).time;
         let (level, choice) = (Level::Actual, None);
-        // They come by kind; so many of each kind are enough to find the first ones of all.
+        // They come by kind; that many of each kind suffice to find the first ones of all.
         let same = |failure: &&Failure| failure.property == property;
         if self.verdict.failures.iter().filter(same).count() < self.keep.saturating_mul(4) {
             let values = Vec::new();
@@ -224,7 +225,7 @@ impl History<'_, '_> {
     }
 
     fn happens_before(&mut self) {
-        /// What a warp's stores come behind, or a CTA's, or a launch's.
+        /// What a warp's stores come after, or a CTA's, or a launch's.
         type Before = Option<Latest>;
         let facts = self.facts.journal.facts();
         let mut warps: BTreeMap<WarpKey, Before> = BTreeMap::new();
@@ -370,7 +371,7 @@ impl History<'_, '_> {
     }
 }
 
-/// Warps that pass a barrier together come behind what each of them came behind when it got there.
+/// Warps that pass a barrier together come after what each of them came after when it got there.
 fn meet(
     warps: &mut BTreeMap<WarpKey, Option<Latest>>,
     reached: &mut BTreeMap<WarpKey, Option<Latest>>,

@@ -1,17 +1,20 @@
-//! What the hardware does when power has failed: steps 1 to 6 of LightWSP's section IV-F, on what each controller knows.
+//! Hardware recovery after a power failure: steps 1 to 6 of LightWSP's section IV-F, on the state of each
+//! controller.
 //!
-//! 1. Acknowledgements under way arrive: a controller has another's for a region when that one noted its boundary, or that it
-//!    is done. 2. Each has its flush ID. 3. It flushes the entries of that region if the boundary is here and acknowledged by
-//!    all others. 4. It tells the others that it is done, and commits when all are. 5. Again, until nothing moves.
-//! 6. What is left is discarded; bytes that a region which did not commit wrote over are taken from the undo log, the
-//!    last saved first (IV-D).
+//! 1. Acknowledgements under way arrive: a controller has another's for a region when that one noted its
+//!    boundary, or that it is done. 2. Each has its flush ID. 3. It flushes the entries of that region if the
+//!    boundary is here and acknowledged by all others. 4. It tells the others that it is done, and commits
+//!    when all are. 5. Again, until nothing moves.
+//! 6. What is left is discarded; bytes that a region which did not commit wrote over are taken from the undo
+//!    log, the last saved first (IV-D).
 //!
 //! Under [`CommitRule::Pipelined`](crate::persist::vocab::CommitRule) flush IDs differ when power fails, and
 //! step 2 is each controller's own: it goes on from there by steps 3 to 5, in which those ahead are done
 //! already.
 //!
-//! The log stays valid until all of it is back, so that writing back can start again. Invariants: nothing is used
-//! that a controller has not noted or been told; steps are in an order in which hardware could take them.
+//! The log stays valid until all of it is back, so that writing back can start again. Invariants: a
+//! controller uses only its own notes and messages that reached it; steps are in an order in which hardware
+//! could take them.
 
 use hashbrown::HashMap;
 
@@ -19,7 +22,8 @@ use super::super::{LINE, runs};
 use super::RegionFacts;
 use super::gate::{Gate, Gates, Held, Memory};
 
-/// What a controller knows of the region that its flush ID names, when power has failed and acknowledgements have arrived.
+/// What a controller knows of the region that its flush ID names, when power has failed and acknowledgements
+/// have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knowledge {
     /// The region's boundary has come.
@@ -49,7 +53,7 @@ impl AtPowerFailure for AsPublished {}
 
 /// One step of recovery. A gate is a controller's, of one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum GateStep {
     /// An entry went to memory.
     Flush { gate: usize, region: u32, held: Held },
     /// All of the region's entries are flushed here.
@@ -67,7 +71,7 @@ pub(super) enum Step {
 /// What recovery comes to.
 #[derive(Debug, Clone)]
 pub(super) struct Recovered {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<GateStep>,
     /// Flush IDs, by gate.
     pub(super) next: Vec<u32>,
 }
@@ -81,8 +85,9 @@ pub(super) struct Reach {
     pub(super) until: Vec<u32>,
 }
 
-/// Steps 1 to 5, without the entries: `flushed` is told each region that a gate flushes, `committed` each that it commits. `from`
-/// is how far recovery went from an earlier state of the same run: what could be committed then can be now.
+/// Steps 1 to 5, without the entries: `flushed` is called for each region that a gate flushes, `committed`
+/// for each that it commits. `from` is how far recovery went from an earlier state of the same run: what
+/// could be committed then can be now.
 fn go(
     facts: &RegionFacts<'_>,
     gates: &Gates,
@@ -143,23 +148,23 @@ pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtP
     let mut steps = Vec::new();
     let Reach { next, .. } = go(facts, gates, hardware, None, &mut |gate, region, commits| {
         if commits {
-            steps.push(Step::Commit { gate, region });
+            steps.push(GateStep::Commit { gate, region });
             return;
         }
         let entries = gates.gates[gate].held.get(&region).into_iter().flatten();
-        steps.extend(entries.map(|&held| Step::Flush { gate, region, held }));
-        steps.push(Step::Done { gate, region });
+        steps.extend(entries.map(|&held| GateStep::Flush { gate, region, held }));
+        steps.push(GateStep::Done { gate, region });
     });
     for (number, gate) in gates.gates.iter().enumerate() {
         if gate.held.last_key_value().is_some_and(|(&last, _)| last >= next[number]) {
-            steps.push(Step::Discard { gate: number });
+            steps.push(GateStep::Discard { gate: number });
         }
         if hardware.rolls_back() {
             let undone = gate.log.iter().rev().filter(|fact| facts.fact(**fact).author.pc >= next[number]);
-            steps.extend(undone.map(|&fact| Step::Restore { fact }));
+            steps.extend(undone.map(|&fact| GateStep::Restore { fact }));
         }
         if !gate.log.is_empty() {
-            steps.push(Step::Forget { gate: number });
+            steps.push(GateStep::Forget { gate: number });
         }
     }
     Recovered { steps, next }
@@ -202,34 +207,34 @@ pub(super) fn recovered_line(
     }
 }
 
-impl Step {
+impl GateStep {
     /// Makes the step so in the controllers' states.
     pub(super) fn take(&self, facts: &RegionFacts<'_>, gates: &mut Gates) {
         match *self {
-            Step::Flush { gate, region, held } => {
+            GateStep::Flush { gate, region, held } => {
                 if let Some(entries) = gates.gates[gate].held.get_mut(&region) {
                     entries.retain(|entry| *entry != held);
                 }
             }
-            Step::Done { gate, region } => {
+            GateStep::Done { gate, region } => {
                 gates.gates[gate].done.insert(region);
             }
-            Step::Commit { gate, region } => {
+            GateStep::Commit { gate, region } => {
                 let gate = &mut gates.gates[gate];
                 gate.next = region + 1;
                 gate.log.retain(|&log| facts.fact(log).author.pc > region);
             }
-            Step::Discard { gate } => gates.gates[gate].held.clear(),
-            Step::Restore { .. } => {}
-            Step::Forget { gate } => gates.gates[gate].log.clear(),
+            GateStep::Discard { gate } => gates.gates[gate].held.clear(),
+            GateStep::Restore { .. } => {}
+            GateStep::Forget { gate } => gates.gates[gate].log.clear(),
         }
     }
 
     /// Lays what the step writes over memory.
     pub(super) fn write(&self, facts: &RegionFacts<'_>, memory: &Memory, over: &mut HashMap<u32, u64>) {
         let (fact, mask) = match *self {
-            Step::Flush { held, .. } => (held.fact, held.mask),
-            Step::Restore { fact } => (fact, facts.fact(fact).mask),
+            GateStep::Flush { held, .. } => (held.fact, held.mask),
+            GateStep::Restore { fact } => (fact, facts.fact(fact).mask),
             _ => return,
         };
         let fact = facts.fact(fact);

@@ -1,5 +1,5 @@
-//! Tests on runs of a small machine of the protocol, which random choices drive: warps, controllers with gated queues,
-//! messages that come late. The right protocol holds, each fault of it is found.
+//! Tests on runs of a small machine of the protocol, which random choices drive: warps, controllers with
+//! gated queues, messages that come late. The right protocol holds, each fault of it is found.
 //!
 //! Over 500 lines, since the machine, its faults, and what is found of each are read together.
 
@@ -124,7 +124,7 @@ struct Machine {
 }
 
 /// Which programs ran, and what was noted.
-struct Run {
+struct RegionRun {
     journal: Journal,
     programs: Vec<Vec<Op>>,
     visible: Vec<u64>,
@@ -134,11 +134,11 @@ struct Run {
 }
 
 impl Machine {
-    fn run(seed: u64, controllers: usize, fault: Fault) -> Run {
+    fn run(seed: u64, controllers: usize, fault: Fault) -> RegionRun {
         Machine::run_by(seed, controllers, fault, CommitRule::Acked)
     }
 
-    fn run_by(seed: u64, controllers: usize, fault: Fault, commit: CommitRule) -> Run {
+    fn run_by(seed: u64, controllers: usize, fault: Fault, commit: CommitRule) -> RegionRun {
         let mut draw = Draw::new(seed);
         let programs: Vec<Vec<Op>> = (0..WARPS).map(|warp| program(warp, &mut draw)).collect();
         let values: Vec<u64> = (0..WORDS).map(|word| word * 1000).collect();
@@ -164,7 +164,7 @@ impl Machine {
             idle = if machine.step() { 0 } else { idle + 1 };
         }
         let Machine { journal, visible, spills, .. } = machine;
-        Run { journal, programs, visible, controllers, commit, spills }
+        RegionRun { journal, programs, visible, controllers, commit, spills }
     }
 
     fn note(&mut self, kind: FactKind, author: Author, word: Option<(u64, u64)>) {
@@ -389,7 +389,7 @@ impl Machine {
 
 /// The programs, run on from an image.
 struct Programs<'a> {
-    run: &'a Run,
+    run: &'a RegionRun,
     expected: Vec<u64>,
 }
 
@@ -453,25 +453,25 @@ impl Judged {
     }
 
     /// The verdicts that found something: H(istory), A(ctual), D(ouble), R(esume).
-    fn found(&self) -> String {
+    fn messages(&self) -> String {
         "HADR".chars().zip(self.all()).filter(|(_, verdict)| !verdict.holds()).map(|(letter, _)| letter).collect()
     }
 }
 
-fn judge(run: &Run, hardware: &dyn AtPowerFailure) -> Judged {
+fn judge(run: &RegionRun, hardware: &dyn AtPowerFailure) -> Judged {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&run.journal, &initial, model);
+    let order = RunOrder::new(&run.journal, &initial, model);
     let facts = RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().committed_by(run.commit);
     let history = judge_regions(&facts, true, 8);
-    let asked = Asked { plan: Plan::All, double: true, seed: 1, keep: 8 };
+    let asked = JudgeOptions { plan: Plan::All, double: true, seed: 1, keep: 8 };
     let stop = AtomicBool::new(false);
     let watch = Watch { stop: &stop, progress: &|_, _| {} };
     let (actual, double, firsts) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();
     assert_eq!((actual.judged, actual.exhaustive), (facts.changes() + 1, true));
     actual::compare_both_ways(&facts, hardware);
     for failure in &actual.failures {
-        let asked = Asked { plan: Plan::Only(failure.point), ..asked };
+        let asked = JudgeOptions { plan: Plan::Only(failure.point), ..asked };
         let (again, ..) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();
         assert!(!again.holds(), "{failure:?}");
     }
@@ -504,7 +504,7 @@ fn the_protocol_holds_whenever_messages_come() {
 }
 
 /// By how many regions the flush IDs of two controllers differed at most.
-fn most_apart(run: &Run) -> u32 {
+fn most_apart(run: &RegionRun) -> u32 {
     let mut next = vec![0; run.controllers];
     let committed = |fact: &&Fact| fact.kind == FactKind::Region(RegionStep::Committed);
     let apart = run.journal.facts().iter().filter(committed).map(|fact| {
@@ -514,12 +514,12 @@ fn most_apart(run: &Run) -> u32 {
     apart.max().unwrap_or_default()
 }
 
-/// In how many of so many runs each judgement finds something.
+/// For each judgement, the number of runs in which it finds a fault.
 fn kills(fault: Fault, hardware: &dyn AtPowerFailure, commit: CommitRule) -> BTreeMap<char, u32> {
     let mut found = BTreeMap::new();
     for seed in 0..25 {
         let judged = judge(&Machine::run_by(seed, seed as usize % 3 + 2, fault, commit), hardware);
-        judged.found().chars().for_each(|letter| *found.entry(letter).or_default() += 1);
+        judged.messages().chars().for_each(|letter| *found.entry(letter).or_default() += 1);
     }
     found
 }
@@ -566,7 +566,7 @@ fn faults_of_recovery_are_found_in_states_that_are_right() {
 }
 
 /// Two critical sections behind one lock; `late` is the number that the second to enter has drawn.
-fn critical_sections(numbers: [u32; 3]) -> Run {
+fn critical_sections(numbers: [u32; 3]) -> RegionRun {
     let mut run = Machine::run(0, 2, Fault::None);
     let mut journal = Journal::default();
     let mut time = 0;
@@ -616,10 +616,10 @@ fn critical_sections(numbers: [u32; 3]) -> Run {
 
 #[test]
 fn a_number_drawn_before_the_lock_is_taken_contradicts_the_order_of_the_sections() {
-    assert_eq!(judge(&critical_sections([0, 1, 2]), &AsPublished).found().replace('R', ""), "");
+    assert_eq!(judge(&critical_sections([0, 1, 2]), &AsPublished).messages().replace('R', ""), "");
     // Warp 2 drew its number while it waited for the lock.
     let judged = judge(&critical_sections([1, 2, 0]), &AsPublished);
-    assert_eq!(judged.found().replace('R', ""), "H", "each image is a prefix of the wrong order");
+    assert_eq!(judged.messages().replace('R', ""), "H", "each image is a prefix of the wrong order");
     let failure = judged.history.failures.iter().find(|failure| failure.what.contains("region 0")).unwrap();
     assert_eq!(failure.property, Property::Regions);
     assert!(failure.what.contains("is performed after that"), "{}", failure.what);
@@ -629,7 +629,8 @@ fn a_number_drawn_before_the_lock_is_taken_contradicts_the_order_of_the_sections
 
 #[test]
 fn stores_of_a_region_that_leave_in_another_order_than_they_are_performed_are_found() {
-    // Performed as 1, 2; left as 2, 1: as an atomic's copy would, which comes later than that of a store behind it.
+    // Performed as 1, 2; left as 2, 1: as an atomic's copy would, which comes later than that of a store
+    // after it.
     let run = |order: [u8; 2]| {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();
@@ -659,7 +660,7 @@ fn stores_of_a_region_that_leave_in_another_order_than_they_are_performed_are_fo
         note(FactKind::Region(RegionStep::Done), region, 0);
         note(FactKind::Region(RegionStep::Committed), region, 0);
         run.journal = journal;
-        judge(&run, &AsPublished).found().replace('R', "")
+        judge(&run, &AsPublished).messages().replace('R', "")
     };
     assert_eq!(run([1, 2]), "");
     assert_eq!(run([2, 1]), "H");
@@ -700,7 +701,7 @@ fn a_wrong_image_is_told_with_its_word_region_and_controller() {
 
 #[test]
 fn orders_of_several_sms_commit_each_by_itself() {
-    // Two SMs with an order each; SM 1's store behind SM 0's launch commits before it.
+    // Two SMs with an order each; SM 1's store after SM 0's launch commits before it.
     let run = |inverted: bool| {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();
@@ -735,9 +736,9 @@ fn orders_of_several_sms_commit_each_by_itself() {
         run.journal = journal;
         run
     };
-    assert_eq!(judge(&run(false), &AsPublished).found().replace('R', ""), "");
+    assert_eq!(judge(&run(false), &AsPublished).messages().replace('R', ""), "");
     let inverted = judge(&run(true), &AsPublished);
-    assert_eq!(inverted.found().replace('R', ""), "H");
+    assert_eq!(inverted.messages().replace('R', ""), "H");
     let what = &inverted.history.failures[0].what;
     assert_eq!(what, "region 0 of SM 1 commits before region 0 of SM 0, and comes behind that in the program");
 }
@@ -753,7 +754,7 @@ fn the_hosts_writes_are_part_of_what_memory_should_have() {
     let last = run.journal.facts().last().unwrap().time;
     write(&mut run.journal, last + 1, 5);
     let judged = judge(&run, &AsPublished);
-    assert_eq!(judged.found().replace('R', ""), "");
+    assert_eq!(judged.messages().replace('R', ""), "");
     assert_eq!(judged.actual.points, crash_points(&critical_sections([0, 1, 2])) + 1);
     // It writes over a store of a region that never commits.
     let mut early = critical_sections([0, 1, 2]);
@@ -777,9 +778,9 @@ fn the_hosts_writes_are_part_of_what_memory_should_have() {
     assert!(judged.history.failures.iter().any(told), "{:?}", judged.history.failures);
 }
 
-fn crash_points(run: &Run) -> u64 {
+fn crash_points(run: &RegionRun) -> u64 {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&run.journal, &initial, model);
+    let order = RunOrder::new(&run.journal, &initial, model);
     RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().changes() + 1
 }

@@ -152,8 +152,8 @@ fn image(words: &[u32]) -> PmImage {
     PmImage::new(0, words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
-/// What is told of what recovery made of an image.
-fn told(rule: &UndoRule, survived: &[u32], recovered: &[u32]) -> Vec<String> {
+/// The findings on an image after recovery.
+fn findings(rule: &UndoRule, survived: &[u32], recovered: &[u32]) -> Vec<String> {
     let mut out = Vec::new();
     rule.judge(&image(survived), 2, &image(recovered), None, &mut out);
     assert!(out.iter().all(|finding| finding.property == Property::Undo && finding.witness.is_none()));
@@ -170,7 +170,7 @@ fn a_wrong_element_is_told_with_the_reason_that_the_flag_gives() {
         rule.recover(&mut recovered).unwrap();
         let words: Vec<u32> = (0..5).map(|word| recovered.word(word * 4).unwrap()).collect();
         let what = format!("CTA 0 of launch 0: an element is wrong after recovery: {why} at {at}");
-        assert_eq!(told(&rule, &survived, &words), [what]);
+        assert_eq!(findings(&rule, &survived, &words), [what]);
     };
     check([1, 20, 1, 2, IDLE], "0x4", "data is durable and the flag is not");
     check([10, 20, 1, 2, IDLE], "0x0", "data is durable and the flag is not (1 more elements are wrong)");
@@ -179,15 +179,15 @@ fn a_wrong_element_is_told_with_the_reason_that_the_flag_gives() {
     // Recovery that forgets the data.
     let why = "the log is durable, but rolling it back does not give the expected bytes";
     let what = format!("CTA 0 of launch 0: an element is wrong after recovery: {why} at 0x4");
-    assert_eq!(told(&rule, &[10, 20, 1, 2, IN_TX], &[1, 20, 1, 2, IDLE]), [what]);
+    assert_eq!(findings(&rule, &[10, 20, 1, 2, IN_TX], &[1, 20, 1, 2, IDLE]), [what]);
 }
 
 #[test]
 fn a_flag_that_is_no_flag_and_one_that_is_outside_are_told() {
     let rule = rule(None);
-    assert_eq!(told(&rule, &[1, 2, 1, 2, 7], &[1, 2, 1, 2, 7]), ["the flag at 0x10 is 7 after recovery"]);
+    assert_eq!(findings(&rule, &[1, 2, 1, 2, 7], &[1, 2, 1, 2, 7]), ["the flag at 0x10 is 7 after recovery"]);
     let outside = "4 bytes at 0x10 are not all in persistent memory";
-    assert_eq!(told(&rule, &[1, 2, 1, 2], &[1, 2, 1, 2]), [outside]);
+    assert_eq!(findings(&rule, &[1, 2, 1, 2], &[1, 2, 1, 2]), [outside]);
     assert_eq!(rule.recover(&mut image(&[1, 2, 1, 2])), Err(outside.to_owned()));
 }
 
@@ -198,7 +198,7 @@ fn a_transaction_of_a_launch_is_called_after_it() {
     let rule = UndoRule::new(log, vec![Expected { old: vec![1, 0, 0, 0], new: vec![9; 4] }], false);
     let why = "an element is wrong after recovery: data is durable and the flag is not at 0x0";
     let words = [2, 0, 1, 0, IDLE];
-    assert_eq!(told(&rule, &words, &words), [format!("launch 1: {why}")]);
+    assert_eq!(findings(&rule, &words, &words), [format!("launch 1: {why}")]);
     assert_eq!(rule.recover(&mut image(&[1, 0, 1, 0, IN_TX])), Ok(Vec::new()), "steps are not needed");
 }
 

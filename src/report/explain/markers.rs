@@ -1,15 +1,16 @@
-//! What persist barriers cost under a scheme of FIFOs: how long warps waited at each scope, what its markers flushed and
-//! whose that was, what full FIFOs flushed before, and area and energy of the FIFOs.
+//! What persist barriers cost under a scheme of FIFOs: how long warps waited at each scope, what its markers
+//! flushed and whose that was, what full FIFOs flushed before, and area and energy of the FIFOs.
 //!
-//! A marker drains all that is ahead of it in its FIFO. An entry of an L1's FIFO is a marker's *own* where the store was
-//! of the same scope instance (warp, CTA, kernel); one of the L2's where it came from the marker's SM. The others are what
-//! section 8.2 of Gope et al. calls conservative but correct. An entry whose line a release has cleaned meanwhile counts:
-//! it stays in the FIFO. Area and energy are the paper's numbers, area scaled
-//! linearly with entries and with how many FIFOs there are, which is our reading: SRAM arrays do not quite scale so.
+//! A marker drains all that is ahead of it in its FIFO. An entry of an L1's FIFO is a marker's *own* where
+//! the store was of the same scope instance (warp, CTA, kernel); one of the L2's where it came from the
+//! marker's SM. The others are what section 8.2 of Gope et al. calls conservative but correct. An entry whose
+//! line a release has cleaned meanwhile counts: it stays in the FIFO. Area and energy are the paper's
+//! numbers, area scaled linearly with entries and with how many FIFOs there are, which is our reading: SRAM
+//! arrays do not quite scale so.
 
 use serde::Serialize;
 
-use super::Explanation;
+use super::explanation::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::storage::StorageCost;
 use crate::report::console::{align_right, legend, lines, plain_table};
@@ -34,7 +35,7 @@ const LEGEND: [(&str, &str); 10] = [
 
 /// Barriers of a scope.
 #[derive(Debug, Serialize)]
-struct Scope {
+struct ScopeBarriers {
     /// Its instruction.
     barrier: String,
     /// Warps that passed.
@@ -80,7 +81,7 @@ struct Cost {
 
 #[derive(Debug, Serialize)]
 struct Markers {
-    scopes: Vec<Scope>,
+    scopes: Vec<ScopeBarriers>,
     fifos: Vec<Fifo>,
     costs: Vec<Cost>,
     /// Lines that left the L1s' S-FIFOs because these were full, and all that left the L1s.
@@ -103,7 +104,7 @@ impl Markers {
         let scope = |scope: &str| {
             let (passes, stall) = (sm(&format!("pm_barriers_{scope}")), sm(&format!("pm_barriers_{scope}_stall")));
             let entries = |of: &str| scheme(&format!("l1_{scope}_{of}"));
-            Scope {
+            ScopeBarriers {
                 barrier: format!("pm.barrier.{scope}"),
                 passes,
                 stall_cycles: stall,
@@ -114,8 +115,8 @@ impl Markers {
                 l1_other_entries: entries("other_entries"),
             }
         };
-        let scopes: Vec<Scope> = ["wi", "wg", "kr"].map(scope).into();
-        let sum = |of: fn(&Scope) -> u64| scopes.iter().map(of).sum();
+        let scopes: Vec<ScopeBarriers> = ["wi", "wg", "kr"].map(scope).into();
+        let sum = |of: fn(&ScopeBarriers) -> u64| scopes.iter().map(of).sum();
         let fifo = |name: &str, markers, own_entries, other_entries| {
             let entries = |of: &str| scheme(&format!("{name}_{of}_entries"));
             Fifo {

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use super::Explanation;
+use super::explanation::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::regions::{Overflow, RegionReport};
 use crate::persist::storage::StorageCost;

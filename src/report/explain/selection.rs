@@ -6,12 +6,12 @@
 //! its reason in brackets. The drawing has threshold, CWPPR and way of every period that was kept, kernels
 //! told apart.
 
-use super::Explanation;
+use super::explanation::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::storage::StorageCost;
+use crate::plot::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::console::{align_right, legend, lines, plain_table};
-use crate::report::figure::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::numbers::{count, percent};
 
 /// What the columns of periods are.

@@ -1,21 +1,33 @@
 //! From points at their places to figures: which value each place has, and how large the paper is.
 //!
-//! A value over the baseline is divided by that of the point's own baseline; a mean is geometric, over all the points that
-//! the place should have, or a gap. Paper is one column wide where everything fits, else two, and grows in height before
-//! it gives up.
+//! A value over the baseline is divided by that of the point's own baseline; a mean is geometric, over all
+//! the points that the place should have, or a gap. Paper is one column wide where everything fits, else two,
+//! and grows in height before it gives up.
 
 mod kinds;
 mod paper;
 
 use super::label;
 use super::notes::{Notes, Why};
-use super::reading::{Datum, State};
-use super::{Drawn, Showing};
-use crate::report::figure::{Better, geometric_mean};
+use super::reading::{Datum, PointState, Showing};
+use crate::plot::{Better, Figure, geometric_mean};
 use crate::sweep::file::figure::{FigureSpec, Kind, Shown};
 use crate::sweep::grid::Grid;
 use crate::sweep::grid::Place;
 use crate::sweep::metrics;
+
+/// A figure of a sweep.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// What its files are called, without an ending.
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    pub caption: String,
+    /// The figure, or why there is none.
+    pub figure: Result<Figure, String>,
+    /// What is missing in it, and why.
+    pub notes: Vec<String>,
+}
 
 /// A figure being made.
 struct Sketch<'a> {
@@ -161,17 +173,17 @@ impl Sketch<'_> {
         let name = self.point_name(point).to_owned();
         let reading = &self.showing.readings[point];
         let why = match (&reading.state, &reading.data[self.nth]) {
-            (State::Good | State::Cut, Datum::None(why)) => Why::NoValue(name, why.clone()),
-            (State::Good, datum) => return Some(datum.clone()),
-            (State::Cut, datum) => {
+            (PointState::Good | PointState::Cut, Datum::None(why)) => Why::NoValue(name, why.clone()),
+            (PointState::Good, datum) => return Some(datum.clone()),
+            (PointState::Cut, datum) => {
                 let datum = datum.clone();
                 if !self.spec.normalise {
                     self.notes.add(Why::Cut(name));
                 }
                 return Some(datum);
             }
-            (State::Failed(why), _) => Why::Failed(name, why.clone()),
-            (State::Missing, _) => Why::Missing(name),
+            (PointState::Failed(why), _) => Why::Failed(name, why.clone()),
+            (PointState::Missing, _) => Why::Missing(name),
         };
         self.notes.add(why);
         None
@@ -192,7 +204,7 @@ impl Sketch<'_> {
         let base = self.datum(baseline)?;
         // What a limit cut is compared with nothing: its cycles are the limit's.
         for at in [point, baseline] {
-            if self.showing.readings[at].state == State::Cut {
+            if self.showing.readings[at].state == PointState::Cut {
                 self.notes.add(Why::NotWhole(self.point_name(at).to_owned()));
                 return None;
             }

@@ -1,19 +1,17 @@
-//! The page of a sweep: what was asked, what came of each point, figures, tables, configuration, digests, and what to be
-//! careful about.
+//! The page of a sweep: what was asked, what came of each point, figures, tables, configuration, digests, and
+//! what to be careful about.
 //!
-//! The configuration is that of one point in full, the baseline's first; of the others what differs. Invariant: nothing of
-//! the host that drew it is on the page: the same store gives the same bytes.
+//! The configuration is that of one point in full, the baseline's first; of the others what differs.
+//! Invariant: nothing of the host that drew it is on the page: the same store gives the same bytes.
 
 mod configuration;
 mod points;
+mod tables;
 
-use super::reading::{Facts, State};
-use super::{Drawn, Showing};
+use super::draw::{self, Drawn};
+use super::reading::{Facts, PointState, Showing};
+use crate::report::count;
 use crate::report::page::{Drawing, Page};
-use crate::report::{Column, Table, count};
-
-/// Rows of a table that are shown at once; longer ones are folded away.
-const ROWS: usize = 30;
 
 pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
     let file = &showing.plan.file;
@@ -25,7 +23,7 @@ pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
     for warning in cautions(showing) {
         page.warning(&warning);
     }
-    let figures = showing.figures();
+    let figures = draw::all(showing);
     if !figures.is_empty() {
         page.heading("Figures");
         for figure in &figures {
@@ -61,18 +59,19 @@ fn add_figure(page: &mut Page, figure: &Drawn) -> Result<(), String> {
 
 /// Points with results, and how many of the others there are.
 fn tally(showing: &Showing<'_>) -> [usize; 3] {
-    let count = |wanted: fn(&State) -> bool| showing.readings.iter().filter(|reading| wanted(&reading.state)).count();
+    let count =
+        |wanted: fn(&PointState) -> bool| showing.readings.iter().filter(|reading| wanted(&reading.state)).count();
     [
-        count(|state| matches!(state, State::Good | State::Cut)),
-        count(|state| matches!(state, State::Failed(_))),
-        count(|state| *state == State::Missing),
+        count(|state| matches!(state, PointState::Good | PointState::Cut)),
+        count(|state| matches!(state, PointState::Failed(_))),
+        count(|state| *state == PointState::Missing),
     ]
 }
 
 fn overview(showing: &Showing<'_>) -> String {
     let [good, failed, missing] = tally(showing).map(|n| count(n as u64));
     let all = count(showing.plan.points.len() as u64);
-    let mut versions: Vec<String> = facts(showing).map(|(_, facts)| versioned(facts)).collect();
+    let mut versions: Vec<String> = showing.facts().map(|(_, facts)| versioned(facts)).collect();
     versions.sort_unstable();
     versions.dedup();
     let by = if versions.is_empty() { String::new() } else { format!(" Simulated by {}.", versions.join(", ")) };
@@ -81,10 +80,6 @@ fn overview(showing: &Showing<'_>) -> String {
 
 fn versioned(facts: &Facts) -> String {
     format!("durawarp {} (schema {} of results)", facts.version, facts.schema)
-}
-
-fn facts<'a>(showing: &'a Showing<'_>) -> impl Iterator<Item = (usize, &'a Facts)> {
-    showing.readings.iter().enumerate().filter_map(|(at, reading)| Some((at, reading.facts.as_ref()?)))
 }
 
 /// What to know before anything on the page is believed, each once with how many points it is about.
@@ -98,7 +93,7 @@ fn cautions(showing: &Showing<'_>) -> Vec<String> {
         all.push(format!("{missing} points were not run: figures and tables have gaps there."));
     }
     let mut known: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (point, facts) in facts(showing) {
+    for (point, facts) in showing.facts() {
         for warning in &facts.warnings {
             match known.iter_mut().find(|(other, _)| other == warning) {
                 Some((_, points)) => points.push(point),
@@ -111,26 +106,9 @@ fn cautions(showing: &Showing<'_>) -> Vec<String> {
         let more = if points.len() > 1 { format!(" and {} more points", points.len() - 1) } else { String::new() };
         all.push(format!("{warning} ({label}{more})"));
     }
-    let unchecked = facts(showing).filter(|(_, facts)| !facts.checked).count();
+    let unchecked = showing.facts().filter(|(_, facts)| !facts.checked).count();
     if unchecked > 0 {
         all.push(format!("the results of {unchecked} points were not checked."));
     }
     all
-}
-
-/// A table of points: shown, or folded away where it is long.
-fn put(page: &mut Page, table: Table, caption: &str) {
-    put_up_to(ROWS, page, table, caption);
-}
-
-fn put_up_to(rows: usize, page: &mut Page, table: Table, caption: &str) {
-    if table.rows.len() > rows {
-        page.folded_table(&format!("{caption} ({} rows)", table.rows.len()), table);
-    } else {
-        page.table(table.caption(caption));
-    }
-}
-
-fn columns(names: &[&str]) -> Vec<Column> {
-    names.iter().map(|name| Column::text(name)).collect()
 }

@@ -1,4 +1,5 @@
-//! What is kept of a point's outcome: the values of metrics, what its figures need, and what tells whether to believe it.
+//! What is kept of a point's outcome: the values of metrics, what its figures need, and what tells whether to
+//! believe it.
 //!
 //! Invariant: of a point that failed no value is kept, whatever it left.
 
@@ -16,7 +17,7 @@ use crate::sweep::record::State as Recorded;
 /// A point as far as it is known.
 #[derive(Debug)]
 pub(super) struct Reading {
-    pub(super) state: State,
+    pub(super) state: PointState,
     /// Values of the file's metrics.
     pub(super) metrics: Vec<Option<f64>>,
     /// What each figure of the file shows of it.
@@ -27,7 +28,7 @@ pub(super) struct Reading {
 
 /// What came of a point.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum PointState {
     /// A result that counts.
     Good,
     /// One of the part that ran before the cycle limit.
@@ -72,16 +73,18 @@ pub(super) fn read(plan: &Plan, store: &Store, point: usize) -> Result<Reading, 
         let data = plan.file.figures.iter().map(|_| Datum::None(why.to_owned())).collect();
         Reading { state, metrics: vec![None; plan.file.metrics.len()], data, facts: None }
     };
-    let Some(entry) = store.result(&plan.points[point].key) else { return Ok(none(State::Missing, "was not run")) };
+    let Some(entry) = store.result(&plan.points[point].key) else {
+        return Ok(none(PointState::Missing, "was not run"));
+    };
     if !entry.head.state.counts() {
         let why = entry.head.why.clone().unwrap_or_default();
-        return Ok(none(State::Failed(why), "failed"));
+        return Ok(none(PointState::Failed(why), "failed"));
     }
     let Some(outcome) = store.outcome(entry)? else {
-        return Ok(none(State::Failed("its record has no outcome".to_owned()), "failed"));
+        return Ok(none(PointState::Failed("its record has no outcome".to_owned()), "failed"));
     };
     Ok(Reading {
-        state: if entry.head.state == Recorded::Cut { State::Cut } else { State::Good },
+        state: if entry.head.state == Recorded::Cut { PointState::Cut } else { PointState::Good },
         metrics: plan.file.metrics.iter().map(|name| metrics::value(&outcome, name)).collect(),
         data: plan.file.figures.iter().map(|figure| datum(&outcome, &figure.shown)).collect(),
         facts: Some(facts(&outcome)),
@@ -197,6 +200,30 @@ fn facts(outcome: &Outcome) -> Facts {
         warnings: warnings(outcome),
         parameters,
         assumed: outcome.assumptions().into_iter().map(|(key, _)| key.to_owned()).collect(),
+    }
+}
+
+/// What a sweep came to, ready to be shown.
+#[derive(Debug)]
+pub struct Showing<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) readings: Vec<Reading>,
+    pub(super) baselines: Vec<Option<usize>>,
+}
+
+impl<'a> Showing<'a> {
+    /// Reads the results of a plan's points.
+    ///
+    /// # Errors
+    /// A result cannot be read.
+    pub fn read(plan: &'a Plan, store: &Store) -> Result<Self, String> {
+        let readings = (0..plan.points.len()).map(|point| read(plan, store, point));
+        Ok(Showing { plan, readings: readings.collect::<Result<_, _>>()?, baselines: plan.baselines() })
+    }
+
+    /// What is told of the points that have results, by point.
+    pub(super) fn facts(&self) -> impl Iterator<Item = (usize, &Facts)> {
+        self.readings.iter().enumerate().filter_map(|(at, reading)| Some((at, reading.facts.as_ref()?)))
     }
 }
 

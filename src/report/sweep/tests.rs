@@ -4,6 +4,7 @@ use super::*;
 use crate::outcome::sample::{set, under};
 use crate::sweep::record::State;
 use crate::sweep::sample::results;
+use crate::sweep::{Plan, Store};
 
 const FILE: &str = r#"
 schema = 1

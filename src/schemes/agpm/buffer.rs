@@ -32,7 +32,7 @@ pub(super) struct Way {
 
 /// A line and its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct BufferEntry {
     pub(super) line: u64,
     log: Way,
     all: Way,
@@ -120,7 +120,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 struct Slot {
-    entry: Entry,
+    entry: BufferEntry,
     newer: u32,
     older: u32,
 }
@@ -184,14 +184,14 @@ impl Buffer {
     }
 
     /// An access refers to bytes of a line, a log update or another. Returns an entry that had to make room.
-    pub(super) fn refer(&mut self, line: u64, bytes: u128, log: bool) -> Option<Entry> {
+    pub(super) fn refer(&mut self, line: u64, bytes: u128, log: bool) -> Option<BufferEntry> {
         let bytes = spread_all(bytes);
         let Some(slot) = self.find(line) else {
             if !log {
                 return None;
             }
             let first = Way::first(&bytes);
-            return self.insert(Entry { line, log: first, all: first });
+            return self.insert(BufferEntry { line, log: first, all: first });
         };
         let Counting { most, first_sets } = self.counting;
         let entry = &mut self.slots[slot as usize].entry;
@@ -211,7 +211,7 @@ impl Buffer {
     }
 
     /// Puts an entry in, or adds it to the line's own. Returns an entry that had to make room.
-    pub(super) fn insert(&mut self, entry: Entry) -> Option<Entry> {
+    pub(super) fn insert(&mut self, entry: BufferEntry) -> Option<BufferEntry> {
         if let Some(slot) = self.find(entry.line) {
             let most = self.counting.most;
             let own = &mut self.slots[slot as usize].entry;
@@ -237,12 +237,12 @@ impl Buffer {
     }
 
     /// Takes the entry of a line out.
-    pub(super) fn take(&mut self, line: u64) -> Option<Entry> {
+    pub(super) fn take(&mut self, line: u64) -> Option<BufferEntry> {
         let slot = self.find(line)?;
         self.index.remove(&self.key(line));
         self.unlink(slot);
         self.free.push(slot);
-        let empty = Entry { line: 0, log: Way::NEW, all: Way::NEW };
+        let empty = BufferEntry { line: 0, log: Way::NEW, all: Way::NEW };
         Some(std::mem::replace(&mut self.slots[slot as usize].entry, empty))
     }
 

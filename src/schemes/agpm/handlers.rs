@@ -1,26 +1,26 @@
-//! AGPM at its places: the path selector and a sampled AGPM buffer in SMs, a bank of the shared AGPM buffer and the
-//! reservation buffer in each L2 slice.
+//! AGPM at its places: the path selector and a sampled AGPM buffer in SMs, a bank of the shared AGPM buffer
+//! and the reservation buffer in each L2 slice.
 //!
 //! ```text
-//!   SM: selector ── non-temporal log updates or through them
-//!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──line comes back──> L2 bank
+//!   SM: selector ── log updates non-temporal, or through the caches
+//!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──comes back──> L2 bank
 //! ```
 //! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is
 //! counted does not depend on the cut. Nor does who makes room for whom where sets are indexed, as far as a
 //! set's lines are of one slice; where the buffer is associative, each slice has its share of it. The
 //! reservation buffer lies in memory; what moves to it and back is counted in bytes.
 //!
-//! Source: AGPM section IV-B. Readings, each a parameter ([`AgpmSpec`](super::parameters::AgpmSpec)): which address a log
-//! update is tracked under (A2), what a hit is (A4). While the caches are bypassed nothing hits in them; as a shadow
-//! directory (the default) a buffer counts accesses that reach an address with an entry, whatever the caches hold. Then a
-//! store that evicts its line from the L1 leaves the entry there, and a write-back that keeps the line in the L2 too.
-//! Not modelled: bandwidth of the moves from L1 to L2.
+//! Source: AGPM section IV-B. Readings, each a parameter ([`AgpmSpec`](super::parameters::AgpmSpec)): which
+//! address a log update is tracked under (A2), what a hit is (A4). While the caches are bypassed nothing hits
+//! in them; as a shadow directory (the default) a buffer counts accesses that reach an address with an entry,
+//! whatever the caches hold. Then a store that evicts its line from the L1 leaves the entry there, and a
+//! write-back that keeps the line in the L2 too. Not modelled: bandwidth of the moves from L1 to L2.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::buffer::{Buffer, Counting, Entry, Places};
-use super::messages::{Report, Word};
+use super::buffer::{Buffer, BufferEntry, Counting, Places};
+use super::messages::{AgpmMessage, LogReport};
 use super::parameters::{
     AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
     Statistics,
@@ -48,7 +48,7 @@ impl Level {
     }
 
     /// An access is served at this level. Returns an entry that had to make room.
-    fn serve(&mut self, access: &Access) -> Option<Entry> {
+    fn serve(&mut self, access: &Access) -> Option<BufferEntry> {
         let update = is_update(&self.spec, access);
         let reads_or_writes = access.kind != AccessKind::WriteBack && !is_untracked(&self.spec, access);
         if !reads_or_writes {
@@ -101,7 +101,7 @@ pub(super) struct SmSelector {
     known: BTreeMap<String, Route>,
     kernel: String,
     /// What has not been told to the hub yet.
-    report: Report,
+    report: LogReport,
     /// Log updates since `alternate` changed the way.
     alternated: u64,
     /// What bypassed the caches has no write-back to do.
@@ -117,7 +117,7 @@ impl SmSelector {
             path: first_path(spec),
             known: BTreeMap::new(),
             kernel: String::new(),
-            report: Report::default(),
+            report: LogReport::default(),
             alternated: 0,
             past: NonTemporalStores::default(),
         }
@@ -141,14 +141,14 @@ impl SmSelector {
     }
 
     fn tell(&mut self, outbox: &mut Outbox) {
-        if self.report != Report::default() {
-            outbox.send(Peer::Hub, Word::Report(std::mem::take(&mut self.report)));
+        if self.report != LogReport::default() {
+            outbox.send(Peer::Hub, AgpmMessage::Report(std::mem::take(&mut self.report)));
         }
     }
 
-    fn leaves(entry: Option<Entry>, outbox: &mut Outbox) {
+    fn leaves(entry: Option<BufferEntry>, outbox: &mut Outbox) {
         if let Some(entry) = entry {
-            outbox.send(Peer::SliceOf(entry.line), Word::Moved(Box::new(entry)));
+            outbox.send(Peer::SliceOf(entry.line), AgpmMessage::Moved(Box::new(entry)));
         }
     }
 }
@@ -223,20 +223,20 @@ impl Handler for SmSelector {
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match Word::of(message) {
-            Word::Path { kernel, route } => {
+        match AgpmMessage::of(message) {
+            AgpmMessage::Path { kernel, route } => {
                 if kernel == self.kernel {
                     self.path = route;
                 }
                 self.known.insert(kernel, route);
             }
-            Word::Count => {
+            AgpmMessage::Count => {
                 let (mut locality, mut saturated) = (Locality::default(), 0);
                 if let Some(l1) = &mut self.l1 {
                     (locality, saturated) = (l1.locality(), l1.buffer.saturated());
                     l1.buffer.flush();
                 }
-                outbox.send(Peer::Hub, Word::Counts { locality, saturated, spills: 0, refills: 0 });
+                outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills: 0, refills: 0 });
             }
             other => panic!("AGPM's selector in an SM received {other:?}"),
         }
@@ -262,7 +262,8 @@ impl SmHandler for SmSelector {
         StoreRule::new(route, false)
     }
 
-    /// What bypassed the caches left nothing to write back, whatever the way is now; what went through them did.
+    /// What bypassed the caches left nothing to write back, whatever the way is now; what went through them
+    /// did.
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         if write_back.class != WriteBackClass::Flush && self.past.covers(write_back) {
             self.report.dropped_write_backs += 1;
@@ -277,7 +278,7 @@ impl SmHandler for SmSelector {
 #[derive(Debug)]
 pub(super) struct Bank {
     l2: Level,
-    reserved: BTreeMap<u64, Entry>,
+    reserved: BTreeMap<u64, BufferEntry>,
     spills: u64,
     refills: u64,
 }
@@ -292,7 +293,7 @@ impl Bank {
         }
     }
 
-    fn reserve(&mut self, entry: Option<Entry>, outbox: &mut Outbox) {
+    fn reserve(&mut self, entry: Option<BufferEntry>, outbox: &mut Outbox) {
         if let Some(entry) = entry {
             self.spills += 1;
             self.charge(Move::Out, outbox);
@@ -347,18 +348,18 @@ impl Handler for Bank {
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match Word::of(message) {
-            Word::Moved(entry) => {
+        match AgpmMessage::of(message) {
+            AgpmMessage::Moved(entry) => {
                 let gone = self.l2.buffer.insert(*entry);
                 self.reserve(gone, outbox);
             }
-            Word::Count => {
+            AgpmMessage::Count => {
                 let locality = self.l2.locality();
                 let saturated = self.l2.buffer.saturated();
                 self.l2.buffer.flush();
                 self.reserved.clear();
                 let (spills, refills) = (std::mem::take(&mut self.spills), std::mem::take(&mut self.refills));
-                outbox.send(Peer::Hub, Word::Counts { locality, saturated, spills, refills });
+                outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills, refills });
             }
             other => panic!("AGPM's bank in an L2 slice received {other:?}"),
         }

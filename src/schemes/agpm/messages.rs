@@ -1,14 +1,15 @@
 //! What AGPM's selectors, banks and hub tell each other.
 //!
-//! Letters are few: one for so many log updates of an SM, one a period and place, one for a line that leaves the sampled L1.
+//! Letters are few: one for so many log updates of an SM, one a period and place, one for a line that leaves
+//! the sampled L1.
 
-use super::buffer::Entry;
+use super::buffer::BufferEntry;
 use crate::persist::selection::Locality;
 use crate::persist::{KernelFacts, Route, SchemeMessage, opened};
 
 /// What an SM counted since it reported last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct LogReport {
     /// Log updates, by the reading of what counts as one.
     pub(super) logs: u64,
     /// Persists acknowledged, and core cycles they took.
@@ -24,13 +25,13 @@ pub(super) struct Report {
 
 /// A message.
 #[derive(Debug)]
-pub(super) enum Word {
+pub(super) enum AgpmMessage {
     /// Host to hub.
     KernelStart(KernelFacts),
     /// Host to hub.
     KernelEnd,
     /// SM to hub.
-    Report(Report),
+    Report(LogReport),
     /// Hub to selectors and banks: tell what was counted, and forget it.
     Count,
     /// The answer.
@@ -38,28 +39,28 @@ pub(super) enum Word {
     /// Hub to SMs: the way of a kernel's log updates from now on.
     Path { kernel: String, route: Route },
     /// SM to slice: an entry whose line has left the L1.
-    Moved(Box<Entry>),
+    Moved(Box<BufferEntry>),
 }
 
-impl Word {
+impl AgpmMessage {
     /// What a message of this scheme says.
-    pub(super) fn of(message: Box<dyn SchemeMessage>) -> Word {
+    pub(super) fn of(message: Box<dyn SchemeMessage>) -> AgpmMessage {
         opened(message)
     }
 }
 
-impl SchemeMessage for Word {
+impl SchemeMessage for AgpmMessage {
     fn digest(&self) -> u64 {
         match self {
-            Word::KernelStart(facts) => facts.warps ^ u64::from(facts.launch) << 40,
-            Word::KernelEnd => 1,
-            Word::Report(report) => 2 << 56 ^ report.logs << 32 ^ report.wait_cycles,
-            Word::Count => 3 << 56,
-            Word::Counts { locality, spills, refills, .. } => {
+            AgpmMessage::KernelStart(facts) => facts.warps ^ u64::from(facts.launch) << 40,
+            AgpmMessage::KernelEnd => 1,
+            AgpmMessage::Report(report) => 2 << 56 ^ report.logs << 32 ^ report.wait_cycles,
+            AgpmMessage::Count => 3 << 56,
+            AgpmMessage::Counts { locality, spills, refills, .. } => {
                 4 << 56 ^ locality.s_all ^ locality.t_all << 20 ^ locality.s_log << 40 ^ spills ^ refills << 8
             }
-            Word::Path { route, .. } => 5 << 56 | u64::from(*route == Route::Temporal),
-            Word::Moved(entry) => 6 << 56 ^ entry.line,
+            AgpmMessage::Path { route, .. } => 5 << 56 | u64::from(*route == Route::Temporal),
+            AgpmMessage::Moved(entry) => 6 << 56 ^ entry.line,
         }
     }
 }
@@ -70,14 +71,14 @@ mod tests {
 
     #[test]
     fn letters_that_say_something_else_have_digests_of_their_own() {
-        let facts = |launch, warps| Word::KernelStart(KernelFacts { launch, warps, ..KernelFacts::default() });
-        let report = |logs, wait_cycles| Word::Report(Report { logs, wait_cycles, ..Report::default() });
+        let facts = |launch, warps| AgpmMessage::KernelStart(KernelFacts { launch, warps, ..KernelFacts::default() });
+        let report = |logs, wait_cycles| AgpmMessage::Report(LogReport { logs, wait_cycles, ..LogReport::default() });
         let counts = |[t_all, s_all, s_log, spills, refills]: [u64; 5]| {
             let locality = Locality { t_all, s_all, s_log, ..Locality::default() };
-            Word::Counts { locality, saturated: 0, spills, refills }
+            AgpmMessage::Counts { locality, saturated: 0, spills, refills }
         };
-        let path = |route| Word::Path { kernel: "k".to_owned(), route };
-        let mut messages = vec![facts(0, 64), facts(1, 64), facts(0, 65), Word::KernelEnd, Word::Count];
+        let path = |route| AgpmMessage::Path { kernel: "k".to_owned(), route };
+        let mut messages = vec![facts(0, 64), facts(1, 64), facts(0, 65), AgpmMessage::KernelEnd, AgpmMessage::Count];
         messages.extend([report(64, 7), report(65, 7), report(64, 8)]);
         messages.extend([path(Route::Temporal), path(Route::NonTemporal), counts([0; 5])]);
         for nth in 0..5 {

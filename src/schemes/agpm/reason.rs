@@ -1,4 +1,5 @@
-//! AGPM's statistics-based reasoning: from the localities of a period, a reason, and from the reason the way of log updates.
+//! AGPM's statistics-based reasoning: from the localities of a period, a reason, and from the reason the way
+//! of log updates.
 //!
 //! | reason | condition | type | way |
 //! |---|---|---|---|
@@ -10,10 +11,11 @@
 //! | a | in the L1 both kinds, none of it of log updates | I | through the caches |
 //! | b, d | in the L1 both kinds, of log updates too; their share over 0.25 (b) or not (d) | II, I | past, through |
 //!
-//! Source: AGPM Table III and section IV-B. The paper gives no precedence; h, e before the others is forced by its Table
-//! II, the rest do not overlap. Section IV-B lists g for both ways: its type is I, hence through the caches. Where a share
-//! of temporal and one of spatial locality lie on different sides of 0.25, the larger decides. Invariant: a pattern that
-//! no rule covers is [`Reason::None`], non-temporal (16 of 36 patterns of zeros are).
+//! Source: AGPM Table III and section IV-B. The paper gives no precedence; h, e before the others is forced
+//! by its Table II, the rest do not overlap. Section IV-B lists g for both ways: its type is I, hence through
+//! the caches. Where a share of temporal and one of spatial locality lie on different sides of 0.25, the
+//! larger decides. Invariant: a pattern that no rule covers is [`Reason::None`], non-temporal (16 of 36
+//! patterns of zeros are).
 
 use super::parameters::{AgpmSpec, MixedShare};
 use crate::persist::Route;
@@ -256,8 +258,8 @@ mod tests {
         assert_eq!([100, 101].map(|logs| of(logs, true)), [Reason::H, Reason::H]);
     }
 
-    /// Kinds of locality with some of it: none; spatial; spatial of log updates too; temporal, which is spatial
-    /// too; this and spatial of log updates; all. Rows are of the L1, columns of the L2.
+    /// Kinds of locality with some of it: none; spatial; spatial of log updates too; temporal, which is
+    /// spatial too; this and spatial of log updates; all. Rows are of the L1, columns of the L2.
     #[test]
     fn every_pattern_has_its_reason() {
         let patterns = [(0, 0, 0, 0), (0, 0, 9, 0), (0, 0, 9, 7), (5, 0, 9, 0), (5, 0, 9, 7), (5, 3, 9, 7)];

@@ -1,26 +1,29 @@
-//! AGPM's decision: periods, their threshold, and from the counts of a period the way of the next one's log updates.
+//! AGPM's decision: periods, their threshold, and from the counts of a period the way of the next one's log
+//! updates.
 //!
 //! ```text
 //!   SMs report log updates ──threshold──> every buffer is asked ──all answered──> reason ──> way, told to all SMs
-//!                                                                                 CWPPR ──> threshold of the next period
+//!                                                                         CWPPR ──> threshold of the next period
 //! ```
-//! CWPPR, cycles waited per PM request: if it rose, the period was too short to show the pattern and the threshold grows by a
-//! tenth; else it shrinks. A period lasts until its buffers have answered; log updates in between belong to the next.
+//! CWPPR, cycles waited per PM request: if it rose, the period was too short to show the pattern and the
+//! threshold grows by a tenth; else it shrinks. A period lasts until its buffers have answered; log updates
+//! in between belong to the next.
 //!
 //! The way is decided once a period, for all log updates of the next; the paper's "path selector in each SM"
 //! may decide request by request, but its inputs change once a period only.
 //!
-//! Source: AGPM sections IV-A and IV-B. Readings: literally the threshold of a steady kernel shrinks for ever, so by default it
-//! is clamped and a change within 2 % moves nothing (A9); a kernel that is known to have fewer log updates than the first
-//! threshold gets a smaller one (A8), known from its last launch, or from its text when no persist is in a loop; one of which
-//! nothing is known does not. Logs are counted by half-warps, as in the table that the threshold comes from. A kernel launched again goes on
-//! with its threshold and way. Arithmetic is on whole numbers.
+//! Source: AGPM sections IV-A and IV-B. Readings: literally the threshold of a steady kernel shrinks for
+//! ever, so by default it is clamped and a change within 2 % moves nothing (A9); a kernel that is known to
+//! have fewer log updates than the first threshold gets a smaller one (A8), known from its last launch, or
+//! from its text when no persist is in a loop; one of which nothing is known does not. Logs are counted by
+//! half-warps, as in the table that the threshold comes from. A kernel launched again goes on with its
+//! threshold and way. Arithmetic is on whole numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::handlers::first_path;
-use super::messages::{Report, Word};
+use super::messages::{AgpmMessage, LogReport};
 use super::parameters::{
     AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
 };
@@ -33,17 +36,17 @@ use crate::persist::{
 
 /// The command processor tells the hub what runs.
 #[derive(Debug)]
-pub(super) struct Host;
+pub(super) struct AgpmHost;
 
-impl Handler for Host {
+impl Handler for AgpmHost {
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         if let Event::KernelStarts(kernel) = event {
-            outbox.send(Peer::Hub, Word::KernelStart((*kernel).clone()));
+            outbox.send(Peer::Hub, AgpmMessage::KernelStart((*kernel).clone()));
         }
     }
 
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
-        outbox.send(Peer::Hub, Word::KernelEnd);
+        outbox.send(Peer::Hub, AgpmMessage::KernelEnd);
         Boundary::None
     }
 }
@@ -76,7 +79,7 @@ struct Running {
 #[derive(Debug)]
 struct Asking {
     running: Running,
-    period: Report,
+    period: LogReport,
     complete: bool,
     left: u32,
     l1: BTreeMap<u16, Locality>,
@@ -94,10 +97,10 @@ pub(super) struct Selector {
     known: BTreeMap<String, Known>,
     running: Option<Running>,
     /// Reports since the last period ended.
-    period: Report,
+    period: LogReport,
     asking: Option<Asking>,
     /// A kernel that ended while its last complete period was being asked for.
-    ended: Option<(Running, Report)>,
+    ended: Option<(Running, LogReport)>,
     selection: Selection,
 }
 
@@ -105,8 +108,8 @@ fn name(route: Route) -> String {
     if route == Route::Temporal { "temporal" } else { "non_temporal" }.to_owned()
 }
 
-/// The threshold after a period that had `was`, from cycles and requests of the one before and its own; `first` bounds it
-/// below where the kernel began under the least.
+/// The threshold after a period that had `was`, from cycles and requests of the one before and its own;
+/// `first` bounds it below where the kernel began under the least.
 pub(super) fn next_threshold(
     spec: &AgpmSpec,
     was: u64,
@@ -138,8 +141,8 @@ pub(super) fn next_threshold(
     }
 }
 
-/// The first threshold of a kernel with so many log updates, if that is known: a smaller one "when the number of log updates
-/// to PM of the entire GPU kernel is less than 10000" only.
+/// The first threshold of a kernel with so many log updates, if that is known: a smaller one "when the number
+/// of log updates to PM of the entire GPU kernel is less than 10000" only.
 pub(super) fn first_threshold(spec: &AgpmSpec, logs: Option<u64>) -> u64 {
     let usual = spec.threshold_logs;
     match logs {
@@ -148,8 +151,8 @@ pub(super) fn first_threshold(spec: &AgpmSpec, logs: Option<u64>) -> u64 {
     }
 }
 
-/// Log updates of a kernel, as far as its text tells: none where some are in a loop. Write-backs of log updates that go past
-/// the caches are dropped; the text does not know how accesses coalesce.
+/// Log updates of a kernel, as far as its text tells: none where some are in a loop. Write-backs of log
+/// updates that go past the caches are dropped; the text does not know how accesses coalesce.
 fn expected_logs(spec: &AgpmSpec, facts: &KernelFacts) -> Option<u64> {
     let dropped = spec.counted == Counted::LogUpdates || first_path(spec) == Route::NonTemporal;
     let write_backs = if dropped { 0 } else { facts.log_write_backs_per_warp };
@@ -164,7 +167,7 @@ impl Selector {
             place,
             known: BTreeMap::new(),
             running: None,
-            period: Report::default(),
+            period: LogReport::default(),
             asking: None,
             ended: None,
             selection: Selection::default(),
@@ -182,7 +185,7 @@ impl Selector {
         });
         known.threshold = known.threshold.min(first.max(1));
         self.running = Some(Running { facts, span: [now; 2], ..Running::default() });
-        self.period = Report::default();
+        self.period = LogReport::default();
     }
 
     fn end(&mut self, outbox: &mut Outbox) {
@@ -199,7 +202,7 @@ impl Selector {
         }
     }
 
-    fn reported(&mut self, report: &Report, outbox: &mut Outbox) {
+    fn reported(&mut self, report: &LogReport, outbox: &mut Outbox) {
         self.selection.temporal_logs += report.temporal;
         self.selection.non_temporal_logs += report.non_temporal;
         self.selection.dropped_write_backs += report.dropped_write_backs;
@@ -228,10 +231,10 @@ impl Selector {
         (0..self.place.sms).filter(move |&sm| each || u32::from(sm) == one)
     }
 
-    fn ask(&mut self, running: Running, period: Report, complete: bool, outbox: &mut Outbox) {
+    fn ask(&mut self, running: Running, period: LogReport, complete: bool, outbox: &mut Outbox) {
         let mut left = 0;
         for peer in self.sampled().map(Peer::Sm).chain((0..self.place.slices).map(Peer::Slice)) {
-            outbox.send(peer, Word::Count);
+            outbox.send(peer, AgpmMessage::Count);
             left += 1;
         }
         let (l1, l2) = (BTreeMap::new(), Locality::default());
@@ -277,7 +280,8 @@ impl Selector {
         if !asking.complete {
             return;
         }
-        let mut tell = |sm: u16, route: Route| outbox.send(Peer::Sm(sm), Word::Path { kernel: kernel.clone(), route });
+        let mut tell =
+            |sm: u16, route: Route| outbox.send(Peer::Sm(sm), AgpmMessage::Path { kernel: kernel.clone(), route });
         let mut reasons = Vec::new();
         match self.spec.decision {
             Decision::Shared => {
@@ -335,8 +339,10 @@ impl Selector {
         });
     }
 
-    fn counts(&mut self, from: Peer, word: Word, outbox: &mut Outbox) {
-        let Word::Counts { locality, saturated, spills, refills } = word else { unreachable!("the caller looked") };
+    fn counts(&mut self, from: Peer, word: AgpmMessage, outbox: &mut Outbox) {
+        let AgpmMessage::Counts { locality, saturated, spills, refills } = word else {
+            unreachable!("the caller looked")
+        };
         let Some(asking) = &mut self.asking else { panic!("counts that nobody asked for") };
         match from {
             Peer::Sm(sm) => {
@@ -362,11 +368,11 @@ impl Selector {
 
 impl Handler for Selector {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match Word::of(message) {
-            Word::KernelStart(facts) => self.start(facts, outbox.now()),
-            Word::KernelEnd => self.end(outbox),
-            Word::Report(report) => self.reported(&report, outbox),
-            counts @ Word::Counts { .. } => self.counts(from, counts, outbox),
+        match AgpmMessage::of(message) {
+            AgpmMessage::KernelStart(facts) => self.start(facts, outbox.now()),
+            AgpmMessage::KernelEnd => self.end(outbox),
+            AgpmMessage::Report(report) => self.reported(&report, outbox),
+            counts @ AgpmMessage::Counts { .. } => self.counts(from, counts, outbox),
             other => panic!("AGPM's hub received {other:?}"),
         }
     }
@@ -377,7 +383,7 @@ impl Handler for Selector {
             let path = u64::from(*route == Route::NonTemporal);
             [*threshold, path, logs.unwrap_or_default(), cycles, requests].into_iter().for_each(&mut *take);
         }
-        let Report { logs, requests, wait_cycles, .. } = self.period;
+        let LogReport { logs, requests, wait_cycles, .. } = self.period;
         [logs, requests, wait_cycles, self.selection.complete].into_iter().for_each(take);
     }
 

@@ -4,24 +4,28 @@
 //!   warp ──copies──> a region of its owner ──[ID granted]──> persist path ──> controllers
 //!                       ▲ ID drawn when the first copy comes                      └──taken──> room
 //! ```
-//! Source: LightWSP sections III-A, IV-B, IV-C; Table I (64 entries, 4 GB/s, 20 ns). Readings: a FIFO a warp; copies wait here for
-//! their region's ID, the warp does not.
+//! Source: LightWSP sections III-A, IV-B, IV-C; Table I (64 entries, 4 GB/s, 20 ns). Readings: a FIFO a warp;
+//! copies wait here for their region's ID, the warp does not.
 //!
-//! The owner of regions is a warp, or a CTA (L14). A CTA's warps share the region that is open: a warp joins it with its first
-//! store behind a boundary, leaves it with the next boundary, and the first to leave closes it to others; it ends when the last has left.
-//! So a region is a piece of each of its warps' programs between two boundaries, and nobody waits for the others of
-//! its CTA. Two regions of a CTA may be under way; their IDs are in the order in which they were opened. What a warp stores
-//! behind a fence or an atomic goes into a region opened since then, as what it has seen may be of a region that
-//! has an ID by now; a barrier of the CTA needs none of that, since whoever has seen something opens a region before it
-//! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given. In an SM's own order it gets its
-//! ID as the atomic issues: atomics of an SM on a line are performed in the order in which they issue; and a warp is done when its regions
-//! have committed, so that a launch's are in memory before another SM stores in the next.
+//! The owner of regions is a warp, or a CTA (L14). A CTA's warps share the region that is open: a warp joins
+//! it with its first store behind a boundary, leaves it with the next boundary, and the first to leave closes
+//! it to others; it ends when the last has left. So a region is a piece of each of its warps' programs
+//! between two boundaries, and nobody waits for the others of its CTA. Two regions of a CTA may be under way;
+//! their IDs are in the order in which they were opened. What a warp stores behind a fence or an atomic goes
+//! into a region opened since then, as what it has seen may be of a region that has an ID by now; a barrier
+//! of the CTA needs none of that, since whoever has seen something opens a region before it arrives. An
+//! atomic's region is its warp's alone: it may wait for its ID while others are given. In an SM's own order
+//! it gets its ID as the atomic issues: atomics of an SM on a line are performed in the order in which they
+//! issue; and a warp is done when its regions have committed, so that a launch's are in memory before another
+//! SM stores in the next.
 //!
-//! An SM may have an equal share of the IDs in use; when it has, warps wait before they begin a region. A copy that waits for its ID
-//! keeps its line in the L2, so that it must not have to wait for others' regions: their stores may need that place.
+//! An SM may have an equal share of the IDs in use; when it has, warps wait before they begin a region. A
+//! copy that waits for its ID keeps its line in the L2, so that it must not have to wait for others' regions:
+//! their stores may need that place.
 //!
-//! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use until their controller has
-//! taken them; a region without a store has no ID and no boundary (but in `paper`).
+//! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use
+//! until their controller has taken them; a region without a store has no ID and no boundary (but in
+//! `paper`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,7 +39,7 @@ use crate::persist::journal::Author;
 use crate::persist::regions::RegionReport;
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
-use super::messages::{Copied, Tag, Word};
+use super::messages::{Copied, RegionMessage, Tag};
 use super::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
 
 /// Warps of an SM, at most.
@@ -136,7 +140,7 @@ impl Owner {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct FrontEndTally {
     joined: u64,
     stores: u64,
     entries: u64,
@@ -170,7 +174,7 @@ pub(super) struct FrontEndBuffer {
     committed: u32,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
-    tally: Tally,
+    tally: FrontEndTally,
     report: RegionReport,
 }
 
@@ -192,7 +196,7 @@ impl FrontEndBuffer {
             opened: 0,
             committed: 0,
             queue: VecDeque::new(),
-            tally: Tally::default(),
+            tally: FrontEndTally::default(),
             report: RegionReport::default(),
         }
     }
@@ -217,7 +221,9 @@ impl FrontEndBuffer {
         self.opened += 1;
         self.inside |= 1 << warp;
         match self.spec.order {
-            RegionOrder::Global => outbox.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
+            RegionOrder::Global => {
+                outbox.send(Peer::Hub, RegionMessage::Draw(warp, lines.unwrap_or_default().to_vec()))
+            }
             RegionOrder::Sm => self.granted(warp, self.spec.tag(self.place.index, number), outbox),
         }
     }
@@ -267,13 +273,13 @@ impl FrontEndBuffer {
                     let author = Author { pc: tag.number, ..author };
                     outbox.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
                     let delay = self.transmit(u32::from(copied.entries), outbox.now());
-                    outbox.send_in(delay, Peer::ControllerOf(copied.line), Word::Store(tag, warp, copied));
+                    outbox.send_in(delay, Peer::ControllerOf(copied.line), RegionMessage::Store(tag, warp, copied));
                 }
                 Some(Item::End(author)) => {
                     outbox.note(RegionStep::Ended, Author { pc: tag.number, ..author });
                     let delay = self.transmit(1, outbox.now());
                     for controller in 0..self.place.controllers {
-                        outbox.send_in(delay, Peer::Controller(controller), Word::Boundary(tag, owner));
+                        outbox.send_in(delay, Peer::Controller(controller), RegionMessage::Boundary(tag, owner));
                     }
                 }
                 None => return,
@@ -410,10 +416,11 @@ impl FrontEndBuffer {
         self.report.warps.turns += 1;
         let leave = &mut self.warps[usize::from(warp)].leave;
         if inside {
-            // The region has stored before: its ID is older than this atomic. Formed kernels have a boundary between.
+            // The region has stored before: its ID is older than this atomic. Formed kernels have a boundary
+            // between.
             *leave = Leave::Asked;
             self.tally.late_atomics += 1;
-            outbox.send(Peer::Hub, Word::Keep(warp, lines.to_vec()));
+            outbox.send(Peer::Hub, RegionMessage::Keep(warp, lines.to_vec()));
         } else {
             *leave = Leave::WithId;
             self.open(warp, Some(lines), outbox);
@@ -431,7 +438,7 @@ impl FrontEndBuffer {
         let leave = &mut self.warps[usize::from(warp)].leave;
         if *leave == Leave::Used {
             *leave = Leave::None;
-            outbox.send(Peer::Hub, Word::Performed(warp));
+            outbox.send(Peer::Hub, RegionMessage::Performed(warp));
         }
     }
 
@@ -444,7 +451,8 @@ impl FrontEndBuffer {
         }
     }
 
-    /// All that a warp which has exited has stored is at its controllers, and they know of the end of its regions.
+    /// All that a warp which has exited has stored is at its controllers, and they know of the end of its
+    /// regions.
     pub(super) fn is_drained(&self, warp: u8) -> bool {
         let Warp { used, owner, behind, .. } = self.warps[usize::from(warp)];
         let regions = &self.owners[usize::from(owner)].regions;
@@ -483,19 +491,19 @@ impl Handler for FrontEndBuffer {
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
-            Word::Granted(warp, tag) => self.granted(warp, tag, outbox),
-            Word::Kept(warp) => {
+            RegionMessage::Granted(warp, tag) => self.granted(warp, tag, outbox),
+            RegionMessage::Kept(warp) => {
                 let warp = &mut self.warps[usize::from(warp)];
                 warp.leave = Leave::Granted;
                 self.report.warps.turn_ticks += outbox.now() - warp.asked;
             }
-            Word::Taken(warp, entries) => {
+            RegionMessage::Taken(warp, entries) => {
                 self.used -= u32::from(entries);
                 let used = &mut self.warps[usize::from(warp)].used;
                 *used -= u32::from(entries);
                 self.empty |= u64::from(*used == 0) << warp;
             }
-            Word::Bounded(tag, owner) => {
+            RegionMessage::Bounded(tag, owner) => {
                 let regions = &mut self.owners[usize::from(owner)].regions;
                 let Some(place) = regions.iter().position(|region| region.tag == Some(tag)) else {
                     unreachable!("a boundary that was not sent")
@@ -506,14 +514,14 @@ impl Handler for FrontEndBuffer {
                     regions.remove(place);
                 }
             }
-            Word::Committed => self.committed += 1,
+            RegionMessage::Committed => self.committed += 1,
             other => panic!("an SM's front-end buffer received {other:?}"),
         }
     }
 
     fn report(&self, report: &mut HandlerReport) {
         report.regions = Some(self.report.clone());
-        let Tally { joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
+        let FrontEndTally { joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
         report.count("regions", u64::from(self.opened));
         report.count("regions_joined", joined);
         report.count("feb_stores", stores);

@@ -1,22 +1,24 @@
-//! LightWSP at a memory controller: the WPQ gated by region ID, and the protocol that keeps controllers in step.
+//! LightWSP at a memory controller: the WPQ gated by region ID, and the protocol that keeps controllers in
+//! step.
 //!
 //! ```text
 //!   stores ──> WPQ ─┐ boundary here, bdry-ACKs of all others, ID = flush ID
 //!                   └──> write queue ──> all written: flush-ACKs to all ──> all others' flush-ACKs: flush ID + 1
 //!                                             └ pipelined: flush ID + 1, flush-ACK to the first controller
 //! ```
-//! Source: LightWSP sections IV-B (bdry-ACKs, flush-ACKs, flush ID), IV-D (fallback with undo logging), IV-H (reads). Readings: see
-//! [`super`]. A region's bdry-ACKs may be exchanged long before its turn; flushes are of the oldest region alone. A store that has
-//! come and finds no room waits, known to reads and still in its front-end buffer; the oldest region's waits never. A read waits, where
-//! it may, for stores of regions that have ended here with all before them, which commit whatever warps do; and for the oldest
-//! region's, which are written with an undo log if it has not ended. A store of any other region may come after the read in
+//! Source: LightWSP sections IV-B (bdry-ACKs, flush-ACKs, flush ID), IV-D (fallback with undo logging), IV-H
+//! (reads). Readings: see [`super`]. A region's bdry-ACKs may be exchanged long before its turn; flushes are
+//! of the oldest region alone. A store that has come and finds no room waits, known to reads and still in its
+//! front-end buffer; the oldest region's waits never. A read waits, where it may, for stores of regions that
+//! have ended here with all before them, which commit whatever warps do; and for the oldest region's, which
+//! are written with an undo log if it has not ended. A store of any other region may come after the read in
 //! its warp's program, or wait for a warp that does.
 //!
 //! # What a power failure leaves
 //! | in the persistence domain (sections IV-B, IV-F) | lost |
 //! |---|---|
 //! | gated entries, the write queue, the flush ID, an undo log | stores and boundaries on the persist path |
-//! | bdry-ACKs and flush-ACKs, also those under way; those that have come stay known until their region's turn is over | what only caches have |
+//! | bdry-ACKs and flush-ACKs, also those under way (known until their region's turn is over) | what only caches have |
 //!
 //! Let f be the first region whose boundary is not in at every controller. A boundary is in when all its
 //! region's stores here are, and each controller comes to know of it by ACKs that survive: so all controllers
@@ -31,7 +33,9 @@
 //! number of regions, all below f, and each goes on from its own flush ID in recovery. Flush-ACKs go to the
 //! first controller alone, which tells a region's SM when all have written it: then its ID may be used again.
 //!
-//! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a boundary counts when all stores of its region that came before it are in; regions commit in the order of their IDs.
+//! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a
+//! boundary counts when all stores of its region that came before it are in; regions commit in the order of
+//! their IDs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -47,12 +51,12 @@ use crate::persist::regions::Overflow;
 use crate::persist::vocab::RegionStep;
 
 use super::account::{Account, Stage};
-use super::messages::{Copied, Tag, Word};
+use super::messages::{Copied, RegionMessage, Tag};
 use super::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
 
 /// A store that memory does not have yet.
 #[derive(Debug)]
-struct Entry {
+struct HeldStore {
     tag: Tag,
     from: (u16, u8),
     copied: Copied,
@@ -88,8 +92,8 @@ struct Region {
 }
 
 impl Region {
-    /// All its stores that have come are held, or written in the fallback: before its boundary counts nothing else is on its
-    /// way to the write queue.
+    /// All its stores that have come are held, or written in the fallback: before its boundary counts nothing
+    /// else is on its way to the write queue.
     fn is_in(&self) -> bool {
         self.waiting == 0 && self.flushing == 0
     }
@@ -139,7 +143,7 @@ impl Elsewhere {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct GateTally {
     committed: u64,
     overflows: u64,
     spilled: u64,
@@ -156,7 +160,7 @@ struct Tally {
 pub(super) struct GatedQueue {
     spec: Arc<LightWspSpec>,
     place: HandlerPlace,
-    entries: Slab<Entry>,
+    entries: Slab<HeldStore>,
     /// By line: what is held, in the order of arrival. Looked up alone.
     by_line: HashMap<u64, SmallVec<[usize; 2]>>,
     /// Stores that wait for room, the oldest region's first.
@@ -166,7 +170,7 @@ pub(super) struct GatedQueue {
     /// Entries of all that memory does not have yet, with room or without.
     held_entries: u64,
     orders: Vec<Order>,
-    tally: Tally,
+    tally: GateTally,
     account: Account,
 }
 
@@ -183,7 +187,7 @@ impl GatedQueue {
             used: 0,
             held_entries: 0,
             orders: (0..orders).map(|_| Order::default()).collect(),
-            tally: Tally::default(),
+            tally: GateTally::default(),
             account: Account::new(orders.into(), place.controllers),
         }
     }
@@ -227,7 +231,7 @@ impl GatedQueue {
         self.account.see(at, self.orders[at].number, self.stage(at), from, outbox.now());
     }
 
-    fn to_others(&self, outbox: &mut Outbox, word: impl Fn() -> Word) {
+    fn to_others(&self, outbox: &mut Outbox, word: impl Fn() -> RegionMessage) {
         for controller in (0..self.place.controllers).filter(|&controller| controller != self.place.index) {
             outbox.send(Peer::Controller(controller), word());
         }
@@ -235,7 +239,7 @@ impl GatedQueue {
 
     fn store(&mut self, tag: Tag, from: (u16, u8), copied: Copied, outbox: &mut Outbox) {
         if self.spec.victims != Victims::Stale {
-            outbox.send(Peer::SliceOf(copied.line), Word::Arrived(copied.line));
+            outbox.send(Peer::SliceOf(copied.line), RegionMessage::Arrived(copied.line));
         }
         let (line, entries) = (copied.line, u32::from(copied.entries));
         let region = self.region(tag);
@@ -243,7 +247,7 @@ impl GatedQueue {
         let all = region.entries;
         self.account.grew(all, entries, self.spec.wpq_entries);
         self.held_entries += u64::from(entries);
-        let slot = self.entries.insert(Entry { tag, from, copied, taken: false, counted: false });
+        let slot = self.entries.insert(HeldStore { tag, from, copied, taken: false, counted: false });
         self.by_line.entry(line).or_default().push(slot);
         if self.place(tag) == 0 && self.region(tag).spills {
             self.spill(slot, outbox);
@@ -286,11 +290,11 @@ impl GatedQueue {
         let entry = &mut self.entries[slot];
         entry.taken = true;
         let (sm, warp) = entry.from;
-        outbox.send(Peer::Sm(sm), Word::Taken(warp, entry.copied.entries));
+        outbox.send(Peer::Sm(sm), RegionMessage::Taken(warp, entry.copied.entries));
     }
 
-    /// Where stores wait, and the oldest region lacks its boundary or stores before it, its stores are written with an undo
-    /// log.
+    /// Where stores wait, and the oldest region lacks its boundary or stores before it, its stores are
+    /// written with an undo log.
     fn fall_back(&mut self, outbox: &mut Outbox) {
         if self.waiting.is_empty() {
             return;
@@ -344,7 +348,8 @@ impl GatedQueue {
         self.meet_boundary(tag, outbox);
     }
 
-    /// A region's stores here will be written whatever warps do: it is the oldest, or has ended with all before it.
+    /// A region's stores here will be written whatever warps do: it is the oldest, or has ended with all
+    /// before it.
     fn is_sure(&self, tag: Tag) -> bool {
         let (place, regions) = (self.place(tag), &self.orders[usize::from(tag.order)].regions);
         place == 0 || regions.range(..=place).all(|region| region.bounded)
@@ -352,7 +357,7 @@ impl GatedQueue {
 
     /// Writes a store of the oldest region before the region's boundary has come.
     fn spill(&mut self, slot: usize, outbox: &mut Outbox) {
-        let Entry { tag, taken, .. } = self.entries[slot];
+        let HeldStore { tag, taken, .. } = self.entries[slot];
         self.tally.spilled += 1;
         self.region(tag).flushing += 1;
         self.write(slot, true, outbox);
@@ -362,7 +367,7 @@ impl GatedQueue {
     }
 
     fn write(&self, slot: usize, logged: bool, outbox: &mut Outbox) {
-        let Entry { tag, copied, .. } = &self.entries[slot];
+        let HeldStore { tag, copied, .. } = &self.entries[slot];
         outbox.flush(Flush {
             token: slot as u64,
             author: tag.at(self.place.index),
@@ -373,17 +378,17 @@ impl GatedQueue {
         });
     }
 
-    /// A region's boundary counts once all its stores that came before it are in: a spill that waits for the write queue would be
-    /// lost in a power failure, and the region count as persisted.
+    /// A region's boundary counts once all its stores that came before it are in: a spill that waits for the
+    /// write queue would be lost in a power failure, and the region count as persisted.
     fn meet_boundary(&mut self, tag: Tag, outbox: &mut Outbox) {
         let (index, others) = (self.place.index, self.place.controllers - 1);
         let region = self.region(tag);
         let Some((sm, owner)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
         region.bounded = true;
         outbox.note(RegionStep::Bounded, tag.at(index));
-        outbox.send(Peer::Sm(sm), Word::Bounded(tag, owner));
+        outbox.send(Peer::Sm(sm), RegionMessage::Bounded(tag, owner));
         if others > 0 {
-            self.to_others(outbox, || Word::BoundaryAck(tag));
+            self.to_others(outbox, || RegionMessage::BoundaryAck(tag));
         }
         self.advance(tag.order, outbox);
     }
@@ -414,8 +419,8 @@ impl GatedQueue {
                 front.done = true;
                 outbox.note(RegionStep::Done, tag.at(index));
                 match self.spec.commit {
-                    Commit::Acked => self.to_others(outbox, || Word::FlushAck(tag)),
-                    Commit::Pipelined if index != 0 => outbox.send(Peer::Controller(0), Word::FlushAck(tag)),
+                    Commit::Acked => self.to_others(outbox, || RegionMessage::FlushAck(tag)),
+                    Commit::Pipelined if index != 0 => outbox.send(Peer::Controller(0), RegionMessage::FlushAck(tag)),
                     Commit::Pipelined => {}
                 }
             }
@@ -430,7 +435,7 @@ impl GatedQueue {
                 && index == 0
             {
                 match self.spec.commit {
-                    Commit::Acked => outbox.send(Peer::Sm(sm), Word::Committed),
+                    Commit::Acked => outbox.send(Peer::Sm(sm), RegionMessage::Committed),
                     Commit::Pipelined => {
                         order.elsewhere.sms.push_back(sm);
                         self.tell_committed(at, outbox);
@@ -445,7 +450,7 @@ impl GatedQueue {
     fn tell_committed(&mut self, order: usize, outbox: &mut Outbox) {
         let HandlerPlace { index, controllers, .. } = self.place;
         while let Some(sm) = self.orders[order].elsewhere.next(index, controllers) {
-            outbox.send(Peer::Sm(sm), Word::Committed);
+            outbox.send(Peer::Sm(sm), RegionMessage::Committed);
         }
     }
 }
@@ -475,11 +480,11 @@ impl GatedQueue {
 impl Handler for GatedQueue {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let order = match (opened(message), from) {
-            (Word::Store(tag, warp, copied), Peer::Sm(sm)) => {
+            (RegionMessage::Store(tag, warp, copied), Peer::Sm(sm)) => {
                 self.store(tag, (sm, warp), copied, outbox);
                 tag.order
             }
-            (Word::Boundary(tag, owner), Peer::Sm(sm)) => {
+            (RegionMessage::Boundary(tag, owner), Peer::Sm(sm)) => {
                 self.region(tag).boundary = Some((sm, owner));
                 // It ends the fallback: others are let in again.
                 let spilled = std::mem::take(&mut self.region(tag).spills);
@@ -489,18 +494,18 @@ impl Handler for GatedQueue {
                 }
                 tag.order
             }
-            (Word::BoundaryAck(tag), _) => {
+            (RegionMessage::BoundaryAck(tag), _) => {
                 self.region(tag).boundary_acks += 1;
                 self.advance(tag.order, outbox);
                 tag.order
             }
-            (Word::FlushAck(tag), Peer::Controller(other)) if self.spec.commit == Commit::Pipelined => {
+            (RegionMessage::FlushAck(tag), Peer::Controller(other)) if self.spec.commit == Commit::Pipelined => {
                 let order = usize::from(tag.order);
                 self.orders[order].elsewhere.acked_by(other);
                 self.tell_committed(order, outbox);
                 tag.order
             }
-            (Word::FlushAck(tag), _) => {
+            (RegionMessage::FlushAck(tag), _) => {
                 self.region(tag).flush_acks += 1;
                 self.advance(tag.order, outbox);
                 tag.order
@@ -520,7 +525,7 @@ impl Handler for GatedQueue {
     }
 
     fn report(&self, report: &mut HandlerReport) {
-        let Tally {
+        let GateTally {
             committed,
             overflows,
             spilled,
@@ -553,13 +558,13 @@ impl Handler for GatedQueue {
 impl ControllerHandler for GatedQueue {
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         let Some(slots) = self.by_line.get(&line) else { return false };
-        let mut held: SmallVec<[&Entry; 4]> = slots.iter().map(|&slot| &self.entries[slot]).collect();
+        let mut held: SmallVec<[&HeldStore; 4]> = slots.iter().map(|&slot| &self.entries[slot]).collect();
         if self.spec.order == RegionOrder::Global {
             // Stable: a region's own stores stay in their order.
             held.sort_by_key(|entry| entry.tag.number);
         }
         let mut any = false;
-        for Entry { copied, .. } in held {
+        for HeldStore { copied, .. } in held {
             let mut left = copied.mask & mask;
             any |= left != 0;
             while left != 0 {
@@ -575,7 +580,7 @@ impl ControllerHandler for GatedQueue {
         let mut awaited = SmallVec::new();
         let found = self.by_line.get(&line).filter(|_| self.spec.wpq_hit == WpqHit::Wait);
         for slot in found.cloned().unwrap_or_default() {
-            let Entry { tag, copied, .. } = &self.entries[slot];
+            let HeldStore { tag, copied, .. } = &self.entries[slot];
             let tag = *tag;
             if copied.mask & mask == 0 || !self.is_sure(tag) {
                 continue;
@@ -599,7 +604,7 @@ impl ControllerHandler for GatedQueue {
 
     fn lines(&self) -> BTreeMap<u64, u128> {
         let mut lines = BTreeMap::new();
-        for (_, Entry { copied, .. }) in &self.entries {
+        for (_, HeldStore { copied, .. }) in &self.entries {
             *lines.entry(copied.line).or_default() |= copied.mask;
         }
         lines

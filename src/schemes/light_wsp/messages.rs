@@ -1,9 +1,11 @@
 //! What LightWSP's handlers tell each other.
 //!
-//! A region is known by its order (one for the machine, or an SM's) and its ID in that order. Beside the ID, which hardware has
-//! and which wraps, goes the region's number, which never wraps: journals need it, decisions never look at it.
+//! A region is known by its order (one for the machine, or an SM's) and its ID in that order. Beside the ID,
+//! which hardware has and which wraps, goes the region's number, which never wraps: journals need it,
+//! decisions never look at it.
 //!
-//! Public, so that a decorator around a handler can change messages on their way: tests make faulty machines so.
+//! Public, so that a decorator around a handler can change messages on their way: tests make faulty machines
+//! so.
 
 use crate::persist::handler::SchemeMessage;
 use crate::persist::journal::Author;
@@ -41,7 +43,7 @@ pub struct Copied {
 
 /// A message.
 #[derive(Debug)]
-pub enum Word {
+pub enum RegionMessage {
     /// SM to controller: a store of a region of a warp.
     Store(Tag, u8, Copied),
     /// SM to every controller: a region of an owner (a warp, or a CTA by its place in the SM) has ended.
@@ -70,27 +72,27 @@ pub enum Word {
     Committed,
 }
 
-impl SchemeMessage for Word {
+impl SchemeMessage for RegionMessage {
     fn digest(&self) -> u64 {
         let of = |kind: u64, a: u64, b: u64| kind << 56 ^ a << 24 ^ b;
         let tag = |tag: &Tag| u64::from(tag.order) << 16 | u64::from(tag.id);
         match self {
-            Word::Store(region, warp, copied) => {
+            RegionMessage::Store(region, warp, copied) => {
                 let (low, high) = (copied.mask as u64, (copied.mask >> 64) as u64);
                 of(1, tag(region), u64::from(*warp)) ^ copied.line ^ low.wrapping_mul(3) ^ high
             }
-            Word::Boundary(region, owner) => of(2, tag(region), u64::from(*owner)),
-            Word::Taken(warp, entries) => of(3, u64::from(*warp), u64::from(*entries)),
-            Word::Bounded(region, owner) => of(4, tag(region), u64::from(*owner)),
-            Word::BoundaryAck(region) => of(5, tag(region), 0),
-            Word::FlushAck(region) => of(6, tag(region), 0),
-            Word::Arrived(line) => of(7, 0, *line),
-            Word::Draw(warp, lines) => of(8, u64::from(*warp), lines.iter().fold(0, |sum, line| sum ^ line)),
-            Word::Keep(warp, lines) => of(9, u64::from(*warp), lines.iter().fold(0, |sum, line| sum ^ line)),
-            Word::Performed(warp) => of(10, u64::from(*warp), 0),
-            Word::Granted(warp, region) => of(11, tag(region), u64::from(*warp)),
-            Word::Kept(warp) => of(12, u64::from(*warp), 0),
-            Word::Committed => of(13, 0, 0),
+            RegionMessage::Boundary(region, owner) => of(2, tag(region), u64::from(*owner)),
+            RegionMessage::Taken(warp, entries) => of(3, u64::from(*warp), u64::from(*entries)),
+            RegionMessage::Bounded(region, owner) => of(4, tag(region), u64::from(*owner)),
+            RegionMessage::BoundaryAck(region) => of(5, tag(region), 0),
+            RegionMessage::FlushAck(region) => of(6, tag(region), 0),
+            RegionMessage::Arrived(line) => of(7, 0, *line),
+            RegionMessage::Draw(warp, lines) => of(8, u64::from(*warp), lines.iter().fold(0, |sum, line| sum ^ line)),
+            RegionMessage::Keep(warp, lines) => of(9, u64::from(*warp), lines.iter().fold(0, |sum, line| sum ^ line)),
+            RegionMessage::Performed(warp) => of(10, u64::from(*warp), 0),
+            RegionMessage::Granted(warp, region) => of(11, tag(region), u64::from(*warp)),
+            RegionMessage::Kept(warp) => of(12, u64::from(*warp), 0),
+            RegionMessage::Committed => of(13, 0, 0),
         }
     }
 }

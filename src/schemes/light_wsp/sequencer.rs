@@ -1,9 +1,10 @@
 //! LightWSP's sequencer: the one counter of region IDs.
 //!
-//! IDs are given in the order in which draws come. A draw of an atomic's region names the atomic's lines, and gets its ID when no
-//! earlier atomic on one of these is under way: so IDs and atomics have the same order, whichever lines of several an
-//! atomic reaches first. Source: LightWSP section IV-B (the counter), readings L1 to L3. Invariant: whoever waits for lines waits for earlier draws alone.
-//! That not too many IDs are in use is SMs' business.
+//! IDs are given in the order in which draws come. A draw of an atomic's region names the atomic's lines, and
+//! gets its ID when no earlier atomic on one of these is under way: so IDs and atomics have the same order,
+//! whichever lines of several an atomic reaches first. Source: LightWSP section IV-B (the counter), readings
+//! L1 to L3. Invariant: whoever waits for lines waits for earlier draws alone. That not too many IDs are in
+//! use is SMs' business.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use hashbrown::HashMap;
 use crate::persist::handler::{Handler, HandlerReport, Outbox, Peer, SchemeMessage, opened};
 
 use super::LightWspSpec;
-use super::messages::Word;
+use super::messages::RegionMessage;
 
 /// An atomic that has lines or waits for them.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl RegionSequencer {
     }
 
     fn give(&mut self, sm: u16, warp: u8, outbox: &mut Outbox) {
-        outbox.send(Peer::Sm(sm), Word::Granted(warp, self.spec.tag(0, self.numbered)));
+        outbox.send(Peer::Sm(sm), RegionMessage::Granted(warp, self.spec.tag(0, self.numbered)));
         self.numbered += 1;
     }
 
@@ -82,7 +83,7 @@ impl RegionSequencer {
     fn let_go(&mut self, number: u64, outbox: &mut Outbox) {
         let Some(&Keeper { sm, warp, has_id, .. }) = self.keepers.get(&number) else { return };
         if has_id {
-            outbox.send(Peer::Sm(sm), Word::Kept(warp));
+            outbox.send(Peer::Sm(sm), RegionMessage::Kept(warp));
         } else {
             self.give(sm, warp, outbox);
         }
@@ -113,14 +114,14 @@ impl RegionSequencer {
 impl Handler for RegionSequencer {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {
-            (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),
-            (Word::Draw(warp, lines), Peer::Sm(sm)) => {
+            (RegionMessage::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),
+            (RegionMessage::Draw(warp, lines), Peer::Sm(sm)) => {
                 self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: false }, outbox);
             }
-            (Word::Keep(warp, lines), Peer::Sm(sm)) => {
+            (RegionMessage::Keep(warp, lines), Peer::Sm(sm)) => {
                 self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: true }, outbox);
             }
-            (Word::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, outbox),
+            (RegionMessage::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, outbox),
             (other, from) => panic!("the sequencer received {other:?} from {from:?}"),
         }
     }

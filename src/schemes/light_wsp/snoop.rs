@@ -1,11 +1,12 @@
 //! LightWSP at an L2 slice: which dirty lines may leave.
 //!
-//! A dirty line that leaves is dropped, as its bytes come to memory by the persist path. If it left while a copy of a store to it
-//! is on its way, a load could fetch the bytes before that store. The paper searches the front-end buffer for lines that
-//! leave an L1; here lines are dirty in the L2, and a slice counts for each line the stores it has performed whose copies have not come
-//! to the controller, which tells it. Source: LightWSP section IV-G. Invariant: a line with such stores is not dropped; a line
-//! whose copies come first (they have their own path) may count below nothing meanwhile. Copies in their SM wait for the
-//! path alone, so that a line is kept for a time that does not depend on regions.
+//! A dirty line that leaves is dropped, as its bytes come to memory by the persist path. If it left while a
+//! copy of a store to it is on its way, a load could fetch the bytes before that store. The paper searches
+//! the front-end buffer for lines that leave an L1; here lines are dirty in the L2, and a slice counts for
+//! each line the stores it has performed whose copies have not come to the controller, which tells it.
+//! Source: LightWSP section IV-G. Invariant: a line with such stores is not dropped; a line whose copies come
+//! first (they have their own path) may count below nothing meanwhile. Copies in their SM wait for the path
+//! alone, so that a line is kept for a time that does not depend on regions.
 
 use hashbrown::HashMap;
 
@@ -15,7 +16,7 @@ use crate::persist::handler::{
 };
 
 use super::Victims;
-use super::messages::Word;
+use super::messages::RegionMessage;
 
 /// The handler of a slice.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ impl Handler for VictimSnoop {
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
-        if let Word::Arrived(line) = opened(message) {
+        if let RegionMessage::Arrived(line) = opened(message) {
             self.add(line, -1);
         }
     }

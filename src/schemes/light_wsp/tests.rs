@@ -5,7 +5,7 @@ mod overlay;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::messages::{Copied, Tag, Word};
+use super::messages::{Copied, RegionMessage, Tag};
 use super::*;
 use crate::persist::handler::{
     Admission, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, opened, report_of,
@@ -28,7 +28,7 @@ fn place(index: u16, controllers: u16) -> HandlerPlace {
 }
 
 /// What was sent, and when it leaves.
-fn sent(outbox: &mut Outbox) -> Vec<(Peer, Word, u64)> {
+fn sent(outbox: &mut Outbox) -> Vec<(Peer, RegionMessage, u64)> {
     outbox.take_timed().map(|(to, message, delay)| (to, opened(message), delay)).collect()
 }
 
@@ -54,7 +54,7 @@ impl Controller {
         }
     }
 
-    fn hears(&mut self, from: Peer, word: Word) -> &mut Self {
+    fn hears(&mut self, from: Peer, word: RegionMessage) -> &mut Self {
         self.handler.message(from, Box::new(word), &mut self.outbox);
         self
     }
@@ -66,11 +66,11 @@ impl Controller {
     }
 
     fn stores(&mut self, region: u32, line: u64) -> &mut Self {
-        self.hears(Peer::Sm(0), Word::Store(tag(region), region as u8, copied(line, region as u8 + 1)))
+        self.hears(Peer::Sm(0), RegionMessage::Store(tag(region), region as u8, copied(line, region as u8 + 1)))
     }
 
     fn ends(&mut self, region: u32) -> &mut Self {
-        self.hears(Peer::Sm(0), Word::Boundary(tag(region), region as u8))
+        self.hears(Peer::Sm(0), RegionMessage::Boundary(tag(region), region as u8))
     }
 
     /// The lines that it has asked to be written since, and whether with a log.
@@ -93,13 +93,13 @@ impl Controller {
         self
     }
 
-    fn sent(&mut self) -> Vec<(Peer, Word)> {
+    fn sent(&mut self) -> Vec<(Peer, RegionMessage)> {
         sent(&mut self.outbox).into_iter().map(|(to, word, _)| (to, word)).collect()
     }
 
     /// Warps whose stores it has taken since.
     fn taken(&mut self) -> Vec<u8> {
-        let taken = |(_, word)| if let Word::Taken(warp, _) = word { Some(warp) } else { None };
+        let taken = |(_, word)| if let RegionMessage::Taken(warp, _) = word { Some(warp) } else { None };
         self.sent().into_iter().filter_map(taken).collect()
     }
 }
@@ -109,22 +109,24 @@ fn a_region_is_written_when_every_controller_has_its_boundary_and_committed_when
     let mut mc = Controller::new(&spec(|_| {}), 0, 3);
     mc.stores(0, 0).stores(0, 128).ends(0);
     assert_eq!(mc.writes(), [(0u64, false); 0], "no other controller is known to have the boundary");
-    let acks = |sent: Vec<(Peer, Word)>| sent.iter().filter(|(_, word)| matches!(word, Word::BoundaryAck(_))).count();
+    let acks = |sent: Vec<(Peer, RegionMessage)>| {
+        sent.iter().filter(|(_, word)| matches!(word, RegionMessage::BoundaryAck(_))).count()
+    };
     assert_eq!(acks(mc.sent()), 2);
-    mc.hears(Peer::Controller(1), Word::BoundaryAck(tag(0)));
+    mc.hears(Peer::Controller(1), RegionMessage::BoundaryAck(tag(0)));
     assert_eq!(mc.writes(), [(0u64, false); 0], "one early");
-    mc.hears(Peer::Controller(2), Word::BoundaryAck(tag(0)));
+    mc.hears(Peer::Controller(2), RegionMessage::BoundaryAck(tag(0)));
     assert_eq!(mc.writes(), [(0, false), (128, false)], "on time");
-    let is_flush_ack = |(_, word): &(Peer, Word)| matches!(word, Word::FlushAck(_));
+    let is_flush_ack = |(_, word): &(Peer, RegionMessage)| matches!(word, RegionMessage::FlushAck(_));
     assert!(!mc.sent().iter().any(is_flush_ack), "not before they are written");
     assert_eq!(mc.written().sent().iter().filter(|word| is_flush_ack(word)).count(), 2);
     // The next region is ready, but has to wait for the flush ID.
     mc.stores(1, 256).ends(1);
     for other in [1, 2] {
-        mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(1)));
+        mc.hears(Peer::Controller(other), RegionMessage::BoundaryAck(tag(1)));
     }
-    assert_eq!(mc.hears(Peer::Controller(1), Word::FlushAck(tag(0))).writes(), [(0u64, false); 0]);
-    assert_eq!(mc.hears(Peer::Controller(2), Word::FlushAck(tag(0))).writes(), [(256, false)]);
+    assert_eq!(mc.hears(Peer::Controller(1), RegionMessage::FlushAck(tag(0))).writes(), [(0u64, false); 0]);
+    assert_eq!(mc.hears(Peer::Controller(2), RegionMessage::FlushAck(tag(0))).writes(), [(256, false)]);
 }
 
 #[test]
@@ -135,18 +137,18 @@ fn pipelined_a_controller_goes_on_once_its_own_stores_are_written() {
         let others: Vec<u16> = (0..3).filter(|&other| other != index).collect();
         mc.stores(0, 0).ends(0).stores(1, 256).ends(1);
         for (region, other) in [(0, 0), (0, 1), (1, 0)] {
-            mc.hears(Peer::Controller(others[other]), Word::BoundaryAck(tag(region)));
+            mc.hears(Peer::Controller(others[other]), RegionMessage::BoundaryAck(tag(region)));
         }
         assert_eq!(mc.writes(), [(0, false)]);
-        mc.hears(Peer::Controller(others[1]), Word::BoundaryAck(tag(1)));
+        mc.hears(Peer::Controller(others[1]), RegionMessage::BoundaryAck(tag(1)));
         assert_eq!(mc.writes(), [(0, false)], "all have the boundary, and the region before is not written: one early");
         mc.sent();
         assert_eq!(mc.written_once().writes(), [(256, false)], "on time, without a flush-ACK");
-        let acks = mc.sent().into_iter().filter(|(_, word)| matches!(word, Word::FlushAck(_)));
+        let acks = mc.sent().into_iter().filter(|(_, word)| matches!(word, RegionMessage::FlushAck(_)));
         let to: Vec<Peer> = acks.map(|(to, _)| to).collect();
         assert_eq!(to, if index == 0 { vec![] } else { vec![Peer::Controller(0)] }, "the first keeps the account");
         // The next one has the boundary of all but one.
-        mc.written().stores(2, 512).ends(2).hears(Peer::Controller(others[0]), Word::BoundaryAck(tag(2)));
+        mc.written().stores(2, 512).ends(2).hears(Peer::Controller(others[0]), RegionMessage::BoundaryAck(tag(2)));
         assert_eq!(mc.writes(), [(0u64, false); 0]);
     }
 }
@@ -157,23 +159,25 @@ fn pipelined_an_id_may_be_used_again_when_all_controllers_have_written_its_regio
     for region in 0..2 {
         mc.ends(region);
         for other in [1, 2] {
-            mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(region)));
+            mc.hears(Peer::Controller(other), RegionMessage::BoundaryAck(tag(region)));
         }
     }
     mc.sent();
     let mut committed = |other: u16, region: u32| {
-        mc.hears(Peer::Controller(other), Word::FlushAck(tag(region)));
-        mc.sent().iter().filter(|(to, word)| *to == Peer::Sm(0) && matches!(word, Word::Committed)).count()
+        mc.hears(Peer::Controller(other), RegionMessage::FlushAck(tag(region)));
+        mc.sent().iter().filter(|(to, word)| *to == Peer::Sm(0) && matches!(word, RegionMessage::Committed)).count()
     };
     assert_eq!([committed(1, 0), committed(1, 1)], [0, 0], "one controller is behind by two regions");
     assert_eq!([committed(2, 0), committed(2, 1)], [1, 1]);
     // The first controller's own write comes last.
     mc.stores(2, 0).ends(2);
     for other in [1, 2] {
-        mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(2)))
-            .hears(Peer::Controller(other), Word::FlushAck(tag(2)));
+        mc.hears(Peer::Controller(other), RegionMessage::BoundaryAck(tag(2)))
+            .hears(Peer::Controller(other), RegionMessage::FlushAck(tag(2)));
     }
-    let committed = |sent: Vec<(Peer, Word)>| sent.iter().filter(|(_, word)| matches!(word, Word::Committed)).count();
+    let committed = |sent: Vec<(Peer, RegionMessage)>| {
+        sent.iter().filter(|(_, word)| matches!(word, RegionMessage::Committed)).count()
+    };
     assert_eq!(committed(mc.sent()), 0);
     assert_eq!(committed(mc.written().sent()), 1);
 }
@@ -216,9 +220,13 @@ fn a_full_queue_lets_in_the_oldest_region_with_a_log_and_nobody_else_until_its_b
 fn a_boundary_behind_a_store_that_waits_counts_when_that_is_in() {
     let mut mc = Controller::new(&spec(|spec| spec.wpq_entries = 1), 0, 2);
     mc.stores(1, 0).stores(2, 128).ends(2);
-    let bounded = |sent: Vec<(Peer, Word)>| sent.iter().filter(|(_, word)| matches!(word, Word::Bounded(..))).count();
+    let bounded = |sent: Vec<(Peer, RegionMessage)>| {
+        sent.iter().filter(|(_, word)| matches!(word, RegionMessage::Bounded(..))).count()
+    };
     assert_eq!(bounded(mc.sent()), 0);
-    mc.ends(0).hears(Peer::Controller(1), Word::BoundaryAck(tag(0))).hears(Peer::Controller(1), Word::FlushAck(tag(0)));
+    mc.ends(0)
+        .hears(Peer::Controller(1), RegionMessage::BoundaryAck(tag(0)))
+        .hears(Peer::Controller(1), RegionMessage::FlushAck(tag(0)));
     mc.sent();
     // Region 1 is the oldest now and without a boundary: it spills, and its boundary lets the other in.
     assert_eq!(mc.writes(), [(0, true)]);
@@ -274,7 +282,8 @@ fn a_read_of_the_oldest_regions_store_has_the_region_written_with_a_log() {
 fn with_an_order_for_each_sm_a_read_waits_by_the_order_of_what_it_finds() {
     let own = |spec: &mut LightWspSpec| (spec.wpq_hit, spec.order) = (WpqHit::Wait, RegionOrder::Sm);
     let mut mc = Controller::new(&spec(own), 0, 1);
-    let store = |number: u32, order: u16, line: u64| Word::Store(Tag { order, ..tag(number) }, 0, copied(line, 1));
+    let store =
+        |number: u32, order: u16, line: u64| RegionMessage::Store(Tag { order, ..tag(number) }, 0, copied(line, 1));
     mc.hears(Peer::Sm(0), store(1, 0, 128)).hears(Peer::Sm(1), store(0, 1, 256));
     assert_eq!((awaited(&mut mc, 128), awaited(&mut mc, 256)), (0, 1));
     assert_eq!(mc.writes(), [(256, true)]);
@@ -287,9 +296,9 @@ fn ids_wrap() {
     for number in 0..100 {
         let region = Tag { order: 0, id: number % 16, number: u32::from(number) };
         let younger = Tag { id: (number + 7) % 16, number: region.number + 7, ..region };
-        mc.hears(Peer::Sm(0), Word::Store(younger, 1, copied(u64::from(number + 7) * 128, 1)));
-        mc.hears(Peer::Sm(0), Word::Store(region, 0, copied(u64::from(number) * 128, 1)));
-        mc.hears(Peer::Sm(0), Word::Boundary(region, 0));
+        mc.hears(Peer::Sm(0), RegionMessage::Store(younger, 1, copied(u64::from(number + 7) * 128, 1)));
+        mc.hears(Peer::Sm(0), RegionMessage::Store(region, 0, copied(u64::from(number) * 128, 1)));
+        mc.hears(Peer::Sm(0), RegionMessage::Boundary(region, 0));
         let expected = u64::from(number) * 128;
         assert!(mc.writes().iter().all(|&(line, logged)| line == expected && !logged), "{number}");
         assert_eq!(mc.written().writes(), [(0u64, false); 0]);
@@ -300,21 +309,22 @@ fn ids_wrap() {
 fn atomics_on_a_line_have_ids_in_the_order_in_which_they_are_performed() {
     let mut handler = sequencer::RegionSequencer::new(spec(|_| {}));
     let mut outbox = Outbox::default();
-    let mut granted = |sm: u16, word: Word| {
+    let mut granted = |sm: u16, word: RegionMessage| {
         handler.message(Peer::Sm(sm), Box::new(word), &mut outbox);
-        let granted = |(to, word, _)| if let Word::Granted(_, tag) = word { Some((to, tag.number)) } else { None };
+        let granted =
+            |(to, word, _)| if let RegionMessage::Granted(_, tag) = word { Some((to, tag.number)) } else { None };
         sent(&mut outbox).into_iter().filter_map(granted).collect::<Vec<_>>()
     };
-    assert_eq!(granted(0, Word::Draw(0, vec![0, 128])), [(Peer::Sm(0), 0)]);
-    assert_eq!(granted(1, Word::Draw(0, vec![128, 256])), [(Peer::Hub, 0); 0], "a line is another's");
+    assert_eq!(granted(0, RegionMessage::Draw(0, vec![0, 128])), [(Peer::Sm(0), 0)]);
+    assert_eq!(granted(1, RegionMessage::Draw(0, vec![128, 256])), [(Peer::Hub, 0); 0], "a line is another's");
     assert_eq!(
-        granted(1, Word::Draw(1, vec![256])),
+        granted(1, RegionMessage::Draw(1, vec![256])),
         [(Peer::Hub, 0); 0],
         "behind the one that waits: no two overtake each other"
     );
-    assert_eq!(granted(0, Word::Draw(1, vec![])), [(Peer::Sm(0), 1)], "stores wait for nobody");
-    assert_eq!(granted(0, Word::Performed(0)), [(Peer::Sm(1), 2)]);
-    assert_eq!(granted(1, Word::Performed(0)), [(Peer::Sm(1), 3)]);
+    assert_eq!(granted(0, RegionMessage::Draw(1, vec![])), [(Peer::Sm(0), 1)], "stores wait for nobody");
+    assert_eq!(granted(0, RegionMessage::Performed(0)), [(Peer::Sm(1), 2)]);
+    assert_eq!(granted(1, RegionMessage::Performed(0)), [(Peer::Sm(1), 3)]);
 }
 
 #[test]
@@ -322,9 +332,9 @@ fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
     let mut mc = Controller::new(&spec(|spec| spec.wpq_entries = 2), 0, 2);
     mc.at(10).stores(0, 0).stores(0, 128);
     mc.at(30).ends(0);
-    mc.at(50).hears(Peer::Controller(1), Word::BoundaryAck(tag(0)));
+    mc.at(50).hears(Peer::Controller(1), RegionMessage::BoundaryAck(tag(0)));
     mc.at(80).written();
-    mc.at(100).hears(Peer::Controller(1), Word::FlushAck(tag(0)));
+    mc.at(100).hears(Peer::Controller(1), RegionMessage::FlushAck(tag(0)));
     let report = report_of(&mc.handler).regions.unwrap();
     let waits = &report.controllers[0];
     assert_eq!([waits.boundary_ticks, waits.boundary_ack_ticks], [20, 20]);
@@ -361,16 +371,16 @@ fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_be
     store(&mut handler, &mut outbox, 3, 128);
     handler.end_region(3, Author::default(), &mut outbox);
     let drawn = sent(&mut outbox);
-    assert!(matches!(drawn[..], [(Peer::Hub, Word::Draw(3, _), 0)]), "one ID for both, {drawn:?}");
-    handler.message(Peer::Hub, Box::new(Word::Granted(3, tag(5))), &mut outbox);
+    assert!(matches!(drawn[..], [(Peer::Hub, RegionMessage::Draw(3, _), 0)]), "one ID for both, {drawn:?}");
+    handler.message(Peer::Hub, Box::new(RegionMessage::Granted(3, tag(5))), &mut outbox);
     let left = sent(&mut outbox);
     let times: Vec<u64> = left.iter().map(|(.., delay)| *delay).collect();
     assert_eq!(times, [32, 64, 66, 66], "two stores, and a boundary for each controller");
-    assert!(matches!(left[3], (Peer::Controller(1), Word::Boundary(tag, 3), _) if tag.id == 5), "{left:?}");
+    assert!(matches!(left[3], (Peer::Controller(1), RegionMessage::Boundary(tag, 3), _) if tag.id == 5), "{left:?}");
     assert!(!handler.is_drained(3));
     for _ in 0..2 {
-        handler.message(Peer::Controller(0), Box::new(Word::Taken(3, 16)), &mut outbox);
-        handler.message(Peer::Controller(0), Box::new(Word::Bounded(tag(5), 3)), &mut outbox);
+        handler.message(Peer::Controller(0), Box::new(RegionMessage::Taken(3, 16)), &mut outbox);
+        handler.message(Peer::Controller(0), Box::new(RegionMessage::Bounded(tag(5), 3)), &mut outbox);
     }
     assert!(handler.is_drained(3));
 }
@@ -393,7 +403,7 @@ fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited
     outbox.at(40);
     assert!(!handler.asks_leave(5, &[128], &mut outbox));
     outbox.at(100);
-    handler.message(Peer::Hub, Box::new(Word::Granted(5, tag(0))), &mut outbox);
+    handler.message(Peer::Hub, Box::new(RegionMessage::Granted(5, tag(0))), &mut outbox);
     let mut told = HandlerReport::default();
     handler.report(&mut told);
     let report = told.regions.unwrap();
@@ -411,16 +421,16 @@ fn in_an_order_of_its_own_a_warp_is_done_when_its_regions_have_committed() {
     for warp in [3, 4] {
         store(&mut handler, &mut outbox, warp, 0);
         handler.event(&Event::WarpExits { warp, author: Author::default() }, &mut outbox);
-        handler.message(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut outbox);
+        handler.message(Peer::Controller(0), Box::new(RegionMessage::Taken(warp, 1)), &mut outbox);
         let tag = Tag { order: 1, ..tag(u32::from(warp) - 3) };
         for controller in 0..2 {
-            handler.message(Peer::Controller(controller), Box::new(Word::Bounded(tag, warp)), &mut outbox);
+            handler.message(Peer::Controller(controller), Box::new(RegionMessage::Bounded(tag, warp)), &mut outbox);
         }
     }
     assert!(!handler.is_drained(3) && !handler.is_drained(4), "controllers have all of it");
-    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(handler.is_drained(3) && !handler.is_drained(4));
-    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(handler.is_drained(4));
 }
 
@@ -430,9 +440,9 @@ fn an_atomic_goes_with_the_id_of_its_own_region_not_of_an_earlier_one() {
     store(&mut handler, &mut outbox, 3, 0);
     handler.end_region(3, Author::default(), &mut outbox);
     assert!(!handler.asks_leave(3, &[128], &mut outbox));
-    handler.message(Peer::Hub, Box::new(Word::Granted(3, tag(0))), &mut outbox);
+    handler.message(Peer::Hub, Box::new(RegionMessage::Granted(3, tag(0))), &mut outbox);
     assert!(handler.awaits_leave(3), "one early");
-    handler.message(Peer::Hub, Box::new(Word::Granted(3, tag(1))), &mut outbox);
+    handler.message(Peer::Hub, Box::new(RegionMessage::Granted(3, tag(1))), &mut outbox);
     assert!(!handler.awaits_leave(3) && handler.asks_leave(3, &[128], &mut outbox), "on time");
     assert!(handler.awaits_leave(3), "the next has to wait until it is performed");
     handler.performed(3, &mut outbox);
@@ -444,15 +454,16 @@ fn left(outbox: &mut Outbox) -> (Vec<u32>, Vec<u32>) {
     let (mut stores, mut ends) = (Vec::new(), Vec::new());
     for (to, word, _) in sent(outbox) {
         match word {
-            Word::Store(tag, ..) => stores.push(tag.number),
-            Word::Boundary(tag, _) if to == Peer::Controller(0) => ends.push(tag.number),
+            RegionMessage::Store(tag, ..) => stores.push(tag.number),
+            RegionMessage::Boundary(tag, _) if to == Peer::Controller(0) => ends.push(tag.number),
             _ => {}
         }
     }
     (stores, ends)
 }
 
-/// The handler of an SM whose regions are CTAs', with warps 0 to 2 of CTA 0 and warp 3 of CTA 1. Each region gets its ID at once.
+/// The handler of an SM whose regions are CTAs', with warps 0 to 2 of CTA 0 and warp 3 of CTA 1. Each region
+/// gets its ID at once.
 struct Shared {
     handler: front_end::FrontEndBuffer,
     outbox: Outbox,
@@ -520,12 +531,13 @@ fn an_atomics_region_is_its_warps_alone_and_what_follows_is_behind_it() {
     }
     assert!(!handler.asks_leave(0, &[128], &mut outbox));
     store(&mut handler, &mut outbox, 1, 0);
-    let draws =
-        |sent: Vec<(Peer, Word, u64)>| sent.iter().filter(|(_, word, _)| matches!(word, Word::Draw(..))).count();
+    let draws = |sent: Vec<(Peer, RegionMessage, u64)>| {
+        sent.iter().filter(|(_, word, _)| matches!(word, RegionMessage::Draw(..))).count()
+    };
     assert_eq!(draws(sent(&mut outbox)), 2, "another warp does not join it");
     // The atomic waited for its line: the region opened behind it has the earlier ID.
-    handler.message(Peer::Hub, Box::new(Word::Granted(1, tag(0))), &mut outbox);
-    handler.message(Peer::Hub, Box::new(Word::Granted(0, tag(1))), &mut outbox);
+    handler.message(Peer::Hub, Box::new(RegionMessage::Granted(1, tag(0))), &mut outbox);
+    handler.message(Peer::Hub, Box::new(RegionMessage::Granted(0, tag(1))), &mut outbox);
     assert!(handler.asks_leave(0, &[128], &mut outbox));
     store(&mut handler, &mut outbox, 0, 128);
     handler.performed(0, &mut outbox);
@@ -552,9 +564,9 @@ fn half_of_all_ids_are_in_use_at_most_an_equal_share_in_each_sm() {
     assert!(!admits(&handler, 2));
     handler.awaits_admission(4, true);
     handler.awaits_admission(2, true);
-    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(admits(&handler, 4) && !admits(&handler, 2) && !admits(&handler, 5), "on time, whoever waits longest");
-    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(admits(&handler, 2) && !admits(&handler, 5));
     handler.awaits_admission(4, false);
     assert!(admits(&handler, 5), "it needed none");
@@ -577,10 +589,10 @@ fn who_waits_for_room_keeps_its_place_among_those_that_wait_for_ids() {
     store(&mut handler, &mut outbox, 2, 0);
     handler.awaits_admission(3, true);
     for warp in [0, 1, 2] {
-        handler.message(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut outbox);
+        handler.message(Peer::Controller(0), Box::new(RegionMessage::Taken(warp, 1)), &mut outbox);
     }
     assert!(!admits(&handler, 0) && !admits(&handler, 3));
-    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(admits(&handler, 0) && !admits(&handler, 3), "one ID, for the first");
 }
 
@@ -594,7 +606,7 @@ fn an_id_is_kept_for_the_region_that_an_atomic_begins_when_it_is_back() {
     assert!(!admits(&handler, 8));
     store(&mut handler, &mut outbox, 7, 0);
     assert!(!admits(&handler, 8), "it is that one");
-    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(admits(&handler, 8));
 }
 
@@ -604,7 +616,7 @@ fn a_full_buffer_lets_a_warp_in_that_has_nothing_in_it() {
     assert!(admits(&handler, 0));
     store(&mut handler, &mut outbox, 0, 0);
     assert!(!admits(&handler, 0) && admits(&handler, 1), "the oldest region may be another's");
-    handler.message(Peer::Controller(0), Box::new(Word::Taken(0, 1)), &mut outbox);
+    handler.message(Peer::Controller(0), Box::new(RegionMessage::Taken(0, 1)), &mut outbox);
     assert!(admits(&handler, 0));
 }
 
@@ -625,7 +637,7 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
         hit: true,
     };
     let mut arrives = |handler: &mut snoop::VictimSnoop| {
-        handler.message(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut outbox)
+        handler.message(Peer::Controller(0), Box::new(RegionMessage::Arrived(128)), &mut outbox)
     };
     // Its copy was faster.
     arrives(&mut handler);

@@ -1,7 +1,8 @@
 //! A non-volatile-write FIFO: lines in the order in which they were first stored to, each with whose it is.
 //!
-//! Source: Gope et al. section 6. Invariants: a line has one entry for each owner part at most; a marker drains all
-//! entries ahead at once, so none is ever kept behind one. Entries are few: lines are looked up one after the other.
+//! Source: Gope et al. section 6. Invariants: a line has one entry for each owner part at most; a marker
+//! drains all entries ahead at once, so none is ever kept behind one. Entries are few: lines are looked up
+//! one after the other.
 
 use std::collections::VecDeque;
 
@@ -20,8 +21,8 @@ impl<O: Copy> Fifo<O> {
         Fifo { capacity, entries: VecDeque::new(), written: 0, read: 0 }
     }
 
-    /// A line is stored to: it gets an entry unless it has one, whose owner it becomes. Returns the head, where it had
-    /// to make room.
+    /// A line is stored to: it gets an entry unless it has one, whose owner it becomes. Returns the head,
+    /// where it had to make room.
     pub(super) fn push(&mut self, line: u64, owner: O) -> Option<u64> {
         self.push_part(line, owner, |_| true)
     }

@@ -2,18 +2,19 @@
 //!
 //! ```text
 //!   load:   line leaves the L2 ─> it is read from memory ─> a store to it arrives, all within the window
-//!   store:  SM ──atomic──> hub ──next id──> SM ──stores marked with it──> slice: a lower id after a higher one in a bucket
+//!   store:  SM ──atomic──> hub ──next id──> SM ──marked stores──> slice: a lower id after a higher one in a bucket
 //! ```
-//! Source: PMEM-Spec (ASPLOS 2021): stale reads past the persist path, and the order of cores that pass a lock on. Readings:
-//! an atomic takes a lock; its id is there when the hub's message is, about as late as the atomic's own answer, and holds for
-//! the whole SM. A store of an SM that never took one has no id. Ids are kept by slice, for buckets of addresses, the least
-//! recently used is forgotten; our memory has a controller for each part of a bucket.
+//! Source: PMEM-Spec (ASPLOS 2021): stale reads past the persist path, and the order of cores that pass a
+//! lock on. Readings: an atomic takes a lock; its id is there when the hub's message is, about as late as the
+//! atomic's own answer, and holds for the whole SM. A store of an SM that never took one has no id. Ids are
+//! kept by slice, for buckets of addresses, the least recently used is forgotten; our memory has a controller
+//! for each part of a bucket.
 //!
-//! What is detected and what is wrong are two things. In this machine stores meet the loads of their line in order at its
-//! slice, so a load never was stale: each of the first kind is a **false positive**, named so. So is each of the second kind
-//! where fences that wait order what a lock passes on. Hardware would restart sections for all of them. Invariant: what is
-//! detected changes nothing that happens. Left out: the restart; a read or a store that waits for a fill counts when it
-//! arrives at the slice.
+//! What is detected and what is wrong are two things. In this machine stores meet the loads of their line in
+//! order at its slice, so a load never was stale: each of the first kind is a **false positive**, named so.
+//! So is each of the second kind where fences that wait order what a lock passes on. Hardware would restart
+//! sections for all of them. Invariant: what is detected changes nothing that happens. Left out: the restart;
+//! a read or a store that waits for a fill counts when it arrives at the slice.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub(super) struct Found {
 
 /// A message.
 #[derive(Debug)]
-pub(super) enum Word {
+pub(super) enum DetectionMessage {
     /// SM to hub: an atomic was issued.
     Acquire,
     /// Hub to SM: its id from now on.
@@ -47,21 +48,21 @@ pub(super) enum Word {
     Told(Found),
 }
 
-impl Word {
+impl DetectionMessage {
     /// What a message of this scheme says.
-    pub(super) fn of(message: Box<dyn SchemeMessage>) -> Word {
+    pub(super) fn of(message: Box<dyn SchemeMessage>) -> DetectionMessage {
         opened(message)
     }
 }
 
-impl SchemeMessage for Word {
+impl SchemeMessage for DetectionMessage {
     fn digest(&self) -> u64 {
         match self {
-            Word::Acquire => 1,
-            Word::Id(id) => 2 << 56 ^ id,
-            Word::KernelEnd => 3,
-            Word::Tell => 4,
-            Word::Told(found) => 5 << 56 ^ found.loads << 28 ^ found.stores,
+            DetectionMessage::Acquire => 1,
+            DetectionMessage::Id(id) => 2 << 56 ^ id,
+            DetectionMessage::KernelEnd => 3,
+            DetectionMessage::Tell => 4,
+            DetectionMessage::Told(found) => 5 << 56 ^ found.loads << 28 ^ found.stores,
         }
     }
 }
@@ -153,8 +154,8 @@ impl Handler for Detector {
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match Word::of(message) {
-            Word::Tell => outbox.send(Peer::Hub, Word::Told(std::mem::take(&mut self.found))),
+        match DetectionMessage::of(message) {
+            DetectionMessage::Tell => outbox.send(Peer::Hub, DetectionMessage::Told(std::mem::take(&mut self.found))),
             other => panic!("PMEM-Spec's detector received {other:?}"),
         }
     }
@@ -178,13 +179,15 @@ impl Counter {
 
 impl Handler for Counter {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match Word::of(message) {
-            Word::Acquire => {
+        match DetectionMessage::of(message) {
+            DetectionMessage::Acquire => {
                 self.acquires += 1;
-                outbox.send(from, Word::Id(self.acquires));
+                outbox.send(from, DetectionMessage::Id(self.acquires));
             }
-            Word::KernelEnd => (0..self.slices).for_each(|slice| outbox.send(Peer::Slice(slice), Word::Tell)),
-            Word::Told(found) => {
+            DetectionMessage::KernelEnd => {
+                (0..self.slices).for_each(|slice| outbox.send(Peer::Slice(slice), DetectionMessage::Tell))
+            }
+            DetectionMessage::Told(found) => {
                 self.found.loads += found.loads;
                 self.found.stores += found.stores;
             }
@@ -267,16 +270,22 @@ mod tests {
     fn the_hub_hands_out_ids_and_sums_what_slices_found() {
         let (mut hub, mut outbox) = (Counter::new(SEAT, true), Outbox::default());
         for (sm, id) in [(1, 1), (0, 2)] {
-            hub.message(Peer::Sm(sm), Box::new(Word::Acquire), &mut outbox);
+            hub.message(Peer::Sm(sm), Box::new(DetectionMessage::Acquire), &mut outbox);
             let sent = outbox.take();
             assert_eq!((sent.len(), sent[0].0), (1, Peer::Sm(sm)));
-            assert!(sent.into_iter().all(|(_, message)| matches!(Word::of(message), Word::Id(given) if given == id)));
+            assert!(sent.into_iter().all(
+                |(_, message)| matches!(DetectionMessage::of(message), DetectionMessage::Id(given) if given == id)
+            ));
         }
-        hub.message(Peer::Host, Box::new(Word::KernelEnd), &mut outbox);
+        hub.message(Peer::Host, Box::new(DetectionMessage::KernelEnd), &mut outbox);
         let asked: Vec<Peer> = outbox.take().into_iter().map(|(to, _)| to).collect();
         assert_eq!(asked, [Peer::Slice(0), Peer::Slice(1), Peer::Slice(2)]);
         for slice in 0..3 {
-            hub.message(Peer::Slice(slice), Box::new(Word::Told(Found { loads: 1, stores: 2 })), &mut outbox);
+            hub.message(
+                Peer::Slice(slice),
+                Box::new(DetectionMessage::Told(Found { loads: 1, stores: 2 })),
+                &mut outbox,
+            );
         }
         let report = report_of(&hub).results;
         assert_eq!(report["load_mis_speculations"], json!({ "detected": 3, "false_positives": 3 }));

@@ -32,7 +32,7 @@ pub struct Row {
 
 impl Axis {
     /// The values of a key; none when the axis has no such key.
-    pub fn values_of(&self, key: &str) -> impl Iterator<Item = &Value> {
+    pub(crate) fn values_of(&self, key: &str) -> impl Iterator<Item = &Value> {
         let at = self.keys.iter().position(|own| own == key);
         self.rows.iter().filter_map(move |row| row.values.get(at?))
     }

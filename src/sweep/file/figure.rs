@@ -1,4 +1,5 @@
-//! What a sweep file wants drawn: a kind of figure, which key is along it, which are its series, what it shows.
+//! What a sweep file wants drawn: a kind of figure, which key is along it, which are its series, what it
+//! shows.
 //!
 //! ```toml
 //! [[figure]]
@@ -11,11 +12,12 @@
 //! each = "l2.slice_kb"            # a figure a value
 //! mean = "workload"               # geometric means over its values
 //! ```
-//! Invariant: a key has one part in a figure, and is one that points are told by. That no two points fall on one place is
-//! found when there are points, see [`grid`](super::super::grid).
+//! Invariant: a key has one part in a figure, and is one that points are told by. That no two points fall on
+//! one place is found when there are points, see [`grid`](super::super::grid).
 
+use super::axis::Axis;
 use super::keys;
-use super::{Axis, Selection, Setting, WORDS};
+use super::selection::{self, Selection, Setting};
 use crate::diagnostic::Diagnostics;
 use crate::document::{Item, Place, TomlTable, quoted};
 use crate::sweep::metrics::{self, Better, Metric};
@@ -79,7 +81,7 @@ pub enum Kind {
 }
 
 /// Kinds as they are written.
-pub const KINDS: [(&str, Kind); 6] = [
+pub(crate) const KINDS: [(&str, Kind); 6] = [
     ("bars", Kind::Bars),
     ("lines", Kind::Lines),
     ("heat", Kind::Heat),
@@ -144,7 +146,7 @@ impl Kind {
     }
 
     /// Whether its x are numbers.
-    pub fn needs_numbers(self) -> bool {
+    pub(crate) fn needs_numbers(self) -> bool {
         matches!(self, Kind::Lines | Kind::Scaling)
     }
 }
@@ -190,7 +192,7 @@ fn figure(table: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> 
     let series = keys.of(table, if kind == Kind::Heat { "y" } else { "group" });
     let (each, mean) = (keys.of(table, "each"), keys.of(table, "mean"));
     let shown = shown(kind, table, faults);
-    let only = table.table("where").map(|only| keys::selection(only, known.base, known.axes, faults));
+    let only = table.table("where").map(|only| selection::selection(only, known.base, known.axes, faults));
     let normalise = table.get("normalise").and_then(Item::boolean).unwrap_or(false);
     if let Some(item) = table.get("normalise")
         && normalise
@@ -252,7 +254,7 @@ impl Keys<'_, '_> {
 
     fn key(&mut self, item: Item<'_>, part: &'static str) -> Option<String> {
         let key = item.text()?;
-        let names = || self.known.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).chain(WORDS);
+        let names = || self.known.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).chain(keys::WORDS);
         if !names().any(|name| name == key) {
             let mut all: Vec<&str> = names().collect();
             all.sort_unstable();

@@ -1,12 +1,10 @@
 //! Keys that a point can have, and their values.
 //!
-//! Words are checked here by their type alone; what machines, schemes and workloads there are is found when they are read.
-
-use std::collections::BTreeMap;
+//! Words are checked here by their type alone; what machines, schemes and workloads there are is found when
+//! they are read.
 
 use serde_json::Value;
 
-use super::{Axis, Selection, Setting};
 use crate::config::Override;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
@@ -18,7 +16,7 @@ use crate::workload::Mode;
 pub const WORDS: [&str; 5] = ["machine", "workload", "scheme", "profile", "seed"];
 
 /// Keys that say how workloads with an `[instrument]` keep undo logs, otherwise than their manifests say.
-pub const LOGGING: [&str; 3] = ["instrument", "flag_barrier", "loop_log"];
+pub(crate) const LOGGING: [&str; 3] = ["instrument", "flag_barrier", "loop_log"];
 
 /// A key without a table.
 pub(in super::super) fn is_word(key: &str) -> bool {
@@ -82,8 +80,8 @@ pub(super) fn flattened(table: TomlTable<'_>) -> Vec<(String, Place, Item<'_>)> 
     out
 }
 
-/// Values of a key in the key's unit, as far as there is such a key and it takes them; faults are told at the key or at the
-/// value.
+/// Values of a key in the key's unit, as far as there is such a key and it takes them; faults are told at the
+/// key or at the value.
 pub(super) fn check(
     key: &str,
     place: &Place,
@@ -120,7 +118,7 @@ pub(super) fn check(
 }
 
 /// A value of a key that there may be.
-fn checked(key: &str, value: &Value) -> Result<Value, Diagnostics> {
+pub(super) fn checked(key: &str, value: &Value) -> Result<Value, Diagnostics> {
     let wrong =
         |expected: &str| Err(Diagnostic::nowhere("", format!("`{key}` expects {expected}, found {value}")).into());
     match key {
@@ -145,46 +143,4 @@ fn of_words(key: &str, value: &Value, words: &[&str]) -> Result<Value, Diagnosti
     }
     let message = format!("`{key}` expects one of {}, found {value}", words.join(", "));
     Err(Diagnostic::nowhere("", message).with_nearest(&text_of(value), words.iter().copied()).into())
-}
-
-/// Points by values: keys that vary, or that all points have, and values that some point may have.
-pub(super) fn selection(
-    table: TomlTable<'_>,
-    base: &BTreeMap<String, Setting>,
-    axes: &[Axis],
-    faults: &mut Diagnostics,
-) -> Selection {
-    let mut keys = Vec::new();
-    for (key, place, item) in flattened(table) {
-        let of_axes: Vec<&Value> = axes.iter().flat_map(|axis| axis.values_of(&key)).collect();
-        let known: Vec<&Value> = match of_axes.is_empty() {
-            true => base.get(&key).map(|setting| &setting.value).into_iter().collect(),
-            false => of_axes,
-        };
-        if known.is_empty() {
-            let names = axes.iter().flat_map(|axis| &axis.keys).chain(base.keys()).map(String::as_str);
-            let fault = place.fault(format!("`{key}` is no axis of this sweep"));
-            faults.push(fault.with_nearest_or(&key, names, || None));
-            continue;
-        }
-        let mut values = Vec::new();
-        for item in item.list().unwrap_or_else(|| vec![item]) {
-            let Some(value) = plain(item, &key, faults) else { continue };
-            // In the key's unit, as those that it is compared with.
-            let value = checked(&key, &value).unwrap_or(value);
-            if known.iter().any(|known| same(known, &value)) {
-                values.push(value);
-            } else {
-                let fault = item.place().fault(format!("no point has `{key}` = {value}"));
-                let texts: Vec<String> = known.iter().map(|value| text_of(value)).collect();
-                let all = || Some(format!("it has {}", texts.join(", ")));
-                faults.push(fault.with_nearest_or(&text_of(&value), texts.iter().map(String::as_str), all));
-            }
-        }
-        keys.push((key, values));
-    }
-    if keys.is_empty() && faults.0.is_empty() {
-        faults.push(table.place().fault("this names no points: it has no keys"));
-    }
-    Selection { keys, place: table.place() }
 }

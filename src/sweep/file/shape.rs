@@ -1,6 +1,7 @@
 //! The keys of a sweep file as data; [`schema`](crate::workload::schema) checks a document against them.
 //!
-//! Left out: keys whose names the user chooses (of `set`, `exclude`, `baseline`), which [`keys`](super::keys) checks.
+//! Left out: keys whose names the user chooses (of `set`, `exclude`, `baseline`), which [`keys`](super::keys)
+//! checks.
 
 use crate::document::{KeyRule, Shape, optional, required};
 

@@ -1,8 +1,8 @@
 //! A point with everything that it resolves to, by key, so that points can be compared.
 //!
-//! Invariant: what has the same value has the same text here, however it was given; what does not apply to the point (the
-//! barrier of a log that its scheme does not keep) is not there. Left out: names of machines and what their files call
-//! schemes, contents of buffers.
+//! Invariant: what has the same value has the same text here, however it was given; what does not apply to
+//! the point (the barrier of a log that its scheme does not keep) is not there. Left out: names of machines
+//! and what their files call schemes, contents of buffers.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::config::derived::Derived;
 use crate::diagnostic::Diagnostics;
 
 /// Whether kernels run with undo logging: it follows from the scheme and the workload.
-pub const UNDO_LOGS: &str = "undo logs";
+pub(crate) const UNDO_LOGS: &str = "undo logs";
 
 /// What a point resolves to.
 #[derive(Debug, Clone, PartialEq)]

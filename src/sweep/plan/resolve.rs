@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::batch::Batch;
 use super::super::file::{Axis, LOGGING, SweepFile, WORDS, same, text_of};
 use super::super::key;
-use super::{MAX_POINTS, Plan, Planned, label};
+use super::planned::{Planned, label};
 use crate::config::MachineConfig;
 use crate::config::Override;
 use crate::config::SchemeConfig;
@@ -19,6 +19,9 @@ use crate::document::Place;
 use crate::run::Recipe;
 use crate::workload::Mode;
 use crate::workload::Workload;
+
+/// More points are taken for a mistake.
+const MAX_POINTS: usize = 1_000_000;
 
 /// Faults of points as a whole that are told.
 const TOLD: usize = 20;
@@ -36,7 +39,15 @@ struct Making {
     workloads: BTreeMap<String, Workload>,
 }
 
-pub(super) fn plan(file: SweepFile, columns: Vec<String>) -> Result<Plan, Diagnostics> {
+/// What a plan has before its figures are laid out.
+pub(super) struct Points {
+    pub(super) file: SweepFile,
+    pub(super) columns: Vec<String>,
+    pub(super) points: Vec<Planned>,
+    pub(super) batch: Batch,
+}
+
+pub(super) fn points(file: SweepFile, columns: Vec<String>) -> Result<Points, Diagnostics> {
     let (tables, workloads) = (BTreeMap::new(), BTreeMap::new());
     let mut making = Making { file, columns, faults: Diagnostics::default(), tables, workloads };
     making.names();
@@ -169,7 +180,8 @@ impl Making {
         all
     }
 
-    /// Parameters of another scheme than the point's do not apply; nor does how to keep logs where a workload cannot.
+    /// Parameters of another scheme than the point's do not apply; nor does how to keep logs where a workload
+    /// cannot.
     fn leave_out(&self, values: &mut Assignment) {
         let table = self.tables.get(&text_of(&values["scheme"])).cloned().unwrap_or_default();
         let workload = self.workloads.get(&text_of(&values["workload"]));
@@ -202,7 +214,7 @@ impl Making {
     }
 
     /// Loads what each point needs and gives it its key.
-    fn resolve(mut self, assignments: Vec<Assignment>) -> Result<Plan, Diagnostics> {
+    fn resolve(mut self, assignments: Vec<Assignment>) -> Result<Points, Diagnostics> {
         let (mut points, mut batch): (Vec<Planned>, Batch) = (Vec::new(), Batch::default());
         for values in assignments {
             if self.faults.0.len() >= TOLD {
@@ -222,7 +234,7 @@ impl Making {
             points.push(Planned { key: batch.points()[at].key.clone(), values: shown, label });
         }
         let Making { file, columns, faults, .. } = self;
-        faults.into_result(Plan { file, columns, points, grids: Vec::new(), batch })
+        faults.into_result(Points { file, columns, points, batch })
     }
 
     fn recipe(&self, values: &Assignment) -> Recipe {
@@ -239,7 +251,8 @@ impl Making {
         })
     }
 
-    /// What was loaded, or its faults at the values that they are about, else at the top of the file with the point's name.
+    /// What was loaded, or its faults at the values that they are about, else at the top of the file with the
+    /// point's name.
     fn keep<T>(&mut self, values: &Assignment, label: &str, found: Result<T, Diagnostics>) -> Option<T> {
         let found = match found {
             Ok(found) => return Some(found),

@@ -4,8 +4,9 @@
 //!   workers ──Order──> bounded channel ──> writer: all that waits is written at once, then synced once
 //!           <──when a point was begun──
 //! ```
-//! Invariants: the file is new; it holds whole records only, also after a write that failed half way (it is cut back, and
-//! where that fails nothing is written after); a result is on the disk when the next order is taken, unless `lost` heard of it.
+//! Invariants: the file is new; it holds whole records only, also after a write that failed half way (it is
+//! cut back, and where that fails nothing is written after); a result is on the disk when the next order is
+//! taken, unless `lost` heard of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -15,11 +16,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::record::{Head, Record, SCHEMA};
-use super::cannot;
 
 /// Which process writes, as its records say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Author {
+pub(crate) struct Author {
     host: String,
     pid: u32,
     started_ms: u64,
@@ -27,7 +27,7 @@ pub struct Author {
 
 /// A file of results that is being written.
 #[derive(Debug)]
-pub struct Writer {
+pub(crate) struct Writer {
     path: PathBuf,
     file: File,
     author: Author,
@@ -39,8 +39,9 @@ pub struct Writer {
 
 /// What the writer is asked for.
 #[derive(Debug)]
-pub enum Order {
-    /// A point is begun: others see that as soon as it is written. When that was, in ms since 1970, is answered.
+pub(crate) enum Order {
+    /// A point is begun: others see that as soon as it is written. When that was, in ms since 1970, is
+    /// answered.
     Begin {
         /// Key of the point.
         key: String,
@@ -56,12 +57,17 @@ pub enum Order {
     },
 }
 
-/// Results that wait for the writer: workers wait when it is so far behind.
+/// Results that wait for the writer: workers wait when there are more.
 const WAITING: usize = 256;
 
 #[expect(clippy::disallowed_methods, reason = "records are told apart by their age; no result depends on it")]
 fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Why something could not be done to a file, in a sentence.
+pub(super) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {what} `{}`: {error}", path.display())
 }
 
 /// The host's name as part of a file's.
@@ -85,7 +91,7 @@ impl Author {
     ///
     /// # Errors
     /// It cannot be serialised.
-    pub fn line(&self, record: &Record<'_>) -> Result<(Vec<u8>, u64), String> {
+    pub(crate) fn line(&self, record: &Record<'_>) -> Result<(Vec<u8>, u64), String> {
         let unix_ms = unix_ms();
         let record = Record { unix_ms, host: &self.host, pid: self.pid, ..*record };
         let line = record.line().map_err(|error| format!("cannot write a record: {error}"))?;
@@ -93,17 +99,17 @@ impl Author {
     }
 
     /// When it began, in ms since 1970.
-    pub fn started_ms(&self) -> u64 {
+    pub(crate) fn started_ms(&self) -> u64 {
         self.started_ms
     }
 
     /// Whether a record of a moment is older than one of this process of another.
-    pub fn is_before(&self, head: &Head, own_ms: u64) -> bool {
+    pub(crate) fn is_before(&self, head: &Head, own_ms: u64) -> bool {
         (head.unix_ms, head.host.as_str(), head.pid) < (own_ms, self.host.as_str(), self.pid)
     }
 
     /// Whether a process is another one of this host, and alive. Of other hosts nothing is known.
-    pub fn is_another_alive(&self, host: &str, pid: u32) -> bool {
+    pub(crate) fn is_another_alive(&self, host: &str, pid: u32) -> bool {
         if host != self.host || pid == self.pid {
             return false;
         }
@@ -121,7 +127,7 @@ impl Writer {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn new(folder: &Path) -> Result<Self, String> {
+    pub(crate) fn new(folder: &Path) -> Result<Self, String> {
         let (host, pid) = (host(), std::process::id());
         let started_ms = unix_ms();
         let mut start = started_ms;
@@ -139,18 +145,18 @@ impl Writer {
     }
 
     /// Who writes.
-    pub fn author(&self) -> &Author {
+    pub(crate) fn author(&self) -> &Author {
         &self.author
     }
 
     /// A channel for orders to a writer.
-    pub fn orders() -> (Sender<Order>, Receiver<Order>) {
+    pub(crate) fn orders() -> (Sender<Order>, Receiver<Order>) {
         bounded(WAITING)
     }
 
-    /// Writes what is ordered until nobody orders any more. `lost` hears of the points whose results could not be kept, and
-    /// why.
-    pub fn serve(mut self, orders: &Receiver<Order>, mut lost: impl FnMut(&[usize], String)) {
+    /// Writes what is ordered until nobody orders any more. `lost` hears of the points whose results could
+    /// not be kept, and why.
+    pub(crate) fn serve(mut self, orders: &Receiver<Order>, mut lost: impl FnMut(&[usize], String)) {
         while let Ok(first) = orders.recv() {
             // All that waits goes by one write and one sync.
             let (mut lines, mut points, mut answers) = (Vec::new(), Vec::new(), Vec::new());

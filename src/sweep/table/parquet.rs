@@ -1,5 +1,5 @@
-//! A table as Parquet: a column of numbers is DOUBLE, any other a UTF-8 text; all may be empty. One row group, no
-//! compression. The file's metadata has what the columns are, as JSON under [`COLUMNS`].
+//! A table as Parquet: a column of numbers is DOUBLE, any other a UTF-8 text; all may be empty. One row
+//! group, no compression. The file's metadata has what the columns are, as JSON under [`COLUMNS`].
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use parquet::schema::types::Type;
 use serde_json::Value;
 
 use super::super::file::text_of;
-use super::Table;
+use super::column::Column;
 
 /// The key under which the file's metadata lists name, unit and meaning of each column.
 const COLUMNS: &str = "durawarp.columns";
 
-pub(super) fn bytes(table: &Table) -> Result<Vec<u8>, String> {
-    written(table).map_err(|error| format!("cannot write Parquet: {error}"))
+pub(super) fn bytes(columns: &[Column], rows: &[Vec<Value>]) -> Result<Vec<u8>, String> {
+    written(columns, rows).map_err(|error| format!("cannot write Parquet: {error}"))
 }
 
-fn written(table: &Table) -> Result<Vec<u8>, ParquetError> {
+fn written(columns: &[Column], rows: &[Vec<Value>]) -> Result<Vec<u8>, ParquetError> {
     let is_number = |at: usize| {
-        let mut cells = table.rows.iter().map(|row| &row[at]).filter(|cell| !cell.is_null()).peekable();
+        let mut cells = rows.iter().map(|row| &row[at]).filter(|cell| !cell.is_null()).peekable();
         cells.peek().is_some() && cells.all(Value::is_number)
     };
-    let numbers: Vec<bool> = (0..table.columns.len()).map(is_number).collect();
-    let fields = table.columns.iter().zip(&numbers).map(|(column, number)| {
+    let numbers: Vec<bool> = (0..columns.len()).map(is_number).collect();
+    let fields = columns.iter().zip(&numbers).map(|(column, number)| {
         let (physical, logical) =
             if *number { (Physical::DOUBLE, None) } else { (Physical::BYTE_ARRAY, Some(LogicalType::String)) };
         let field = Type::primitive_type_builder(&column.name, physical);
@@ -36,14 +36,15 @@ fn written(table: &Table) -> Result<Vec<u8>, ParquetError> {
     });
     let fields = fields.collect::<Result<Vec<_>, _>>()?;
     let schema = Type::group_type_builder("results").with_fields(fields).build()?;
-    let columns = serde_json::to_string(&table.columns).unwrap_or_default();
+    let described = serde_json::to_string(columns).unwrap_or_default();
     let properties = WriterProperties::builder();
-    let properties = properties.set_key_value_metadata(Some(vec![KeyValue::new(COLUMNS.to_owned(), columns)])).build();
+    let properties =
+        properties.set_key_value_metadata(Some(vec![KeyValue::new(COLUMNS.to_owned(), described)])).build();
     let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for (at, number) in numbers.iter().enumerate() {
         let Some(mut column) = group.next_column()? else { break };
-        let cells: Vec<&Value> = table.rows.iter().map(|row| &row[at]).collect();
+        let cells: Vec<&Value> = rows.iter().map(|row| &row[at]).collect();
         let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_null())).collect();
         let present = cells.into_iter().filter(|cell| !cell.is_null());
         if *number {
@@ -63,14 +64,13 @@ fn written(table: &Table) -> Result<Vec<u8>, ParquetError> {
 mod tests {
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
-    use super::super::Column;
     use super::*;
 
     #[test]
     fn it_is_read_back() {
         let columns = vec![Column::new("a key", "", ""), Column::new("value", "ns", "It takes")];
         let rows = vec![vec!["x".into(), 1.into()], vec![Value::Null, 2.5.into()], vec!["z".into(), Value::Null]];
-        let bytes = written(&Table { columns, rows }).unwrap();
+        let bytes = written(&columns, &rows).unwrap();
         let path = std::env::temp_dir().join(format!("durawarp-{}.parquet", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();

@@ -1,23 +1,24 @@
-//! Conditions on what a power failure leaves: a manifest's `[[crash]]`, as `verify`'s `invariant` but on an image.
+//! Conditions on images after power failures: a manifest's `[[crash]]`, like `verify`'s `invariant` but on an
+//! image.
 //!
-//! A condition is an expression over buffers in persistent memory, judged on every image that a crash test looks at: on
-//! what recovery made of it, or on what survived. For a scheme, a domain and a kind of instrumentation it *must hold*,
-//! or *must be violated* by some image (a test of the tests, and of the models), or says nothing.
+//! A condition is an expression over buffers in persistent memory, judged on every image of a crash test:
+//! after recovery, or as it survived. For a scheme, a domain and a kind of instrumentation it *must hold*, or
+//! *must be violated* by some image (a test of the tests, and of the models), or says nothing.
 //!
-//! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as far as
-//! its index does not depend on elements.
+//! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as
+//! far as its index does not depend on elements.
 
 use std::sync::Arc;
 
-use super::elements::{Named, WrongElement, shown};
+use super::elements::{Named, WrongElement, literal};
 use crate::diagnostic::Diagnostics;
-use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Reason, Value, Which};
+use crate::workload::expr::{Element, Elements, EvalFault, Expr, Miss, Reason, Value, Which};
 use crate::workload::manifest::checks::{CrashForm, Setting};
 use crate::workload::manifest::element::load;
 use crate::workload::manifest::instrument::FlagBarrier;
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
-/// Values that are told of a violation, at most.
+/// Values that a violation reports, at most.
 const SHOWN: usize = 4;
 
 impl Setting {
@@ -29,7 +30,7 @@ impl Setting {
 }
 
 /// Every condition has a value at the start: what it names exists.
-pub(crate) fn check(plan: &Plan, faults: &mut Diagnostics) {
+pub(crate) fn check(plan: &RunPlan, faults: &mut Diagnostics) {
     for form in &plan.manifest.conditions {
         let image = Image { plan, bytes: None };
         if let Err(stop) = form.holds.evaluate(&mut plan.frame.clone(), &image) {
@@ -39,7 +40,7 @@ pub(crate) fn check(plan: &Plan, faults: &mut Diagnostics) {
 }
 
 /// Unknown names of schemes, each once a place.
-pub(crate) fn check_schemes(plan: &Plan, known: &[&str]) -> Result<(), Diagnostics> {
+pub(crate) fn check_schemes(plan: &RunPlan, known: &[&str]) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::default();
     for form in &plan.manifest.conditions {
         let settings = std::iter::once(&form.binding).chain(&form.violated_by);
@@ -69,14 +70,14 @@ pub enum Expected {
 /// A condition on what a power failure leaves.
 #[derive(Debug, Clone)]
 pub struct CrashCondition {
-    plan: Arc<Plan>,
+    plan: Arc<RunPlan>,
     number: usize,
     /// Its expression, for this plan alone.
     holds: Expr,
 }
 
 impl CrashCondition {
-    pub(crate) fn new(plan: &Arc<Plan>, number: usize) -> CrashCondition {
+    pub(crate) fn new(plan: &Arc<RunPlan>, number: usize) -> CrashCondition {
         let holds = plan.manifest.conditions[number].holds.fixed(&plan.frame);
         CrashCondition { plan: plan.clone(), number, holds }
     }
@@ -100,7 +101,7 @@ impl CrashCondition {
         self.form().source.as_deref()
     }
 
-    /// Whether it is about what survived, not about what recovery made of it.
+    /// Whether it is judged on the image that survived, not on the one after recovery.
     pub fn on_survived(&self) -> bool {
         self.form().on_survived
     }
@@ -118,7 +119,8 @@ impl CrashCondition {
         }
     }
 
-    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does not.
+    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does
+    /// not.
     pub fn holds(&self, base: u64, bytes: &[u8]) -> bool {
         let image = Image { plan: &self.plan, bytes: Some((base, bytes)) };
         self.holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))
@@ -136,7 +138,7 @@ impl CrashCondition {
                 let mut reasons = self.holds.reasons(&mut frame, &image, SHOWN + 1);
                 let more = reasons.len() > SHOWN;
                 reasons.truncate(SHOWN);
-                let elements = reasons.into_iter().map(|reason| image.told(reason)).collect();
+                let elements = reasons.into_iter().map(|reason| image.wrong_element(reason)).collect();
                 Err(Violation { fault: None, elements, more })
             }
             Ok(_) => Ok(()),
@@ -160,12 +162,12 @@ pub struct Violation {
 
 /// The elements of an image, or of the initial contents.
 struct Image<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     bytes: Option<(u64, &'a [u8])>,
 }
 
 impl Image<'_> {
-    /// The bytes of an element, and of what is behind it.
+    /// The bytes of the buffer from an element on.
     fn bytes_of(&self, which: Which, element: Element) -> &[u8] {
         let number = usize::from(element.buffer);
         let address = Named::new(self.plan, element).address();
@@ -181,14 +183,14 @@ impl Image<'_> {
     fn with_value(&self, element: Element) -> String {
         let named = Named::new(self.plan, element);
         let value = load(named.elem(), self.bytes_of(Which::Current, element));
-        format!("{} ({}) = {}", named.name(), named.ty(), shown(named.elem(), value))
+        format!("{} ({}) = {}", named.name(), named.ty(), literal(named.elem(), value))
     }
 
     /// A reason in words.
-    fn told(&self, reason: Reason) -> WrongElement {
+    fn wrong_element(&self, reason: Reason) -> WrongElement {
         let named = reason.element.map(|element| Named::new(self.plan, element));
         let value = |value: Value| match &named {
-            Some(named) => shown(named.elem(), Ok(value)),
+            Some(named) => literal(named.elem(), Ok(value)),
             None => value.to_string(),
         };
         let of = match (reason.than_element, &reason.than_text) {
@@ -218,6 +220,8 @@ impl Elements for Image<'_> {
 
     fn element(&self, which: Which, element: Element) -> Result<u64, Miss> {
         let elem = Named::new(self.plan, element).elem();
-        load(elem, self.bytes_of(which, element)).map(Value::bits).map_err(|large| Miss::Fault(Fault::TooLarge(large)))
+        load(elem, self.bytes_of(which, element))
+            .map(Value::bits)
+            .map_err(|large| Miss::Fault(EvalFault::TooLarge(large)))
     }
 }

@@ -1,5 +1,4 @@
-//! Elements of buffers in words: name, index and type, as conditions speak of them, and values as literals of
-//! the type.
+//! Elements of buffers in words, for conditions: name, index and type, and values as literals of the type.
 //!
 //! Invariant: a name is the one that the manifest gives, whatever was swapped in the run: after a power
 //! failure names stand for their own buffers again.
@@ -8,7 +7,7 @@ use crate::kernel::ir::Elem;
 use crate::workload::expr::{Element, Value};
 use crate::workload::manifest::buffers::{Buffer, Space};
 use crate::workload::manifest::element::{elem_name, load};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
 /// A value that is not what it should be, in the words of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +21,14 @@ pub struct WrongElement {
     pub found: String,
     /// What it should be: a value, or a relation to one.
     pub expected: String,
-    /// Elements by whose values it should be that, each with its type and value.
+    /// The elements that its expected value depends on, each with its type and value.
     pub given: Vec<String>,
     /// Address of its first byte, and its bytes; none of an expression.
     pub bytes: Option<(u64, Vec<u8>)>,
 }
 
 /// A value as a literal of its type.
-pub(crate) fn shown(elem: Elem, value: Result<Value, u64>) -> String {
+pub(crate) fn literal(elem: Elem, value: Result<Value, u64>) -> String {
     match value {
         Ok(Value::Float(value)) if elem == Elem::F32 => format!("{:?}", value as f32),
         Ok(value) => value.to_string(),
@@ -39,12 +38,12 @@ pub(crate) fn shown(elem: Elem, value: Result<Value, u64>) -> String {
 
 /// An element of the program: where it lies, and its name.
 pub(crate) struct Named<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     element: Element,
 }
 
 impl<'a> Named<'a> {
-    pub(crate) fn new(plan: &'a Plan, element: Element) -> Self {
+    pub(crate) fn new(plan: &'a RunPlan, element: Element) -> Self {
         Named { plan, element }
     }
 
@@ -84,7 +83,7 @@ impl<'a> Named<'a> {
 
 /// The first element of the program that lies within bytes at an address and differs from those that are
 /// expected there.
-pub(crate) fn wrong_element(plan: &Plan, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
+pub(crate) fn wrong_element(plan: &RunPlan, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
     let end = address.checked_add(found.len() as u64)?;
     let buffers = plan.manifest.buffers.iter().zip(&plan.buffers).enumerate();
     let mut touched = buffers.filter(|(_, (form, allocation))| {
@@ -101,7 +100,7 @@ pub(crate) fn wrong_element(plan: &Plan, address: u64, found: &[u8], expected: &
             if is == should {
                 continue;
             }
-            let value = |bytes| shown(named.elem(), load(named.elem(), bytes));
+            let value = |bytes| literal(named.elem(), load(named.elem(), bytes));
             return Some(WrongElement {
                 name: named.name(),
                 ty: Some(named.ty()),

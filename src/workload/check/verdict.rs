@@ -1,7 +1,7 @@
 //! What verification says, as plain data, and the judgement of expected figures.
 //!
-//! A figure is as expected if `|got - expected| <= tol * |expected|`. Expectations of a profile are not judged where a
-//! parameter or an input was replaced: they hold for the profile as it is.
+//! A figure is as expected if `|got - expected| <= tol * |expected|`. Expectations of a profile are not
+//! judged where a parameter or an input was replaced: they hold for the profile as it is.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::diagnostic::nearest;
 use crate::workload::expr::Value;
 use crate::workload::host::functional::FunctionalRun;
 use crate::workload::manifest::checks::Expectation;
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
 /// What verification compares a final memory with, beside the manifest's own checks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,18 +99,18 @@ pub struct ExpectationResult {
 }
 
 /// The expectations of a plan's profile; where the run was altered, only those that hold for every profile.
-pub(crate) fn expected(plan: &Plan) -> impl Iterator<Item = &Expectation> {
+pub(crate) fn expected(plan: &RunPlan) -> impl Iterator<Item = &Expectation> {
     let holds =
         |form: &&Expectation| form.profiles.is_empty() || form.profiles.contains(&plan.profile) && !plan.altered;
     plan.manifest.expectations.iter().filter(holds)
 }
 
 /// Judges the expectations of a plan's profile.
-pub(crate) fn expectations(plan: &Plan, metrics: Option<&BTreeMap<String, f64>>) -> Vec<ExpectationResult> {
+pub(crate) fn expectations(plan: &RunPlan, metrics: Option<&BTreeMap<String, f64>>) -> Vec<ExpectationResult> {
     expected(plan).map(|form| expectation(plan, form, metrics)).collect()
 }
 
-fn expectation(plan: &Plan, form: &Expectation, metrics: Option<&BTreeMap<String, f64>>) -> ExpectationResult {
+fn expectation(plan: &RunPlan, form: &Expectation, metrics: Option<&BTreeMap<String, f64>>) -> ExpectationResult {
     let value = plan.value(&form.value);
     let got = metrics.and_then(|metrics| metrics.get(&form.metric)).copied();
     let (outcome, message) = match (&value, got) {

@@ -1,13 +1,13 @@
 //! The verdict on a final memory: every check of the manifest, inputs unchanged, expected figures.
 //!
-//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was first rounded
-//! to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only. Checks against the functional
-//! run compare bits.
+//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was
+//! first rounded to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only.
+//! Checks against the functional run compare bits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::elements::shown;
+use super::elements::literal;
 use super::verdict;
 use super::verdict::{CheckResult, Evidence, Mismatch, Outcome, Verification};
 use crate::diagnostic::Diagnostic;
@@ -15,16 +15,16 @@ use crate::kernel::ir::Elem;
 use crate::kernel::memory::FlatMemory;
 use crate::workload::data::argument::{Argument, IntegerBuffer};
 use crate::workload::data::{data_file, reference};
-use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
+use crate::workload::expr::{Element, Elements, EvalFault, Expr, Miss, Value, Which};
 use crate::workload::host::view::Bindings;
 use crate::workload::manifest::buffers::{Field, Role, Space};
 use crate::workload::manifest::checks::{Check, CheckKind, ReferenceArg};
 use crate::workload::manifest::element::{load, store};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
-/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory` was made
-/// to forget it.
-fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
+/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory`
+/// was made to forget it.
+fn bytes_of<'m>(plan: &'m RunPlan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
     let allocation = &plan.buffers[bindings.of(number)];
     match memory.slice(allocation.address, allocation.bytes as usize) {
         Some(bytes) => Cow::Borrowed(bytes),
@@ -33,7 +33,7 @@ fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, num
 }
 
 /// The buffers that some check compares with the functional run's.
-fn compared(plan: &Plan) -> Vec<usize> {
+fn compared(plan: &RunPlan) -> Vec<usize> {
     if plan.manifest.checks.is_empty() {
         return crate::workload::manifest::buffers::determined(&plan.manifest.buffers);
     }
@@ -45,7 +45,7 @@ fn compared(plan: &Plan) -> Vec<usize> {
 }
 
 /// Frees what no check needs of a reference run's memory: buffers that are not compared, or are as they were.
-pub(crate) fn forget_unneeded(plan: &Plan, memory: &mut FlatMemory, bindings: &Bindings) {
+pub(crate) fn forget_unneeded(plan: &RunPlan, memory: &mut FlatMemory, bindings: &Bindings) {
     let changed = |number: &usize| !plan.buffers[*number].began_as(&bytes_of(plan, memory, bindings, *number));
     let start = |address: u64| plan.addresses.below(address).map_or(address, |range| range.start);
     let addresses = compared(plan).into_iter().filter(changed);
@@ -55,14 +55,14 @@ pub(crate) fn forget_unneeded(plan: &Plan, memory: &mut FlatMemory, bindings: &B
 }
 
 /// Compares a final memory with what it should be.
-pub(crate) fn verify(plan: &Plan, memory: &FlatMemory, bindings: &Bindings, evidence: Evidence<'_>) -> Verification {
+pub(crate) fn verify(plan: &RunPlan, memory: &FlatMemory, bindings: &Bindings, evidence: Evidence<'_>) -> Verification {
     let judge = Judge { plan, memory, bindings, evidence };
     let mut checks = Vec::new();
     checks.extend(judge.inputs_unchanged());
     checks.extend(plan.manifest.checks.iter().map(|check| judge.check(check)));
     if plan.manifest.checks.is_empty() {
         let buffers = crate::workload::manifest::buffers::determined(&plan.manifest.buffers);
-        let mut tally = Tally::new("functional");
+        let mut tally = CheckTally::new("functional");
         judge.functional(&buffers, &mut tally);
         checks.push(tally.result);
     }
@@ -70,14 +70,14 @@ pub(crate) fn verify(plan: &Plan, memory: &FlatMemory, bindings: &Bindings, evid
 }
 
 /// A check's result in the making.
-struct Tally {
+struct CheckTally {
     result: CheckResult,
 }
 
-impl Tally {
+impl CheckTally {
     fn new(name: &str) -> Self {
         let (name, outcome) = (name.to_owned(), Outcome::Passed);
-        Tally { result: CheckResult { name, outcome, compared: 0, mismatches: 0, first: None, message: None } }
+        CheckTally { result: CheckResult { name, outcome, compared: 0, mismatches: 0, first: None, message: None } }
     }
 
     fn differs(&mut self, mismatch: impl FnOnce() -> Mismatch) {
@@ -95,7 +95,7 @@ impl Tally {
 }
 
 struct Judge<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     memory: &'a FlatMemory,
     bindings: &'a Bindings,
     evidence: Evidence<'a>,
@@ -120,7 +120,7 @@ impl Elements for Contents<'_> {
         let at = (element.index * form.stride + field.offset) as usize;
         match load(field.elem, bytes.map_or(&[0; 8], |bytes| &bytes[at..])) {
             Ok(value) => Ok(value.bits()),
-            Err(large) => Err(Miss::Fault(Fault::TooLarge(large))),
+            Err(large) => Err(Miss::Fault(EvalFault::TooLarge(large))),
         }
     }
 }
@@ -141,7 +141,7 @@ impl<'a> Judge<'a> {
         if inputs.is_empty() {
             return None;
         }
-        let mut tally = Tally::new("inputs unchanged");
+        let mut tally = CheckTally::new("inputs unchanged");
         for number in inputs {
             self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial(), &mut tally);
         }
@@ -149,14 +149,14 @@ impl<'a> Judge<'a> {
     }
 
     fn check(&self, check: &Check) -> CheckResult {
-        let mut tally = Tally::new(&check.name);
+        let mut tally = CheckTally::new(&check.name);
         if let Err(fault) = self.run(check, &mut tally) {
             tally.ends(Outcome::Failed, fault.to_string());
         }
         tally.result
     }
 
-    fn run(&self, check: &Check, tally: &mut Tally) -> Result<(), Diagnostic> {
+    fn run(&self, check: &Check, tally: &mut CheckTally) -> Result<(), Diagnostic> {
         match &check.kind {
             CheckKind::Expr { buffer, field, expr } => self.against_expr(check, *buffer, *field, expr, tally),
             CheckKind::Functional { buffers } => {
@@ -196,7 +196,7 @@ impl<'a> Judge<'a> {
         buffer: usize,
         field: usize,
         expr: &Expr,
-        tally: &mut Tally,
+        tally: &mut CheckTally,
     ) -> Result<(), Diagnostic> {
         let len = self.plan.buffers[self.bindings.of(buffer)].len;
         let sample = match &check.sample {
@@ -236,7 +236,7 @@ impl<'a> Judge<'a> {
         buffer: usize,
         field: usize,
         expected: impl ExactSizeIterator<Item = Result<Value, u64>>,
-        tally: &mut Tally,
+        tally: &mut CheckTally,
     ) -> Result<(), Diagnostic> {
         let (form, bytes) = (&self.plan.manifest.buffers[buffer], self.bytes(buffer));
         let len = bytes.len() as u64 / form.stride;
@@ -260,7 +260,7 @@ impl<'a> Judge<'a> {
         index: u64,
         got: &[u8],
         expected: Result<Value, u64>,
-        tally: &mut Tally,
+        tally: &mut CheckTally,
     ) {
         let form = &self.plan.manifest.buffers[buffer];
         let field = &form.fields[field];
@@ -272,17 +272,17 @@ impl<'a> Judge<'a> {
             _ => false,
         };
         if !same {
-            let shown = |value| shown(field.elem, value);
+            let literal = |value| literal(field.elem, value);
             tally.differs(|| Mismatch {
                 buffer: full_name(&form.name, field),
                 index,
-                got: shown(found),
-                expected: shown(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
+                got: literal(found),
+                expected: literal(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
             });
         }
     }
 
-    fn functional(&self, buffers: &[usize], tally: &mut Tally) {
+    fn functional(&self, buffers: &[usize], tally: &mut CheckTally) {
         let Some(run) = self.evidence.functional else {
             tally.ends(Outcome::Skipped, "there is no functional run to compare with");
             return;
@@ -293,7 +293,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn same_bits(&self, number: usize, got: &[u8], expected: &[u8], tally: &mut Tally) {
+    fn same_bits(&self, number: usize, got: &[u8], expected: &[u8], tally: &mut CheckTally) {
         let form = &self.plan.manifest.buffers[number];
         let stride = form.stride as usize;
         tally.result.compared += (got.len() / stride) as u64;
@@ -373,7 +373,7 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
 
 /// A number, with its bits where the number alone looks like `other`'s.
 fn shown_bits(elem: Elem, bytes: &[u8], other: &[u8]) -> String {
-    let number = |bytes: &[u8]| shown(elem, load(elem, bytes));
+    let number = |bytes: &[u8]| literal(elem, load(elem, bytes));
     let text = number(bytes);
     if text != number(other) {
         return text;
@@ -387,14 +387,14 @@ fn shown_bits(elem: Elem, bytes: &[u8], other: &[u8]) -> String {
 /// # Errors
 /// There is no such buffer, or it lies in the constant bank.
 pub(crate) fn dump(
-    plan: &Arc<Plan>,
+    plan: &Arc<RunPlan>,
     name: &str,
     memory: &FlatMemory,
     bindings: &Bindings,
 ) -> Result<Vec<u8>, Diagnostic> {
-    let shown = format!("--dump {name}");
+    let literal = format!("--dump {name}");
     let Some(number) = plan.manifest.buffers.iter().position(|buffer| buffer.name == name) else {
-        let fault = Diagnostic::nowhere(&shown, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
+        let fault = Diagnostic::nowhere(&literal, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
         return Err(fault.with_nearest_or(name, plan.manifest.names.buffer_names(), || None));
     };
     let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {

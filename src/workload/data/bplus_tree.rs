@@ -1,17 +1,19 @@
-//! B+trees in a buffer: the one that is there before a run (`init = {kind = "bplus_tree"}`), and what an insertion makes of
-//! it (`rust:bplus_tree_insert`).
+//! B+trees in a buffer: the initial tree of a run (`init = {kind = "bplus_tree"}`), and the tree after an
+//! insertion (`rust:bplus_tree_insert`).
 //!
-//! A node is 16 words of 32 bits: entries (0), the next node of its level (1), 8 * parent + its number there (2), up to six
-//! keys (4 to 9), as many values or children (10 to 15). Nodes are numbered level by level, leaves first, so the root is the
-//! last that is loaded. Of `n` loaded nodes, node `n + i` is where the right half of node `i` goes when it splits, and node
-//! `2 n` is a root above two halves: a buffer has `2 n + 1` nodes. The key of a child is the least of its subtree.
+//! A node is 16 words of 32 bits: entries (0), the next node of its level (1), 8 * parent + its number there
+//! (2), up to six keys (4 to 9), as many values or children (10 to 15). Nodes are numbered level by level,
+//! leaves first, so the root is the last that is loaded. Of `n` loaded nodes, node `n + i` is where the right
+//! half of node `i` goes when it splits, and node `2 n` is a root above two halves: a buffer has `2 n + 1`
+//! nodes. The key of a child is the least of its subtree.
 //!
-//! Source: Gope et al., "A Case for Scoped Persist Barriers in GPUs" (GPGPU 2018), section 5.1, for the tree and its bulk
-//! insertion. It gives neither node nor order; they are chosen here: a node fills a line of its machine (64 bytes).
+//! Source: Gope et al., "A Case for Scoped Persist Barriers in GPUs" (GPGPU 2018), section 5.1, for the tree
+//! and its bulk insertion. It gives neither node nor order; they are chosen here: a node fills a line of its
+//! machine (64 bytes).
 //!
-//! Invariant: what the reference returns was walked: every key is found from the root, nodes are in order and within the
-//! range that their parent gives them, and the leaves are a chain in key order. Not covered: a second insertion (the
-//! numbers of parents are those that were loaded), deletion.
+//! Invariant: what the reference returns was walked: every key is found from the root, nodes are in order and
+//! within the range that their parent gives them, and the leaves are a chain in key order. Not covered: a
+//! second insertion (the numbers of parents are those that were loaded), deletion.
 
 use super::argument::Argument;
 use crate::diagnostic::Diagnostic;
@@ -66,8 +68,8 @@ fn value_of(key: i64) -> i64 {
     i64::from((key as u32).wrapping_mul(2_654_435_761))
 }
 
-/// A tree in which leaf `i` has `order - i % 4` keys: `span * i` and multiples of 8 above. All other nodes have `fan`
-/// children, but for the last of each level.
+/// A tree in which leaf `i` has `order - i % 4` keys: `span * i` and multiples of 8 above. All other nodes
+/// have `fan` children, but for the last of each level.
 fn load(leaves: i64, fan: i64, order: i64, span: i64) -> Vec<i64> {
     let mut words = Vec::new();
     let (mut first, mut size) = (0, leaves);
@@ -97,8 +99,8 @@ fn load(leaves: i64, fan: i64, order: i64, span: i64) -> Vec<i64> {
     words
 }
 
-/// The words of the nodes after sorted keys were inserted: entries of a node that overflows go to it and its right half,
-/// which has the lesser number of them.
+/// The words of the nodes after sorted keys were inserted: entries of a node that overflows go to it and its
+/// right half, which has the lesser number of them.
 pub(crate) fn bplus_tree_insert(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     let [Argument::Integers(nodes), Argument::Integers(keys), Argument::Integer(leaves), Argument::Integer(order)] =
         args

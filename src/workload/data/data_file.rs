@@ -1,6 +1,7 @@
 //! Data files: raw little-endian elements, or NumPy's `.npy` (format 1 to 3, C order, little-endian).
 //!
-//! A `.npy` header is a Python dictionary of three known keys; only these are understood. The shape is flattened.
+//! A `.npy` header is a Python dictionary of three known keys; only these are understood. The shape is
+//! flattened.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Initial contents: from an `init` to bytes, the same on every host for the same seeds.
 //!
-//! Each field of a buffer is filled on its own, in element order. Floats come from IEEE operations and the `libm`
-//! crate only.
+//! Each field of a buffer is filled on its own, in element order. Floats come from IEEE operations and the
+//! `libm` crate only.
 
 use super::data_file;
 use super::graph::Csr;
@@ -142,7 +142,8 @@ impl Generation<'_> {
         set.map_err(|error| lo.place().fault(error))
     }
 
-    /// Integers: 32 random bits modulo `modulo` (2^31, or the type's range if that is smaller). Floats: in [0, 1).
+    /// Integers: 32 random bits modulo `modulo` (2^31, or the type's range if that is smaller). Floats: in
+    /// [0, 1).
     fn lcg(&self, modulo: Option<&Expr>, seed: u64, place: &Place, to: &mut Target<'_>) -> Result<(), Diagnostic> {
         let mut lcg = Lcg::new(seed);
         let largest = 1_i64 << (8 * to.elem.bytes() - u32::from(to.elem == Elem::S8 || to.elem == Elem::S16)).min(31);
@@ -252,8 +253,9 @@ fn random_ring(len: u64, random: &mut Random) -> Vec<u64> {
     order
 }
 
-/// Element i leads to i + `step` (modulo `len`); the steps must visit every element whose number is a multiple of the
-/// greatest common divisor, which is all of them only if that is 1: with a larger stride the other elements are padding.
+/// Element i leads to i + `step` (modulo `len`); the steps must visit every element whose number is a
+/// multiple of the greatest common divisor, which is all of them only if that is 1: with a larger stride the
+/// other elements are padding.
 fn strided_ring(len: u64, step: i64) -> Result<Vec<u64>, String> {
     let step = u64::try_from(step).ok().filter(|step| *step >= 1 && *step <= len.max(1));
     let step = step.ok_or_else(|| format!("`stride` must be 1 to the buffer's {len} elements"))?;

@@ -1,7 +1,7 @@
 //! Graphs in compressed sparse rows, and their generators. Files are read by `graph_file`.
 //!
-//! Edges are directed; the edges of a node are in the order in which they were made. Weights are integers from 1.
-//! Multiple edges and self-loops are kept (as Graph500 does): kernels must stand them.
+//! Edges are directed; the edges of a node are in the order in which they were made. Weights are integers
+//! from 1. Multiple edges and self-loops are kept (as Graph500 does): kernels must stand them.
 
 use super::random::Random;
 
@@ -72,8 +72,9 @@ fn weight(random: &mut Random, max: u32) -> u32 {
     random.below(u64::from(max)) as u32 + 1
 }
 
-/// A recursive-matrix graph: each edge descends log2(nodes) levels into one of four quadrants of the adjacency matrix,
-/// with probabilities `a` (upper left), `b`, `c` and the rest. An edge beyond `nodes` is drawn again.
+/// A recursive-matrix graph: each edge descends log2(nodes) levels into one of four quadrants of the
+/// adjacency matrix, with probabilities `a` (upper left), `b`, `c` and the rest. An edge beyond `nodes` is
+/// drawn again.
 ///
 /// # Errors
 /// Probabilities that are none, or that put (almost) every edge beyond `nodes`.
@@ -118,8 +119,8 @@ pub(crate) fn uniform(nodes: u64, edges: u64, max_weight: u32, random: &mut Rand
     Csr::of_edges(nodes, &list)
 }
 
-/// A grid of crossings, numbered row by row, each joined in both directions (one weight) to its right and lower
-/// neighbour.
+/// A grid of crossings, numbered row by row, each joined in both directions (one weight) to its right and
+/// lower neighbour.
 pub(crate) fn road_grid(width: u64, height: u64, max_weight: u32, random: &mut Random) -> Csr {
     let mut list = Vec::new();
     for y in 0..height {

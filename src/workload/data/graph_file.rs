@@ -4,7 +4,7 @@
 
 use super::graph::{Csr, check_sizes};
 
-/// Reads the text of a graph file, whose format its first line tells.
+/// Reads the text of a graph file; its first line decides the format.
 ///
 /// # Errors
 /// The line and what is wrong with it.
@@ -107,8 +107,8 @@ fn read_matrix_market(text: &str) -> Result<Csr, String> {
     Ok(Csr::of_edges(nodes, &list))
 }
 
-/// Rodinia's format: NODES, then `FIRST_EDGE EDGES` a node, the source of its search (which the manifest chooses here),
-/// EDGES, then `TARGET WEIGHT` an edge, nodes numbered from 0; line breaks mean nothing.
+/// Rodinia's format: NODES, then `FIRST_EDGE EDGES` a node, the source of its search (which the manifest
+/// chooses here), EDGES, then `TARGET WEIGHT` an edge, nodes numbered from 0; line breaks mean nothing.
 fn read_rodinia(text: &str) -> Result<Csr, String> {
     let words = text.lines().enumerate().flat_map(|(line, text)| text.split_whitespace().map(move |word| (line, word)));
     let mut words = words.peekable();

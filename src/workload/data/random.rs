@@ -1,8 +1,8 @@
-//! Random numbers that are the same on every host, for ever: PCG XSL-RR 128/64 (O'Neill, HMC-CS-2014-0905; crate
-//! `rand_pcg`), one generator a buffer or graph.
+//! Random numbers that are the same on every host, for ever: PCG XSL-RR 128/64 (O'Neill, HMC-CS-2014-0905;
+//! crate `rand_pcg`), one generator a buffer or graph.
 //!
-//! The seed is mixed from (manifest's seed, run's seed, the init's own seed, name), so buffers are independent of each
-//! other and of their order, and the run's seed changes them all.
+//! The seed is mixed from (manifest's seed, run's seed, the init's own seed, name), so buffers are
+//! independent of each other and of their order, and the run's seed changes them all.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -61,8 +61,9 @@ fn split_mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The linear congruential generator of `init = {kind = "lcg"}`, simple enough to write again anywhere:
-/// x' = x * 6364136223846793005 + 1442695040888963407 modulo 2^64 (Knuth's MMIX), of which the upper 32 bits are used.
+/// The linear congruential generator of `init = {kind = "lcg"}`, simple enough to write again anywhere: x' =
+/// x * 6364136223846793005 + 1442695040888963407 modulo 2^64 (Knuth's MMIX), of which the upper 32 bits are
+/// used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lcg(u64);
 

@@ -1,7 +1,8 @@
-//! Reference algorithms in Rust, for results that an expression cannot say: `ref = {kind = "rust:NAME", ...}`.
+//! Reference algorithms in Rust, for results that no expression can state:
+//! `ref = {kind = "rust:NAME", ...}`.
 //!
-//! Each is the plainest sequential form of its algorithm. They compute in integers; a reference that is called with
-//! data that makes no sense (an edge to a node that does not exist) says so instead of guessing.
+//! Each is the plainest sequential form of its algorithm. They compute in integers; a reference that is
+//! called with data that makes no sense (an edge to a node that does not exist) says so instead of guessing.
 
 use super::argument::missing;
 use std::cmp::Reverse;
@@ -52,7 +53,7 @@ pub(crate) static ALL: [Reference; 7] = [
     },
 ];
 
-/// The place of `index` in `list`, or that there is no such `what`.
+/// `index` as a place in `list`; an error that names `what` if it is outside.
 fn place(list: &[i64], index: i64, what: &str) -> Result<usize, String> {
     usize::try_from(index).ok().filter(|place| *place < list.len()).ok_or_else(|| missing(index, what, list.len()))
 }
@@ -83,8 +84,8 @@ fn bfs_levels(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     Ok(level)
 }
 
-/// What the cheapest way from the top of a grid to each cell of its last row costs: the cells on the way, its ends
-/// included, where each step leads down, or down and one column aside.
+/// What the cheapest way from the top of a grid to each cell of its last row costs: the cells on the way, its
+/// ends included, where each step leads down, or down and one column aside.
 fn cheapest_ways(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     let [Argument::Integers(wall), Argument::Integer(columns)] = args else {
         unreachable!("the reader checked the arguments");
@@ -131,8 +132,9 @@ fn histogram(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     Ok(counts)
 }
 
-/// A table after `updates` words from each start, each a step of the shift register behind the one before, were combined
-/// by exclusive or with the elements that their low bits name. The table's length is a power of two.
+/// A table after `updates` words from each start, each a step of the shift register after the one before,
+/// were combined by exclusive or with the elements that their low bits name. The table's length is a power of
+/// two.
 fn random_access(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     let [Argument::Integers(start), Argument::Integers(table), Argument::Integer(updates)] = args else {
         unreachable!("the reader checked the arguments");
@@ -150,8 +152,8 @@ fn random_access(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     Ok(table)
 }
 
-/// Length of a shortest path from `start` to each node of a graph with weights that are not negative, by Dijkstra's
-/// algorithm.
+/// Length of a shortest path from `start` to each node of a graph with weights that are not negative, by
+/// Dijkstra's algorithm.
 fn shortest_paths(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     let [
         Argument::Integers(row_ptr),

@@ -38,12 +38,12 @@ pub(crate) struct Reason {
     pub(crate) than_element: Option<Element>,
     /// The expression that `than` is the value of, if it is not written as a number.
     pub(crate) than_text: Option<String>,
-    /// Elements by whose values it should.
+    /// The elements that `than` depends on.
     pub(crate) given: Vec<Element>,
 }
 
 impl Expr {
-    /// Why it is 0, as far as that can be told: at most `most` values, each decisive by itself.
+    /// Why it is 0, as far as that is known: at most `most` values, each decisive by itself.
     pub(crate) fn reasons<E: Elements>(&self, frame: &mut Vec<u64>, elements: &E, most: usize) -> Vec<Reason> {
         frame.resize(frame.len().max(usize::from(self.code.slots)), 0);
         let code = &self.code;
@@ -84,10 +84,10 @@ impl<E: Elements> Blame<'_, E> {
                 let first = (self.eval.int(a)? != 0) != wanted;
                 self.should(if first { a } else { b }, wanted)
             }
-            (Node::And(a, b) | Node::Or(a, b), _) => self.given(a, b, wanted),
+            (Node::And(a, b) | Node::Or(a, b), _) => self.blame_given(a, b, wanted),
             (Node::Select(condition, yes, no), _) => {
                 let taken = if self.eval.int(condition)? != 0 { yes } else { no };
-                self.given(condition, taken, wanted)
+                self.blame_given(condition, taken, wanted)
             }
             (Node::CompareInt(compare, a, b), _) => {
                 let compare = if wanted { compare } else { negated(compare) };
@@ -105,7 +105,7 @@ impl<E: Elements> Blame<'_, E> {
     }
 
     /// Blames `at`, given the elements of `given`.
-    fn given(&mut self, given: u32, at: u32, wanted: bool) -> Result<(), Stop> {
+    fn blame_given(&mut self, given: u32, at: u32, wanted: bool) -> Result<(), Stop> {
         let before = self.given.len();
         let mut read = std::mem::take(&mut self.given);
         self.loads(given, &mut read)?;
@@ -247,7 +247,7 @@ impl<E: Elements> Blame<'_, E> {
         Ok(())
     }
 
-    /// Adds the elements that a node's value depends on, up to so many as are told.
+    /// Adds the elements that a node's value depends on, up to `MOST_GIVEN`.
     fn loads(&mut self, at: u32, out: &mut Vec<Element>) -> Result<(), Stop> {
         if out.len() >= MOST_GIVEN {
             return Ok(());

@@ -1,12 +1,13 @@
-//! From the tree of an expression to typed nodes: every name is resolved to a slot and every operator to its type.
+//! From the tree of an expression to typed nodes: every name is resolved to a slot and every operator to its
+//! type.
 //!
-//! Types are static: an integer (`i64`) or a float (`f64`). An operator with operands of both kinds works on floats.
-//! Comparisons and logic give the integers 0 and 1; conditions are integers. So a value needs no tag when it is
-//! evaluated, and a wrong type is found when the manifest is read, whatever the profile.
+//! Types are static: an integer (`i64`) or a float (`f64`). An operator with operands of both kinds works on
+//! floats. Comparisons and logic give the integers 0 and 1; conditions are integers. So a value needs no tag
+//! when it is evaluated, and a wrong type is found when the manifest is read, whatever the profile.
 
 use std::ops::Range;
 
-use super::syntax::{Binary, Kind, SyntaxFault, Tree};
+use super::syntax::{Binary, NodeKind, SyntaxFault, Tree};
 use super::{Code, Compare, Function, Node, Scope, Type, Which};
 use crate::diagnostic::nearest;
 
@@ -77,28 +78,28 @@ impl Compiler<'_> {
     fn node(&mut self, tree: &Tree) -> Result<Typed, SyntaxFault> {
         let at = &tree.at;
         match &tree.kind {
-            Kind::Int(value) => Ok((self.push(Node::Int(*value), at), Type::Int)),
-            Kind::Float(value) => Ok((self.push(Node::Float(*value), at), Type::Float)),
-            Kind::Name(name) => self.name(name, at),
-            Kind::Neg(operand) => {
+            NodeKind::Int(value) => Ok((self.push(Node::Int(*value), at), Type::Int)),
+            NodeKind::Float(value) => Ok((self.push(Node::Float(*value), at), Type::Float)),
+            NodeKind::Name(name) => self.name(name, at),
+            NodeKind::Neg(operand) => {
                 let (a, ty) = self.node(operand)?;
                 let node = if ty == Type::Int { Node::NegInt(a) } else { Node::NegFloat(a) };
                 Ok((self.push(node, at), ty))
             }
-            Kind::Not(operand) => {
+            NodeKind::Not(operand) => {
                 let a = self.condition(operand)?;
                 Ok((self.push(Node::Not(a), at), Type::Int))
             }
-            Kind::Binary(op, left, right) => self.binary(*op, left, right, at),
-            Kind::Select(condition, yes, no) => {
+            NodeKind::Binary(op, left, right) => self.binary(*op, left, right, at),
+            NodeKind::Select(condition, yes, no) => {
                 let c = self.condition(condition)?;
                 let yes = self.node(yes)?;
                 let no = self.node(no)?;
                 let (a, b, ty) = self.unify(yes, no);
                 Ok((self.push(Node::Select(c, a, b), at), ty))
             }
-            Kind::Call(name, arguments) => self.call(name, arguments, at),
-            Kind::Read { name, name_at, device, index } => self.read(name, name_at, *device, index, at),
+            NodeKind::Call(name, arguments) => self.call(name, arguments, at),
+            NodeKind::Read { name, name_at, device, index } => self.read(name, name_at, *device, index, at),
         }
     }
 
@@ -123,7 +124,7 @@ impl Compiler<'_> {
     fn with_names(&self, fault: SyntaxFault, name: &str) -> SyntaxFault {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
         let mut names: Vec<&str> = Vec::new();
-        for name in locals.chain(self.scope.shown_variables()) {
+        for name in locals.chain(self.scope.variable_names()) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -310,7 +311,7 @@ impl Compiler<'_> {
 
     fn sum(&mut self, arguments: &[Tree], at: &Range<usize>) -> Result<Typed, SyntaxFault> {
         let [variable, low, high, body] = arguments else { unreachable!("the count was checked") };
-        let Kind::Name(name) = &variable.kind else {
+        let NodeKind::Name(name) = &variable.kind else {
             let fault = SyntaxFault::new(variable.at.clone(), "the first argument of `sum` must be a new name");
             return Err(fault.with_help("`sum(k, 0, N, a[k])`"));
         };
@@ -330,7 +331,7 @@ impl Compiler<'_> {
     }
 
     fn len(&mut self, argument: &Tree, at: &Range<usize>) -> Result<Typed, SyntaxFault> {
-        let Kind::Name(name) = &argument.kind else {
+        let NodeKind::Name(name) = &argument.kind else {
             return Err(SyntaxFault::new(argument.at.clone(), "`len` takes the name of a buffer"));
         };
         match self.scope.variable(&format!("len({name})")) {

@@ -1,8 +1,8 @@
 //! Evaluation of compiled expressions.
 //!
-//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked: overflow
-//! and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every host: `exp`, `log2`,
-//! `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
+//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked:
+//! overflow and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every
+//! host: `exp`, `log2`, `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
 
 use super::{Code, Compare, Function, Node, Which};
 
@@ -10,14 +10,14 @@ use super::{Code, Compare, Function, Node, Which};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Stop {
     /// The expression is at fault, at this node.
-    Fault(u32, Fault),
+    Fault(u32, EvalFault),
     /// An element must be read from the device first; then evaluate again.
     Pending(Element),
 }
 
 /// What an expression did wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum EvalFault {
     /// An integer operation left the range of `i64`.
     Overflow,
     /// An integer was divided by zero.
@@ -41,17 +41,17 @@ pub(crate) enum Fault {
     TooManyTerms,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for EvalFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::Overflow => write!(f, "integer overflow (beyond 64 bits)"),
-            Fault::DivisionByZero => write!(f, "integer division by zero"),
-            Fault::Logarithm(x) => write!(f, "`log2` of {x}, which is not positive"),
-            Fault::NegativePower(x) => write!(f, "integer power with the negative exponent {x}"),
-            Fault::NotAnInteger(x) => write!(f, "{x:?} cannot be made an integer"),
-            Fault::OutOfRange { index, len } => write!(f, "index {index} is outside the buffer's {len} elements"),
-            Fault::TooManyTerms => write!(f, "sums of over {MOST_TERMS} terms for one value"),
-            Fault::TooLarge(x) => write!(f, "the element's value {x} is larger than 2^63 - 1"),
+            EvalFault::Overflow => write!(f, "integer overflow (beyond 64 bits)"),
+            EvalFault::DivisionByZero => write!(f, "integer division by zero"),
+            EvalFault::Logarithm(x) => write!(f, "`log2` of {x}, which is not positive"),
+            EvalFault::NegativePower(x) => write!(f, "integer power with the negative exponent {x}"),
+            EvalFault::NotAnInteger(x) => write!(f, "{x:?} cannot be made an integer"),
+            EvalFault::OutOfRange { index, len } => write!(f, "index {index} is outside the buffer's {len} elements"),
+            EvalFault::TooManyTerms => write!(f, "sums of over {MOST_TERMS} terms for one value"),
+            EvalFault::TooLarge(x) => write!(f, "the element's value {x} is larger than 2^63 - 1"),
         }
     }
 }
@@ -70,8 +70,8 @@ pub(crate) struct Element {
 /// What can go wrong when an element is read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Miss {
-    /// See [`Fault`].
-    Fault(Fault),
+    /// See [`EvalFault`].
+    Fault(EvalFault),
     /// See [`Stop::Pending`].
     Pending,
 }
@@ -106,7 +106,7 @@ pub(crate) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> 
     run_within(code, frame, elements, MOST_TERMS)
 }
 
-/// As [`run`], with so many terms of sums at most.
+/// As [`run`], with a bound on the terms of all sums.
 pub(crate) fn run_within<E: Elements>(
     code: &Code,
     frame: &mut [u64],
@@ -161,7 +161,7 @@ impl<E: Elements> Evaluation<'_, E> {
 
     fn ints(&mut self, at: u32, (a, b): (u32, u32), operation: impl Fn(i64, i64) -> Option<i64>) -> Result<u64, Stop> {
         let (a, b) = (self.int(a)?, self.int(b)?);
-        operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, Fault::Overflow))
+        operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, EvalFault::Overflow))
     }
 
     fn floats(&mut self, (a, b): (u32, u32), operation: impl Fn(f64, f64) -> f64) -> Result<u64, Stop> {
@@ -177,9 +177,9 @@ impl<E: Elements> Evaluation<'_, E> {
     ) -> Result<u64, Stop> {
         let (a, b) = (self.int(a)?, self.int(b)?);
         if b == 0 {
-            return Err(Stop::Fault(at, Fault::DivisionByZero));
+            return Err(Stop::Fault(at, EvalFault::DivisionByZero));
         }
-        operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, Fault::Overflow))
+        operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, EvalFault::Overflow))
     }
 
     pub(crate) fn node(&mut self, at: u32) -> Result<u64, Stop> {
@@ -189,12 +189,12 @@ impl<E: Elements> Evaluation<'_, E> {
             Node::Var(slot) => Ok(self.frame[usize::from(slot)]),
             Node::NegInt(a) => {
                 let value = self.int(a)?;
-                value.checked_neg().map(|v| v as u64).ok_or(Stop::Fault(at, Fault::Overflow))
+                value.checked_neg().map(|v| v as u64).ok_or(Stop::Fault(at, EvalFault::Overflow))
             }
             Node::NegFloat(a) => Ok((-self.float(a)?).to_bits()),
             Node::AbsInt(a) => {
                 let value = self.int(a)?;
-                value.checked_abs().map(|v| v as u64).ok_or(Stop::Fault(at, Fault::Overflow))
+                value.checked_abs().map(|v| v as u64).ok_or(Stop::Fault(at, EvalFault::Overflow))
             }
             Node::Not(a) => Ok(u64::from(self.int(a)? == 0)),
             Node::And(a, b) => Ok(u64::from(self.int(a)? != 0 && self.int(b)? != 0)),
@@ -214,13 +214,13 @@ impl<E: Elements> Evaluation<'_, E> {
             Node::PowInt(a, b) => {
                 let exponent = self.int(b)?;
                 if exponent < 0 {
-                    return Err(Stop::Fault(at, Fault::NegativePower(exponent)));
+                    return Err(Stop::Fault(at, EvalFault::NegativePower(exponent)));
                 }
                 self.ints(at, (a, b), power)
             }
             Node::Log2Int(a) => match self.int(a)? {
                 x if x > 0 => Ok(u64::from(x.ilog2())),
-                x => Err(Stop::Fault(at, Fault::Logarithm(x))),
+                x => Err(Stop::Fault(at, EvalFault::Logarithm(x))),
             },
             Node::AddFloat(a, b) => self.floats((a, b), |a, b| a + b),
             Node::SubFloat(a, b) => self.floats((a, b), |a, b| a - b),
@@ -247,7 +247,7 @@ impl<E: Elements> Evaluation<'_, E> {
                 let value = self.float(a)?;
                 // The bounds are exact: -2^63 and 2^63 are floats.
                 let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
-                if fits { Ok(value as i64 as u64) } else { Err(Stop::Fault(at, Fault::NotAnInteger(value))) }
+                if fits { Ok(value as i64 as u64) } else { Err(Stop::Fault(at, EvalFault::NotAnInteger(value))) }
             }
             Node::Function(function, a) => {
                 let x = self.float(a)?;
@@ -262,7 +262,7 @@ impl<E: Elements> Evaluation<'_, E> {
         let index = self.int(index)?;
         let len = self.elements.len(buffer);
         if index < 0 || index as u64 >= len {
-            return Err(Stop::Fault(at, Fault::OutOfRange { index, len }));
+            return Err(Stop::Fault(at, EvalFault::OutOfRange { index, len }));
         }
         let element = Element { buffer, field, index: index as u64 };
         self.elements.element(which, element).map_err(|miss| match miss {
@@ -274,7 +274,7 @@ impl<E: Elements> Evaluation<'_, E> {
     fn sum(&mut self, at: u32, slot: u16, float: bool, bounds: (u32, u32), body: u32) -> Result<u64, Stop> {
         let (low, high) = (self.int(bounds.0)?, self.int(bounds.1)?);
         let terms = high.saturating_sub(low).max(0) as u64;
-        self.terms_left = self.terms_left.checked_sub(terms).ok_or(Stop::Fault(at, Fault::TooManyTerms))?;
+        self.terms_left = self.terms_left.checked_sub(terms).ok_or(Stop::Fault(at, EvalFault::TooManyTerms))?;
         if float {
             let mut total = 0.0;
             for value in low..high {
@@ -286,7 +286,7 @@ impl<E: Elements> Evaluation<'_, E> {
         let mut total = 0_i64;
         for value in low..high {
             self.frame[usize::from(slot)] = value as u64;
-            total = total.checked_add(self.int(body)?).ok_or(Stop::Fault(at, Fault::Overflow))?;
+            total = total.checked_add(self.int(body)?).ok_or(Stop::Fault(at, EvalFault::Overflow))?;
         }
         Ok(total as u64)
     }

@@ -1,8 +1,9 @@
-//! From a compiled expression to PTX: what each thread of a kernel computes where the manifest says so.
+//! From a compiled expression to PTX, which each thread of a kernel computes.
 //!
-//! What does not depend on a thread is computed now and becomes a literal; the rest is 64-bit integer arithmetic.
-//! Invariant: where the evaluation of the same expression (`eval`) gives a value, the code gives the same one. Where it
-//! gives a fault (overflow, a division by zero) the code computes something: whoever runs it evaluates first.
+//! What does not depend on a thread is computed now and becomes a literal; the rest is 64-bit integer
+//! arithmetic. Invariant: where the evaluation of the same expression (`eval`) gives a value, the code gives
+//! the same one. Where it gives a fault (overflow, a division by zero) the code computes some value: the
+//! caller evaluates the expression first.
 //!
 //! Not modelled: floats, elements of buffers and sums that depend on a thread (faults at their place).
 
@@ -17,7 +18,8 @@ pub(crate) trait Emit {
     fn predicate(&mut self) -> String;
     /// Appends an instruction, without its semicolon.
     fn push(&mut self, instruction: String);
-    /// The register that an operation on these operands was put in already, if it still holds that everywhere here.
+    /// The register that an operation on these operands was put in already, if it still holds that everywhere
+    /// here.
     fn computed(&self, operation: &str) -> Option<String>;
     /// Notes that `operation` is in `register`.
     fn remember(&mut self, operation: String, register: &str);
@@ -71,7 +73,7 @@ impl<E: Emit> Emitter<'_, E> {
     }
 
     /// The value of a part that no thread changes.
-    fn known(&self, at: u32) -> Result<i64, Diagnostic> {
+    fn constant(&self, at: u32) -> Result<i64, Diagnostic> {
         let code = &self.expr.code;
         let end = at as usize + 1;
         // The root of code is its last node.
@@ -100,7 +102,7 @@ impl<E: Emit> Emitter<'_, E> {
 
     fn long(&mut self, at: u32) -> Result<String, Diagnostic> {
         if !self.varies(at) {
-            return self.known(at).map(|value| value.to_string());
+            return self.constant(at).map(|value| value.to_string());
         }
         match self.node(at) {
             Node::Var(slot) => Ok(self.out.variable(slot).unwrap_or_default()),
@@ -161,7 +163,7 @@ impl<E: Emit> Emitter<'_, E> {
 
     fn condition(&mut self, at: u32) -> Result<Condition, Diagnostic> {
         if !self.varies(at) {
-            return self.known(at).map(|value| Condition::Known(value != 0));
+            return self.constant(at).map(|value| Condition::Known(value != 0));
         }
         match self.node(at) {
             Node::CompareInt(compare, a, b) => {

@@ -13,8 +13,8 @@
 //! 42  0xff  1.5  2e-3  name  dotted.name  f(a, b)  buffer[index]  @buffer[index]  (a)
 //! ```
 //!
-//! A `$` before a name is allowed and means nothing (`$N` is `N`). Every node keeps its byte range in the text.
-//! Not covered: names and types (`compile`).
+//! A `$` before a name is allowed and means nothing (`$N` is `N`). Every node keeps its byte range in the
+//! text. Not covered: names and types (`compile`).
 
 use std::ops::Range;
 
@@ -49,13 +49,13 @@ impl SyntaxFault {
 /// A node and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tree {
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
     pub(crate) at: Range<usize>,
 }
 
 /// What a node is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     Int(i64),
     Float(f64),
     Name(String),
@@ -95,7 +95,7 @@ enum Token {
 }
 
 impl Token {
-    fn shown(&self, text: &str, at: &Range<usize>) -> String {
+    fn quoted(&self, text: &str, at: &Range<usize>) -> String {
         match self {
             Token::End => "the end of the expression".to_owned(),
             _ => format!("`{}`", &text[at.clone()]),
@@ -238,7 +238,7 @@ impl Parser<'_> {
 
     fn expected(&self, what: &str) -> SyntaxFault {
         let at = self.place();
-        let found = self.peek().shown(self.text, &at);
+        let found = self.peek().quoted(self.text, &at);
         let fault = SyntaxFault::new(at, format!("expected {what}, found {found}"));
         match self.peek() {
             Token::Symbol("=") => fault.with_help("equality is `==`"),
@@ -263,7 +263,7 @@ impl Parser<'_> {
             self.require(":")?;
             let no = self.select()?;
             let at = condition.at.start..no.at.end;
-            Tree { kind: Kind::Select(Box::new(condition), Box::new(yes), Box::new(no)), at }
+            Tree { kind: NodeKind::Select(Box::new(condition), Box::new(yes), Box::new(no)), at }
         } else {
             condition
         };
@@ -306,7 +306,7 @@ impl Parser<'_> {
             taken += 1;
             let right = self.binary(level + 1)?;
             let at = left.at.start..right.at.end;
-            left = Tree { kind: Kind::Binary(op, Box::new(left), Box::new(right)), at };
+            left = Tree { kind: NodeKind::Binary(op, Box::new(left), Box::new(right)), at };
         }
     }
 
@@ -321,7 +321,7 @@ impl Parser<'_> {
         self.depth -= 1;
         let at = start..operand.at.end;
         let operand = Box::new(operand);
-        Ok(Tree { kind: if negate { Kind::Neg(operand) } else { Kind::Not(operand) }, at })
+        Ok(Tree { kind: if negate { NodeKind::Neg(operand) } else { NodeKind::Not(operand) }, at })
     }
 
     fn primary(&mut self) -> Result<Tree, SyntaxFault> {
@@ -341,18 +341,18 @@ impl Parser<'_> {
         match self.peek().clone() {
             Token::Int(value) => {
                 self.next();
-                Ok(Tree { kind: Kind::Int(value), at: place })
+                Ok(Tree { kind: NodeKind::Int(value), at: place })
             }
             Token::Float(value) => {
                 self.next();
-                Ok(Tree { kind: Kind::Float(value), at: place })
+                Ok(Tree { kind: NodeKind::Float(value), at: place })
             }
             Token::Name(name) => {
                 self.next();
                 match self.peek() {
                     Token::Symbol("(") => self.call(name, place.start),
                     Token::Symbol("[") => self.read(name, place.clone(), place.start, false),
-                    _ => Ok(Tree { kind: Kind::Name(name), at: place }),
+                    _ => Ok(Tree { kind: NodeKind::Name(name), at: place }),
                 }
             }
             _ => Err(self.expected("a value")),
@@ -371,13 +371,13 @@ impl Parser<'_> {
             }
         }
         let end = self.require(")")?.end;
-        Ok(Tree { kind: Kind::Call(name, arguments), at: start..end })
+        Ok(Tree { kind: NodeKind::Call(name, arguments), at: start..end })
     }
 
     fn read(&mut self, name: String, name_at: Range<usize>, start: usize, device: bool) -> Result<Tree, SyntaxFault> {
         self.require("[")?;
         let index = Box::new(self.select()?);
         let end = self.require("]")?.end;
-        Ok(Tree { kind: Kind::Read { name, name_at, device, index }, at: start..end })
+        Ok(Tree { kind: NodeKind::Read { name, name_at, device, index }, at: start..end })
     }
 }

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::document::SourceText;
 
-/// N = 10, x = 2.5, buffers `a` (integers 0, 10, 20, 30), `f` (floats 0.5, 1.5) and `s` (structures with field `k`).
+/// N = 10, x = 2.5, buffers `a` (integers 0, 10, 20, 30), `f` (floats 0.5, 1.5) and `s` (structures with
+/// field `k`).
 fn scope() -> (Scope, Vec<u64>) {
     let mut scope = Scope { element_reads: true, ..Scope::default() };
     scope.define("N", Type::Int);
@@ -47,7 +48,8 @@ fn evaluate(text: &str) -> Result<Value, String> {
     let value =
         |expr: &Expr, frame: &mut Vec<u64>| expr.evaluate(frame, &Sample).map_err(|stop| expr.fault(stop).to_string());
     let found = value(&expr, &mut frame);
-    // What follows from the frame alone changes nothing when it is worked out before; nor is the frame looked at then.
+    // What follows from the frame alone changes nothing when it is worked out before; nor is the frame looked
+    // at then.
     let shown = |value: &Result<Value, String>| format!("{value:?}");
     assert_eq!(shown(&value(&fixed, &mut vec![u64::MAX; frame.len()])), shown(&found), "{text}");
     found
@@ -297,7 +299,7 @@ fn terms_of_all_sums_of_a_value_are_bounded() {
     };
     // Ten, and three for each of these; a sum from 5 to 2 has none.
     assert_eq!(within(40), Ok(135));
-    assert!(matches!(within(39), Err(Stop::Fault(_, Fault::TooManyTerms))));
+    assert!(matches!(within(39), Err(Stop::Fault(_, EvalFault::TooManyTerms))));
     let (fault, whole) = (evaluate("sum(i, 0, 1000000000000, i)"), evaluate("sum(i, -9000000000000000000, 9, 1)"));
     assert!(fault.unwrap_err().contains("sums of over 1073741824 terms for one value"), "{whole:?}");
     assert!(whole.is_err());

@@ -1,9 +1,9 @@
-//! A workload whose kernels are formed into regions ([`crate::kernel::regions`]), on the functional driver: how long
-//! regions are when they run, what they store, and that memory comes out the same.
+//! A workload whose kernels are formed into regions ([`crate::kernel::regions`]), on the functional driver:
+//! how long regions are when they run, what they store, and that memory comes out the same.
 //!
-//! Every launch gets a checkpoint area of its own, of zeros, behind everything that is allocated in persistent memory. Instructions
-//! are those of warps. A boundary counts as one instruction, its store, as in the paper: the `pm.region` behind it stands
-//! for what the paper's hardware does at that store.
+//! Every launch gets a checkpoint area of its own, of zeros, after everything that is allocated in
+//! persistent memory. Instructions are those of warps. A boundary counts as one instruction, its store, as in
+//! the paper: the `pm.region` after it stands for what the paper's hardware does at that store.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::kernel::functional::{Event, Limits, run_observed};
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::Medium;
 use crate::kernel::regions::{Formed, RegionOptions, Role, form};
-use crate::workload::host::Host;
+use crate::workload::host::WorkloadHost;
 use crate::workload::host::functional::{Action, FunctionalError, drive, run};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 use crate::workload::plan::image::image;
 
 /// What one kernel came to, over all its launches.
@@ -55,13 +55,13 @@ pub struct RegionRun {
 /// # Errors
 /// A fault of the run; a kernel that cannot be formed.
 pub(crate) fn run_regions(
-    plan: &Arc<Plan>,
+    plan: &Arc<RunPlan>,
     limits: &Limits<'_>,
     options: &RegionOptions,
 ) -> Result<RegionRun, FunctionalError> {
     let reference = run(plan, limits)?;
     let mut original = reference.launches().iter().map(|launch| launch.counts.warp_instructions);
-    let (mut host, mut memory) = (Host::new(plan.clone()), image(plan));
+    let (mut host, mut memory) = (WorkloadHost::new(plan.clone()), image(plan));
     // Kernels of several files may share a name.
     let mut originals: Vec<Arc<Kernel>> = Vec::new();
     let mut kernels: Vec<KernelRegions> = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn run_regions(
                 let formed = form(&launch.kernel, options);
                 let formed = formed.map_err(|error| FunctionalError::Regions(name.clone(), error))?;
                 originals.push(launch.kernel.clone());
-                kernels.push(KernelRegions::of(name, formed));
+                kernels.push(KernelRegions::new(name, formed));
                 kernels.len() - 1
             }
         };
@@ -101,7 +101,7 @@ pub(crate) fn run_regions(
 }
 
 impl KernelRegions {
-    fn of(name: &str, formed: Formed) -> KernelRegions {
+    fn new(name: &str, formed: Formed) -> KernelRegions {
         let (kernel, formed) = (name.to_owned(), Arc::new(formed));
         KernelRegions {
             kernel,

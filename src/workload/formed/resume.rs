@@ -1,20 +1,22 @@
-//! A program of formed kernels goes on from what a power failure left in persistent memory, on the functional driver.
+//! Resumes a program of formed kernels from persistent memory after a power failure, on the functional
+//! driver.
 //!
 //! ```text
 //! durable memory ─┬─ host record ─> position of the host program ─┐
 //!                 └─ counters ─> the latest launch that began ────┴─> skip what is done ─ restart that launch ─ go on
 //! ```
-//! Launches of a program follow each other, so that all before the latest one with a committed region are done, and its
-//! host steps up to it. That launch is restarted from its area ([`Restart`]); where all of its threads are done, nothing of
-//! it is left to do. From there on the host program goes on for real.
+//! Launches of a program follow each other, so that all before the latest one with a committed region are
+//! done, and its host steps up to it. That launch is restarted from its area ([`Restart`]); where all of its
+//! threads are done, nothing of it is left to do. From there on the host program goes on for real.
 //!
-//! A run can be cut again: [`FormedProgram::advance`] stops after a number of *persist steps*, a region that commits or a
-//! write of the host, and gives what is durable then. Regions commit in the order of their first stores, which is that in
-//! which the hardware draws their numbers, each when it and all before it have ended.
+//! A run can be cut again: [`FormedProgram::advance`] stops after a number of *persist steps*, a region that
+//! commits or a write of the host, and gives what is durable then. Regions commit in the order of their first
+//! stores, which is that in which the hardware draws their numbers, each when it and all before it have
+//! ended.
 //!
-//! Invariant: memory at the end is that of a run without failures, for programs whose threads meet by barriers, atomics and
-//! the ends of kernels, whatever the number of failures. Not resumable: buffers in DRAM (see
-//! [`Demands::persistent`](super::Demands::persistent)), kernels with obstacles
+//! Invariant: memory at the end is that of a run without failures, for programs whose threads meet by
+//! barriers, atomics and the ends of kernels, whatever the number of failures. Not resumable: buffers in DRAM
+//! (see [`Demands::persistent`](super::Demands::persistent)), kernels with obstacles
 //! ([`Formed::obstacles`](crate::kernel::regions::Formed::obstacles)).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,7 +33,8 @@ use crate::workload::host::view::Bindings;
 /// How far a program came.
 #[derive(Debug)]
 pub struct Resumed {
-    /// Memory: at the end of the program all of it, before that what is durable (the rest holds initial contents).
+    /// Memory: at the end of the program all of it, before that what is durable (the rest holds initial
+    /// contents).
     pub memory: FlatMemory,
     /// Which memory each buffer's name stands for now.
     pub bindings: Bindings,
@@ -45,8 +48,8 @@ impl FormedProgram {
     /// Goes on from what a power failure left to the end of the program. Warps must be as wide as they were.
     ///
     /// # Errors
-    /// What is durable is nothing that a run of this program leaves; a launch that cannot be resumed was under way; a
-    /// fault of the simulated program; `limits` reached.
+    /// What is durable is nothing that a run of this program leaves; a launch that cannot be resumed was
+    /// under way; a fault of the simulated program; `limits` reached.
     pub fn resume(&self, durable: &FlatMemory, limits: &Limits<'_>) -> Result<Resumed, FunctionalError> {
         self.advance(durable, limits, None)
     }
@@ -63,7 +66,8 @@ impl FormedProgram {
             .collect()
     }
 
-    /// The same, and at most so many persist steps. From [`FormedProgram::image`] it starts the program.
+    /// As [`FormedProgram::resume`], for at most `most` persist steps. From [`FormedProgram::image`] it
+    /// starts the program.
     ///
     /// # Errors
     /// As [`FormedProgram::resume`].
@@ -84,7 +88,7 @@ impl FormedProgram {
         let bindings = host.bindings();
         host.go_on(begun, &memory)?;
         let mut cut = most.map(|most| Cut::new(memory.clone(), most));
-        // The launch to restart, unless the host has gone on behind it.
+        // The launch to restart, unless the host has passed it.
         let restarted = begun.filter(|&begun| host.launches() <= begun);
         let mut launches = restarted.unwrap_or(host.launches());
         let mut began = false;

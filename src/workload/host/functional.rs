@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Host;
+use super::WorkloadHost;
 use super::view::Bindings;
 use crate::diagnostic::Diagnostics;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
@@ -11,7 +11,7 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Medium, Unmapped};
 use crate::kernel::regions::{RegionError, ResumeError};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 use crate::workload::plan::image::image;
 
 /// What a functional run left and did.
@@ -45,7 +45,7 @@ pub enum FunctionalError {
     /// A kernel cannot be formed into regions.
     #[error("kernel `{0}`: {1}")]
     Regions(String, RegionError),
-    /// Kernels of the program cannot be, or how much room checkpoints need cannot be found out.
+    /// Kernels of the program cannot be formed, or the size of checkpoints cannot be determined.
     #[error("{0}")]
     Formed(#[from] Diagnostics),
     /// What a power failure left says nothing of where to resume.
@@ -83,8 +83,8 @@ impl FunctionalRun {
         &self.launches
     }
 
-    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`, `fences`,
-    /// `pm_operations`, over all launches.
+    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`,
+    /// `fences`, `pm_operations`, over all launches.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let sum = |of: fn(&LaunchCount) -> u64| self.launches.iter().map(of).sum::<u64>() as f64;
         let figures = [
@@ -100,7 +100,7 @@ impl FunctionalRun {
 }
 
 /// Runs the host program of `plan` to its end.
-pub(crate) fn run(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+pub(crate) fn run(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
     run_observed(plan, limits, &mut |_, _, _| Ok(()))
 }
 
@@ -116,12 +116,12 @@ pub(crate) enum When {
 
 /// Runs the host program, and shows memory to `observe` around each launch.
 pub(crate) fn run_observed(
-    plan: &Arc<Plan>,
+    plan: &Arc<RunPlan>,
     limits: &Limits<'_>,
     observe: &mut Observer<'_>,
 ) -> Result<FunctionalRun, FunctionalError> {
     let mut memory = image(plan);
-    let mut host = Host::new(plan.clone());
+    let mut host = WorkloadHost::new(plan.clone());
     let mut launches = Vec::new();
     drive(&mut host, &mut memory, &mut |action, memory| {
         let Action::Launch(launch) = action else { return Ok(()) };
@@ -140,19 +140,19 @@ pub(crate) fn run_observed(
 pub struct EpochWrites {
     /// Launch, from 0 on.
     pub launch: u32,
-    /// Whose, and behind how many barriers.
+    /// The writer, and the number of barriers before.
     pub writer: Writer,
     /// Stores and atomics, one a lane.
     pub writes: u64,
 }
 
-/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and writers;
-/// those that write nothing have no entry.
-pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
+/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and
+/// writers; those that write nothing have no entry.
+pub(crate) fn run_counted(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
     let mut memory = image(plan);
     let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();
     let mut launches = 0;
-    drive(&mut Host::new(plan.clone()), &mut memory, &mut |action, memory| {
+    drive(&mut WorkloadHost::new(plan.clone()), &mut memory, &mut |action, memory| {
         let Action::Launch(launch) = action else { return Ok(()) };
         let mut count = |writer: Writer, address: u64, _: &[u8]| {
             if Medium::of(address) == Medium::Nvm {
@@ -171,11 +171,11 @@ pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<E
 pub(crate) enum Action<'a> {
     /// It launches: the driver runs it.
     Launch(&'a Launch),
-    /// It has written so many bytes from this address on.
+    /// It has written bytes: their first address and number.
     Written(u64, usize),
 }
 
-/// Drives a host program to its end; `take_part` runs its launches and is told of its own writes.
+/// Drives a host program to its end; `take_part` runs its launches and gets its own writes.
 pub(crate) fn drive(
     host: &mut dyn HostProgram,
     memory: &mut FlatMemory,

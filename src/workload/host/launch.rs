@@ -8,7 +8,7 @@ use crate::workload::expr::{Expr, Value};
 use crate::workload::manifest::buffers::Buffer;
 use crate::workload::manifest::element::{elem_name, store};
 use crate::workload::manifest::instrument::Generated;
-use crate::workload::manifest::steps::{Arg, LaunchStep, Span};
+use crate::workload::manifest::steps::{Arg, BufferStart, LaunchStep};
 
 /// Largest extents of a grid and of a block (CUDA, compute capability 6.0), and threads of a block.
 const MAX_GRID: [i64; 3] = [0x7fff_ffff, 65_535, 65_535];
@@ -58,8 +58,8 @@ impl View {
         Ok(Launch { communicates: step.communicates, ..bound })
     }
 
-    /// Threads and shared memory of a launch where they depend on neither loop variables nor the device: grid, block and
-    /// dynamic shared memory.
+    /// Threads and shared memory of a launch where they depend on neither loop variables nor the device:
+    /// grid, block and dynamic shared memory.
     pub(crate) fn fixed_extents(&mut self, step: &LaunchStep) -> Option<([u32; 3], [u32; 3], u32)> {
         let first_loop_slot = self.plan.manifest.names.slots();
         let dynamic = |expr: &Expr| expr.reads_device() || expr.names_from(first_loop_slot);
@@ -158,8 +158,8 @@ impl View {
         Ok(())
     }
 
-    /// An address in a buffer or its padding, or the one behind it.
-    fn address_at(&mut self, span: &Span, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
+    /// An address in a buffer or its padding, or the one after it.
+    fn address_at(&mut self, span: &BufferStart, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
         let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
         let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;
         let (form, allocation) = (&self.plan.manifest.buffers[span.buffer], self.bindings.of(span.buffer));
@@ -239,8 +239,8 @@ impl LaunchStep {
     }
 }
 
-/// Writes a number as an argument. PTX declares C's `int` as `.u32` or as `.s32`, so an integer parameter takes what
-/// fits either.
+/// Writes a number as an argument. PTX declares C's `int` as `.u32` or as `.s32`, so an integer parameter
+/// takes what fits either.
 fn number_bytes(elem: Elem, value: Value, to: &mut [u8]) -> Result<(), String> {
     let Value::Int(integer) = value else {
         return store(elem, value, to);

@@ -1,4 +1,5 @@
-//! Where a host program is, as plain words: what its next steps follow from, beside the device's memory and its next reads.
+//! The position of a host program as plain words. With the device's memory and its next reads it decides the
+//! next steps.
 
 /// A position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +31,8 @@ impl Position {
             .collect()
     }
 
-    /// The reverse, for a host program with loops, bindings and variables as `like` has them; none of other words.
+    /// The reverse, for a host program with loops, bindings and variables as `like` has them; none of other
+    /// words.
     pub(crate) fn of_words(words: &[u64], like: &Position) -> Option<Position> {
         let (head, rest) = words.split_at_checked(2)?;
         let (loops, rest) = rest.split_at_checked(2 * like.loops.len())?;

@@ -1,41 +1,43 @@
-//! Recovery as the program's own kernels: what a manifest's `[[recovery]]` runs at boot after a power failure.
+//! Recovery by the program's own kernels, which a manifest's `[[recovery]]` runs at boot after a power
+//! failure.
 //!
 //! ```text
 //!  survived image ─> PM ranges ─┐
 //!  initial contents ─> DRAM ────┴─ functional driver ─> PM ranges ─> recovered image
 //! ```
-//! DRAM is lost in a power failure: its buffers hold their initial contents again (inputs are loaded again), and every
-//! name stands for its own buffer, whatever the program had swapped. Kernels run as they are, without instrumentation,
-//! and their persistency operations take no effect here: each write counts as durable before the next, in the order of
-//! the functional driver.
+//! DRAM is lost in a power failure: its buffers hold their initial contents again (inputs are loaded again),
+//! and every name stands for its own buffer, whatever the program had swapped. Kernels run as they are,
+//! without instrumentation, and their persistency operations take no effect here: each write counts as
+//! durable before the next, in the order of the functional driver.
 //!
-//! Invariant: the same image gives the same result. A recovery that faults, deadlocks or goes beyond its limit is an
-//! error that names its kernel and line. Not modelled: time, caches, recovery on the timed machine.
+//! Invariant: the same image gives the same result. A recovery that faults, deadlocks or goes beyond its
+//! limit is an error that names its kernel and line. Not modelled: time, caches, recovery on the timed
+//! machine.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::Host;
+use super::WorkloadHost;
 use super::functional::{Action, FunctionalError, drive};
 use crate::kernel::functional::{self, Limits, RunError};
 use crate::kernel::memory::{FlatMemory, Medium};
 use crate::persist::undo::RecoveryStep;
 use crate::workload::plan::image::image;
-use crate::workload::plan::{Part, Plan};
+use crate::workload::plan::{ProgramPart, RunPlan};
 
-/// Host writes are durable in pieces of so many bytes, the words that a power failure does not tear.
+/// Host writes are durable in pieces of this many bytes, the words that a power failure does not tear.
 const WORD: u64 = 8;
 
 /// A program that runs at boot. Shared by all threads that judge.
 #[derive(Debug, Clone)]
 pub struct Recovery {
-    plan: Arc<Plan>,
-    /// Initial contents of all ranges, shared until somebody writes.
+    plan: Arc<RunPlan>,
+    /// Initial contents of all ranges, shared until the first write.
     ranges: Vec<(u64, Arc<Vec<u8>>)>,
 }
 
 impl Recovery {
-    pub(crate) fn new(plan: &Arc<Plan>) -> Option<Recovery> {
+    pub(crate) fn new(plan: &Arc<RunPlan>) -> Option<Recovery> {
         let ranges = || image(plan).into_ranges().collect();
         (!plan.recovery.is_empty()).then(|| Recovery { plan: plan.clone(), ranges: ranges() })
     }
@@ -45,8 +47,8 @@ impl Recovery {
         self.plan.manifest.recovery.limit
     }
 
-    /// Runs on the bytes of persistent memory from address `base` on, and leaves there what it makes of them. With
-    /// `steps`, its writes to persistent memory come back in their order.
+    /// Runs on the bytes of persistent memory from address `base` on, and leaves there what it makes of them.
+    /// With `steps`, its writes to persistent memory come back in their order.
     ///
     /// # Errors
     /// The fault of the program, with its kernel and line.
@@ -67,7 +69,7 @@ impl Recovery {
         }
         let mut told: Vec<RecoveryStep> = Vec::new();
         let mut left = self.limit();
-        let mut host = Host::of(self.plan.clone(), Part::Recovery, self.limit());
+        let mut host = WorkloadHost::for_part(self.plan.clone(), ProgramPart::Recovery, self.limit());
         let mut note = |address: u64, data: &[u8]| {
             if steps && Medium::of(address) == Medium::Nvm {
                 told.push(RecoveryStep { address, data: data.into() });
@@ -93,14 +95,14 @@ impl Recovery {
             }
             Ok(())
         });
-        done.map_err(|fault| self.told(fault))?;
+        done.map_err(|fault| self.message(fault))?;
         for (start, bytes) in persistent(&mut memory, &self.plan) {
             image[offset(start, bytes.len())].copy_from_slice(bytes);
         }
         Ok(told)
     }
 
-    fn told(&self, fault: FunctionalError) -> String {
+    fn message(&self, fault: FunctionalError) -> String {
         match fault {
             FunctionalError::Kernel(RunError::InstructionLimit { kernel, at, .. }) => {
                 format!("recovery does not end: kernel `{kernel}`, {at} (recovery_limit = {})", self.limit())
@@ -111,7 +113,7 @@ impl Recovery {
 }
 
 /// The ranges in persistent memory.
-fn persistent<'m>(memory: &'m mut FlatMemory, plan: &Plan) -> Vec<(u64, &'m mut [u8])> {
+fn persistent<'m>(memory: &'m mut FlatMemory, plan: &RunPlan) -> Vec<(u64, &'m mut [u8])> {
     // Other ranges stay shared.
     let in_pm = |start: &u64| Medium::of(*start) == Medium::Nvm;
     let starts: Vec<u64> = plan.addresses.ranges().iter().map(|range| range.start).filter(in_pm).collect();

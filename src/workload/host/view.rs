@@ -1,8 +1,8 @@
-//! What the host program sees: its variables, which memory each name stands for, and what it has read for the operation
-//! at hand.
+//! The host program's view: its variables, the allocation of each name, and its reads for the current
+//! operation.
 //!
-//! Invariant: a value that needs an element which was not read yet interrupts its operation, which is repeated when the
-//! element is there.
+//! Invariant: a value that needs an element which was not read yet interrupts its operation, which is
+//! repeated when the element is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::diagnostic::Diagnostic;
 use crate::document::Place;
 use crate::kernel::reduction::{Fold, Reduction};
-use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
+use crate::workload::expr::{Element, Elements, EvalFault, Expr, Miss, Stop, Value, Which};
 use crate::workload::manifest::element::load;
-use crate::workload::manifest::steps::{ReduceStep, Span};
-use crate::workload::plan::Plan;
+use crate::workload::manifest::steps::{BufferStart, ReduceStep};
+use crate::workload::plan::RunPlan;
 
-/// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the swaps.
+/// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the
+/// swaps.
 #[derive(Debug, Clone)]
 pub struct Bindings(Arc<[AtomicUsize]>);
 
@@ -61,7 +62,7 @@ impl From<Diagnostic> for Interrupt {
 struct Reads(Vec<(Element, Result<u64, u64>)>);
 
 struct Device<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     bindings: &'a Bindings,
     reads: &'a Reads,
 }
@@ -74,7 +75,7 @@ impl Elements for Device<'_> {
     fn element(&self, _which: Which, element: Element) -> Result<u64, Miss> {
         match self.reads.0.iter().find(|(read, _)| *read == element) {
             Some((_, Ok(bits))) => Ok(*bits),
-            Some((_, Err(large))) => Err(Miss::Fault(Fault::TooLarge(*large))),
+            Some((_, Err(large))) => Err(Miss::Fault(EvalFault::TooLarge(*large))),
             None => Err(Miss::Pending),
         }
     }
@@ -83,7 +84,7 @@ impl Elements for Device<'_> {
 /// What expressions of the host program see: variables, bindings, and what was read from the device.
 #[derive(Debug)]
 pub(crate) struct View {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<RunPlan>,
     pub(crate) bindings: Bindings,
     pub(crate) frame: Vec<u64>,
     /// Flags of transactions that are over: the number of the next one.
@@ -94,7 +95,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(plan: Arc<Plan>) -> Self {
+    pub(crate) fn new(plan: Arc<RunPlan>) -> Self {
         let (bindings, frame) = (Bindings::new(plan.buffers.len()), plan.frame.clone());
         View { plan, bindings, frame, flags: 0, reads: Reads::default(), reduced: None }
     }
@@ -128,7 +129,7 @@ impl View {
     }
 
     /// The first element of a span, which must exist (or be the one past the end, for an address).
-    pub(crate) fn index(&mut self, span: &Span) -> Result<u64, Interrupt> {
+    pub(crate) fn index(&mut self, span: &BufferStart) -> Result<u64, Interrupt> {
         let Some(expr) = &span.index else { return Ok(0) };
         let index = self.integer(expr, "an index")?;
         let len = self.plan.buffers[self.bindings.of(span.buffer)].len;

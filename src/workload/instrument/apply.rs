@@ -1,11 +1,12 @@
-//! From a plan of plain launches to one with logs, flags and, where the scheme keeps undo logs, instrumented launches.
+//! From a plan of plain launches to one with logs, flags and, where the scheme keeps undo logs, instrumented
+//! launches.
 //!
 //! ```text
 //! base plan ─ which launch changes which output ─ logs allocated ─ walk: flags counted, allocated ─ loop logs ─┐
 //!                                                        (logs) texts, modules, arguments, steps <─┘
 //! ```
-//! Buffers that are not declared are allocated behind everything else in persistent memory, in this order, so that all
-//! others lie where they would without. `launches` makes the kernels and the steps.
+//! Buffers that are not declared are allocated after everything else in persistent memory, in this order, so
+//! that all others lie where they would without. `launches` makes the kernels and the steps.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::ir::Elem;
 use crate::kernel::memory::{AddressMap, Medium};
 use crate::workload::expr::Expr;
-use crate::workload::host::Host;
+use crate::workload::host::WorkloadHost;
 use crate::workload::manifest::Manifest;
 use crate::workload::manifest::buffers::{Buffer, Field, Init, Role, Space};
 use crate::workload::manifest::instrument::{Instrument, Mode, Overrides, Settings, Undo};
-use crate::workload::manifest::steps::{Arg, LaunchStep, LoopStep, Step};
-use crate::workload::plan::Plan;
+use crate::workload::manifest::steps::{Arg, HostStep, LaunchStep, LoopStep};
+use crate::workload::plan::RunPlan;
 use crate::workload::plan::allocation::Allocation;
 use crate::workload::plan::program::Program;
 use crate::workload::read::instrument as reading;
@@ -33,7 +34,7 @@ const CHECKED_ELEMENTS: u64 = 4 << 20;
 ///
 /// # Errors
 /// What stands in the way of the instrumentation, as far as it can be seen before the run.
-pub(crate) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc<Plan>, Diagnostics> {
+pub(crate) fn apply(base: Arc<RunPlan>, over: Overrides) -> Result<Arc<RunPlan>, Diagnostics> {
     let manifest = base.manifest.clone();
     let Some(instrument) = &manifest.instrument else {
         if over != Overrides::default() {
@@ -84,7 +85,7 @@ pub(crate) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc<Plan>, Diagn
 pub(crate) struct Work<'a> {
     pub(crate) instrument: &'a Instrument,
     pub(crate) settings: Settings,
-    pub(crate) plan: Plan,
+    pub(crate) plan: RunPlan,
     faults: Diagnostics,
     /// Buffers that change and their logs, each once.
     logs: Vec<(usize, Option<usize>)>,
@@ -94,11 +95,11 @@ pub(crate) struct Work<'a> {
 }
 
 /// The launch steps in `steps`, loops' too.
-pub(crate) fn launches<'s>(steps: &'s [Step], out: &mut Vec<&'s LaunchStep>) {
+pub(crate) fn launches<'s>(steps: &'s [HostStep], out: &mut Vec<&'s LaunchStep>) {
     for step in steps {
         match step {
-            Step::Launch(launch) => out.push(launch),
-            Step::Loop(inner) => {
+            HostStep::Launch(launch) => out.push(launch),
+            HostStep::Loop(inner) => {
                 launches(&inner.before, out);
                 launches(&inner.body, out);
             }
@@ -124,15 +125,15 @@ pub(crate) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
 }
 
 /// The same steps with each launch replaced by what `each` makes of it.
-pub(crate) fn rewritten(steps: &[Step], each: &mut dyn FnMut(&LaunchStep) -> Vec<Step>) -> Vec<Step> {
+pub(crate) fn rewritten(steps: &[HostStep], each: &mut dyn FnMut(&LaunchStep) -> Vec<HostStep>) -> Vec<HostStep> {
     let mut out = Vec::new();
     for step in steps {
         match step {
-            Step::Launch(launch) => out.extend(each(launch)),
-            Step::Loop(inner) => {
+            HostStep::Launch(launch) => out.extend(each(launch)),
+            HostStep::Loop(inner) => {
                 let (before, body) = (rewritten(&inner.before, each), rewritten(&inner.body, each));
                 let (place, kind) = (inner.place.clone(), inner.kind.clone());
-                out.push(Step::Loop(Box::new(LoopStep { place, kind, before, body, slot: inner.slot })));
+                out.push(HostStep::Loop(Box::new(LoopStep { place, kind, before, body, slot: inner.slot })));
             }
             other => out.push(other.clone()),
         }
@@ -180,17 +181,17 @@ fn changed_by(instrument: &Instrument, launch: &LaunchStep) -> Vec<usize> {
 }
 
 /// Transactions of the whole host program, which is walked to count them.
-fn transactions(mut plan: Plan, instrument: &Instrument, mode: Mode) -> Result<(Plan, u64), Diagnostics> {
+fn transactions(mut plan: RunPlan, instrument: &Instrument, mode: Mode) -> Result<(RunPlan, u64), Diagnostics> {
     let manifest = plan.manifest.clone();
     let steps = rewritten(&manifest.steps, &mut |launch| {
         let outputs = changed_by(instrument, launch);
         let undo = (!outputs.is_empty()).then(|| Arc::new(Undo { mode, outputs, buffers: Vec::new(), flag: 0 }));
-        vec![Step::Launch(Box::new(LaunchStep { undo, ..launch.clone() }))]
+        vec![HostStep::Launch(Box::new(LaunchStep { undo, ..launch.clone() }))]
     });
     let plain = std::mem::replace(&mut plan.program, Program::new(&steps));
     let plan = Arc::new(plan);
     let mut count = 0;
-    let mut host = Host::new(plan.clone());
+    let mut host = WorkloadHost::new(plan.clone());
     loop {
         match host.next(None).map_err(|message| Diagnostic::nowhere("", message))? {
             HostAction::Launch(launch) => {
@@ -210,7 +211,7 @@ fn transactions(mut plan: Plan, instrument: &Instrument, mode: Mode) -> Result<(
     Ok((plan, count))
 }
 
-fn owned(plan: Arc<Plan>) -> Result<Plan, Diagnostics> {
+fn owned(plan: Arc<RunPlan>) -> Result<RunPlan, Diagnostics> {
     Arc::try_unwrap(plan).map_err(|_| Diagnostic::nowhere("", "internal: the plan is in use while it is made").into())
 }
 
@@ -275,7 +276,7 @@ impl Work<'_> {
         }
     }
 
-    /// A declared log has room for every element.
+    /// A declared log holds every element.
     fn holds(&mut self, log: usize, home: usize) {
         let (forms, buffers) = (&self.plan.manifest.buffers, &self.plan.buffers);
         let (found, wanted) = (buffers[log].bytes, buffers[home].bytes);

@@ -1,11 +1,12 @@
-//! The launches of an instrumented plan: forms of kernels, the modules that hold them, and the steps around a launch.
+//! The launches of an instrumented plan: forms of kernels, the modules that hold them, and the steps around a
+//! launch.
 //!
 //! ```text
 //! kernel_undo:  log kernel a buffer; host: flag 1; launch; host: flag 2        CTA modes: launch, with more arguments
 //! ```
-//! Each form of a launch (its kernel, and which parameters hold which outputs) has one instrumented kernel. The first
-//! forms of a file's kernels replace its module, so that plain kernels beside them stay; further forms of a kernel go
-//! into further copies of the module, which share its variables.
+//! Each form of a launch (its kernel, and which parameters hold which outputs) has one instrumented kernel.
+//! The first forms of a file's kernels replace its module, so that plain kernels beside them stay; further
+//! forms of a kernel go into further copies of the module, which share its variables.
 
 use std::sync::Arc;
 
@@ -20,14 +21,14 @@ use crate::persist::undo::{COMPLETE, IN_TX};
 use crate::workload::expr::{Expr, Value};
 use crate::workload::manifest::instrument::{Generated, Mode, Undo};
 use crate::workload::manifest::source::Programs;
-use crate::workload::manifest::steps::{Arg, LaunchStep, Step};
+use crate::workload::manifest::steps::{Arg, HostStep, LaunchStep};
 
 /// Threads of a CTA of the kernel that logs whole buffers.
 const COPY_BLOCK: u64 = 256;
 
 impl Work<'_> {
     /// The steps with instrumented launches; their modules replace the plain ones.
-    pub(crate) fn instrumented(&mut self) -> Result<Vec<Step>, Diagnostics> {
+    pub(crate) fn instrumented(&mut self) -> Result<Vec<HostStep>, Diagnostics> {
         let manifest = self.manifest();
         let mut all = Vec::new();
         launches(&manifest.steps, &mut all);
@@ -170,10 +171,16 @@ impl Work<'_> {
     }
 
     /// What becomes of a launch.
-    fn steps_of(&self, launch: &LaunchStep, forms: &[Form], programs: &Programs, copies: Option<usize>) -> Vec<Step> {
+    fn steps_of(
+        &self,
+        launch: &LaunchStep,
+        forms: &[Form],
+        programs: &Programs,
+        copies: Option<usize>,
+    ) -> Vec<HostStep> {
         let mut step = launch.clone();
         let Some(form) = self.form(launch, &[]) else {
-            return vec![Step::Launch(Box::new(step))];
+            return vec![HostStep::Launch(Box::new(step))];
         };
         let made = forms.iter().find(|other| other.same(&form)).and_then(|form| form.made);
         if let Some(made) = made
@@ -184,7 +191,7 @@ impl Work<'_> {
             (step.kernel, step.module) = (kernel, made);
         }
         step.undo = Some(form.undo.clone());
-        let flag = |value: u32, ends: bool| Step::Flag { buffer: self.flag, value, ends };
+        let flag = |value: u32, ends: bool| HostStep::Flag { buffer: self.flag, value, ends };
         let mut steps = Vec::new();
         if let Some(copies) = copies {
             for (home, log) in &form.undo.buffers {
@@ -192,7 +199,7 @@ impl Work<'_> {
             }
             steps.push(flag(IN_TX, false));
         }
-        steps.push(Step::Launch(Box::new(step)));
+        steps.push(HostStep::Launch(Box::new(step)));
         if copies.is_some() {
             steps.push(flag(COMPLETE, true));
         }
@@ -206,7 +213,7 @@ impl Work<'_> {
         programs: &Programs,
         module: usize,
         (home, log): (usize, usize),
-    ) -> Option<Step> {
+    ) -> Option<HostStep> {
         let bytes = self.plan.buffers[home].bytes;
         let word = if bytes.is_multiple_of(4) { 4 } else { 1 };
         let words = bytes / word;
@@ -214,7 +221,7 @@ impl Work<'_> {
         let generated = [Generated::Home(home), Generated::Shift(home, log)].map(Arg::Generated);
         let mut args = generated.to_vec();
         args.push(Arg::Number { value: number(words), elem: Elem::U64 });
-        Some(Step::Launch(Box::new(LaunchStep {
+        Some(HostStep::Launch(Box::new(LaunchStep {
             place: launch.place.clone(),
             kernel: kernel(programs, module, &copy_kernel_name(word as u32))?,
             module,

@@ -1,11 +1,12 @@
-//! Where every transaction of a run keeps its flag and its log: the expressions of the kernels, evaluated for every
+//! The addresses of every transaction's flag and log: the expressions of the kernels, evaluated for every
 //! thread of every launch.
 //!
-//! Invariants: transactions are in the order of their launches, CTAs of a launch by number (x fastest); a slot is told
-//! once a transaction, in the order of threads; in CTA modes no element belongs to two CTAs of a launch.
+//! Invariants: transactions are in the order of their launches, CTAs of a launch by number (x fastest); a
+//! slot is listed once a transaction, in the order of threads; in CTA modes no element belongs to two CTAs of
+//! a launch.
 //!
-//! A log mirrors its buffer, so the slot of an element is where it would be in the log. A kernel's own transaction has
-//! whole buffers, in slots of up to a cache line.
+//! A log mirrors its buffer, so the slot of an element is where it would be in the log. A kernel's own
+//! transaction has whole buffers, in slots of up to a cache line.
 
 use std::sync::Arc;
 
@@ -17,15 +18,15 @@ use crate::kernel::memory::FlatMemory;
 use crate::persist::undo::{LogSlot, Transaction, UndoLog};
 use crate::workload::expr::Expr;
 use crate::workload::host::functional::{FunctionalError, When};
-use crate::workload::host::{Begun, Host, functional};
+use crate::workload::host::{Begun, WorkloadHost, functional};
 use crate::workload::manifest::instrument::{Mode, Output};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
 /// Bytes of a slot of a whole buffer, at most.
 const SLOT_BYTES: u64 = 128;
 
 /// Where transactions keep what they need, computed when it is first asked for.
-pub(crate) fn undo(plan: &Arc<Plan>) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
+pub(crate) fn undo(plan: &Arc<RunPlan>) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
     if plan.settings.is_none_or(|settings| !settings.logs) {
         return Ok(None);
     }
@@ -37,10 +38,10 @@ pub(crate) fn undo(plan: &Arc<Plan>) -> Result<Option<Arc<UndoLog>>, Diagnostic>
 }
 
 /// The layout, unless more than `most` elements are to be looked at.
-pub(crate) fn compute(plan: &Arc<Plan>, most: u64) -> Result<Option<UndoLog>, Box<Diagnostic>> {
+pub(crate) fn compute(plan: &Arc<RunPlan>, most: u64) -> Result<Option<UndoLog>, Box<Diagnostic>> {
     let mut layout =
         Layout { plan, left: most, transactions: Vec::new(), owners: vec![Vec::new(); plan.buffers.len()] };
-    let mut host = Host::new(plan.clone());
+    let mut host = WorkloadHost::new(plan.clone());
     let mut number = 0;
     loop {
         match host.next(None).map_err(|message| Box::new(Diagnostic::nowhere("", message)))? {
@@ -67,7 +68,7 @@ pub(crate) fn compute(plan: &Arc<Plan>, most: u64) -> Result<Option<UndoLog>, Bo
 pub type OldAndNew = (Vec<u8>, Vec<u8>);
 
 struct Layout<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     left: u64,
     transactions: Vec<Transaction>,
     /// By buffer and element: the CTA of the launch at hand that has it, plus 1.
@@ -198,7 +199,7 @@ impl Layout<'_> {
 }
 
 /// The slot of an element, which must be one of the log.
-fn slot_of(plan: &Plan, output: &Output, log_index: &Expr, element: i64, slot: i64) -> Result<i64, Box<Diagnostic>> {
+fn slot_of(plan: &RunPlan, output: &Output, log_index: &Expr, element: i64, slot: i64) -> Result<i64, Box<Diagnostic>> {
     let len = plan.buffers[output.buffer].len;
     if (0..len as i64).contains(&slot) {
         return Ok(slot);
@@ -208,7 +209,7 @@ fn slot_of(plan: &Plan, output: &Output, log_index: &Expr, element: i64, slot: i
     Err(Box::new(log_index.place().fault(message)))
 }
 
-fn outside(plan: &Plan, output: &Output, index: &Expr, element: i64, frame: &[u64]) -> Box<Diagnostic> {
+fn outside(plan: &RunPlan, output: &Output, index: &Expr, element: i64, frame: &[u64]) -> Box<Diagnostic> {
     let first = plan.manifest.names.threads().start;
     let shown = |at: usize| format!("({}, {}, {})", frame[first + at], frame[first + at + 1], frame[first + at + 2]);
     let name = &plan.manifest.buffers[output.buffer].name;
@@ -223,7 +224,7 @@ fn outside(plan: &Plan, output: &Output, index: &Expr, element: i64, frame: &[u6
 
 /// The outputs before a launch, to see that it changes only what is logged.
 struct Outputs<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     before: Vec<(usize, Vec<u8>)>,
 }
 
@@ -271,8 +272,9 @@ impl Outputs<'_> {
     }
 }
 
-/// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a fault.
-pub(crate) fn expected(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
+/// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a
+/// fault.
+pub(crate) fn expected(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
     let undo = undo(plan).map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
     let mut out: Vec<OldAndNew> = vec![Default::default(); undo.transactions.len()];
     let has_log = plan.settings.is_some_and(|settings| settings.mode.has_log());

@@ -5,15 +5,18 @@
 //!           bar.sync; thread 0: flag 2; ret; }
 //! body:   (log update); store  ->  store; clwb; sfence
 //! ```
-//! Everything goes into existing lines: behind `{`, around stores, before `}`. So an instruction keeps its line, and
-//! what is generated has the line of what it is for. Generated names begin with a stem that the file does not contain.
+//! Everything goes into existing lines: after `{`, around stores, before `}`. So an instruction keeps its
+//! line, and what is generated has the line of what it is for. Generated names begin with a stem that is not
+//! in the file.
 //!
-//! A kernel in which some threads may end while others meet at a barrier of its own cannot have one more barrier at its
-//! end: threads would meet at the wrong one. There the CTA's last thread, told by a count in shared memory, completes
-//! the transaction. Each thread's data is durable before it counts, so the order is the same.
+//! A kernel in which some threads may end while others meet at a barrier of its own cannot have one more
+//! barrier at its end: threads would meet at the wrong one. There the CTA's last thread, known by a count in
+//! shared memory, completes the transaction. Each thread's data is durable before it counts, so the order is
+//! the same.
 //!
-//! With a loop log, every update is first stored to a second area that mirrors the buffer. Recovery never reads it: the
-//! log proper must keep the values from before the transaction. It gives each update the log store that AGPM counts.
+//! With a loop log, every update is first stored to a second area that mirrors the buffer. Recovery never
+//! reads it: the log proper must keep the values from before the transaction. It gives each update the log
+//! store that AGPM counts.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -179,7 +182,7 @@ impl Code<'_> {
         first
     }
 
-    /// The thread for which `who` holds sets the CTA's flag and makes it durable.
+    /// The thread in which predicate `who` is true sets the CTA's flag and makes it durable.
     fn set_flag(&mut self, who: &str, value: u32) {
         let [z, ny, y, nx, x] =
             ["ctaid.z", "nctaid.y", "ctaid.y", "nctaid.x", "ctaid.x"].map(|name| self.special(name));
@@ -339,7 +342,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What goes before and behind a store.
+    /// What goes before and after a store.
     fn around(&self, code: &mut Code<'_>, store: &StoreSite) -> Result<[String; 2], String> {
         let mut base = store.base.clone();
         if store.clobbers {
@@ -410,8 +413,8 @@ impl Job<'_> {
     }
 }
 
-/// Bytes of a log update of an element of `stride` bytes: as many as one access moves, as kernels store structures.
-/// Buffers begin at multiples of 256 bytes, so every element is aligned to what divides its size.
+/// Bytes of a log update of an element of `stride` bytes: as many as one access moves, as kernels store
+/// structures. Buffers begin at multiples of 256 bytes, so every element is aligned to what divides its size.
 fn piece_bytes(stride: u64) -> u64 {
     (stride & stride.wrapping_neg()).min(16)
 }
@@ -425,7 +428,7 @@ fn offset(base: &str, offset: i64) -> String {
 }
 
 impl Output {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         let all = [self.index.as_ref(), self.guard.as_ref(), self.repeat.as_ref(), self.log_index.as_ref()];
         all.into_iter().flatten()

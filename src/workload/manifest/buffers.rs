@@ -140,7 +140,7 @@ pub(crate) enum Init {
 }
 
 impl Init {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> Vec<&Expr> {
         match self {
             Init::Const(value) => vec![value],
@@ -184,7 +184,7 @@ pub(crate) struct TextureForm {
 }
 
 impl TextureForm {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         [Some(&self.width), self.height.as_ref(), self.pitch.as_ref(), self.channels.as_ref()].into_iter().flatten()
     }
@@ -205,7 +205,7 @@ pub(crate) struct SurfaceForm {
 }
 
 impl SurfaceForm {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         let optional = [&self.height, &self.depth, &self.pitch, &self.channels];
         std::iter::once(&self.width).chain(optional.into_iter().flatten())

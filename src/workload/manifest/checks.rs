@@ -1,4 +1,4 @@
-//! What a manifest expects: checks of the result, conditions on crash images, figures to come near.
+//! Expectations of a manifest: checks of the result, conditions on crash images, expected figures.
 
 use super::instrument::FlagBarrier;
 use crate::document::Place;
@@ -16,7 +16,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> Vec<&Expr> {
         let of_kind: Vec<&Expr> = match &self.kind {
             CheckKind::Expr { expr, .. } | CheckKind::Invariant(expr) => vec![expr],
@@ -63,7 +63,7 @@ impl ReferenceArg {
 pub(crate) struct CrashForm {
     pub(crate) name: String,
     pub(crate) holds: Expr,
-    /// On what survived, not on what recovery made of it.
+    /// Judged on the image that survived, not on the one after recovery.
     pub(crate) on_survived: bool,
     pub(crate) source: Option<String>,
     /// Where it must hold.

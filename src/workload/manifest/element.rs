@@ -1,4 +1,5 @@
-//! Types of elements, and elements as bytes: little-endian, stored with a range check, loaded as the kind of their type.
+//! Types of elements, and elements as bytes: little-endian, stored with a range check, loaded as the kind of
+//! their type.
 
 use crate::kernel::ir::Elem;
 use crate::workload::expr::{Type, Value};
@@ -44,7 +45,8 @@ pub(crate) fn elem_name(elem: Elem) -> &'static str {
     }
 }
 
-/// Stores `value` into the first bytes of `to`; a float is rounded to the nearest `f32` where that is the type.
+/// Stores `value` into the first bytes of `to`; a float is rounded to the nearest `f32` where that is the
+/// type.
 ///
 /// # Errors
 /// Why the type cannot hold the value.

@@ -1,4 +1,4 @@
-//! `[instrument]` as data: what a manifest says of undo logging, and what launch steps carry of it.
+//! `[instrument]` as data: undo logging as a manifest declares it, and its part in launch steps.
 
 use crate::diagnostic::nearest;
 use crate::document::{Place, quoted};
@@ -103,7 +103,7 @@ fn word<T: Copy>(text: &str, all: &[(&'static str, T)]) -> Result<T, String> {
 pub struct Overrides {
     /// Another mode.
     pub mode: Option<Mode>,
-    /// The barrier behind the flag, or not.
+    /// The barrier after the flag, or not.
     pub flag_barrier: Option<FlagBarrier>,
     /// Log every update, not only the first.
     pub loop_log: Option<bool>,
@@ -152,7 +152,7 @@ pub(crate) struct Instrument {
     pub(crate) flag: Option<usize>,
 }
 
-/// A buffer that transactions change, and who changes which element.
+/// A buffer that transactions change, and which thread changes which element.
 #[derive(Debug, Clone)]
 pub(crate) struct Output {
     pub(crate) place: Place,
@@ -173,7 +173,8 @@ pub(crate) struct Output {
     pub(crate) dynamic: bool,
 }
 
-/// Variables that a thread gives to `index`, `guard` and `repeat`, in the order of their slots; `r` comes last.
+/// Variables that a thread gives to `index`, `guard` and `repeat`, in the order of their slots; `r` comes
+/// last.
 pub(crate) const THREAD_VARIABLES: [&str; 13] = [
     "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y",
     "nctaid.z", "r",
@@ -192,7 +193,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// Flags that a launch of so many CTAs uses up itself.
+    /// Flags that a launch of `ctas` CTAs uses itself.
     pub(crate) fn flags_at_launch(&self, ctas: u64) -> u64 {
         if self.mode.by_cta() { ctas } else { 0 }
     }

@@ -1,8 +1,8 @@
-//! The names that expressions may use, by where the expression stands: parameters, sizes of graphs, lengths of buffers,
-//! extents of a launch, indices, buffers to read.
+//! The names that expressions may use, by where the expression stands: parameters, sizes of graphs, lengths
+//! of buffers, extents of a launch, indices, buffers to read.
 //!
-//! Invariant: a frame of variables is laid out once; each scope is a part of it, so a slot means one variable wherever
-//! it is used.
+//! Invariant: a frame of variables is laid out once; each scope is a part of it, so a slot means one variable
+//! wherever it is used.
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use super::element::type_of;
 use super::instrument::THREAD_VARIABLES;
 use crate::workload::expr::{Readable, Scope, Type, Variable};
 
-/// The layout of a frame: which slot holds which variable, and who may name it.
+/// The layout of a frame: the slot of each variable, and the scopes that may name it.
 ///
-/// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop variables.
+/// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop
+/// variables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     params: Vec<Variable>,
@@ -119,7 +120,7 @@ impl Names {
         Scope { slots: self.slots + self.threads.len() as u16, ..scope }
     }
 
-    /// Slots of `tid.x` to `nctaid.z` and `r`, one after the other, behind those of the host.
+    /// Slots of `tid.x` to `nctaid.z` and `r`, one after the other, after those of the host.
     pub(crate) fn threads(&self) -> std::ops::Range<usize> {
         self.slots()..self.slots() + self.threads.len()
     }

@@ -1,7 +1,7 @@
 //! The keys of a manifest as data.
 //!
-//! Invariant: `workloads/README.md` names every key, kind and word (a test compares the two). Left out: what values mean, and
-//! which go together, which the readers (`read`, `read_steps`, ...) look at.
+//! Invariant: `workloads/README.md` names every key, kind and word (a test compares the two). Not here:
+//! meaning and compatibility of values, which the readers (`read`) check.
 
 use crate::diagnostic::Diagnostics;
 use crate::document::Shape::{
@@ -200,7 +200,7 @@ static LOOP: [KeyRule; 8] = [
 ];
 static LOOP_SHAPE: Shape = Shape::Table(&LOOP);
 
-/// A step of recovery: as in the host program, or a loop, told by the steps that it has.
+/// A step of recovery: as in the host program, or a loop, known by its list of steps.
 static RECOVERY: Shape = Forms(&[
     ("kernel", LAUNCH),
     ("copy", COPY),

@@ -1,8 +1,10 @@
-//! Where workloads come from: folders on disk and the folders built into the binary, and the PTX that they name or hold.
+//! Where workloads come from: folders on disk and the folders built into the binary, and the PTX that they
+//! name or hold.
 //!
-//! A built-in workload is the same folder as in the project's `workloads/`, embedded when the crate is compiled, so a
-//! manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`. A folder without `workload.toml`
-//! may hold manifests that stand alone (`litmus/NAME.toml`), known by the name `litmus/NAME`.
+//! A built-in workload is the same folder as in the project's `workloads/`, embedded when the crate is
+//! compiled, so a manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`. A
+//! folder without `workload.toml` may hold manifests that stand alone (`litmus/NAME.toml`), known by the name
+//! `litmus/NAME`.
 //!
 //! Invariant: a line of PTX inside a manifest keeps the manifest's line number.
 
@@ -40,8 +42,8 @@ pub(crate) enum Folder {
 }
 
 impl Folder {
-    /// Finds a workload by the path of its folder or of its manifest, or by its built-in name; a path that exists
-    /// wins.
+    /// Finds a workload by the path of its folder or of its manifest, or by its built-in name; a path that
+    /// exists wins.
     ///
     /// # Errors
     /// No such path, a folder without a manifest, an unknown name (with the nearest known one).
@@ -84,7 +86,7 @@ impl Folder {
     }
 
     /// The name under which faults in one of its files are reported.
-    pub(crate) fn shown(&self, file: &str) -> String {
+    pub(crate) fn display_name(&self, file: &str) -> String {
         match self {
             Folder::Builtin { dir, .. } => format!("builtin:{}/{file}", dir.path().display()),
             Folder::Disk { folder, .. } => folder.join(file).display().to_string(),
@@ -191,7 +193,8 @@ pub(crate) fn litmus_names() -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
-/// The least and the greatest stack of a thread, in bytes: a frame, and half of the local memory that a thread can have.
+/// The least and the greatest stack of a thread, in bytes: a frame, and half of the local memory that a
+/// thread can have.
 const STACK_LEAST: i64 = 16;
 const STACK_MOST: i64 = 256 << 10;
 
@@ -263,10 +266,11 @@ impl Programs {
             return Err(Diagnostics::default());
         };
         let text = folder.read_text(name).map_err(|error| Diagnostics::from(file.place().fault(error)))?;
-        self.decoded(folder.shown(name), text, file)
+        self.decoded(folder.display_name(name), text, file)
     }
 
-    /// PTX in the manifest itself. What stands before it becomes empty lines and blanks: places are the manifest's.
+    /// PTX in the manifest itself. What stands before it becomes empty lines and blanks: places are the
+    /// manifest's.
     fn inline(&self, item: Item<'_>) -> Result<(Module, (String, String)), Diagnostics> {
         let Some(text) = item.text() else {
             return Err(Diagnostics::default());

@@ -13,16 +13,16 @@ pub(crate) const RECOVERY_LIMIT: u64 = 1_000_000;
 
 /// A host step.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub(crate) enum HostStep {
     Launch(Box<LaunchStep>),
     Copy {
-        from: Span,
-        to: Span,
+        from: BufferStart,
+        to: BufferStart,
         count: Option<Expr>,
         place: Place,
     },
     Fill {
-        to: Span,
+        to: BufferStart,
         value: Expr,
         count: Option<Expr>,
         place: Place,
@@ -46,7 +46,7 @@ pub(crate) enum Step {
 #[derive(Debug, Clone)]
 pub(crate) struct ReduceStep {
     pub(crate) place: Place,
-    pub(crate) from: Span,
+    pub(crate) from: BufferStart,
     pub(crate) field: usize,
     /// Elements; all from the first on by default.
     pub(crate) count: Option<Expr>,
@@ -57,7 +57,7 @@ pub(crate) struct ReduceStep {
 
 /// A buffer and the element where something starts.
 #[derive(Debug, Clone)]
-pub(crate) struct Span {
+pub(crate) struct BufferStart {
     pub(crate) buffer: usize,
     pub(crate) index: Option<Expr>,
 }
@@ -83,8 +83,8 @@ pub(crate) struct LaunchStep {
 /// A kernel argument.
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
-    /// The address of an element of a buffer, and so many bytes behind it.
-    Address { to: Span, bytes: Option<Expr> },
+    /// The address of an element of a buffer, plus a number of bytes.
+    Address { to: BufferStart, bytes: Option<Expr> },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },
     /// A texture object over a buffer in space `texture`.
@@ -101,8 +101,8 @@ pub(crate) struct LoopStep {
     pub(crate) place: Place,
     pub(crate) kind: LoopKind,
     /// Steps before each iteration's body.
-    pub(crate) before: Vec<Step>,
-    pub(crate) body: Vec<Step>,
+    pub(crate) before: Vec<HostStep>,
+    pub(crate) body: Vec<HostStep>,
     /// Slot that holds the number of the iteration, from 0.
     pub(crate) slot: u16,
 }
@@ -129,7 +129,7 @@ impl LoopKind {
 #[derive(Debug, Clone)]
 pub(crate) struct RecoveryForm {
     /// Empty where nothing of the program's own runs.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<HostStep>,
     /// Warp instructions, and host steps, that it may take.
     pub(crate) limit: u64,
 }

@@ -4,8 +4,9 @@
 //! ... | guard | padding | elements of a buffer | padding | guard | ...
 //! ```
 //!
-//! The first element lies at a multiple of 256 bytes, and at least 256 bytes are unallocated between two buffers. A guard
-//! makes that more; padding is allocated and part of no buffer. Not modelled: placement that the user chooses.
+//! The first element lies at a multiple of 256 bytes, and at least 256 bytes are unallocated between two
+//! buffers. A guard makes that more; padding is allocated and part of no buffer. Not modelled: placement that
+//! the user chooses.
 
 use super::allocation::Allocation;
 use super::stage::Stage;

@@ -1,5 +1,5 @@
-//! Initial contents of a plan's buffers: generated, from files, or from the user's input files; textures, surfaces and
-//! constant banks on top of them.
+//! Initial contents of a plan's buffers: generated, from files, or from the user's input files; textures,
+//! surfaces and constant banks on top of them.
 
 use std::path::PathBuf;
 

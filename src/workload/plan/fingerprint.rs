@@ -1,13 +1,14 @@
-//! Everything that a resolved workload's run and its verdict follow from, as bytes to hash.
+//! Everything that decides a resolved workload's run and verdict, as bytes to hash.
 //!
-//! Invariant: two resolved workloads that feed the same bytes have the same outcomes on every machine. Contents of buffers
-//! are fed as they lie in memory, so files and graphs that they came from need not be; files that checks compare with are.
+//! Invariant: two resolved workloads that feed the same bytes have the same outcomes on every machine.
+//! Contents of buffers are fed as they lie in memory, so files and graphs that they came from need not be;
+//! files that checks compare with are.
 
-use super::Plan;
+use super::RunPlan;
 use crate::workload::manifest::checks::CheckKind;
 
 /// Feeds the workload, part by part, each with its name.
-pub(crate) fn feed(plan: &Plan, take: &mut dyn FnMut(&str, &[u8])) {
+pub(crate) fn feed(plan: &RunPlan, take: &mut dyn FnMut(&str, &[u8])) {
     let manifest = plan.folder.read(plan.folder.manifest());
     take("manifest", &manifest.unwrap_or_default());
     for (file, text) in &plan.programs.texts {

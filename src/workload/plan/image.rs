@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Plan;
+use super::RunPlan;
 use crate::kernel::memory::FlatMemory;
 
 /// Every buffer as it is filled, every variable as its module has it, zeros elsewhere.
-pub(crate) fn image(plan: &Plan) -> FlatMemory {
+pub(crate) fn image(plan: &RunPlan) -> FlatMemory {
     let kept = plan.buffers.iter().filter(|buffer| buffer.address != 0);
     let mut kept: BTreeMap<u64, &Arc<Vec<u8>>> =
         kept.filter_map(|buffer| Some((buffer.address, buffer.kept()?))).collect();

@@ -1,11 +1,11 @@
-//! Host steps as a list of operations with jumps, so that where a program is can be told by a position.
+//! Host steps as a list of operations with jumps, so that an index says where a program is.
 
 use std::sync::Arc;
 
 use crate::document::Place;
 use crate::kernel::ir::Kernel;
 use crate::workload::expr::Expr;
-use crate::workload::manifest::steps::{LaunchStep, LoopKind, ReduceStep, Span, Step};
+use crate::workload::manifest::steps::{BufferStart, HostStep, LaunchStep, LoopKind, ReduceStep};
 
 /// The steps, laid out.
 #[derive(Debug)]
@@ -21,13 +21,13 @@ pub(crate) struct Program {
 pub(crate) enum Operation {
     Launch(Box<LaunchStep>),
     Copy {
-        from: Span,
-        to: Span,
+        from: BufferStart,
+        to: BufferStart,
         count: Option<Expr>,
         place: Place,
     },
     Fill {
-        to: Span,
+        to: BufferStart,
         value: Expr,
         count: Option<Expr>,
         place: Place,
@@ -68,7 +68,7 @@ pub(crate) struct Loop {
 
 impl Program {
     /// Lays out steps.
-    pub(crate) fn new(steps: &[Step]) -> Self {
+    pub(crate) fn new(steps: &[HostStep]) -> Self {
         let mut program = Program { operations: Vec::new(), loops: Vec::new(), variables: Vec::new() };
         program.add(steps);
         program.variables.sort_unstable();
@@ -94,33 +94,33 @@ impl Program {
         })
     }
 
-    fn add(&mut self, steps: &[Step]) {
+    fn add(&mut self, steps: &[HostStep]) {
         for step in steps {
             match step {
-                Step::Launch(launch) => self.operations.push(Operation::Launch(launch.clone())),
-                Step::Copy { from, to, count, place } => self.operations.push(Operation::Copy {
+                HostStep::Launch(launch) => self.operations.push(Operation::Launch(launch.clone())),
+                HostStep::Copy { from, to, count, place } => self.operations.push(Operation::Copy {
                     from: from.clone(),
                     to: to.clone(),
                     count: count.clone(),
                     place: place.clone(),
                 }),
-                Step::Fill { to, value, count, place } => self.operations.push(Operation::Fill {
+                HostStep::Fill { to, value, count, place } => self.operations.push(Operation::Fill {
                     to: to.clone(),
                     value: value.clone(),
                     count: count.clone(),
                     place: place.clone(),
                 }),
-                Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
-                Step::Reduce(step) => {
+                HostStep::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
+                HostStep::Reduce(step) => {
                     self.variables.push(usize::from(step.slot));
                     self.operations.push(Operation::Reduce(step.clone()));
                 }
-                Step::Warm(buffers) => self.operations.push(Operation::Warm(buffers.clone())),
-                Step::Persist => {}
-                Step::Flag { buffer, value, ends } => {
+                HostStep::Warm(buffers) => self.operations.push(Operation::Warm(buffers.clone())),
+                HostStep::Persist => {}
+                HostStep::Flag { buffer, value, ends } => {
                     self.operations.push(Operation::Flag { buffer: *buffer, value: *value, ends: *ends });
                 }
-                Step::Loop(inner) => {
+                HostStep::Loop(inner) => {
                     let number = self.loops.len();
                     let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
                     self.loops.push(Loop { kind, place, slot });

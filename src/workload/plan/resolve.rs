@@ -1,15 +1,15 @@
-//! From a manifest and a choice (profile, overrides, seed, input files) to a plan: every size known, every buffer
-//! allocated and filled.
+//! From a manifest and a choice (profile, overrides, seed, input files) to a plan: every size known, every
+//! buffer allocated and filled.
 //!
-//! Order: parameters, graphs, extents of the first launch, lengths, contents. A stage runs on what is sound of
-//! the stages before it, so one run of it finds all the faults it can.
+//! Order: parameters, graphs, extents of the first launch, lengths, contents. A stage runs on what is sound
+//! of the stages before it, so one run of it finds all the faults it can.
 
 use std::sync::{Arc, OnceLock};
 
 use super::allocate::{allocate, allocate_globals};
 use super::program::Program;
 use super::stage::Stage;
-use super::{Choice, Demands, Plan};
+use super::{Choice, Demands, RunPlan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::memory::Medium;
 use crate::workload::data::graph::Csr;
@@ -27,7 +27,7 @@ pub(crate) fn resolve(
     folder: &Folder,
     choice: &Choice,
     demands: Demands,
-) -> Result<Plan, Diagnostics> {
+) -> Result<RunPlan, Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut stage = Stage {
         manifest,
@@ -57,7 +57,7 @@ pub(crate) fn resolve(
     let const_banks = stage.const_banks(programs, &buffers, &globals);
     let frame = stage.frame;
     faults.into_result(())?;
-    Ok(Plan {
+    Ok(RunPlan {
         manifest: manifest.clone(),
         programs: programs.clone(),
         folder: folder.clone(),

@@ -12,7 +12,7 @@ use crate::workload::expr::{Expr, Value};
 use crate::workload::manifest::Manifest;
 use crate::workload::manifest::buffers::{Buffer, GraphKind, Init, SurfaceForm, TextureForm, param_value};
 use crate::workload::manifest::source::Folder;
-use crate::workload::manifest::steps::{LaunchStep, Step};
+use crate::workload::manifest::steps::{HostStep, LaunchStep};
 /// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
 const MAX_BUFFER_BYTES: u64 = 1 << 39;
 
@@ -24,10 +24,10 @@ fn gib(bytes: u64) -> f64 {
 }
 
 /// The first launch of the host program, whose extents `grid.*` and `block.*` name.
-fn first_launch(steps: &[Step]) -> Option<&LaunchStep> {
+fn first_launch(steps: &[HostStep]) -> Option<&LaunchStep> {
     steps.iter().find_map(|step| match step {
-        Step::Launch(launch) => Some(&**launch),
-        Step::Loop(inner) => first_launch(&inner.before).or_else(|| first_launch(&inner.body)),
+        HostStep::Launch(launch) => Some(&**launch),
+        HostStep::Loop(inner) => first_launch(&inner.before).or_else(|| first_launch(&inner.body)),
         _ => None,
     })
 }
@@ -39,7 +39,7 @@ pub(crate) enum Extents {
     Early,
     /// From lengths of buffers, so no length may name them.
     Late,
-    /// Only while the program runs, or there is no launch.
+    /// Only while the program runs; or the program has no launch.
     Never,
 }
 
@@ -64,7 +64,7 @@ impl Stage<'_> {
         result.map_err(|fault| self.faults.push(fault)).ok()
     }
 
-    /// Buffers of these lengths fit into so many bytes.
+    /// Checks that buffers of these lengths fit into `most_bytes`.
     pub(crate) fn fits(&self, lens: &[u64], most_bytes: Option<u64>) -> Result<(), Diagnostic> {
         let bytes: u64 = self.manifest.buffers.iter().zip(lens).map(|(buffer, len)| len * buffer.stride).sum();
         let Some(most) = most_bytes.filter(|most| bytes > *most) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes, structures by
-//! value as C lays them out, texture objects.
+//! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes,
+//! structures by value as C lays them out, texture objects.
 //!
 //! Not covered: alignment of an address, which the kernel's accesses decide.
 
@@ -10,7 +10,7 @@ use crate::workload::expr::{Expr, Scope, Type};
 use crate::workload::manifest::buffers::Space;
 use crate::workload::manifest::element::elem_of;
 use crate::workload::manifest::schema::ELEMENT_TYPES;
-use crate::workload::manifest::steps::{Arg, Span};
+use crate::workload::manifest::steps::{Arg, BufferStart};
 
 impl Reader<'_> {
     /// An argument for `param`, whose type it must fit; without a parameter only its names are checked.
@@ -104,7 +104,7 @@ impl Reader<'_> {
         }
         let tail = rest[name_end..].trim_start();
         if tail.is_empty() {
-            return Some(Arg::Address { to: Span { buffer: buffer?, index: None }, bytes: None });
+            return Some(Arg::Address { to: BufferStart { buffer: buffer?, index: None }, bytes: None });
         }
         let at = whole.len() - tail.len();
         let Some(offset) = tail.strip_prefix('+') else {
@@ -121,7 +121,7 @@ impl Reader<'_> {
         };
         let index = offset_of(elements, "an offset in elements");
         let bytes = offset_of(bytes, "an offset in bytes");
-        Some(Arg::Address { to: Span { buffer: buffer?, index: index? }, bytes: bytes? })
+        Some(Arg::Address { to: BufferStart { buffer: buffer?, index: index? }, bytes: bytes? })
     }
 
     fn offset(&mut self, text: &str, place: &Place, scope: &Scope, what: &str) -> Option<Expr> {
@@ -249,7 +249,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands behind the `+` of an address: elements, and what `bytes(...)` at its end holds.
+/// The offset after the `+` of an address: elements, and the argument of a `bytes(...)` at its end.
 fn split_bytes(offset: &str) -> (Option<&str>, Option<&str>) {
     let Some(inner) = offset.trim_end().strip_suffix(')') else { return (Some(offset), None) };
     let mut depth = 1;

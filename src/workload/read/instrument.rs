@@ -6,11 +6,11 @@ use crate::document::{Item, Place, TomlTable};
 use crate::kernel::ir::Elem;
 use crate::workload::manifest::buffers::{Buffer, Role, Space};
 use crate::workload::manifest::instrument::{FlagBarrier, Instrument, Mode, Output};
-use crate::workload::manifest::steps::Step;
+use crate::workload::manifest::steps::HostStep;
 
 impl Reader<'_> {
     /// `[instrument]`.
-    pub(crate) fn instrument(&mut self, root: TomlTable<'_>, steps: &[Step]) -> Option<Instrument> {
+    pub(crate) fn instrument(&mut self, root: TomlTable<'_>, steps: &[HostStep]) -> Option<Instrument> {
         let table = root.table("instrument")?;
         let (mode, mode_place) = table.text("mode")?;
         // A word that is none was reported by the schema.
@@ -178,22 +178,22 @@ pub(crate) fn check(instrument: &Instrument, mode: Mode, buffers: &[Buffer]) -> 
     faults
 }
 
-/// Loops that end when the device says so: nobody knows how many transactions there will be.
-pub(crate) fn converging(instrument: &Instrument, steps: &[Step]) -> Vec<Diagnostic> {
+/// Faults of loops that end on a condition: their number of transactions is unknown before the run.
+pub(crate) fn converging(instrument: &Instrument, steps: &[HostStep]) -> Vec<Diagnostic> {
     let changes = |kernel: &str| {
         instrument.outputs.iter().any(|output| output.kernel.as_deref().is_none_or(|named| named == kernel))
     };
-    fn launches(steps: &[Step], changes: &dyn Fn(&str) -> bool) -> bool {
+    fn launches(steps: &[HostStep], changes: &dyn Fn(&str) -> bool) -> bool {
         steps.iter().any(|step| match step {
-            Step::Launch(launch) => changes(&launch.kernel.name),
-            Step::Loop(inner) => launches(&inner.before, changes) || launches(&inner.body, changes),
+            HostStep::Launch(launch) => changes(&launch.kernel.name),
+            HostStep::Loop(inner) => launches(&inner.before, changes) || launches(&inner.body, changes),
             _ => false,
         })
     }
     let mut faults = Vec::new();
     for step in steps {
-        let Step::Loop(inner) = step else { continue };
-        let all: [&[Step]; 2] = [&inner.before, &inner.body];
+        let HostStep::Loop(inner) = step else { continue };
+        let all: [&[HostStep]; 2] = [&inner.before, &inner.body];
         if inner.kind.counted() {
             faults.extend(all.into_iter().flat_map(|steps| converging(instrument, steps)));
         } else if all.into_iter().any(|steps| launches(steps, &changes)) {

@@ -1,8 +1,8 @@
-//! Kernels by the names that manifests write: the symbol in the PTX, or the C++ name behind a mangled one where a single
-//! kernel has it.
+//! Kernels by the names that manifests write: the symbol in the PTX, or the C++ name of a mangled one
+//! where a single kernel has it.
 //!
-//! A symbol wins over a C++ name. Not covered: telling overloads from each other by their parameters, which takes the
-//! symbol.
+//! A symbol wins over a C++ name. Not covered: telling overloads from each other by their parameters, which
+//! takes the symbol.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ impl Programs {
     /// The kernel that `name` means, and the number of its module.
     ///
     /// # Errors
-    /// No kernel is called so (with the nearest name, or all), or several are (with their names). `None` where a PTX file
-    /// cannot be read: that has faults of its own, and any kernel may be in it.
+    /// No kernel is called so (with the nearest name, or all), or several are (with their names). `None`
+    /// where a PTX file cannot be read: that has faults of its own, and any kernel may be in it.
     pub(crate) fn called(&self, name: &str, place: &Place) -> Result<(usize, Arc<Kernel>), Option<Diagnostic>> {
         if let Some(found) = self.kernel(name) {
             return Ok(found);
         }
-        let fits = |kernel: &Kernel| SourceName::of(&kernel.name).is_some_and(|found| found.is(name));
+        let fits = |kernel: &Kernel| SourceName::demangle(&kernel.name).is_some_and(|found| found.is(name));
         let fitting: Vec<_> = self.numbered_kernels().filter(|(_, kernel)| fits(kernel)).collect();
         match fitting[..] {
             [(number, kernel)] => Ok((number, kernel.clone())),
             _ if !self.complete => Err(None),
             [] => Err(Some(self.unknown(name, place))),
             _ => {
-                let written: Vec<String> = fitting.iter().map(|(_, kernel)| self.written(kernel)).collect();
+                let written: Vec<String> = fitting.iter().map(|(_, kernel)| self.display_name(kernel)).collect();
                 let written: Vec<&str> = written.iter().map(String::as_str).collect();
                 let fault = place.fault(format!("`{name}` is the name of {} kernels", fitting.len()));
                 Err(Some(fault.with_help(format!("one of {}", quoted(&written)))))
@@ -38,11 +38,11 @@ impl Programs {
     }
 
     /// The shortest text that means this kernel and no other.
-    fn written(&self, kernel: &Kernel) -> String {
-        let Some(name) = SourceName::of(&kernel.name) else { return kernel.name.clone() };
+    fn display_name(&self, kernel: &Kernel) -> String {
+        let Some(name) = SourceName::demangle(&kernel.name) else { return kernel.name.clone() };
         let alone = |written: &str| {
             let others = self.numbered_kernels().filter(|(_, other)| other.name != kernel.name);
-            let mut named = others.map(|(_, other)| (&other.name, SourceName::of(&other.name)));
+            let mut named = others.map(|(_, other)| (&other.name, SourceName::demangle(&other.name)));
             !named.any(|(symbol, other)| symbol == written || other.is_some_and(|other| other.is(written)))
         };
         let whole = name.to_string();
@@ -50,7 +50,7 @@ impl Programs {
     }
 
     fn unknown(&self, name: &str, place: &Place) -> Diagnostic {
-        let written: Vec<String> = self.numbered_kernels().map(|(_, kernel)| self.written(kernel)).collect();
+        let written: Vec<String> = self.numbered_kernels().map(|(_, kernel)| self.display_name(kernel)).collect();
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let symbols = self.numbered_kernels().map(|(_, kernel)| kernel.name.as_str());
         let fault = place.fault(format!("there is no kernel `{name}`"));

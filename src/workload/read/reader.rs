@@ -1,4 +1,4 @@
-//! What every part of the reading of a manifest shares: names, buffers, faults, and the reading of expressions.
+//! The state that all readers of a manifest share: names, buffers, faults, and the reading of expressions.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Host steps: launches (their arguments: `args`), copies, fills, swaps, loops.
 //!
-//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
-//! their places give back.
+//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file,
+//! which their places give back.
 
 use std::sync::Arc;
 
@@ -11,7 +11,9 @@ use crate::document::{Item, Place, TomlTable, check};
 use crate::workload::expr::{Expr, Scope, Type, Value};
 use crate::workload::manifest::buffers::Space;
 use crate::workload::manifest::schema;
-use crate::workload::manifest::steps::{LaunchStep, LoopKind, LoopStep, RECOVERY_LIMIT, RecoveryForm, Span, Step};
+use crate::workload::manifest::steps::{
+    BufferStart, HostStep, LaunchStep, LoopKind, LoopStep, RECOVERY_LIMIT, RecoveryForm,
+};
 
 /// Iterations after which a loop that waits for a condition is given up, unless the manifest says otherwise.
 const DEFAULT_MAX_ITERATIONS: i64 = 10_000;
@@ -32,7 +34,7 @@ impl Reader<'_> {
     }
 
     /// The host program.
-    pub(crate) fn steps(&mut self, root: TomlTable<'_>) -> Vec<Step> {
+    pub(crate) fn steps(&mut self, root: TomlTable<'_>) -> Vec<HostStep> {
         let mut scope = self.names.in_steps();
         self.variables(&[root], &mut scope);
         let steps = self.body(root, &scope);
@@ -57,7 +59,7 @@ impl Reader<'_> {
     }
 
     /// The steps and loops of a table, in file order.
-    fn body(&mut self, table: TomlTable<'_>, scope: &Scope) -> Vec<Step> {
+    fn body(&mut self, table: TomlTable<'_>, scope: &Scope) -> Vec<HostStep> {
         let mut parts: Vec<(usize, bool, TomlTable<'_>)> = Vec::new();
         for (key, is_loop) in [("step", false), ("loop", true)] {
             parts.extend(table.tables(key).into_iter().map(|part| (part.place().start(), is_loop, part)));
@@ -69,21 +71,21 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Step> {
+    fn step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<HostStep> {
         let place = table.place();
         if table.get("kernel").is_some() {
-            self.launch(table, scope).map(|launch| Step::Launch(Box::new(launch)))
+            self.launch(table, scope).map(|launch| HostStep::Launch(Box::new(launch)))
         } else if table.get("copy").is_some() {
             let from = self.span(table, "copy", "from_index", scope);
             let to = self.span(table, "to", "to_index", scope);
             let count = self.integer_at(table, "count", scope);
             let (from, to) = (from?, to?);
-            let form = |span: &Span| self.buffers[span.buffer].fields.iter().map(|f| f.elem).collect::<Vec<_>>();
+            let form = |span: &BufferStart| self.buffers[span.buffer].fields.iter().map(|f| f.elem).collect::<Vec<_>>();
             if form(&from) != form(&to) {
                 let fault = place.fault("a copy needs two buffers of the same element type");
                 self.fault(fault);
             }
-            Some(Step::Copy { from, to, count, place })
+            Some(HostStep::Copy { from, to, count, place })
         } else if table.get("fill").is_some() {
             let to = self.span(table, "fill", "index", scope);
             let count = self.integer_at(table, "count", scope);
@@ -99,7 +101,7 @@ impl Reader<'_> {
                 let fault = value.not_an_integer("an element of an integer buffer");
                 self.fault(fault);
             }
-            Some(Step::Fill { to, value, count, place })
+            Some(HostStep::Fill { to, value, count, place })
         } else if let Some(item) = table.get("swap") {
             self.swap(item)
         } else if table.get("reduce").is_some() {
@@ -116,20 +118,26 @@ impl Reader<'_> {
                     self.fault(fault);
                 }
             }
-            Some(Step::Persist)
+            Some(HostStep::Persist)
         } else {
             None
         }
     }
 
     /// The buffer named at `key`, from the element at `index_key` on.
-    pub(crate) fn span(&mut self, table: TomlTable<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
+    pub(crate) fn span(
+        &mut self,
+        table: TomlTable<'_>,
+        key: &str,
+        index_key: &str,
+        scope: &Scope,
+    ) -> Option<BufferStart> {
         let buffer = self.buffer_at(table, key);
         let index = self.integer_at(table, index_key, scope);
         let buffer = buffer?;
         let place = table.get(key)?.place();
         self.not_const(buffer, &place);
-        Some(Span { buffer, index })
+        Some(BufferStart { buffer, index })
     }
 
     pub(crate) fn not_const(&mut self, buffer: usize, place: &Place) {
@@ -139,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    fn swap(&mut self, item: Item<'_>) -> Option<Step> {
+    fn swap(&mut self, item: Item<'_>) -> Option<HostStep> {
         let names = item.list()?;
         let [first, second] = names[..] else {
             let fault = item.place().fault(format!("`swap` takes two buffers, found {}", names.len()));
@@ -157,10 +165,10 @@ impl Reader<'_> {
             let fault = item.place().fault("`swap` needs two buffers of the same element type and space");
             self.fault(fault);
         }
-        Some(Step::Swap(a, b))
+        Some(HostStep::Swap(a, b))
     }
 
-    fn loop_step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Step> {
+    fn loop_step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<HostStep> {
         let place = table.place();
         let present: Vec<&str> = ["count", "until", "while"].into_iter().filter(|k| table.get(k).is_some()).collect();
         let kind = match present[..] {
@@ -209,10 +217,11 @@ impl Reader<'_> {
             let fault = place.fault("the loop has no body: no `[[loop.step]]` and no `[[loop.loop]]`");
             self.fault(fault);
         }
-        Some(Step::Loop(Box::new(LoopStep { place, kind: kind?, before, body, slot })))
+        Some(HostStep::Loop(Box::new(LoopStep { place, kind: kind?, before, body, slot })))
     }
 
-    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for `eq`.
+    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for
+    /// `eq`.
     fn condition(&mut self, item: Item<'_>, key: &str, scope: &Scope) -> Option<Expr> {
         const COMPARISONS: [(&str, &str); 6] =
             [("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")];
@@ -279,7 +288,7 @@ impl Reader<'_> {
         for (number, item) in items.into_iter().enumerate() {
             args.extend(self.arg(item, kernel.params.get(number), &inner).map(|arg| (arg, item.place())));
         }
-        // One that could not be read has its own fault, and those behind it belong to other parameters.
+        // One that could not be read has its own fault, and those after it belong to other parameters.
         if args.len() == given {
             self.check_texture_objects(&kernel, &args);
         }

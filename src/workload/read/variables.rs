@@ -1,15 +1,16 @@
-//! Host steps that cost no simulated time: `reduce`, which leaves a number of a buffer's elements in a variable of the host
-//! program, and `warm`.
+//! Host steps that cost no simulated time: `reduce`, which leaves a number of a buffer's elements in a
+//! variable of the host program, and `warm`.
 //!
-//! A variable exists from the first step on, with the value 0, in all steps of its list (those of the run, those of
-//! recovery), also in the conditions of loops around the step that sets it: so variables are known before steps are read.
+//! A variable exists from the first step on, with the value 0, in all steps of its list (those of the run,
+//! those of recovery), also in the conditions of loops around the step that sets it: so variables are known
+//! before steps are read.
 
 use super::reader::{Reader, unknown};
 use crate::document::{Item, Place, TomlTable, quoted};
 use crate::kernel::reduction::Fold;
 use crate::workload::expr::{Scope, Type};
 use crate::workload::manifest::element::type_of;
-use crate::workload::manifest::steps::{ReduceStep, Step};
+use crate::workload::manifest::steps::{HostStep, ReduceStep};
 
 /// The `reduce` steps of a table and of its loops.
 fn reductions<'t>(table: TomlTable<'t>, out: &mut Vec<TomlTable<'t>>) {
@@ -68,7 +69,7 @@ impl Reader<'_> {
     }
 
     /// A `reduce` step.
-    pub(crate) fn reduce(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Step> {
+    pub(crate) fn reduce(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<HostStep> {
         let place = table.place();
         let from = self.span(table, "reduce", "index", scope);
         let count = self.integer_at(table, "count", scope);
@@ -81,7 +82,7 @@ impl Reader<'_> {
         let from = from?;
         let field = self.reduced_field(table, from.buffer, &place)?;
         let (fold, slot) = (fold_of(table)?, scope.variable(name)?.slot);
-        Some(Step::Reduce(Box::new(ReduceStep { place, from, field, count, fold, slot })))
+        Some(HostStep::Reduce(Box::new(ReduceStep { place, from, field, count, fold, slot })))
     }
 
     fn reduced_field(&mut self, table: TomlTable<'_>, buffer: usize, place: &Place) -> Option<usize> {
@@ -112,7 +113,7 @@ impl Reader<'_> {
     }
 
     /// A `warm` step.
-    pub(crate) fn warm(&mut self, item: Item<'_>) -> Option<Step> {
+    pub(crate) fn warm(&mut self, item: Item<'_>) -> Option<HostStep> {
         let items = item.list().unwrap_or_else(|| vec![item]);
         let mut buffers = Vec::new();
         for name in &items {
@@ -120,7 +121,7 @@ impl Reader<'_> {
             self.not_const(number, &name.place());
             buffers.push(number);
         }
-        (buffers.len() == items.len()).then_some(Step::Warm(buffers))
+        (buffers.len() == items.len()).then_some(HostStep::Warm(buffers))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Invented data of the sizes that figures have to bear: 22 kernels, 7 schemes, bars far beyond a cut-off.
 
-use durawarp::report::figure::*;
+use durawarp::plot::*;
 
 pub(crate) const KERNELS: [&str; 22] = [
     "SAD1",

@@ -1,6 +1,6 @@
 //! A figure's SVG as boxes and counts.
 
-use durawarp::report::figure::text_width;
+use durawarp::plot::text_width;
 use roxmltree::{Document, Node};
 
 pub(crate) type Point = (f64, f64);

@@ -2,11 +2,11 @@
 
 use super::super::super::alu::{AluOp, Combine, Compare, CompareKind, FloatCmp, HalfFormat, HalfType, IntCmp, Truth};
 use super::super::super::ir::{Class, Op};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 const COMPARISONS: [(&str, &str); 18] = [
     ("eq", "eq"),
@@ -130,13 +130,13 @@ impl<'a> Lower<'_, 'a> {
         let (compare, ty, _) = self.comparison(i, m, false)?;
         let (d, src, negated) = self.compared(i, compare, ty)?;
         if let Some(half) = ty.half()
-            && half.is_pair() != matches!(d.kind, Kind::Pair(..))
+            && half.is_pair() != matches!(d.kind, OperandKind::Pair(..))
         {
             let wanted = if half.is_pair() { "two predicates, `p|q`: one a half" } else { "one predicate" };
             return Err(self.fault(d.at.clone(), format!("`setp` on type {ty} sets {wanted}")));
         }
         let dst = match &d.kind {
-            Kind::Pair(p, q) => [self.dst(p, Bank::Pred)?, self.dst(q, Bank::Pred)?],
+            OperandKind::Pair(p, q) => [self.dst(p, Bank::Pred)?, self.dst(q, Bank::Pred)?],
             _ => [self.dst(d, Bank::Pred)?, Arg::None],
         };
         self.emit(Op::Alu(AluOp::Setp(compare)), Class::Compare, &dst, &src, negated);

@@ -1,12 +1,12 @@
 //! Control flow, calls, barriers and fences (PTX ISA 9.7.12, 9.7.13).
 
 use super::super::super::ir::{Barrier, BarrierRed, Class, Op, Scope, Trap};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, DraftOp};
 use super::super::functions::Call;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn bra(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -34,7 +34,7 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn call(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("uni");
-        let Some(call) = Call::of(i) else {
+        let Some(call) = Call::parse(i) else {
             return Err(self.fault(i.opcode.at.clone(), "`call` needs a function"));
         };
         let at = call.callee.at.clone();
@@ -60,7 +60,7 @@ impl<'a> Lower<'_, 'a> {
             "vprintf" => {
                 self.warn(callee.at.clone(), "`vprintf` prints nothing and returns 0");
                 let block = match results.first().map(|r| &r.kind) {
-                    Some(Kind::Name { name, .. }) => self.name(name)?,
+                    Some(OperandKind::Name { name, .. }) => self.name(name)?,
                     _ => None,
                 };
                 match block {
@@ -116,7 +116,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(at, "a barrier takes a number and optionally a count of threads"));
         }
         for (number, operand) in numbers.iter_mut().zip(rest) {
-            let Kind::Int(value) = operand.kind else {
+            let OperandKind::Int(value) = operand.kind else {
                 return Err(self.fault(operand.at.clone(), "barrier numbers and thread counts must be constants"));
             };
             *number = value;

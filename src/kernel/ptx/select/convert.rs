@@ -3,13 +3,13 @@
 use super::super::super::alu::{AluOp, Cvt, CvtPair, HalfFormat, IntOp, Num, Round, SpaceTest, Split};
 use super::super::super::ir::{Class, ConstSource, Op};
 use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const};
 use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::operand::{SpecialSource, special};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// Packing and unpacking by total width and elements; element type.
 fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {
@@ -33,9 +33,9 @@ impl<'a> Lower<'_, 'a> {
             return self.bad_type(i, ty);
         }
         match (&d.kind, &a.kind) {
-            (Kind::Vector(parts), _) => return self.unpack(i, ty, parts, a),
-            (_, Kind::Vector(parts)) => return self.pack(i, ty, d, parts),
-            (_, Kind::Name { name, component, .. }) => {
+            (OperandKind::Vector(parts), _) => return self.unpack(i, ty, parts, a),
+            (_, OperandKind::Vector(parts)) => return self.pack(i, ty, d, parts),
+            (_, OperandKind::Name { name, component, .. }) => {
                 if let Some(SpecialSource::Machine(what)) = special(name, *component)
                     && name.starts_with('%')
                 {
@@ -107,7 +107,7 @@ impl<'a> Lower<'_, 'a> {
         let a = self.src(a, Ty { class: TyClass::Untyped, bits: ty.bits })?;
         let mut dst = [Arg::None; 4];
         for (dst, part) in dst.iter_mut().zip(parts) {
-            if !matches!(part.kind, Kind::Name { name: "_", .. }) {
+            if !matches!(part.kind, OperandKind::Name { name: "_", .. }) {
                 *dst = self.dst(part, Bank::R32)?;
             }
         }
@@ -143,7 +143,7 @@ impl<'a> Lower<'_, 'a> {
         if to_ty.bits == 64 && !wide_to || from_ty.bits == 64 && !wide_from {
             return Err(self.fault(i.opcode.at.clone(), format!("`cvt{to_ty}{from_ty}` needs a 64-bit register")));
         }
-        // Float to integer truncates unless told otherwise; everything else rounds to nearest.
+        // Float to integer truncates unless a modifier says otherwise; everything else rounds to nearest.
         let truncates = from.is_float() && !to.is_float();
         let default = if truncates { Round::Zero } else { Round::Nearest };
         let cvt = Cvt {
@@ -207,7 +207,7 @@ impl<'a> Lower<'_, 'a> {
         let [d, a] = self.operands(i)?;
         // The address of a parameter block of an inlined call lies in local memory.
         let window = match a.kind {
-            Kind::Name { name, component: None, .. } if matches!(self.name(name)?, Some(Name::Block(_))) => {
+            OperandKind::Name { name, component: None, .. } if matches!(self.name(name)?, Some(Name::Block(_))) => {
                 LOCAL_WINDOW
             }
             _ => window,

@@ -1,14 +1,14 @@
 //! Float arithmetic and approximations (PTX ISA 9.7.3).
 //!
-//! Forms of PTX 1.x without `.approx` or a rounding mean what they meant then: the approximation in single precision,
-//! round to nearest in double. Half precision has a file of its own (`half.rs`).
+//! Forms of PTX 1.x without `.approx` or a rounding mean what they meant then: the approximation in single
+//! precision, round to nearest in double. Half precision has a file of its own (`half.rs`).
 
 use super::super::super::alu::{AluOp, ApproxOp, FloatOp, Round, TestOp};
 use super::super::super::ir::{Class, Op};
 use super::super::ast::Instruction;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn fma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

@@ -1,4 +1,5 @@
-//! Half precision (PTX ISA 9.7.4): which modifiers each instruction takes on `.f16`, `.bf16` and pairs of them.
+//! Half precision (PTX ISA 9.7.4): which modifiers each instruction takes on `.f16`, `.bf16` and pairs of
+//! them.
 //!
 //! | instruction | `.f16`, `.f16x2` | `.bf16`, `.bf16x2` |
 //! |---|---|---|
@@ -10,8 +11,9 @@
 //! | `tanh` | `.approx` | `.approx` |
 //! | `add`, `sub`, `fma` of `.f32` and these | `.rn`, `.rz`, `.rm`, `.rp`, `{.sat}` | the same; no pairs |
 //!
-//! Comparisons are in `compare.rs`, conversions in `convert.rs`, atomic additions in `memory.rs`. Not supported, and
-//! refused: `fma.oob`, vectors of halves in atomics. Literals of half precision do not exist in PTX.
+//! Comparisons are in `compare.rs`, conversions in `convert.rs`, atomic additions in `memory.rs`. Not
+//! supported, and refused: `fma.oob`, vectors of halves in atomics. Literals of half precision do not exist
+//! in PTX.
 
 use super::super::super::alu::{AluOp, FloatMode, FloatOp, HalfExtreme, HalfFormat, HalfMode, HalfOp, Round};
 use super::super::super::ir::{Class, Op};
@@ -19,10 +21,10 @@ use super::super::ast::Instruction;
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::{Mods, OPCODES};
+use super::words::{Mods, OPCODES};
 
 /// The first half-precision type among the modifiers.
-pub(super) fn of(i: &Instruction<'_>) -> Option<Ty> {
+pub(super) fn operand_type(i: &Instruction<'_>) -> Option<Ty> {
     i.mods.iter().filter_map(|word| Ty::parse(word.text)).find(|ty| ty.half().is_some())
 }
 

@@ -4,11 +4,11 @@ use super::super::super::alu::{
     AluOp, Carry, CarryOp, CountOp, FloatMode, FloatOp, IntOp, PredOp, PrmtMode, Round, SatOp,
 };
 use super::super::super::ir::{Class, Op};
-use super::super::ast::{Instruction, Kind};
+use super::super::ast::{Instruction, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// The integer operation of a width.
 fn sized(op: IntOp, bits: u32) -> Option<AluOp> {
@@ -102,9 +102,9 @@ impl<'a> Lower<'_, 'a> {
             return self.float(i, FloatOp::Mul, round.unwrap_or(Round::Nearest), ftz, sat, ty);
         }
         match self.part(i, m)? {
-            Part::Wide => self.wide(i, ty, false),
-            Part::High => self.int(i, by_sign(ty, IntOp::MulHiS, IntOp::MulHiU), Class::IntMul, ty, 2),
-            Part::Low => self.int(i, IntOp::MulLo, Class::IntMul, ty, 2),
+            ProductHalf::Wide => self.wide(i, ty, false),
+            ProductHalf::High => self.int(i, by_sign(ty, IntOp::MulHiS, IntOp::MulHiU), Class::IntMul, ty, 2),
+            ProductHalf::Low => self.int(i, IntOp::MulLo, Class::IntMul, ty, 2),
         }
     }
 
@@ -115,16 +115,16 @@ impl<'a> Lower<'_, 'a> {
             return self.float(i, FloatOp::Fma, round.unwrap_or(Round::Nearest), ftz, sat, ty);
         }
         let part = self.part(i, m)?;
-        if part != Part::Wide && m.take("cc") {
+        if part != ProductHalf::Wide && m.take("cc") {
             return self.with_carry(i, mad_carry(part, ty, false, true), ty, 3);
         }
         match part {
-            Part::Wide => self.wide(i, ty, true),
-            Part::High if ty.is_signed() && ty.bits == 32 && m.take("sat") => {
+            ProductHalf::Wide => self.wide(i, ty, true),
+            ProductHalf::High if ty.is_signed() && ty.bits == 32 && m.take("sat") => {
                 self.uniform(i, AluOp::Saturating(SatOp::MadHi), Class::IntMul, ty, 3)
             }
-            Part::High => self.int(i, by_sign(ty, IntOp::MadHiS, IntOp::MadHiU), Class::IntMul, ty, 3),
-            Part::Low => self.int(i, IntOp::MadLo, Class::IntMul, ty, 3),
+            ProductHalf::High => self.int(i, by_sign(ty, IntOp::MadHiS, IntOp::MadHiU), Class::IntMul, ty, 3),
+            ProductHalf::Low => self.int(i, IntOp::MadLo, Class::IntMul, ty, 3),
         }
     }
 
@@ -132,15 +132,15 @@ impl<'a> Lower<'_, 'a> {
         let gives = m.take("cc");
         let part = self.part(i, m)?;
         let ty = self.ty(i, m)?;
-        if part == Part::Wide {
+        if part == ProductHalf::Wide {
             return self.bad_type(i, ty);
         }
         self.with_carry(i, mad_carry(part, ty, true, gives), ty, 3)
     }
 
     /// `.lo`, `.hi` or `.wide`, one of which must be there.
-    fn part(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Part> {
-        match m.one_of(&[("lo", Part::Low), ("hi", Part::High), ("wide", Part::Wide)]) {
+    fn part(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<ProductHalf> {
+        match m.one_of(&[("lo", ProductHalf::Low), ("hi", ProductHalf::High), ("wide", ProductHalf::Wide)]) {
             Some(part) => Ok(part),
             None => {
                 let message = format!("`{}` on integers needs `.lo`, `.hi` or `.wide`", i.opcode.text);
@@ -352,7 +352,7 @@ impl<'a> Lower<'_, 'a> {
             return self.bad_type(i, ty);
         }
         let [d, a, b, c, table] = self.operands(i)?;
-        let Kind::Int(table @ 0..=255) = table.kind else {
+        let OperandKind::Int(table @ 0..=255) = table.kind else {
             return Err(self.fault(table.at.clone(), "the truth table of `lop3` must be a constant from 0 to 255"));
         };
         let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?];
@@ -406,16 +406,16 @@ impl<'a> Lower<'_, 'a> {
 
 /// Which half of a product, or all of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ProductHalf {
     Low,
     High,
     Wide,
 }
 
-fn mad_carry(part: Part, ty: Ty, takes: bool, gives: bool) -> Carry {
+fn mad_carry(part: ProductHalf, ty: Ty, takes: bool, gives: bool) -> Carry {
     let op = match (part, ty.is_signed()) {
-        (Part::High, true) => CarryOp::MadHiS,
-        (Part::High, false) => CarryOp::MadHiU,
+        (ProductHalf::High, true) => CarryOp::MadHiS,
+        (ProductHalf::High, false) => CarryOp::MadHiU,
         _ => CarryOp::MadLo,
     };
     Carry { op, wide: ty.bits == 64, takes, gives }

@@ -2,17 +2,17 @@
 
 use super::super::super::alu::{AluOp, IntOp, ShflMode, VoteOp};
 use super::super::super::ir::{Class, Op};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 impl<'a> Lower<'_, 'a> {
     /// `d` or `d|p`, either of which may be `_`.
     fn value_and_predicate(&mut self, operand: &Operand<'a>) -> Lowered<[Arg; 2]> {
         match &operand.kind {
-            Kind::Pair(d, p) => Ok([self.dst(d, Bank::R32)?, self.dst(p, Bank::Pred)?]),
+            OperandKind::Pair(d, p) => Ok([self.dst(d, Bank::R32)?, self.dst(p, Bank::Pred)?]),
             _ => Ok([self.dst(operand, Bank::R32)?, Arg::None]),
         }
     }
@@ -66,7 +66,8 @@ impl<'a> Lower<'_, 'a> {
         let (a, negated) = self.src_pred(a)?;
         let mask = mask.map_or(Ok(Arg::None), |mask| self.mask(mask))?;
         let d = self.dst(d, bank)?;
-        // The member mask is read (it must be ready) but not obeyed; it stays out of the predicate operand's place.
+        // The member mask is read (it must be ready) but not obeyed; it stays out of the predicate operand's
+        // place.
         let src = [a, Arg::None, Arg::None, mask];
         self.emit(Op::Alu(AluOp::Vote(op)), Class::Vote, &[d], &src, negated);
         Ok(())

@@ -1,17 +1,17 @@
 //! Loads, stores, atomics, textures (PTX ISA 9.7.9, 9.7.10, 9.7.13).
 //!
-//! Cache hints (`.L1::...`, `.L2::...`) are ignored. `.acquire` and `.release` make an access bypass the L1 but order
-//! nothing by themselves here; compilers put fences beside them. Kernel parameters are launch constants, so `ld.param`
-//! of an entry is a move.
+//! Cache hints (`.L1::...`, `.L2::...`) are ignored. `.acquire` and `.release` make an access bypass the L1
+//! but order nothing by themselves here; compilers put fences beside them. Kernel parameters are launch
+//! constants, so `ld.param` of an entry is a move.
 
 use super::super::super::alu::{AluOp, Cvt, Round};
 use super::super::super::ir::{AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// State spaces of memory instructions; parameters are apart.
 const SPACES: [(&str, Option<Space>); 9] = [
@@ -94,14 +94,14 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn destinations(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
         let one = std::slice::from_ref(operand);
         let parts = match &operand.kind {
-            Kind::Vector(parts) => parts.as_slice(),
+            OperandKind::Vector(parts) => parts.as_slice(),
             _ => one,
         };
         self.vector_length(operand, parts.len(), access)?;
         let (mut dst, mut wide) = ([Arg::None; 4], None);
         // The bank of a sink follows that of its neighbours.
         for part in parts {
-            if let Kind::Name { name, .. } = part.kind
+            if let OperandKind::Name { name, .. } = part.kind
                 && name != "_"
             {
                 wide = Some(self.dst_any(part, Bank::R32)?.1);
@@ -122,13 +122,13 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn data(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
         let one = std::slice::from_ref(operand);
         let parts = match &operand.kind {
-            Kind::Vector(parts) => parts.as_slice(),
+            OperandKind::Vector(parts) => parts.as_slice(),
             _ => one,
         };
         self.vector_length(operand, parts.len(), access)?;
         let mut wide = access.ty.bits == 64;
         for part in parts {
-            if let Kind::Name { name, component: None, offset: 0 } = part.kind
+            if let OperandKind::Name { name, component: None, offset: 0 } = part.kind
                 && let Some(Name::Register(register)) = self.name(name)?
             {
                 wide = self.body.banks[register as usize] == Bank::R64;
@@ -245,8 +245,8 @@ impl<'a> Lower<'_, 'a> {
 
     /// The parameter that an address names, and the offset in it.
     fn param(&mut self, a: &Operand<'a>) -> Lowered<Option<(Name, i64)>> {
-        if let Kind::Address(parts) = &a.kind
-            && let [Operand { kind: Kind::Name { name, component: None, offset }, .. }] = parts.as_slice()
+        if let OperandKind::Address(parts) = &a.kind
+            && let [Operand { kind: OperandKind::Name { name, component: None, offset }, .. }] = parts.as_slice()
         {
             return Ok(self.name(name)?.map(|n| (n, *offset)));
         }
@@ -417,7 +417,7 @@ impl<'a> Lower<'_, 'a> {
         let a = self.src(&rest[1], ty)?;
         let b = if cas { self.src(&rest[2], ty)? } else { Arg::None };
         let d = match (&operands[0].kind, returns) {
-            (Kind::Name { name: "_", .. }, _) | (_, false) => Arg::None,
+            (OperandKind::Name { name: "_", .. }, _) | (_, false) => Arg::None,
             _ => self.dst(&operands[0], ty.bank())?,
         };
         let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
@@ -451,7 +451,7 @@ impl<'a> Lower<'_, 'a> {
         if wide {
             return Err(self.fault(d.at.clone(), "texture fetches return 32-bit values"));
         }
-        let Kind::Address(parts) = &a.kind else {
+        let OperandKind::Address(parts) = &a.kind else {
             return Err(self.fault(a.at.clone(), "expected `[texture, {coordinates}]`"));
         };
         let [texture, coordinates] = parts.as_slice() else {
@@ -460,7 +460,7 @@ impl<'a> Lower<'_, 'a> {
         let name = self.handle(texture, Handle::Texture)?;
         let one = std::slice::from_ref(coordinates);
         let list = match &coordinates.kind {
-            Kind::Vector(list) => list.as_slice(),
+            OperandKind::Vector(list) => list.as_slice(),
             _ => one,
         };
         let n = 1 + usize::from(two);
@@ -503,7 +503,7 @@ impl<'a> Lower<'_, 'a> {
             Handle::Texture => ("texture", ".texref"),
             Handle::Surface => ("surface", ".surfref"),
         };
-        let Kind::Name { name, component: None, offset: 0 } = operand.kind else {
+        let OperandKind::Name { name, component: None, offset: 0 } = operand.kind else {
             return Err(self.fault(operand.at.clone(), format!("expected a {what}")));
         };
         let meant = match self.name(name)? {

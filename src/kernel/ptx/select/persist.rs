@@ -1,14 +1,15 @@
 //! Persistent-memory opcodes: our extension of PTX, written from CUDA C by inline assembly.
 //!
 //! `pm.clwb`, `pm.clwb.log`, `pm.clflushopt` with `{.global} [a]`; `pm.sfence`, `pm.ofence`, `pm.dfence`;
-//! `pm.barrier.{wi,wg,kr}`; `pm.st.{nt,log}{.global}{.v2,.v4}.type [a], r`; `pm.ld.log{.global}{.v2,.v4}.type r, [a]`; `pm.txbegin id`, `pm.txend id`;
-//! `pm.region`; `pm.acq.{cta,gpu,sys}`, `pm.rel.{cta,gpu,sys}`. `clwb`, `clflushopt`, `sfence`, `ofence` and `dfence`
-//! are accepted without the prefix. Addresses without `.global` are generic, as inline assembly gives them.
+//! `pm.barrier.{wi,wg,kr}`; `pm.st.{nt,log}{.global}{.v2,.v4}.type [a], r`;
+//! `pm.ld.log{.global}{.v2,.v4}.type r, [a]`; `pm.txbegin id`, `pm.txend id`; `pm.region`;
+//! `pm.acq.{cta,gpu,sys}`, `pm.rel.{cta,gpu,sys}`. `clwb`, `clflushopt`, `sfence`, `ofence` and `dfence` are
+//! accepted without the prefix. Addresses without `.global` are generic, as inline assembly gives them.
 
 use super::super::super::ir::{Class, Op, PmOp, Scope, Space, StoreHint};
-use super::super::ast::{Instruction, Kind};
+use super::super::ast::{Instruction, OperandKind};
 use super::super::lower::{Lower, Lowered};
-use super::Mods;
+use super::words::Mods;
 
 const OPERATIONS: [&str; 14] = [
     "clwb",
@@ -78,7 +79,7 @@ impl<'a> Lower<'_, 'a> {
             }
             "txbegin" | "txend" => {
                 let [id] = self.operands(i)?;
-                let Kind::Int(value) = id.kind else {
+                let OperandKind::Int(value) = id.kind else {
                     return Err(self.fault(id.at.clone(), "a transaction's id must be a constant"));
                 };
                 let op = if name == "txbegin" { PmOp::TxBegin } else { PmOp::TxEnd };

@@ -1,7 +1,7 @@
 //! Surfaces (PTX ISA 9.7.11): unformatted loads and stores, and queries of sizes.
 //!
-//! An access is lowered to the address of its bytes and to a load or store of global memory there, so that stores to
-//! surfaces are stores to memory for caches, persistency and region formation. Outside the bounds:
+//! An access is lowered to the address of its bytes and to a load or store of global memory there, so that
+//! stores to surfaces are stores to memory for caches, persistency and region formation. Outside the bounds:
 //!
 //! | mode | `suld` | `sust` | how |
 //! |---|---|---|---|
@@ -9,18 +9,19 @@
 //! | `.clamp` | the nearest place | the same | the address |
 //! | `.zero` | zeros | nothing | a predicate; zeros are moved first |
 //!
-//! As with textures, a handle is a `.surfref` variable or a kernel parameter, known when the kernel is lowered.
+//! As with textures, a handle is a `.surfref` variable or a kernel parameter, known when the kernel is
+//! lowered.
 //!
 //! Not supported, and refused: formatted stores (`sust.p`), `sured`, queries of formats.
 
 use super::super::super::alu::{AluOp, SurfaceAccess};
 use super::super::super::ir::{CacheOp, Class, ConstSource, Mem, MemKind, Op, Space, SurfaceSize};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
 use super::memory::{Access, Handle};
+use super::words::Mods;
 
 /// `.1d` to `.a2d`: coordinates, and the layer is before them.
 const GEOMETRIES: [(&str, (usize, bool)); 5] =
@@ -110,7 +111,7 @@ impl<'a> Lower<'_, 'a> {
 
     /// `[surface, {coordinates}]`: x, y, z or the layer, and the descriptor.
     fn surface_place(&mut self, place: &Operand<'a>, dims: usize, layered: bool) -> Lowered<[Arg; 4]> {
-        let Kind::Address(parts) = &place.kind else {
+        let OperandKind::Address(parts) = &place.kind else {
             return Err(self.fault(place.at.clone(), "expected `[surface, {coordinates}]`"));
         };
         let [surface, coordinates] = parts.as_slice() else {
@@ -119,7 +120,7 @@ impl<'a> Lower<'_, 'a> {
         let index = self.surface_index(surface)?;
         let one = std::slice::from_ref(coordinates);
         let list = match &coordinates.kind {
-            Kind::Vector(list) => list.as_slice(),
+            OperandKind::Vector(list) => list.as_slice(),
             _ => one,
         };
         let wanted = dims + usize::from(layered);
@@ -168,7 +169,7 @@ impl<'a> Lower<'_, 'a> {
         }
         let [d, a] = self.operands(i)?;
         let surface = match &a.kind {
-            Kind::Address(parts) if parts.len() == 1 => &parts[0],
+            OperandKind::Address(parts) if parts.len() == 1 => &parts[0],
             _ => return Err(self.fault(a.at.clone(), "expected `[surface]`")),
         };
         let index = self.surface_index(surface)?;

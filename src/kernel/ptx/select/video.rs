@@ -1,17 +1,17 @@
-//! Video instructions (PTX ISA 9.7.15 to 9.7.17): scalar ones with parts of registers, a second operation or a merge; SIMD
-//! ones on pairs of 16 bits and quads of 8 bits, with selectors and a mask.
+//! Video instructions (PTX ISA 9.7.15 to 9.7.17): scalar ones with parts of registers, a second operation or
+//! a merge; SIMD ones on pairs of 16 bits and quads of 8 bits, with selectors and a mask.
 
 use super::super::super::alu::{AluOp, IntCmp, Video, VideoMad, VideoOp, VideoPart, VideoSecond, VideoSimd};
 use super::super::super::ir::{Class, Op};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::operand::special;
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
-/// What a video opcode other than `vmad` does, and to how many elements if it is SIMD. Its modifiers complete a shift or
-/// a comparison.
+/// What a video opcode other than `vmad` does, and to how many elements if it is SIMD. Its modifiers complete
+/// a shift or a comparison.
 pub(super) fn operation(opcode: &str) -> Option<(VideoOp, Option<u32>)> {
     let name = opcode.strip_prefix('v')?;
     let (name, simd) = match name.strip_suffix(['2', '4']) {
@@ -45,8 +45,8 @@ fn class(op: VideoOp) -> Class {
 /// A register and the component after it, which a special register keeps.
 fn apart<'a>(operand: &Operand<'a>) -> (Operand<'a>, Option<&'a str>) {
     match operand.kind {
-        Kind::Name { name, component: Some(component), offset } if special(name, Some(component)).is_none() => {
-            let kind = Kind::Name { name, component: None, offset };
+        OperandKind::Name { name, component: Some(component), offset } if special(name, Some(component)).is_none() => {
+            let kind = OperandKind::Name { name, component: None, offset };
             (Operand { kind, at: operand.at.clone() }, Some(component))
         }
         _ => (operand.clone(), None),
@@ -56,7 +56,7 @@ fn apart<'a>(operand: &Operand<'a>) -> (Operand<'a>, Option<&'a str>) {
 /// `x` of `-x`.
 fn positive<'o, 'a>(operand: &'o Operand<'a>) -> (&'o Operand<'a>, bool) {
     match &operand.kind {
-        Kind::Minus(inner) => (inner, true),
+        OperandKind::Minus(inner) => (inner, true),
         _ => (operand, false),
     }
 }
@@ -222,7 +222,8 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// `.h32`, `.b7654`: elements of b:a, the highest first; 3 bits each. Without them, those from `first` on.
+    /// `.h32`, `.b7654`: elements of b:a, the highest first; 3 bits each. Without them, those from `first`
+    /// on.
     fn selected(&mut self, operand: &Operand<'a>, elements: u32, first: u32) -> Lowered<(Operand<'a>, i32)> {
         let (register, component) = apart(operand);
         let Some(component) = component else {

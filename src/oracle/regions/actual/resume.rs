@@ -1,7 +1,7 @@
-//! Resuming: programs run on from what hardware makes of a power failure, and fail again.
+//! Resuming: programs run on from the image after hardware recovery, and power fails again.
 //!
-//! Images after recovery differ only where f does: the first crash point of each f is enough. Source: P8 of the oracle's design.
-//! Invariants: verdicts do not depend on how the work is cut. Not modelled: time.
+//! Images after recovery differ only where f does: the first crash point of each f is enough. Source: P8 of
+//! the oracle's design. Invariants: verdicts do not depend on how the work is cut. Not modelled: time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,35 +12,35 @@ use super::super::super::judge::Watch;
 use super::super::super::verdict::{Failure, Property, Verdict};
 use super::super::RegionFacts;
 use super::super::recovery::{AtPowerFailure, recover};
-use super::{Asked, Walk};
+use super::{JudgeOptions, Walk};
 use crate::persist::image::PmImage;
 
 /// What runs a program on from an image of persistent memory.
 pub trait Resumes: Sync {
-    /// Runs to the end, and compares with what the program comes to without a failure.
+    /// Runs to the end, and compares the result with that of a run without a failure.
     ///
     /// # Errors
-    /// It does not get there, or to something else.
+    /// The run does not end, or its result differs.
     fn finish(&self, recovered: &PmImage) -> Result<(), String>;
 
-    /// Runs until power fails again, after so many more regions, and gives what the hardware makes of that; none when
-    /// the program ends before.
+    /// Runs until power fails again, after `regions` more regions, and gives the image after hardware
+    /// recovery; none when the program ends before.
     ///
     /// # Errors
-    /// It does not get there.
+    /// The run ends by a fault or a limit.
     fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String>;
 }
 
 /// Pieces of work, each of which starts with a replay.
 const CHUNKS: usize = 16;
 
-/// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and with a second
-/// failure a few regions later.
+/// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and
+/// with a second failure a few regions later.
 pub fn judge_resume(
     facts: &RegionFacts<'_>,
     firsts: &[u64],
     count: u64,
-    asked: &Asked,
+    asked: &JudgeOptions,
     hardware: &dyn AtPowerFailure,
     resumes: &dyn Resumes,
     watch: &Watch<'_>,

@@ -15,7 +15,7 @@ fn persisted(controllers: usize, regions: u32, boundaries: &[(u64, u16, u32)]) -
         note(time, RegionStep::Bounded, Author { sm, pc, ..Author::default() });
     }
     let (initial, guarantees) = (initial(), Guarantees::default());
-    let order = Order::new(&journal, &initial, Model { domain: Domain::Adr, guarantees, host: HOST });
+    let order = RunOrder::new(&journal, &initial, Model { domain: Domain::Adr, guarantees, host: HOST });
     let facts = RegionFacts::new(&order, &initial, controllers, HOST, false).unwrap();
     facts.regions[0].iter().map(|region| region.persisted).collect()
 }

@@ -1,5 +1,5 @@
-//! Faults of hardware's recovery, for tests of the oracle and, from outside, of the machine. Not modelled: faults of power failure
-//! itself, which are the machine's.
+//! Faults of hardware's recovery, for tests of the oracle and, from outside, of the machine. Not modelled:
+//! faults of power failure itself, which are the machine's.
 
 use super::{AtPowerFailure, Knowledge};
 

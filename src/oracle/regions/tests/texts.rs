@@ -1,4 +1,4 @@
-//! Each sentence in which the judges of regions tell a fault, and counts of their verdicts: facts by hand.
+//! Every message of the judges of regions, and counts of their verdicts, on hand-made facts.
 
 use super::super::super::crash::BeyondEnd;
 use super::super::super::judge::{Check, Condition};
@@ -73,24 +73,24 @@ fn with<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(&RegionFacts<'_>) -> R
 fn of<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(RegionFacts<'_>) -> R) -> R {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&hand.0, &initial, model);
+    let order = RunOrder::new(&hand.0, &initial, model);
     judge(RegionFacts::new(&order, &initial, 2, HOST, of_ctas).unwrap())
 }
 
-fn told(hand: &Hand, finished: bool) -> Vec<String> {
+fn messages(hand: &Hand, finished: bool) -> Vec<String> {
     let verdict = with(hand, false, |facts| judge_regions(facts, finished, 20));
     assert_eq!(verdict.failed, verdict.failures.len() as u64);
     verdict.failures.into_iter().map(|failure| failure.what).collect()
 }
 
 fn check(hand: &Hand, what: &str) {
-    assert_eq!(told(hand, false), [what]);
+    assert_eq!(messages(hand, false), [what]);
 }
 
 #[test]
 fn a_controller_out_of_the_protocols_order_is_told() {
     use RegionStep::{Bounded, Buffered, Committed, Done, Flushed, Logged, Spilled};
-    assert_eq!(told(&right(), true), [""; 0]);
+    assert_eq!(messages(&right(), true), [""; 0]);
     check(one().at(0, Bounded, 0, 0).at(0, Buffered, 0, 1), "region 0: controller 0 takes a store behind its boundary");
     check(one().at(1, Bounded, 0, 0).at(1, Bounded, 0, 0), "region 0: controller 1 has its boundary twice");
     let mut open = Hand::default();
@@ -109,7 +109,7 @@ fn a_controller_out_of_the_protocols_order_is_told() {
     let unlogged = "region 0: controller 0 writes over bytes that it has not logged";
     check(one().at(0, Spilled, 0, 1), unlogged);
     check(one().at(0, Logged, 0, 0b10).at(0, Spilled, 0, 0b11), unlogged);
-    assert_eq!(told(one().at(0, Logged, 0, 0b11).at(0, Spilled, 0, 0b11), false), [""; 0]);
+    assert_eq!(messages(one().at(0, Logged, 0, 0b11).at(0, Spilled, 0, 0b11), false), [""; 0]);
     check(
         one().at(0, Bounded, 0, 0).at(0, Done, 0, 0),
         "region 0: controller 0 is done with it when 1 of 2 have its boundary",
@@ -153,7 +153,7 @@ fn a_flush_moves_the_bytes_of_entries_that_were_joined_and_no_others() {
             hand.note(FactKind::Region(RegionStep::Buffered), Author::default(), mask, value);
         }
         hand.bounded(0).note(FactKind::Region(RegionStep::Flushed), Author::default(), 0b110, 7);
-        told(&hand, false).is_empty()
+        messages(&hand, false).is_empty()
     };
     assert!(flushed(&[(0b010, 7), (0b100, 7)], 7));
     assert!(!flushed(&[(0b010, 7)], 7), "one byte of two");
@@ -176,17 +176,17 @@ fn a_fault_at_a_controller_names_the_store_whose_bytes_it_is_of() {
 fn what_is_not_committed_at_the_end_of_a_run_is_told_with_its_state() {
     let start =
         |committed: u32, drawn: u32| format!("at the end of the run {committed} of {drawn} regions are committed");
-    assert_eq!(told(&one(), true), [format!("{}: region 0 ended", start(0, 1))]);
+    assert_eq!(messages(&one(), true), [format!("{}: region 0 ended", start(0, 1))]);
     let mut open = Hand::default();
     open.stored(0, 0, 1, 7);
-    assert_eq!(told(&open, true), [format!("{}: region 0 did not end", start(0, 1))]);
+    assert_eq!(messages(&open, true), [format!("{}: region 0 did not end", start(0, 1))]);
     let mut unused = Hand::default();
     unused.stored(0, 1, 1, 7);
-    assert_eq!(told(&unused, true), [format!("{}: region 0 was never used", start(0, 2))]);
-    assert_eq!(told(&unused, false), [""; 0]);
+    assert_eq!(messages(&unused, true), [format!("{}: region 0 was never used", start(0, 2))]);
+    assert_eq!(messages(&unused, false), [""; 0]);
     let mut second = right();
     second.stored(0, 1, 0b10, 7);
-    assert_eq!(told(&second, true), [format!("{}: region 1 did not end", start(1, 2))]);
+    assert_eq!(messages(&second, true), [format!("{}: region 1 did not end", start(1, 2))]);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn facts_of_regions_that_contradict_each_other_are_told() {
     // Five facts draw at most five regions.
     check(one().at(0, RegionStep::Bounded, 6, 0), "region 6 of order 0 is beyond all that were drawn");
     check(one().ended(0, 6), "region 6 is beyond all that were drawn");
-    assert_eq!(told(one().ended(0, 5), false), [""; 0]);
+    assert_eq!(messages(one().ended(0, 5), false), [""; 0]);
     check(one().ended(1, 0), "region 0 belongs to two warps");
     let of_ctas = |cta: u32| {
         let mut hand = one();
@@ -224,7 +224,7 @@ fn regions_that_commit_in_another_order_than_the_programs_are_told() {
     check(&bytes, "region 0 commits before region 1, and is performed after that, on the same bytes");
     let mut same = Hand::default();
     same.stored(0, 1, 1, 7).stored(1, 0, 1, 7);
-    assert_eq!(told(&same, false), [""; 0], "equal values hide the order");
+    assert_eq!(messages(&same, false), [""; 0], "equal values hide the order");
     let mut host = one();
     let author = Author { sm: HOST, ..Author::default() };
     host.note(FactKind::Performed, author, 0b11, 5);
@@ -255,8 +255,8 @@ fn the_points_of_a_plan_are_counted_and_the_first_of_each_number_of_regions_is_t
         let told = std::sync::Mutex::new(Vec::new());
         let progress = |done, total| told.lock().unwrap().push((done, total));
         let watch = Watch { stop: &stop, progress: &progress };
-        let asked = Asked { plan, double: true, seed: 1, keep: 8 };
-        let found = with(&right(), false, |facts| judge_recovery(facts, &asked, &AsPublished, &watch))?;
+        let options = JudgeOptions { plan, double: true, seed: 1, keep: 8 };
+        let found = with(&right(), false, |facts| judge_recovery(facts, &options, &AsPublished, &watch))?;
         let (actual, double, firsts) = found;
         let told = told.lock().unwrap().clone();
         Ok::<_, BeyondEnd>((counts(&actual), counts(&double.unwrap()), firsts, told))
@@ -283,8 +283,8 @@ fn the_points_of_a_plan_are_counted_and_the_first_of_each_number_of_regions_is_t
 fn last(hand: &Hand) -> Vec<String> {
     let watch = Watch { stop: &NOBODY, progress: &|_, _| {} };
     let verdict = with(hand, false, |facts| {
-        let asked = Asked { plan: Plan::Only(facts.changes()), double: false, seed: 1, keep: 8 };
-        judge_recovery(facts, &asked, &AsPublished, &watch).unwrap().0
+        let options = JudgeOptions { plan: Plan::Only(facts.changes()), double: false, seed: 1, keep: 8 };
+        judge_recovery(facts, &options, &AsPublished, &watch).unwrap().0
     });
     verdict.failures.into_iter().map(|failure| failure.what).collect()
 }
@@ -319,10 +319,10 @@ fn conditions_are_judged_once_for_each_number_of_regions() {
     let of = |stop: bool| {
         let stop = AtomicBool::new(stop);
         let watch = Watch { stop: &stop, progress: &|_, _| {} };
-        let asked = Asked { plan: Plan::All, double: false, seed: 1, keep: 8 };
+        let options = JudgeOptions { plan: Plan::All, double: false, seed: 1, keep: 8 };
         with(&right(), false, |facts| {
             let mut actual = Verdict { judged: 9, passed: 9, ..Verdict::default() };
-            judge_checks(facts, &[0, 3], &asked, &AsPublished, &checks, &watch, &mut actual);
+            judge_checks(facts, &[0, 3], &options, &AsPublished, &checks, &watch, &mut actual);
             actual
         })
     };
@@ -337,7 +337,7 @@ fn conditions_are_judged_once_for_each_number_of_regions() {
     assert_eq!((stopped.passed, stopped.failed, stopped.stopped), (9, 0, true));
 }
 
-/// Fails where it is told to.
+/// Fails at a given step.
 struct Runs {
     finish: bool,
     interrupt: bool,
@@ -360,9 +360,10 @@ impl Resumes for Runs {
 fn a_program_that_does_not_run_on_is_told_with_how_far_it_came() {
     let of = |finish, interrupt, again, count: u64| {
         let watch = Watch { stop: &NOBODY, progress: &|_, _| {} };
-        let asked = Asked { plan: Plan::All, double: false, seed: 1, keep: 1 };
+        let options = JudgeOptions { plan: Plan::All, double: false, seed: 1, keep: 1 };
         let runs = Runs { finish, interrupt, again };
-        let resume = |facts: &RegionFacts<'_>| judge_resume(facts, &[0, 3], count, &asked, &AsPublished, &runs, &watch);
+        let resume =
+            |facts: &RegionFacts<'_>| judge_resume(facts, &[0, 3], count, &options, &AsPublished, &runs, &watch);
         let verdict = with(&right(), false, resume);
         let what = verdict.failures.first().map(|failure| failure.what.clone());
         (counts(&verdict), what.unwrap_or_default())

@@ -1,8 +1,8 @@
-//! The kinds of figures, each filled from the values of a sketch. `None` where no place has a value: a figure of gaps alone
-//! says nothing.
+//! The kinds of figures, each filled from the values of a sketch. `None` where no place has a value: a figure
+//! of gaps alone says nothing.
 
 use super::Sketch;
-use crate::report::figure::{
+use crate::plot::{
     Axis, Bar, BarSeries, Baseline, Cdf, CdfSeries, Figure, GroupedBars, HeatMap, LinePoint, LineSeries, Lines, Mean,
     Scale, Sheet, Stack, StackGroup, StackedBars,
 };
@@ -198,10 +198,10 @@ fn heat(sketch: &mut Sketch<'_>) -> Option<HeatMap> {
 }
 
 /// Parts of a bar by name.
-type Parts = Vec<(String, f64)>;
+type BarParts = Vec<(String, f64)>;
 
 /// The parts of a place, over the baseline if asked for.
-fn parts(sketch: &mut Sketch<'_>, series: usize, x: usize) -> Option<Parts> {
+fn parts(sketch: &mut Sketch<'_>, series: usize, x: usize) -> Option<BarParts> {
     let point = sketch.only_point(series, x)?;
     let Datum::Parts(parts, whole) = sketch.datum(point)? else { return None };
     let shares = sketch.spec.shown == Shown::Stalls;
@@ -223,7 +223,8 @@ fn parts(sketch: &mut Sketch<'_>, series: usize, x: usize) -> Option<Parts> {
 
 fn stacked(sketch: &mut Sketch<'_>) -> Option<StackedBars> {
     let (series, xs) = (sketch.grid.series.len(), sketch.grid.x.len());
-    let all: Vec<Vec<Option<Parts>>> = (0..xs).map(|x| (0..series).map(|at| parts(sketch, at, x)).collect()).collect();
+    let all: Vec<Vec<Option<BarParts>>> =
+        (0..xs).map(|x| (0..series).map(|at| parts(sketch, at, x)).collect()).collect();
     let mut names: Vec<String> = Vec::new();
     for (name, value) in all.iter().flatten().flatten().flatten() {
         // Parts that are nowhere would fill the legend.
@@ -237,12 +238,12 @@ fn stacked(sketch: &mut Sketch<'_>) -> Option<StackedBars> {
     if names.is_empty() {
         return None;
     }
-    let bar = |(at, parts): (usize, &Option<Parts>)| {
+    let bar = |(at, parts): (usize, &Option<BarParts>)| {
         let of = |name: &String| parts.as_ref()?.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
         let name = if sketch.spec.series.is_empty() { String::new() } else { sketch.series_name(at) };
         Stack { name, values: names.iter().map(of).collect() }
     };
-    let group = |(x, bars): (usize, &Vec<Option<Parts>>)| StackGroup {
+    let group = |(x, bars): (usize, &Vec<Option<BarParts>>)| StackGroup {
         name: sketch.x_name(x),
         bars: bars.iter().enumerate().map(bar).collect(),
     };

@@ -1,6 +1,6 @@
 //! How large a figure is: as asked for, or as small as its labels allow.
 
-use crate::report::figure::{Figure, FigureError, Mean, Sheet, text_width};
+use crate::plot::{Figure, FigureError, Mean, Sheet, text_width};
 use crate::sweep::file::figure::FigureSpec;
 
 /// Heights that are tried, over the first.

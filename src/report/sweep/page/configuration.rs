@@ -1,11 +1,11 @@
-//! The configuration of a sweep's points: one in full, the others as differences from it; and which values have no source.
+//! The configuration of a sweep's points: one in full, the others as differences from it; and which values
+//! have no source.
 
 use std::collections::BTreeMap;
 
-use super::super::Showing;
 use super::super::notes::listed;
-use super::super::reading::Facts;
-use super::{columns, put};
+use super::super::reading::{Facts, Showing};
+use super::tables::{columns, put};
 use crate::report::{Page, Table};
 
 /// Points of one value that are told by name.
@@ -48,7 +48,7 @@ fn differences(showing: &Showing<'_>, full: &Facts) -> Table {
             None => values.push((value, vec![point])),
         }
     };
-    for (point, facts) in super::facts(showing) {
+    for (point, facts) in showing.facts() {
         for (key, (value, _)) in &facts.parameters {
             if full.parameters.get(key).is_none_or(|(own, _)| own != value) {
                 add(key.as_str(), value.as_str(), point);
@@ -77,7 +77,7 @@ fn named(showing: &Showing<'_>, points: &[usize]) -> String {
 fn assumed(page: &mut Page, showing: &Showing<'_>) {
     let mut all: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
     let mut results = 0;
-    for (_, facts) in super::facts(showing) {
+    for (_, facts) in showing.facts() {
         results += 1;
         for key in &facts.assumed {
             if let Some((value, source)) = facts.parameters.get(key) {

@@ -1,9 +1,8 @@
 //! Tables with a row a point: values of metrics, what came of it and how to repeat it, digests.
 
-use super::super::Showing;
 use super::super::label;
-use super::super::reading::State;
-use super::{columns, put, put_up_to};
+use super::super::reading::{PointState, Showing};
+use super::tables::{columns, put, put_up_to};
 use crate::report::{Column, Page, Table, count};
 use crate::sweep::metrics;
 
@@ -63,7 +62,7 @@ pub(super) fn results(page: &mut Page, showing: &Showing<'_>) {
             row.push(value(point).map_or_else(|| NONE.to_owned(), number));
             if related {
                 // What a limit cut is compared with nothing: its cycles are the limit's.
-                let whole = |point: usize| value(point).filter(|_| showing.readings[point].state != State::Cut);
+                let whole = |point: usize| value(point).filter(|_| showing.readings[point].state != PointState::Cut);
                 let base = showing.baselines[point].and_then(whole).filter(|base| *base != 0.0);
                 let over = whole(point).zip(base).map(|(own, base)| format!("{:.3}", own / base));
                 row.push(over.unwrap_or_else(|| NONE.to_owned()));
@@ -90,10 +89,10 @@ pub(super) fn states(page: &mut Page, showing: &Showing<'_>) {
         let command = showing.plan.batch.command(point);
         let row = |state: String| [planned.label.clone(), state, command.clone()];
         match &showing.readings[point].state {
-            State::Good => good.row(row("done".to_owned())),
-            State::Cut => good.row(row("cut by its cycle limit".to_owned())),
-            State::Failed(why) => bad.row(row(format!("failed: {why}"))),
-            State::Missing => bad.row(row("missing".to_owned())),
+            PointState::Good => good.row(row("done".to_owned())),
+            PointState::Cut => good.row(row("cut by its cycle limit".to_owned())),
+            PointState::Failed(why) => bad.row(row(format!("failed: {why}"))),
+            PointState::Missing => bad.row(row("missing".to_owned())),
         }
     }
     if bad.rows.is_empty() {
@@ -108,7 +107,7 @@ pub(super) fn states(page: &mut Page, showing: &Showing<'_>) {
 
 pub(super) fn digests(page: &mut Page, showing: &Showing<'_>) {
     let mut table = Table::new(columns(&["point", "key", "digest", "memory digest", "result check"]));
-    for (point, facts) in super::facts(showing) {
+    for (point, facts) in showing.facts() {
         let planned = &showing.plan.points[point];
         let check = if facts.checked { "passed" } else { "not done" };
         let key = &planned.key[..16];

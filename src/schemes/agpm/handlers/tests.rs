@@ -14,8 +14,8 @@ fn place(index: u16) -> HandlerPlace {
 }
 
 /// What a handler has written.
-fn written(outbox: &mut Outbox) -> Vec<(Peer, Word)> {
-    outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect()
+fn written(outbox: &mut Outbox) -> Vec<(Peer, AgpmMessage)> {
+    outbox.take().into_iter().map(|(to, message)| (to, AgpmMessage::of(message))).collect()
 }
 
 fn access(kind: AccessKind, line: u64, bytes: u128) -> Access {
@@ -23,9 +23,11 @@ fn access(kind: AccessKind, line: u64, bytes: u128) -> Access {
 }
 
 /// What a buffer answers when it is asked: locality, saturated counters, spills, refills.
-fn counted(messages: Vec<(Peer, Word)>) -> (Locality, u64, u64, u64) {
+fn counted(messages: Vec<(Peer, AgpmMessage)>) -> (Locality, u64, u64, u64) {
     match messages.as_slice() {
-        &[(Peer::Hub, Word::Counts { locality, saturated, spills, refills })] => (locality, saturated, spills, refills),
+        &[(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills, refills })] => {
+            (locality, saturated, spills, refills)
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -51,10 +53,10 @@ impl Sm {
     }
 
     fn path(&mut self, kernel: &str, route: Route) {
-        self.message(Word::Path { kernel: kernel.to_owned(), route });
+        self.message(AgpmMessage::Path { kernel: kernel.to_owned(), route });
     }
 
-    fn message(&mut self, word: Word) -> Vec<(Peer, Word)> {
+    fn message(&mut self, word: AgpmMessage) -> Vec<(Peer, AgpmMessage)> {
         self.handler.message(Peer::Hub, Box::new(word), &mut self.outbox);
         written(&mut self.outbox)
     }
@@ -74,17 +76,17 @@ impl Sm {
         self.handler.write_back(&WriteBack { class, warp: 1, lines }, &mut self.outbox)
     }
 
-    fn access(&mut self, access: Access) -> Vec<(Peer, Word)> {
+    fn access(&mut self, access: Access) -> Vec<(Peer, AgpmMessage)> {
         self.handler.access(&access, &mut self.outbox);
         written(&mut self.outbox)
     }
 
     /// What it tells the hub at the end of a CTA.
-    fn report(&mut self) -> Option<Report> {
+    fn report(&mut self) -> Option<LogReport> {
         assert_eq!(self.handler.boundary(&mut self.outbox), Boundary::None);
         match written(&mut self.outbox).as_slice() {
             [] => None,
-            &[(Peer::Hub, Word::Report(report))] => Some(report),
+            &[(Peer::Hub, AgpmMessage::Report(report))] => Some(report),
             other => panic!("{other:?}"),
         }
     }
@@ -175,7 +177,7 @@ fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
     sm.store(StoreClass::Log, false, &[384]);
     sm.store(StoreClass::Data, false, &[384]);
     assert_eq!(sm.write_back(WriteBackClass::Log, &[384]), done, "the caches have bytes of it");
-    let expected = Report { non_temporal: 2, dropped_write_backs: 2, ..Report::default() };
+    let expected = LogReport { non_temporal: 2, dropped_write_backs: 2, ..LogReport::default() };
     assert_eq!((sm.report(), sm.report()), (Some(expected), None), "told once");
 }
 
@@ -184,9 +186,9 @@ fn persists_and_what_they_waited_are_added_up() {
     let mut sm = Sm::new(&[]);
     let ack = |cycles| Event::Acknowledged { number: 0, cycles };
     [300, 50].into_iter().for_each(|cycles| sm.handler.event(&ack(cycles), &mut sm.outbox));
-    assert_eq!(sm.report(), Some(Report { requests: 2, wait_cycles: 350, ..Report::default() }));
+    assert_eq!(sm.report(), Some(LogReport { requests: 2, wait_cycles: 350, ..LogReport::default() }));
     sm.handler.event(&ack(7), &mut sm.outbox);
-    assert_eq!(sm.report(), Some(Report { requests: 1, wait_cycles: 7, ..Report::default() }));
+    assert_eq!(sm.report(), Some(LogReport { requests: 1, wait_cycles: 7, ..LogReport::default() }));
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn what_counts_as_a_log_is_told_after_so_many() {
     let mut sm = Sm::new(&[("report_logs", json!(3))]);
     let messages = [0; 7].map(|_| sm.access(access(AccessKind::Store, 0, 1)).len());
     assert_eq!(messages, [0, 0, 1, 0, 0, 1, 0]);
-    assert_eq!(sm.report(), Some(Report { logs: 1, ..Report::default() }));
+    assert_eq!(sm.report(), Some(LogReport { logs: 1, ..LogReport::default() }));
 }
 
 #[test]

@@ -27,27 +27,27 @@ impl Bench {
         Bench { hub: Selector::new(&spec(changes), SEAT), now: 0 }
     }
 
-    fn tell(&mut self, from: Peer, word: Word) -> Vec<(Peer, Word)> {
+    fn tell(&mut self, from: Peer, word: AgpmMessage) -> Vec<(Peer, AgpmMessage)> {
         let mut outbox = Outbox::default();
         self.now += 10;
         outbox.at(self.now);
         self.hub.message(from, Box::new(word), &mut outbox);
-        outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect()
+        outbox.take().into_iter().map(|(to, message)| (to, AgpmMessage::of(message))).collect()
     }
 
     fn start(&mut self, kernel: &str, persists_per_warp: Option<u64>, warps: u64) {
         let kernel = kernel.to_owned();
         let facts = KernelFacts { kernel, warps, half_warps_per_warp: 1, persists_per_warp, ..KernelFacts::default() };
-        assert!(self.tell(Peer::Host, Word::KernelStart(facts)).is_empty());
+        assert!(self.tell(Peer::Host, AgpmMessage::KernelStart(facts)).is_empty());
     }
 
-    fn logs(&mut self, logs: u64, requests: u64, wait_cycles: u64) -> Vec<(Peer, Word)> {
-        self.tell(Peer::Sm(1), Word::Report(Report { logs, requests, wait_cycles, ..Report::default() }))
+    fn logs(&mut self, logs: u64, requests: u64, wait_cycles: u64) -> Vec<(Peer, AgpmMessage)> {
+        self.tell(Peer::Sm(1), AgpmMessage::Report(LogReport { logs, requests, wait_cycles, ..LogReport::default() }))
     }
 
     /// Answers for the sampled SM and both slices; what the last answer leads to.
-    fn answer(&mut self, l1: Locality, l2: Locality) -> Vec<(Peer, Word)> {
-        let counts = |locality| Word::Counts { locality, saturated: 0, spills: 1, refills: 0 };
+    fn answer(&mut self, l1: Locality, l2: Locality) -> Vec<(Peer, AgpmMessage)> {
+        let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 1, refills: 0 };
         assert!(self.tell(Peer::Sm(0), counts(l1)).is_empty());
         assert!(self.tell(Peer::Slice(1), counts(l2)).is_empty());
         self.tell(Peer::Slice(0), counts(Locality::default()))
@@ -58,10 +58,10 @@ impl Bench {
     }
 }
 
-fn routes(told: &[(Peer, Word)]) -> Vec<(Peer, Route)> {
+fn routes(told: &[(Peer, AgpmMessage)]) -> Vec<(Peer, Route)> {
     told.iter()
         .map(|(to, word)| match word {
-            Word::Path { route, .. } => (*to, *route),
+            AgpmMessage::Path { route, .. } => (*to, *route),
             other => panic!("{other:?}"),
         })
         .collect()
@@ -93,7 +93,7 @@ fn few_logs_decide_before_localities_do_and_a_kernel_that_ends_decides_nothing()
     bench.logs(90, 1, 1);
     assert_eq!(routes(&bench.answer(SOME, SOME))[0].1, Route::NonTemporal, "90 logs so far: reason e");
     bench.logs(20, 1, 1);
-    bench.tell(Peer::Host, Word::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
     assert!(bench.answer(SOME, SOME).is_empty());
     let reasons: Vec<(&str, bool)> = bench.periods().iter().map(|p| (p.reason.as_str(), p.complete)).collect();
     assert_eq!(reasons, [("e", true), ("a", false)]);
@@ -107,10 +107,10 @@ fn logs_that_come_while_buffers_answer_belong_to_the_next_period() {
     assert_eq!(bench.logs(130, 1, 1).len(), 3);
     assert!(bench.logs(150, 1, 1).is_empty(), "nobody is asked twice");
     // The kernel ends, and the next one starts, before the answers are here.
-    bench.tell(Peer::Host, Word::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
     bench.start("next", None, 5000);
     let asked_again = bench.answer(SOME, SOME);
-    assert_eq!(asked_again.iter().filter(|(_, word)| matches!(word, Word::Count)).count(), 3);
+    assert_eq!(asked_again.iter().filter(|(_, word)| matches!(word, AgpmMessage::Count)).count(), 3);
     bench.answer(SOME, SOME);
     let seen: Vec<(&str, u64, bool)> =
         bench.periods().iter().map(|p| (p.kernel.as_str(), p.logs, p.complete)).collect();
@@ -124,7 +124,7 @@ fn a_kernel_launched_again_goes_on_with_what_was_decided() {
     bench.logs(1000, 1, 1);
     bench.answer(SOME, SOME);
     bench.logs(200, 1, 1);
-    bench.tell(Peer::Host, Word::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
     bench.answer(SOME, SOME);
     // 1,200 log updates are known now: no fewer than the usual threshold.
     bench.start("k", None, 5000);
@@ -140,7 +140,7 @@ fn each_sm_may_decide_by_its_own_buffer() {
     let mut bench = Bench::new(&changes);
     bench.start("k", None, 5000);
     assert_eq!(bench.logs(1000, 1, 1).len(), 5);
-    let counts = |locality| Word::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 0, refills: 0 };
     for (sm, locality) in [(0, SOME), (1, Locality::default()), (2, SOME)] {
         bench.tell(Peer::Sm(sm), counts(locality));
     }
@@ -155,12 +155,20 @@ fn each_sm_may_decide_by_its_own_buffer() {
 fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
     let mut bench = Bench::new(&[("threshold_logs", json!(1000))]);
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 6, warps: 5000, ..KernelFacts::default() };
-    bench.tell(Peer::Host, Word::KernelStart(facts));
+    bench.tell(Peer::Host, AgpmMessage::KernelStart(facts));
     let report = |logs, requests, wait_cycles, [temporal, non_temporal, dropped_write_backs]: [u64; 3]| {
-        Word::Report(Report { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs, exchanges: 0 })
+        AgpmMessage::Report(LogReport {
+            logs,
+            requests,
+            wait_cycles,
+            temporal,
+            non_temporal,
+            dropped_write_backs,
+            exchanges: 0,
+        })
     };
     let locality = |t_all, t_log, s_all, s_log| Locality { t_all, t_log, s_all, s_log };
-    let counts = |locality, saturated, spills, refills| Word::Counts { locality, saturated, spills, refills };
+    let counts = |locality, saturated, spills, refills| AgpmMessage::Counts { locality, saturated, spills, refills };
     bench.tell(Peer::Sm(0), report(400, 4, 900, [11, 13, 17]));
     assert_eq!(bench.tell(Peer::Sm(2), report(603, 6, 1100, [19, 23, 29])).len(), 3);
     bench.tell(Peer::Sm(0), counts(locality(40, 0, 50, 0), 2, 0, 0));
@@ -199,7 +207,7 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
     // Its log updates count from the end of the first, while buffers still answer.
     let again = Period { begin_ticks: 30, end_ticks: 70, temporal_logs: 31, non_temporal_logs: 37, ..again };
     bench.tell(Peer::Sm(1), report(30, 3, 300, [43, 47, 53]));
-    bench.tell(Peer::Host, Word::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
     assert!(bench.answer(Locality::default(), Locality::default()).is_empty());
     let cut = Period { number: 2, complete: false, threshold_logs: 1100, logs: 30, launch_logs: 2040, ..again.clone() };
     let none = Locality::default();
@@ -229,7 +237,7 @@ fn the_sum_over_sampled_l1s_decides_for_all() {
     let mut bench = Bench::new(&[("l1_buffers", json!("each")), ("threshold_logs", json!(1000))]);
     bench.start("k", None, 5000);
     bench.logs(1000, 1, 1);
-    let counts = |locality| Word::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 0, refills: 0 };
     let of_logs = Locality { t_all: 2, t_log: 11, s_all: 3, s_log: 13 };
     for (sm, locality) in [(2, of_logs), (0, SOME), (1, Locality::default())] {
         bench.tell(Peer::Sm(sm), counts(locality));
@@ -273,7 +281,7 @@ fn the_evidence_is_what_the_parameters_take_for_it() {
         |shared_bytes: u32, communicates: bool| KernelFacts { shared_bytes, communicates, ..Default::default() };
     let running = |facts: KernelFacts, exchanges: u64| Asking {
         running: Running { facts, logs: 700, exchanges, periods: 3, span: [0, 0] },
-        period: Report { logs: 200, ..Report::default() },
+        period: LogReport { logs: 200, ..LogReport::default() },
         complete: true,
         left: 0,
         l1: BTreeMap::new(),
@@ -324,7 +332,7 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
     let mut bench = Bench::new(&changes);
     bench.start("k", None, 5000);
     bench.logs(1000, 1, 1);
-    let counts = |locality| Word::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 0, refills: 0 };
     let alone = Locality { t_all: 100, t_log: 60, s_all: 110, s_log: 70 };
     for (sm, locality) in [(0, SOME), (1, alone), (2, Locality::default())] {
         bench.tell(Peer::Sm(sm), counts(locality));
@@ -341,22 +349,25 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
 
 #[test]
 fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
-    let (mut host, mut outbox) = (Host, Outbox::default());
+    let (mut host, mut outbox) = (AgpmHost, Outbox::default());
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 3, warps: 70, ..KernelFacts::default() };
     host.event(&Event::KernelStarts(&facts), &mut outbox);
     assert_eq!(host.boundary(&mut outbox), crate::persist::Boundary::None);
-    let told: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect();
-    let [(Peer::Hub, Word::KernelStart(started)), (Peer::Hub, Word::KernelEnd)] = &told[..] else { panic!("{told:?}") };
+    let told: Vec<(Peer, AgpmMessage)> =
+        outbox.take().into_iter().map(|(to, message)| (to, AgpmMessage::of(message))).collect();
+    let [(Peer::Hub, AgpmMessage::KernelStart(started)), (Peer::Hub, AgpmMessage::KernelEnd)] = &told[..] else {
+        panic!("{told:?}")
+    };
     assert_eq!(started, &facts);
 }
 
 #[test]
 fn the_end_of_a_kernel_that_did_not_start_asks_nobody() {
     let mut bench = Bench::new(&[]);
-    assert!(bench.tell(Peer::Host, Word::KernelEnd).is_empty());
+    assert!(bench.tell(Peer::Host, AgpmMessage::KernelEnd).is_empty());
     bench.start("k", None, 5000);
-    assert_eq!(bench.tell(Peer::Host, Word::KernelEnd).len(), 3);
+    assert_eq!(bench.tell(Peer::Host, AgpmMessage::KernelEnd).len(), 3);
     bench.answer(SOME, SOME);
-    assert!(bench.tell(Peer::Host, Word::KernelEnd).is_empty(), "it has ended already");
+    assert!(bench.tell(Peer::Host, AgpmMessage::KernelEnd).is_empty(), "it has ended already");
     assert_eq!((bench.periods().len(), bench.periods()[0].complete), (1, false));
 }

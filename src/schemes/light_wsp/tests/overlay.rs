@@ -11,7 +11,7 @@ fn seen(mc: &Controller, mask: u128) -> [u8; 2] {
 
 fn stores(mc: &mut Controller, tag: Tag, mask: u128, byte: u8) {
     let copied = Copied { mask, ..copied(128, byte) };
-    mc.hears(Peer::Sm(tag.order), Word::Store(tag, 0, copied));
+    mc.hears(Peer::Sm(tag.order), RegionMessage::Store(tag, 0, copied));
 }
 
 #[test]

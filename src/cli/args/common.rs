@@ -1,0 +1,76 @@
+//! Arguments that several commands have: what is simulated, under which scheme, how many runs at a time.
+
+use clap::Args;
+use durawarp::config::presets::DEFAULT_MACHINE;
+use durawarp::schemes::catalogue::DEFAULT_SCHEME;
+use durawarp::workload::{FlagBarrier, Mode};
+
+/// Most threads, and most jobs, that can be asked for.
+const MOST_JOBS: usize = 4096;
+
+/// The folder of results when none is named.
+pub(crate) const RESULTS: &str = "durawarp-results";
+
+/// What is simulated.
+#[derive(Debug, Args)]
+pub(crate) struct Subject {
+    /// Machine: a built-in name or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
+    pub(crate) machine: String,
+    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE)
+    /// or of the workload (params.n=4096); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Size of the problem: a profile of the workload
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Fill a buffer from a file, raw little-endian or .npy; repeatable
+    #[arg(long, value_name = "BUFFER=FILE")]
+    pub(crate) input: Vec<String>,
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the manifest's
+    /// by default
+    #[arg(long, value_name = "safe|paper")]
+    pub(crate) flag_barrier: Option<FlagBarrier>,
+    /// Undo logging: log every update, not only the first (true or false); the manifest's by default
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) loop_log: Option<bool>,
+    /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
+    #[arg(long, value_name = "MODE")]
+    pub(crate) instrument: Option<Mode>,
+    /// Undo logging as `reproduce PAPER` has it (agpm: every update, no barrier behind the flag); the options
+    /// above come first
+    #[arg(long, value_name = "PAPER")]
+    pub(crate) program: Option<String>,
+    /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
+    #[arg(long)]
+    pub(crate) persistent: bool,
+    /// Seed of every random content
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) seed: u64,
+}
+
+/// Under which persistency scheme.
+#[derive(Debug, Args)]
+pub(crate) struct OneScheme {
+    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_SCHEME)]
+    pub(crate) scheme: String,
+}
+
+/// How many runs go on at a time.
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    /// Runs at a time, one thread each while there are enough: 0 for one a core; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: usize,
+    /// Memory that they may need together, as estimated; what the host has available unless named
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(crate) memory_gib: Option<u64>,
+}
+
+pub(crate) fn jobs(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|jobs| *jobs <= MOST_JOBS)
+        .ok_or_else(|| format!("expected a number from 0 to {MOST_JOBS}"))
+}

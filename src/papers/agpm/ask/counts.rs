@@ -1,0 +1,155 @@
+//! Asks of Figures 4 and 5, Tables II and III, and section IV-C: counts, patterns and arithmetic.
+
+use crate::papers::Ask;
+use crate::papers::agpm::kernels::KERNELS;
+use crate::papers::agpm::published::PUBLISHED;
+
+/// Kernels whose count of log updates is to be exact.
+const EXACT: [&str; 3] = ["ATAX1", "ATAX2", "StreamTriad"];
+/// Kernels whose count of log updates is to be within [`NEAR`].
+const CLOSE: [&str; 6] = ["Backprop1", "Backprop2", "GRID1", "GRID2", "2DCONV", "SSSP2"];
+const NEAR: f64 = 0.05;
+
+/// Share of instructions of more than two accesses above which a kernel is not coalesced.
+const UNCOALESCED: f64 = 0.0;
+
+/// Asks of Figure 4: each kernel's share of loads and stores of more than two accesses.
+pub(crate) fn coalescing(over_two: &[(&'static str, f64)]) -> Vec<Ask> {
+    let named = |value: &str| {
+        PUBLISHED
+            .all()
+            .filter(|row| row.experiment == "fig4")
+            .filter(|row| row.value == value)
+            .map(|row| row.kernel)
+            .collect::<Vec<_>>()
+    };
+    let judge = |text, names: Vec<&str>, right: &dyn Fn(f64) -> bool| {
+        let found: Vec<(&str, f64)> =
+            names.iter().filter_map(|name| over_two.iter().find(|(kernel, _)| kernel == name)).copied().collect();
+        if found.len() < names.len() {
+            return Ask::unjudged(text, format!("{} of {} were run", found.len(), names.len()));
+        }
+        let told: Vec<String> = found.iter().map(|(name, share)| format!("{name} {:.1} %", share * 100.0)).collect();
+        Ask::of(
+            text,
+            found.iter().all(|(_, share)| right(*share)),
+            format!("more than two accesses: {}", told.join(", ")),
+        )
+    };
+    vec![
+        judge("StreamTriad, ATAX2 and 3MM1 have degrees of 1 and 2 only", named("1"), &|share| share <= UNCOALESCED),
+        judge("the 11 kernels that section V-B calls un-coalesced have higher ones", named("0"), &|share| {
+            share > UNCOALESCED
+        }),
+    ]
+}
+
+/// Asks of Figure 5: for kernels of reason b, mean bytes over those of `base` under store+clwb and under
+/// nt-store, from and to the L1s; `None` when not all were run.
+pub(crate) fn traffic(reason_b: Option<[[f64; 2]; 2]>) -> Vec<Ask> {
+    let texts = [
+        "reason b: store+clwb moves more bytes from L1 to L2 than nt-store",
+        "reason b: store+clwb moves more bytes from L2 to L1 than nt-store",
+    ];
+    let judge = |(text, direction): (&'static str, usize)| match reason_b {
+        Some([t, nt]) => Ask::of(
+            text,
+            t[direction] > nt[direction],
+            format!("store+clwb {:.4}, nt-store {:.4} of base", t[direction], nt[direction]),
+        ),
+        None => Ask::unjudged(text, "not all kernels of reason b were run"),
+    };
+    texts.into_iter().zip(0..).map(judge).collect()
+}
+
+/// Asks of Table II: each kernel's counts of log updates and of all accesses; the sizes are those of the
+/// paper or not.
+pub(crate) fn counts(found: &[(&'static str, u64, u64)], sized: bool) -> Vec<Ask> {
+    let of = |names: &[&str]| -> Option<Vec<(&'static str, u64, u64)>> {
+        names.iter().map(|name| found.iter().find(|(kernel, ..)| kernel == name).copied()).collect()
+    };
+    let off = |kernel: &str, quantity: &str, ours: u64| {
+        ours as f64 / PUBLISHED.number("table2", kernel, quantity).unwrap_or(f64::NAN) - 1.0
+    };
+    let judge = |text, names: &[&str], quantity: &'static str, most: f64| match of(names) {
+        _ if !sized => Ask::unjudged(text, "the profile is not `paper`"),
+        None => Ask::unjudged(text, "not all of them were run"),
+        Some(rows) => {
+            let offs: Vec<(&str, f64)> = rows
+                .iter()
+                .map(|&(name, log, all)| (name, off(name, quantity, if quantity == "log" { log } else { all })))
+                .collect();
+            let told: Vec<String> = offs.iter().map(|(name, off)| format!("{name} {:+.2} %", off * 100.0)).collect();
+            Ask::of(text, offs.iter().all(|(_, off)| off.abs() <= most), told.join(", "))
+        }
+    };
+    vec![
+        judge("`log` of ATAX1, ATAX2 and StreamTriad is exact", &EXACT, "log", 0.0),
+        judge("`all` of ATAX1, ATAX2 and StreamTriad is within 5 %", &EXACT, "all", NEAR),
+        judge("`log` of Backprop1, Backprop2, GRID1, GRID2, 2DCONV and SSSP2 is within 5 %", &CLOSE, "log", NEAR),
+    ]
+}
+
+/// Asks of Table II's columns of localities: by reading, how many of how many kernels have their zeros where
+/// the paper has them. The first reading is the one that is asked.
+pub(crate) fn localities(same: &[(&'static str, usize, usize)]) -> Ask {
+    let text = "the localities are zero where the paper's are, for at least 18 of 22 kernels";
+    let told: Vec<String> = same.iter().map(|(reading, same, of)| format!("{reading}: {same} of {of}")).collect();
+    match same.first() {
+        Some(&(_, right, of)) if of == KERNELS.len() => Ask::of(text, right >= 18, told.join("; ")),
+        _ => Ask::unjudged(text, format!("not all kernels were run; {}", told.join("; "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::Verdict;
+
+    fn verdicts(asks: &[Ask]) -> Vec<Verdict> {
+        asks.iter().map(|ask| ask.verdict).collect()
+    }
+
+    #[test]
+    fn published_counts_meet_their_own_asks_and_others_do_not() {
+        let with = |change: &dyn Fn(&str, u64) -> u64| -> Vec<(&'static str, u64, u64)> {
+            let count = |kernel: &str, quantity| PUBLISHED.number("table2", kernel, quantity).unwrap() as u64;
+            KERNELS.iter().map(|k| (k.name, change(k.name, count(k.name, "log")), count(k.name, "all"))).collect()
+        };
+        use Verdict::{Met, NotApplicable, NotMet};
+        assert_eq!(verdicts(&counts(&with(&|_, log| log), true)), [Met, Met, Met]);
+        let one_off = with(&|name, log| if name == "ATAX2" { log + 1 } else { log });
+        assert_eq!(verdicts(&counts(&one_off, true)), [NotMet, Met, Met]);
+        let six_percent = with(&|name, log| if name == "2DCONV" { log * 106 / 100 } else { log });
+        assert_eq!(verdicts(&counts(&six_percent, true)), [Met, Met, NotMet]);
+        assert_eq!(verdicts(&counts(&one_off, false)), [NotApplicable; 3]);
+        assert_eq!(verdicts(&counts(&one_off[..3], true)), [NotApplicable; 3]);
+    }
+
+    #[test]
+    fn degrees_must_match_the_two_lists() {
+        let all = |coalesced: f64| -> Vec<(&'static str, f64)> {
+            PUBLISHED
+                .all()
+                .filter(|row| row.experiment == "fig4")
+                .map(|row| (row.kernel, if row.value == "1" { coalesced } else { 0.4 }))
+                .collect()
+        };
+        assert_eq!(verdicts(&coalescing(&all(0.0))), [Verdict::Met, Verdict::Met]);
+        assert_eq!(verdicts(&coalescing(&all(0.1))), [Verdict::NotMet, Verdict::Met]);
+        assert_eq!(verdicts(&coalescing(&all(0.0)[..4])), [Verdict::Met, Verdict::NotApplicable]);
+    }
+
+    #[test]
+    fn localities_are_asked_of_the_first_reading() {
+        let with = |first| localities(&[("home", first, 22), ("other", 22, 22)]).verdict;
+        assert_eq!((with(18), with(17)), (Verdict::Met, Verdict::NotMet));
+        assert_eq!(localities(&[("home", 2, 2)]).verdict, Verdict::NotApplicable);
+    }
+
+    #[test]
+    fn traffic_is_judged_by_direction() {
+        assert_eq!(verdicts(&traffic(Some([[1.3, 1.0], [1.2, 1.1]]))), [Verdict::Met, Verdict::NotMet]);
+        assert_eq!(verdicts(&traffic(None)), [Verdict::NotApplicable; 2]);
+    }
+}

@@ -1,0 +1,170 @@
+//! Figures 7, 11, 12, 13, 15, 16 and 17: times of the formed kernels over those of the kernels as they are.
+
+use super::ask::{self, Bars};
+use super::counts;
+use super::overflow::{self, Pressure};
+use super::published::{LABEL, PUBLISHED, told};
+use super::runs::{self, SCHEME, Variant};
+use crate::outcome::Outcome;
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
+use crate::plot::geometric_mean;
+
+/// What the text gives of a WPQ of 256 entries, as the published values call it.
+const FEWER: &str = "fewer overflows with 256 entries";
+
+/// Ticks of a run's launches.
+fn ticks(outcome: &Outcome) -> u64 {
+    outcome.kernels.iter().map(|kernel| kernel.time.ticks).sum()
+}
+
+/// A kernel's time under a variant over that under `base`.
+fn time(runs: &Runs<'_>, kernel: &'static str, variant: &Variant) -> Option<f64> {
+    let (scheme, base) = (runs.outcome(&variant.run(kernel))?, runs.outcome(&variant.base(kernel))?);
+    Some(ticks(scheme) as f64 / ticks(base).max(1) as f64)
+}
+
+/// Times by kernel and variant.
+struct Times {
+    rows: Vec<(&'static str, Vec<Option<f64>>)>,
+    names: Vec<String>,
+}
+
+impl Times {
+    fn of(request: &Request, runs: &Runs<'_>, variants: &[Variant]) -> Times {
+        let row = |&kernel: &&'static str| (kernel, variants.iter().map(|of| time(runs, kernel, of)).collect());
+        Times {
+            rows: request.kernels.iter().map(row).collect(),
+            names: variants.iter().map(|v| v.name.clone()).collect(),
+        }
+    }
+
+    /// Mean times of the variants, over the kernels of which all are there.
+    fn means(&self) -> Vec<Option<f64>> {
+        let whole = || self.rows.iter().filter(|(_, times)| times.iter().all(Option::is_some));
+        (0..self.names.len()).map(|at| geometric_mean(whole().filter_map(|(_, times)| times[at]))).collect()
+    }
+
+    /// Mean overheads by name.
+    fn bars(&self) -> Bars {
+        let overheads = self.means().into_iter().map(|mean| mean.map(|mean| mean - 1.0));
+        Bars(self.names.iter().cloned().zip(overheads).collect())
+    }
+
+    /// With a row of means, and one of published means where a paper's text has any.
+    fn table(&self, name: &str) -> FigureTable {
+        let columns: Vec<&str> = std::iter::once("kernel").chain(self.names.iter().map(String::as_str)).collect();
+        let mut table = FigureTable::new(name, "time over base, both with everything in persistent memory", &columns);
+        let means = ("mean", self.means());
+        for (kernel, times) in self.rows.iter().chain([&means]) {
+            let times = times.iter().map(|time| Cell::number(*time));
+            table.push(std::iter::once(Cell::from(*kernel)).chain(times).collect());
+        }
+        let published = |variant: &String| PUBLISHED.number(name, "mean", variant).map(|overhead| 1.0 + overhead);
+        let published: Vec<Option<f64>> = self.names.iter().map(published).collect();
+        if published.iter().any(Option::is_some) {
+            let cells = published.into_iter().map(Cell::number);
+            table.push(std::iter::once(Cell::from("mean, published")).chain(cells).collect());
+        }
+        table
+    }
+}
+
+/// A figure of times alone.
+fn sensitivity(
+    name: &str,
+    request: &Request,
+    runs: &Runs<'_>,
+    variants: &[Variant],
+    asks: impl Fn(&Bars) -> Vec<ask::Ask>,
+) -> Finding {
+    let times = Times::of(request, runs, variants);
+    Finding {
+        tables: vec![times.table(name)],
+        asks: asks(&times.bars()),
+        notes: vec![LABEL.to_owned()],
+        ..Finding::default()
+    }
+}
+
+/// Figure 7.
+pub(super) fn defaults(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig7", request, runs, &[runs::default()], ask::defaults);
+    let mean = Times::of(request, runs, &[runs::default()]).bars().0.pop().and_then(|(_, mean)| mean);
+    finding.tables.push(told("fig7", &[(SCHEME, mean)]));
+    finding.tables.push(counts::backlog(request, runs));
+    finding.notes.extend([
+        "times and the ask are of launches, which end before all that they stored is written: see the table of what was left".to_owned(),
+        "Capri and PPA are not modelled".to_owned(),
+    ]);
+    finding
+}
+
+/// Figure 11.
+pub(super) fn queues(request: &Request, runs: &Runs<'_>) -> Finding {
+    let variants = runs::by_queue(request);
+    let pressures: Vec<Pressure> = variants.iter().map(|variant| Pressure::of(request, runs, variant)).collect();
+    let waited = pressures.first().map_or(0, |smallest| smallest.waited);
+    let mut finding = sensitivity("fig11", request, runs, &variants, |bars| ask::queues(bars, waited));
+    finding.tables.push(overflow::table("fig11_overflows", &pressures));
+    finding.notes.extend([overflow::MEANING.to_owned(), overflow::BYTES.to_owned()]);
+    finding
+}
+
+/// Figure 12.
+pub(super) fn thresholds(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig12", request, runs, &runs::by_threshold(request), ask::thresholds);
+    finding.notes.push("the paper's text names the best threshold, half the WPQ, and none of the others".to_owned());
+    finding
+}
+
+/// Figure 13 and Table II.
+pub(super) fn victims(request: &Request, runs: &Runs<'_>) -> Finding {
+    let rates = counts::conflicts(request, runs);
+    let (_, searched) = rates.sums();
+    let mut finding = sensitivity("fig13", request, runs, &runs::by_victim(), |bars| ask::victims(bars, searched));
+    finding.asks.push(ask::conflicts(rates.mean()));
+    finding.tables.push(told("fig13", &[("conflict rate at most", rates.mean())]));
+    finding
+        .tables
+        .push(rates.table("fig13_conflicts", "conflicts of lines that were to leave the L2 with copies on their way"));
+    finding.notes.push("the port's L1s hold no dirty lines: it is the L2 that looks for victims".to_owned());
+    finding
+}
+
+/// Figure 15.
+pub(super) fn bandwidths(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig15", request, runs, &runs::by_bandwidth(request), ask::bandwidths);
+    finding.notes.push("bandwidth is that of an SM's path: a fourth, a half and all of the scheme's, for the paper's 1, 2 and 4 GB/s a core".to_owned());
+    finding
+}
+
+/// Figure 16.
+pub(super) fn warps(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig16", request, runs, &runs::by_warps(), ask::warps);
+    finding.tables.push(Times::of(request, runs, &runs::by_warps_as_it_is()).table("fig16_as_it_is"));
+    let pressures: Vec<Pressure> =
+        runs::overflowing(request).iter().map(|variant| Pressure::of(request, runs, variant)).collect();
+    let rate = |entries: u64| pressures.iter().find(|of| of.entries == Some(entries)).and_then(Pressure::rate);
+    let [small, _, large] = runs::PAPER_WPQS.map(rate);
+    finding.asks.push(ask::overflows(small, large));
+    let fewer = small.zip(large).and_then(|(small, large)| (large > 0.0).then(|| small / large));
+    finding.tables.push(told("fig16", &[("overflows per 10000 instructions", small), (FEWER, fewer)]));
+    finding.tables.push(overflow::table("fig16_overflows", &pressures));
+    finding.notes.extend([
+        "the paper's threads, 8 to 64 on 8 cores, are warps that an SM holds; bars are of a WPQ of 64 entries, as there".to_owned(),
+        overflow::MEANING.to_owned(),
+        overflow::BYTES.to_owned(),
+    ]);
+    finding
+}
+
+/// Figure 17.
+pub(super) fn memories(request: &Request, runs: &Runs<'_>) -> Finding {
+    let variants = runs::by_memory();
+    let mut finding = sensitivity("fig17", request, runs, &variants, ask::memories);
+    let bars = Times::of(request, runs, &variants).bars();
+    let worst = bars.values().and_then(|values| values.into_iter().max_by(f64::total_cmp));
+    finding.tables.push(told("fig17", &[("overhead at most", worst)]));
+    finding.notes.push("the machines are those of Table III whatever --machine says".to_owned());
+    finding
+}
