@@ -5,14 +5,16 @@
 //!                 ▲                                                  └─────> LSU ──> L1D ──> miss queue ──> crossbar
 //!                 └──────────── registers written, warps woken ◄──────────────────── replies ◄───────────────┘
 //! ```
-//! An instruction executes functionally when it issues; the scoreboard then keeps its results from being used before
-//! their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle only if something
-//! can issue or move in it; while every warp waits it sleeps until the earliest timer or message.
+//! An instruction executes functionally when it issues; the scoreboard then keeps its results from being used
+//! before their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle
+//! only if something can issue or move in it; while every warp waits it sleeps until the earliest timer or
+//! message.
 //!
-//! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
-//! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
-//! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
-//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
+//! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`]
+//! and [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different
+//! units; a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores
+//! are performed. Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts,
+//! register-file ports.
 
 mod barriers;
 mod by_kernel;
@@ -247,8 +249,8 @@ impl Sm {
         }
     }
 
-    /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end buffer holds are
-    /// set aside on the way.
+    /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end
+    /// buffer holds are set aside on the way.
     #[inline]
     fn pick(&mut self, scheduler: usize, mut candidates: u64, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
         while candidates != 0 {

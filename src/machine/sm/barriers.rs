@@ -1,8 +1,8 @@
 //! CTAs and barriers in the core of an SM: start, arrival, opening, exit.
 //!
-//! Barriers count warps; a warp that has exited is not waited for (CUDA: "exited threads do not participate"). Arrival at
-//! a persist barrier of a CTA or of the kernel is the same under every scheme; what follows when the last warp of the CTA
-//! has come is given back to the SM as an [`AllArrived`].
+//! Barriers count warps; a warp that has exited is not waited for (CUDA: "exited threads do not
+//! participate"). Arrival at a persist barrier of a CTA or of the kernel is the same under every scheme; what
+//! follows when the last warp of the CTA has come is given back to the SM as an [`AllArrived`].
 //!
 //! Invariant: a warp waits at one barrier at a time.
 
@@ -90,7 +90,8 @@ impl Core {
         self.slots[at].rank = rank;
     }
 
-    /// A warp arrives at the barrier instruction at its pc in `cycle`, with `lanes`; it waits, or the barrier opens.
+    /// A warp arrives at the barrier instruction at its pc in `cycle`, with `lanes`; it waits, or the barrier
+    /// opens.
     pub(super) fn arrive(
         &mut self,
         warp: usize,

@@ -1,8 +1,9 @@
 //! What an SM counted, kernel by kernel.
 //!
-//! A launch begins only when all CTAs of the one before have ended, with every load, store and persist of theirs done.
-//! So whatever an SM counts from the start of a launch to the start of the next belongs to that launch, and the counts of
-//! all kernels together are the SM's. Launches of one kernel share an account: programs launch a kernel hundreds of times.
+//! A launch begins only when all CTAs of the one before have ended, with every load, store and persist of
+//! theirs done. So whatever an SM counts from the start of a launch to the start of the next belongs to that
+//! launch, and the counts of all kernels together are the SM's. Launches of one kernel share an account:
+//! programs launch a kernel hundreds of times.
 
 use super::SmCounters;
 

@@ -1,7 +1,7 @@
 //! Cleanings of a combining L1: asked for in order, performed in any.
 //!
-//! A cleaning has a number, so that a release waits for what came before it only. Its write carries the low bits of the
-//! number in its tag. Invariant: fewer cleanings are under way than tags can tell apart.
+//! A cleaning has a number, so that a release waits for what came before it only. Its write carries the low
+//! bits of the number in its tag. Invariant: fewer cleanings are under way than tags can tell apart.
 
 use std::collections::VecDeque;
 

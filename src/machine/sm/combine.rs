@@ -4,13 +4,14 @@
 //!   store ──> line's bytes in the L1 ──cleaned──> write ──> slice ──> performed
 //!                     ▲ S-FIFO full, victim, older bytes than an access past the L1, a marker, a release
 //! ```
-//! A store is the warp's no more once it has joined its line. A fence of scope gpu or sys, and the end of an SM's last
-//! resident CTA, *release*: every dirty line is cleaned, but those of local memory that is written back, and they wait until
-//! all that was cleaned is performed (`cleaning.rs`).
+//! A store is the warp's no more once it has joined its line. A fence of scope gpu or sys, and the end of an
+//! SM's last resident CTA, *release*: every dirty line is cleaned, but those of local memory that is written
+//! back, and they wait until all that was cleaned is performed (`cleaning.rs`).
 //!
-//! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014). Invariants: a
-//! line's bytes leave before any other request of the SM to that line; one line is cleaned a cycle, ahead of the
-//! load-store unit's next access. Not modelled: partial cleaning of a line; the mark of log updates on combined bytes.
+//! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014).
+//! Invariants: a line's bytes leave before any other request of the SM to that line; one line is cleaned a
+//! cycle, ahead of the load-store unit's next access. Not modelled: partial cleaning of a line; the mark of
+//! log updates on combined bytes.
 
 use crate::engine::Ctx;
 use crate::kernel::memory::Medium;
@@ -38,7 +39,8 @@ pub(super) enum Cleaned {
 }
 
 impl MemorySide {
-    /// A line has left an inclusive L2: it leaves the L1, or its combined bytes go down and bring it back there.
+    /// A line has left an inclusive L2: it leaves the L1, or its combined bytes go down and bring it back
+    /// there.
     pub(super) fn give_up(&mut self, line: u64) {
         if self.l1.is_dirty(line) {
             self.leaving.cleaning.ask(line);
@@ -183,7 +185,8 @@ impl MemorySide {
         true
     }
 
-    /// Cleans the line that would have to leave for this one; false when there is no room in the miss queue for that.
+    /// Cleans the line that would have to leave for this one; false when there is no room in the miss queue
+    /// for that.
     pub(super) fn make_way(
         &mut self,
         line: u64,

@@ -1,8 +1,8 @@
 //! The core of an SM: warps, CTAs, schedulers, scoreboard, and where the cycles of warp slots go.
 //!
 //! It knows what a warp waits for and when it may issue. What an instruction does is in `walk.rs`; memory and
-//! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the timers, or
-//! somebody else will resume it, as its [`Wait`] says.
+//! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the
+//! timers, or somebody else will resume it, as its [`Wait`] says.
 
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
@@ -94,7 +94,8 @@ impl Core {
                 let until = self.slots[warp].until;
                 self.timers.insert(cycle, until, warp as u8);
             } else {
-                // Nothing but time could hold it back: the registers it needs are not written by anybody else.
+                // Nothing but time could hold it back: the registers it needs are not written by anybody
+                // else.
                 let slot = &self.slots[warp];
                 self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
                 self.enter(warp, Wait::Issue, cycle);

@@ -62,8 +62,8 @@ pub(super) struct CtaSlot {
     pub(super) shared: Vec<u8>,
     /// Who wrote each word of it last.
     pub(super) writers: Writers,
-    /// What warps that wrote its shared memory, or exited, knew of fences that did not wait: who reads it, or passes a
-    /// barrier that did not wait for them, knows the same.
+    /// What warps that wrote its shared memory, or exited, knew of fences that did not wait: who reads it, or
+    /// passes a barrier that did not wait for them, knows the same.
     pub(super) fenced: u64,
     pub(super) barriers: [BarrierState; 16],
     /// Persist barriers of the CTA and of the kernel.
@@ -80,7 +80,8 @@ impl CtaSlot {
         self.left == 0 && self.flushing == 0 && self.releasing == 0
     }
 
-    /// A CTA of so many warps is there from now on; the writers of `watched` bytes of its shared memory are recorded.
+    /// A CTA of so many warps is there from now on; the writers of `watched` bytes of its shared memory are
+    /// recorded.
     pub(super) fn begin(&mut self, cta: u64, warps: u32, shared_bytes: u32, watched: u32) {
         self.cta = cta;
         self.live = 0;

@@ -1,14 +1,15 @@
-//! A scheme's front-end buffer at an SM: copies of what warps store to persistent memory, and when a warp has to wait for it.
+//! A scheme's front-end buffer at an SM: copies of what warps store to persistent memory, and when a warp has
+//! to wait for it.
 //!
 //! ```text
 //!   issue ──stores──> LSU, caches            atomics: ──> L2 ──old and new values──> registers, and the copy
 //!     └────copies────> front-end buffer (the scheme's handler) ──messages──> memory controllers
 //! ```
-//! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits, before it issues
-//! an instruction that stores or ends a region, for room; before an atomic, for leave; before a region's end, for its
-//! atomics. It is retired when its copies have arrived, or what more its handler waits for.
-//! Invariants: copies are made in program order; a wait holds nobody else of the SM up. An instruction enters whole, so that
-//! the buffer may be over its entries by one instruction a warp.
+//! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits,
+//! before it issues an instruction that stores or ends a region, for room; before an atomic, for leave;
+//! before a region's end, for its atomics. It is retired when its copies have arrived, or what more its
+//! handler waits for. Invariants: copies are made in program order; a wait holds nobody else of the SM up. An
+//! instruction enters whole, so that the buffer may be over its entries by one instruction a warp.
 
 use crate::kernel::ir::{MemKind, Op, PmOp, Space};
 use crate::kernel::launch::Launch;
@@ -147,8 +148,8 @@ impl FrontEndWaits {
         host.handler.offer(&offer, &mut host.outbox) == Admission::Goes
     }
 
-    /// A message has come: whoever waited for the front-end buffer looks again. Gives back the warps that have exited and
-    /// whose copies may have arrived; they wait here no more.
+    /// A message has come: whoever waited for the front-end buffer looks again. Gives back the warps that
+    /// have exited and whose copies may have arrived; they wait here no more.
     pub(super) fn changed(
         &mut self,
         cycle: u32,
@@ -193,7 +194,8 @@ impl FrontEndWaits {
         host.tell(&Event::Stored(&store));
     }
 
-    /// Atomics on persistent memory leave: their lines go with them, and the warp's region lasts until they are back.
+    /// Atomics on persistent memory leave: their lines go with them, and the warp's region lasts until they
+    /// are back.
     pub(super) fn begin_copying(&self, slot: &mut WarpSlot, entry: &mut Entry) {
         for (access, payload) in entry.accesses.iter().zip(&mut entry.payloads) {
             if let Payload::Atomics(atomics) = payload {
@@ -203,7 +205,8 @@ impl FrontEndWaits {
         }
     }
 
-    /// Atomics are back from the L2 with what they wrote. True when the warp, which waited for them, may go on.
+    /// Atomics are back from the L2 with what they wrote. True when the warp, which waited for them, may go
+    /// on.
     pub(super) fn copy_atomics(
         &mut self,
         warp: usize,
@@ -250,7 +253,8 @@ impl FrontEndWaits {
         }
     }
 
-    /// A warp has exited, and nothing of it is under way but copies: true when these have arrived; else it waits here.
+    /// A warp has exited, and nothing of it is under way but copies: true when these have arrived; else it
+    /// waits here.
     pub(super) fn is_copied(&mut self, warp: usize, slot: &WarpSlot, host: &mut HandlerHost, record: &Record) -> bool {
         let author = record.author(slot);
         host.tell(&Event::WarpExits { warp: warp as u8, author });

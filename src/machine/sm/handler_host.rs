@@ -1,7 +1,9 @@
-//! The place of a scheme's handler in an SM: what it wants to hear of, what it has written, what its host keeps for it.
+//! The place of a scheme's handler in an SM: what it wants to hear of, what it has written, what its host
+//! keeps for it.
 //!
-//! The host gives handlers three verbs (see [`persist::event`](crate::persist::event)) and knows no scheme's mechanism. It
-//! keeps requests that a handler has it hold, and offers their release in their order whenever there is room.
+//! The host gives handlers three verbs (see [`persist::event`](crate::persist::event)) and knows no scheme's
+//! mechanism. It keeps requests that a handler has it hold, and offers their release in their order whenever
+//! there is room.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,11 @@
 //! The load-store unit's books: instructions waiting for their turn, and loads under way.
 //!
-//! Entries are served in order, one line access (or one pass through the shared-memory banks) a cycle. Store data and
-//! atomic operands are gathered at issue, so later writes to the registers do not matter; load data goes to the
-//! registers when it comes, and the scoreboard keeps everybody away until then.
+//! Entries are served in order, one line access (or one pass through the shared-memory banks) a cycle. Store
+//! data and atomic operands are gathered at issue, so later writes to the registers do not matter; load data
+//! goes to the registers when it comes, and the scoreboard keeps everybody away until then.
 //!
-//! Invariants: an entry is released when its last access has left; a pending load is released when its last byte has
-//! come. Entries and loads are recycled: no allocation once warm.
+//! Invariants: an entry is released when its last access has left; a pending load is released when its last
+//! byte has come. Entries and loads are recycled: no allocation once warm.
 
 use std::collections::VecDeque;
 

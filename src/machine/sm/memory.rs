@@ -1,11 +1,12 @@
 //! Memory instructions of an SM: from addresses to line accesses, through the L1 and the crossbar, and back.
 //!
-//! Checks come first: an access outside every allocation, or not aligned to its size, is a fault of the program with
-//! its kernel, PTX line and thread. Shared memory and constants are read and written at issue: only this SM's issue
-//! order touches them, so the values are those of the ordered pipeline behind it.
+//! Checks come first: an access outside every allocation, or not aligned to its size, is a fault of the
+//! program with its kernel, PTX line and thread. Shared memory and constants are read and written at issue:
+//! only this SM's issue order touches them, so the values are those of the ordered pipeline behind it.
 //!
-//! Local memory is laid out word by word across the lanes of a warp (CUDA: "consecutive 32-bit words are accessed by
-//! consecutive thread IDs"), so an access of 8 or 16 bytes is several line accesses that collect in a staging room.
+//! Local memory is laid out word by word across the lanes of a warp (CUDA: "consecutive 32-bit words are
+//! accessed by consecutive thread IDs"), so an access of 8 or 16 bytes is several line accesses that collect
+//! in a staging room.
 
 use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Op, Space};
@@ -63,8 +64,8 @@ impl Share<'_> {
     }
 }
 
-/// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too far apart
-/// for 16 bits, lane by lane.
+/// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too
+/// far apart for 16 bits, lane by lane.
 fn in_reach(share: &Share<'_>, mut f: impl FnMut(usize, &[u16; 64], u64)) {
     let Share { address, lanes, bytes, form, .. } = *share;
     match form {

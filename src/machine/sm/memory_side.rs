@@ -1,6 +1,7 @@
 //! The memory side of an SM: the L1, what leaves it, and the port to the slices.
 //!
-//! What combines in the L1 and how it leaves is in `combine.rs`; in which order, where a handler says so, in `ordered.rs`.
+//! What combines in the L1 and how it leaves is in `combine.rs`; in which order, where a handler says so, in
+//! `ordered.rs`.
 
 use crate::machine::l1::{L1, L1Writes};
 

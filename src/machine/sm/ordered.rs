@@ -2,18 +2,19 @@
 //!
 //! ```text
 //!   store ──[handler: join?]──> line in the L1 ──[handler: Outbox::persist]──> write-through ──> memory
-//!              ▲ number, and what is ordered before it                       └──acknowledged──> handler, fences, releases
+//!             ▲ number, and what is ordered before it                       └─acknowledged─> handler, fences, releases
 //! ```
-//! Stores are numbered in the order of issue, and join their lines in it. A fence that does not wait makes its warp's later
-//! stores come after the numbers so far; who passes a barrier of the CTA, reads its shared memory, or follows an atomic or a
-//! memory fence of the CTA knows of the fences before. The *handler* decides which line leaves when; where the machine needs a
-//! line to leave (its way, its place in the S-FIFO, a release, a load or an atomic of other bytes), it asks and waits.
+//! Stores are numbered in the order of issue, and join their lines in it. A fence that does not wait makes
+//! its warp's later stores come after the numbers so far; who passes a barrier of the CTA, reads its shared
+//! memory, or follows an atomic or a memory fence of the CTA knows of the fences before. The *handler*
+//! decides which line leaves when; where the machine needs a line to leave (its way, its place in the S-FIFO,
+//! a release, a load or an atomic of other bytes), it asks and waits.
 //!
-//! Source: Gope et al. section 6.1 (alternative implementation), after BPFS. Invariants: what waits is the head of the
-//! load-store unit, a fence, or the end of a CTA, never what a line needs to leave; one line leaves a cycle, ahead of the
-//! unit's next access, so that nothing joins bytes that are about to leave. A release waits until what it cleans is durable
-//! (its write-through has no earlier answer). Not modelled: a load that misses other bytes of a dirty line could be merged
-//! with these; here the line leaves first.
+//! Source: Gope et al. section 6.1 (alternative implementation), after BPFS. Invariants: what waits is the
+//! head of the load-store unit, a fence, or the end of a CTA, never what a line needs to leave; one line
+//! leaves a cycle, ahead of the unit's next access, so that nothing joins bytes that are about to leave. A
+//! release waits until what it cleans is durable (its write-through has no earlier answer). Not modelled: a
+//! load that misses other bytes of a dirty line could be merged with these; here the line leaves first.
 
 use crate::engine::Ctx;
 use crate::kernel::memory::Medium;
@@ -68,7 +69,8 @@ impl MemorySide {
         self.leaving.order.as_ref().is_some_and(|order| order.is_pending(slot.cta, slot.order.past))
     }
 
-    /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss queue.
+    /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss
+    /// queue.
     pub(super) fn send_persist(&mut self, line: u64, id: u64, record: &mut Record, cx: &mut Ctx<'_, Msg>) {
         let mut content = self.port.line_pool.take();
         let dirty = self.l1.clean(line, &mut content);

@@ -1,7 +1,7 @@
 //! Parameters of an SM, and what it counts.
 //!
-//! Units are last in a name. Source of the shape: AGPM Table IV and GPGPU-Sim's configuration; every preset says where its values
-//! are from. Invariant: all warp-slot accounts together are the resident warp cycles.
+//! Units are last in a name. Source of the shape: AGPM Table IV and GPGPU-Sim's configuration; every preset
+//! says where its values are from. Invariant: all warp-slot accounts together are the resident warp cycles.
 
 use crate::counters;
 use crate::kernel::ir::Class;
@@ -246,7 +246,7 @@ counters! {
         l1_cleanings,
         /// Of these, because the S-FIFO was full (lines)
         l1_cleanings_early,
-        /// Loads, stores and log updates of global memory that are one line access after coalescing, atomics apart (warp instructions)
+        /// Global loads, stores and log updates that coalesce to one access, no atomics (warp instructions)
         degree_1,
         /// The same: two line accesses (warp instructions)
         degree_2,
@@ -282,13 +282,13 @@ counters! {
         pm_store_accesses,
         /// Of these, log updates (accesses)
         pm_log_store_accesses,
-        /// Line accesses of write-backs and flushes that were done, as the coalescer makes them of the addresses (accesses)
+        /// Line accesses of write-backs and flushes that were done, as the coalescer makes them (accesses)
         pm_write_back_accesses,
         /// Of these, of log updates (accesses)
         pm_log_write_back_accesses,
         /// Persistency fences issued (warp instructions)
         pm_fences,
-        /// Of these and of others that persist, passed before non-temporal stores were durable (warp instructions)
+        /// Of these and other fences, passed before non-temporal stores were durable (warp instructions)
         pm_fences_ordered,
         /// Markers of persist barriers that this SM sent to the slices (markers)
         pm_markers,
@@ -310,7 +310,7 @@ counters! {
         path_full_cycles,
         /// Line accesses that the gate held until earlier non-temporal stores were durable (accesses)
         pm_held,
-        /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)
+        /// Persistency operations and stores on DRAM, with their plain meaning there (warp instructions)
         pm_on_dram,
         /// Write-throughs and write-backs sent, a line each (requests)
         persists,

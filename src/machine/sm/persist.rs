@@ -1,11 +1,13 @@
 //! Persistency at an SM, as instructions issue: stores and atomics to persistent memory, write-backs, fences.
 //!
-//! What a scheme decides comes from its handler ([`SmHandler`](crate::persist::SmHandler)); what is sent is made
-//! here; who waits for it is in `walk.rs`. A *persist* is a write-through or a write-back whose acknowledgement says that it is durable; a warp counts its
-//! own. Accesses to DRAM never come to a handler: persistency operations on them have their plain meaning and are counted.
+//! What a scheme decides comes from its handler ([`SmHandler`](crate::persist::SmHandler)); what is sent is
+//! made here; who waits for it is in `walk.rs`. A *persist* is a write-through or a write-back whose
+//! acknowledgement says that it is durable; a warp counts its own. Accesses to DRAM never come to a handler:
+//! persistency operations on them have their plain meaning and are counted.
 //!
-//! Invariants: requests of one SM to one line are performed in the order of issue, so that a write-back covers every
-//! earlier store of the SM; a fence that waits passes only when the warp has no persist under way.
+//! Invariants: requests of one SM to one line are performed in the order of issue, so that a write-back
+//! covers every earlier store of the SM; a fence that waits passes only when the warp has no persist under
+//! way.
 
 use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{Op, PmOp, Scope, StoreHint};
@@ -43,7 +45,8 @@ pub(super) fn steer_load(entry: &mut Entry, read_only: bool, m: &mut Moment<'_>)
     }
 }
 
-/// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
+/// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme
+/// says.
 pub(super) fn send_stores(
     class: StoreClass,
     mut entry: Box<Entry>,
@@ -145,7 +148,8 @@ pub(super) fn send_stores(
     }
 }
 
-/// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
+/// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back
+/// then.
 pub(super) fn send_atomics(
     mut entry: Box<Entry>,
     slot: &mut WarpSlot,
@@ -202,8 +206,8 @@ fn write_back_lines(kind: RequestKind, warp: u8, slot: &mut WarpSlot, lsu: &mut 
     lsu.enqueue(entry, slot, m.record);
 }
 
-/// Issues a warp's persistency operation that is no store: the fence that it has to wait for, if any. The pc still points
-/// to it.
+/// Issues a warp's persistency operation that is no store: the fence that it has to wait for, if any. The pc
+/// still points to it.
 pub(super) fn issue_persistency(
     warp: usize,
     lanes: u64,

@@ -1,6 +1,8 @@
-//! The books of stores that leave a combining L1 in a scheme's order: which are not durable, and who waits for them.
+//! The books of stores that leave a combining L1 in a scheme's order: which are not durable, and who waits
+//! for them.
 //!
-//! Source and rules: `ordered.rs`. Invariant: a store is pending from its issue until what it left with is durable.
+//! Source and rules: `ordered.rs`. Invariant: a store is pending from its issue until what it left with is
+//! durable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +74,8 @@ impl PersistOrder {
         self.dirty.entry(line).or_default().push((cta, self.joined));
     }
 
-    /// A line leaves under the handler's name for it, as a cleaning; others asked for of it are performed with it.
+    /// A line leaves under the handler's name for it, as a cleaning; others asked for of it are performed
+    /// with it.
     pub(super) fn leave(&mut self, line: u64, id: u64, cleaning: u64) {
         let mut left = Left { stores: self.dirty.remove(&line).unwrap_or_default(), cleanings: vec![cleaning] };
         self.wanted.retain(|&(wanted, cleaning)| {

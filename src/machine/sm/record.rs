@@ -1,7 +1,7 @@
 //! What an SM writes down: its journal, its timeline, its counters. The model reads nothing of it.
 //!
-//! Invariant: a fact has the time of the event that is handled, and the author that the program knows: launch, CTA, warp
-//! of the CTA, pc.
+//! Invariant: a fact has the time of the event that is handled, and the author that the program knows:
+//! launch, CTA, warp of the CTA, pc.
 
 use crate::engine::{Clock, Time};
 use crate::kernel::launch::Launch;

@@ -1,11 +1,11 @@
 //! What the load-store unit sends: L1 lookups, misses, stores, atomics, persists.
 //!
-//! The head of the queue starts one line access a cycle; it waits, and everything behind it, while it lacks an MSHR or room in
-//! the miss queue. What the core has to do then is given back as a [`Stepped`].
+//! The head of the queue starts one line access a cycle; it waits, and everything behind it, while it lacks
+//! an MSHR or room in the miss queue. What the core has to do then is given back as a [`Stepped`].
 //!
-//! Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer has come; nothing
-//! overtakes a request to its line that is held at the gate. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a
-//! cycle. Not modelled: replays out of order.
+//! Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer has
+//! come; nothing overtakes a request to its line that is held at the gate. Source: the pipeline of
+//! GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
 use crate::kernel::ir::{CacheOp, MemKind, Op, Space, StoreHint};
@@ -310,7 +310,8 @@ impl Lsu {
         memory.port.network.push(request, cx);
     }
 
-    /// Tells the handler of a load's access to a line of persistent memory, and of the line that left the L1 for it.
+    /// Tells the handler of a load's access to a line of persistent memory, and of the line that left the L1
+    /// for it.
     fn tell_load(
         &mut self,
         load: LoadAccess,

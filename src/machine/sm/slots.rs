@@ -1,10 +1,11 @@
 //! Warp slots of an SM: what each warp waits for, its scoreboard, and where its slot's cycles went.
 //!
-//! The scoreboard holds, for each register, the cycle from which it may be read or written again; a register that waits
-//! for memory holds [`PENDING`]. An instruction is ready when the latest of its registers is: one maximum, no polling.
+//! The scoreboard holds, for each register, the cycle from which it may be read or written again; a register
+//! that waits for memory holds [`PENDING`]. An instruction is ready when the latest of its registers is: one
+//! maximum, no polling.
 //!
-//! Invariant: every resident warp has exactly one [`Wait`], and every cycle of it is counted in exactly one account:
-//! the sum of all accounts is the integral of resident warps over cycles.
+//! Invariant: every resident warp has exactly one [`Wait`], and every cycle of it is counted in exactly one
+//! account: the sum of all accounts is the integral of resident warps over cycles.
 
 use smallvec::SmallVec;
 
@@ -71,8 +72,8 @@ pub(super) struct WarpSlot {
     pub(super) warp: Warp,
     /// Its scheduler; never changes.
     pub(super) scheduler: u8,
-    /// Class and unit of its next instruction, as of when it was last settled: the tick needs no more of a warp that
-    /// does not issue.
+    /// Class and unit of its next instruction, as of when it was last settled: the tick needs no more of a
+    /// warp that does not issue.
     pub(super) class: Class,
     pub(super) unit: Unit,
     /// Cycle from which each register may be used.
@@ -208,7 +209,8 @@ impl Accounts {
         }
     }
 
-    /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that account's.
+    /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that
+    /// account's.
     pub(super) fn issued_into(&mut self, account: Account) {
         self.issued += 1;
         self.counts_as_issued(account);

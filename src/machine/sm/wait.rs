@@ -1,5 +1,5 @@
-//! What a warp waits for, as one value: where its cycles are counted, when it goes on, and what a report says follow
-//! from it.
+//! What a warp waits for, as one value: where its cycles are counted, when it goes on, and what a report says
+//! follow from it.
 //!
 //! | wait | goes on when | counted as |
 //! |---|---|---|

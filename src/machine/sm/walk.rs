@@ -1,21 +1,23 @@
 //! The walk of an instruction, and of a reply, through the parts of an SM.
 //!
-//! An instruction issues to its unit; a reply writes registers and lets its warp go on: past a fence, a wait for durability,
-//! a persist barrier, or to its end and that of its CTA. The parts do the work and own the state; here is their order.
+//! An instruction issues to its unit; a reply writes registers and lets its warp go on: past a fence, a wait
+//! for durability, a persist barrier, or to its end and that of its CTA. The parts do the work and own the
+//! state; here is their order.
 //!
 //! ```text
-//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines of the handler's FIFO are cleaned, in order
+//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines in the handler's FIFO leave in order
 //!   pm.barrier.wg   all warps of the CTA ──────────────> marker        then one marker to each slice, behind them
 //!   pm.barrier.kr   all CTAs ─> command processor ─> every SM: marker ─> command processor ─> all go on
 //! ```
-//! Arrival at a barrier of a CTA or a kernel is part of the instruction, whatever the scheme; what follows is the scheme's:
-//! nothing, a wait for the warp's own persists, or a marker ([`FenceRule`]). CTAs that meet at a barrier of the kernel see
-//! what the others wrote before it, as behind a fence of scope gpu; the warps of a CTA share an L1.
+//! Arrival at a barrier of a CTA or a kernel is part of the instruction, whatever the scheme; what follows is
+//! the scheme's: nothing, a wait for the warp's own persists, or a marker ([`FenceRule`]). CTAs that meet at
+//! a barrier of the kernel see what the others wrote before it, as behind a fence of scope gpu; the warps of
+//! a CTA share an L1.
 //!
-//! Source: Gope et al. section 6.1. Invariants: a marker reaches a slice behind all that was cleaned before it; nobody
-//! goes on before every slice has acknowledged. Not modelled: preemption, by which the paper lets a kernel's CTAs arrive
-//! that are not resident: such a barrier is a deadlock here, and reported as one. Over 500 lines: what a warp waits for may
-//! lead to any other wait.
+//! Source: Gope et al. section 6.1. Invariants: a marker reaches a slice behind all that was cleaned before
+//! it; nobody goes on before every slice has acknowledged. Not modelled: preemption, by which the paper lets
+//! a kernel's CTAs arrive that are not resident: such a barrier is a deadlock here, and reported as one. Over
+//! 500 lines: what a warp waits for may lead to any other wait.
 
 use crate::engine::Ctx;
 use crate::kernel::fault::ProgramFault;
@@ -54,7 +56,8 @@ macro_rules! moment {
 }
 
 impl Sm {
-    /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the machine can.
+    /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
+    /// machine can.
     pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let scheduler = usize::from(self.core.slots[warp].scheduler);
         let mut units = 0u8;
@@ -409,8 +412,8 @@ impl Sm {
         }
     }
 
-    /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if no other
-    /// CTA is there to see to it later. True when it waits.
+    /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if
+    /// no other CTA is there to see to it later. True when it waits.
     fn release_cta(&mut self, cta: usize) -> bool {
         let last = || self.core.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
         if !self.memory.l1.combines() || self.core.ctas[cta].boundary == Boundary::None && !last() {
@@ -577,8 +580,8 @@ impl Sm {
         }
     }
 
-    /// The warp goes on, or comes to the persist barrier that follows, when all its persists are durable; where the others
-    /// are `ordered`, when its write-backs are.
+    /// The warp goes on, or comes to the persist barrier that follows, when all its persists are durable;
+    /// where the others are `ordered`, when its write-backs are.
     fn wait_durable(
         &mut self,
         warp: usize,
