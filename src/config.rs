@@ -4,7 +4,7 @@
 //! A machine file has a table for each component (`[l2]`), and in it that component's keys, either plain
 //! (`slice_kb = 256`) or with the number's owner (`slice_kb = { value = 256, source = "..." }`). `inherits =
 //! "NAME"` starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`])
-//! is the schema. Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one
+//! is the schema. Scheme files (`scheme`) are read the same way, with a scheme's parameters as their one
 //! table.
 
 pub(crate) mod derived;

@@ -106,7 +106,7 @@ pub enum RunEnd {
         /// The time of the last event.
         at: Time,
     },
-    /// Nothing is pending, but components wait: see [`deadlock`](super::deadlock) for who blocks whom.
+    /// Nothing is pending, but components wait: see `deadlock` for who blocks whom.
     Deadlock {
         /// The time of the last event.
         at: Time,

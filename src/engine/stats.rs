@@ -18,7 +18,7 @@ pub struct RoundTotals {
     pub events: u64,
     /// The events of the busiest component of each round, summed: no number of threads needs fewer steps.
     pub critical_path: u64,
-    /// For each of [`BOUND_WORKERS`], what rounds need beyond `critical_path` because workers are fewer than
+    /// For each of `BOUND_WORKERS`, what rounds need beyond `critical_path` because workers are fewer than
     /// components: events divided by workers, where that is more than the events of the busiest component.
     pub beyond: [u64; BOUND_WORKERS.len()],
 }
@@ -95,7 +95,7 @@ impl EngineStats {
         ratio(self.totals.events, self.totals.critical_path)
     }
 
-    /// The speedup that `workers` threads could reach at best, in events; exact for [`BOUND_WORKERS`], else a
+    /// The speedup that `workers` threads could reach at best, in events; exact for `BOUND_WORKERS`, else a
     /// bound of these.
     pub fn speedup_bound(&self, workers: u32) -> f64 {
         if workers <= 1 {

@@ -63,7 +63,7 @@
 //! persist as others do.
 //!
 //! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel
-//! writes, plus the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`]. A
+//! writes, plus the checkpoint area; a region holds at most the threshold, or is in `Report::oversize`. A
 //! region here is a warp's; hardware may commit those of a CTA's warps together. Not modelled: I/O. Shared
 //! and local memory that was never written holds what an earlier launch left in the shadow when it is
 //! resumed, not zeros: a program has no right to either.

@@ -49,7 +49,7 @@ pub struct Store<'a> {
     /// Slot of its CTA.
     pub cta: u8,
     /// Numbers of its CTA or SM that are behind a fence that its warp knows of, up to this one
-    /// ([`IssueOrder::number`]).
+    /// (`IssueOrder::number`).
     pub knows: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct Access {
     pub by: (u8, u8),
     /// At a slice, its requester; else 0.
     pub from: u16,
-    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`StoreRule::mark`]);
+    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it (`StoreRule::mark`);
     /// else 0.
     pub mark: u64,
     /// It belongs to a log update: it writes the log, or reads what the log saves.

@@ -185,7 +185,7 @@ impl Outbox {
 
     /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is
     /// the handler's name for what leaves, and comes back in
-    /// [`SmHandler::persisted`](super::handler::SmHandler::persisted). Only a handler that orders what leaves
+    /// `Event::Persisted`. Only a handler that orders what leaves
     /// may.
     pub fn persist(&mut self, line: u64, id: u64) {
         self.persists.push_back((line, id));

@@ -181,7 +181,7 @@ pub enum FenceRule {
     /// ([`NonTemporalOrder`]).
     Ordered,
     /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what
-    /// their handlers name, in order ([`SmHandler::drain`](super::SmHandler::drain)).
+    /// their handlers name, in order (`Event::Drain`).
     Marker,
 }
 

@@ -1,13 +1,13 @@
-//! Themis: non-temporal stores are ordered before later stores through them by hardware, so that fences
-//! between the two do not wait.
+//! Themis: hardware orders non-temporal stores before later stores through the caches, so that fences between
+//! the two do not wait.
 //!
 //! ```text
 //!   log updates ──non-temporal────> write-combining buffer, FIFO ──> controllers, which acknowledge
-//!   data, flags ──through them─────> held at the SM's gate until all earlier ones in the buffer are acknowledged
+//!   data, flags ──temporal────────> held in the SM until all earlier ones in the buffer are acknowledged
 //! ```
-//! What a fence does not wait for, the gate of its SM orders (see [`GateSpec`]): stores through the caches
-//! always wait for earlier ones past them, and so does every store and atomic, also around the caches and to
-//! DRAM, of a warp that can know of such a fence. A fence waits for write-backs, and one that names
+//! What a fence does not wait for is kept in order by [`store_order`](super::store_order): a store through the
+//! caches waits for all earlier non-temporal ones, and so does every store and atomic of a warp that can know
+//! of such a fence, non-temporal ones and those to DRAM too. A fence waits for write-backs. One that names
 //! durability (`pm.dfence`), or a scope, waits for all.
 //!
 //! | mode | log updates |

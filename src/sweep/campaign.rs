@@ -6,7 +6,7 @@
 //! at the end if that process is gone. Of processes on other hosts it is not known whether they live: shards
 //! keep these apart.
 //!
-//! Workers hand what they have to one thread that writes ([`Writer::serve`]) and go on with the next point.
+//! Workers hand what they have to one thread that writes (`Writer::serve`) and go on with the next point.
 //! Invariants: a point that the report of the whole sweep calls done is on the disk (its line of progress may
 //! come a sync earlier); when results cannot be written the sweep ends early, and what was written stays.
 

@@ -25,7 +25,7 @@
 //! y = "cycles"
 //! group = ["workload", "scheme"]
 //! ```
-//! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of
+//! A key is a word ([`WORDS`], `LOGGING`), a parameter of the machine or of a scheme (`table.key`) or of
 //! the workload (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every
 //! fault of the text is found before any is told; what needs machines, schemes and workloads to be read is
 //! found by [`plan`](super::plan).

@@ -1,7 +1,7 @@
 //! A line of a results file: what came of a point, or that somebody is at it.
 //!
 //! A line is a JSON object whose last member, `sum`, is a checksum of the bytes before it. Invariants:
-//! [`SCHEMA`] is raised when a field changes its meaning or goes, and a reader refuses what it does not know;
+//! `SCHEMA` is raised when a field changes its meaning or goes, and a reader refuses what it does not know;
 //! a line that does not fit its checksum is no record.
 
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ fn parts(line: &[u8]) -> Option<(&[u8], &[u8])> {
 /// A record as it is written.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Record<'a> {
-    /// [`SCHEMA`].
+    /// `SCHEMA`.
     pub record: u32,
     /// What it says.
     pub state: State,
