@@ -209,6 +209,7 @@ pub fn crash(
         outcome: &finished.outcome,
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
+    // Facts of the run and promises of the scheme decide which judgements mean anything.
     let fact = |kinds: &[FactKind]| journal.facts().iter().any(|fact| kinds.contains(&fact.kind));
     let barriers = journal.facts().iter().any(|fact| matches!(fact.kind, FactKind::PersistReached(_)));
     let judges = Judges {
@@ -228,6 +229,7 @@ pub fn crash(
         Some(claim) => judge_claim(&states, &order, claim, request.keep),
         None => judge_history(&states, &order, strict, request.keep),
     };
+    // Only promises that the scheme makes and the request asks about are listed.
     let mut promised = Vec::new();
     let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
     promise(true, "durable bytes are bytes that were stored, and never go back (P0)");
@@ -237,6 +239,7 @@ pub fn crash(
     if let Some(claim) = request.claim {
         promised.push(format!("claimed: every persist barrier orders as pm.barrier.{} would (P2)", claim.name()));
     }
+    // A second closure, as the first one's borrow had to end for the line above.
     let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
     promise(
         barriers && request.claim.is_none(),
@@ -421,6 +424,7 @@ fn judge_states(
     let budget = request.allowed.unwrap_or_default();
     let allowed = Allowed::new(order, initial, regions.clone(), Budget { seed: request.seed, ..budget });
     let overtaking = || Overtaking::new(order, initial);
+    // A state that is named by its number is judged alone: no other level runs.
     if let Some((instant, choice)) = request.only_allowed {
         let count = allowed.count(instant as usize).ok_or_else(|| {
             let last = states.journal().facts().len();
@@ -450,6 +454,7 @@ fn judge_states(
     )
     .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
     let show = watch(Phase::Allowed);
+    // With one actual state named, the levels of the whole run are left out as well.
     let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
     let verdict = wanted.then(|| judge_allowed(&allowed, rules, &Watch { stop: watching.stop, progress: &show }));
     let show = watch(Phase::Overtaking);

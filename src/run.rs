@@ -187,6 +187,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         engine: engine_of(&machine),
         host: host_of(&machine, conduct, wall),
     };
+    // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
     let epochs = machine.simulation.epoch_digests().cloned();
     let journal = conduct.journal.then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| {
@@ -201,6 +202,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }
+    // Last, as the caveats follow from the whole outcome.
     finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
 }

@@ -148,6 +148,8 @@ impl Plan {
         }
         let numbers = chosen(request, &machine)?;
         let numbers = numbers.into_iter().map(|(key, value, source)| {
+            // A value that the machine does not take is a result, with its reason, and no fault of the
+            // request.
             let variants = Factor::ALL.map(|factor| {
                 let Some(typed) = factor.of(&value) else {
                     return Variant::Not(format!("{value} cannot be {}", factor.name()));

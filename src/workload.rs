@@ -423,6 +423,8 @@ impl Resolved {
             elements: allocation.len,
             bytes: allocation.bytes,
             space: match form.space {
+                // Space as it was in the run: a buffer declared in DRAM lies in persistent memory where the
+                // run asked for that.
                 Space::Dram if Medium::of(allocation.address) == Medium::Nvm => Space::Pm,
                 space => space,
             },

@@ -132,6 +132,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Stop> {
     }
     let different = report.workloads.iter().flat_map(|measured| &measured.rates).any(|rate| !rate.equal);
     if !args.quiet && !report.workloads.is_empty() {
+        // What was measured before a run that went wrong is shown and written all the same.
         terminal::show(&table(&report), stdout_is_taken);
     }
     if let Some(output) = json {
@@ -158,6 +159,7 @@ fn measured(experiment: &Experiment, counts: &[usize], repeats: usize) -> Result
     let mut last: Vec<Option<Outcome>> = vec![None; counts.len()];
     let mut equal = vec![true; counts.len()];
     let mut digests = None;
+    // Thread counts take turns within a repeat: a slow spell of the host meets all of them.
     for _ in 0..repeats {
         for (at, &count) in counts.iter().enumerate() {
             let mut conduct = threads(count);
@@ -168,6 +170,7 @@ fn measured(experiment: &Experiment, counts: &[usize], repeats: usize) -> Result
                 complain(&outcome, true);
                 return Err(exit);
             }
+            // The first run of all, on one thread, sets the digests that every other run must have.
             let found = (outcome.digest.clone(), outcome.memory_digest.clone());
             equal[at] &= *digests.get_or_insert_with(|| found.clone()) == found;
             times[at].push(outcome.host.wall_s);
@@ -175,6 +178,7 @@ fn measured(experiment: &Experiment, counts: &[usize], repeats: usize) -> Result
         }
     }
     let (Some(Some(one)), Some((digest, memory_digest))) = (last.first(), digests) else { return Err(Exit::Defect) };
+    // Simulated work is the same at any number of threads, so that the rates differ by wall time alone.
     let (events, warp_instructions) = (one.engine.events, one.warp_instructions());
     let mut rates: Vec<Rate> = Vec::new();
     for (at, outcome) in last.iter().flatten().enumerate() {
@@ -204,6 +208,7 @@ fn table(report: &Report) -> String {
         None => "one core: threads take turns, nothing travels between cores".to_owned(),
     };
     let plural = if *cores == 1 { "core" } else { "cores" };
+    // The host comes first: rates mean nothing without it.
     let mut out = format!("{cores} {plural}, {architecture}, {system}; {trip}; {} repeats\n", report.repeats);
     if *debug_build {
         out += "this program was built without optimisation: its speed says little\n";

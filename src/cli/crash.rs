@@ -19,10 +19,14 @@ use super::{progress, terminal};
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
     let workload = &experiment.workload;
+    // Outputs are looked at once all inputs are read and before the run: a path that cannot be written must
+    // not cost a simulation.
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
     let stdout_is_taken = outputs.ready()?;
     terminal::warn(workload.warnings());
+    // `--only` names one state. At level A it is a plan; a state of another level has a field of its own,
+    // which goes before the plan.
     let request = CrashRequest {
         plan: match args.only {
             Some(State::Actual(point)) => Plan::Only(point),
@@ -59,6 +63,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     };
     let report = judge(&experiment, &request, &Watching { conduct: &conduct, stop, progress: &observer })?;
     bar.finish_and_clear();
+    // The report is shown and written before any verdict: it is what explains a failure.
     if !args.quiet {
         terminal::show(&report::crash_summary(&report, &replay), stdout_is_taken);
     }
@@ -67,6 +72,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     }
     let outcome = &report.outcome;
     warn_of(outcome);
+    // How the run itself ended comes first: a panic of the simulator is a defect, whatever was judged.
     match &outcome.end {
         End::Panicked { message } => {
             terminal::error(&format!("the simulator failed, which is a defect: {message}"));
@@ -81,14 +87,17 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     {
         terminal::error(&format!("the result without a failure is wrong: {}", check.failures.join("\n  ")));
     }
+    // An interrupted test has judged a part only, so that neither verdict below is its own.
     if terminal::interrupted() {
         return Ok(terminal::interrupted_exit());
     }
+    // `holds` is also true where nothing was judged, which must not pass for a success.
     if report.holds() {
         let Some(why) = &report.unjudged else { return Ok(Exit::Good) };
         terminal::error(&format!("nothing was judged: {why}"));
         return Ok(Exit::BadInput);
     }
+    // Only of a run that ended well are the images what is wrong.
     if report.ended_well() {
         let unseen = |condition: &Condition| condition.expected == Expected::Violated && !condition.as_expected;
         match report.conditions.iter().find(|condition| unseen(condition)) {

@@ -35,6 +35,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
             "{name} on {}: {cycles} cycles, {epochs} epochs, digest {}\n",
             outcome.machine.name, outcome.digest
         ));
+        // Whether the program is right and whether its runs are equal are two questions: a program with wrong
+        // results is compared, too.
         let verdict = match (&outcome.end, &outcome.verification) {
             (End::Finished, Some(check)) if check.passed => None,
             (End::Finished, Some(check)) => Some(check.failures.join("; ")),

@@ -18,6 +18,7 @@ use super::terminal;
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     let experiment = experiment(&args.workload, &args.scheme, &args.subject, Some(SMALL))?;
     let Experiment { machine, workload, scheme, .. } = &experiment;
+    // A scheme without anything to explain or to draw is refused before the run.
     if !report::explained().any(|name| name == scheme.built.name()) {
         let names: Vec<&str> = report::explained().collect();
         let message =

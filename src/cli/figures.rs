@@ -23,6 +23,7 @@ pub(super) fn figures(args: &SweepFiguresArgs) -> Result<Exit, Stop> {
     let drawn = chosen(args.only.as_deref(), &plan, showing.figures())?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-figures", plan.file.name)));
     terminal::make_folder(&folder)?;
+    // A figure that cannot be drawn does not keep the others from their files; the exit code tells of it.
     let mut exit = Exit::Good;
     for Drawn { name, figure, notes, .. } in drawn {
         let written = figure.and_then(|figure| {

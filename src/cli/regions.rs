@@ -108,6 +108,7 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
     if args.subject.ends_with(".ptx") {
         document.kernels = of_file(args, &options)?;
     } else {
+        // A run that failed has said why, and there is nothing to show.
         let exit = of_workload(args, &options, &mut document)?;
         if exit != Exit::Good {
             return Ok(exit);
@@ -171,6 +172,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
         Err(error @ FunctionalError::Regions(..)) => {
             return Err(Diagnostic::nowhere(&args.subject, error.to_string()).into());
         }
+        // The stop flag ends a run as an error, too: an interrupt is told apart before the program is blamed.
         Err(_) if terminal::interrupted() => return Ok(terminal::interrupted_exit()),
         Err(error) => {
             terminal::error(&error.to_string());
@@ -180,6 +182,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
     wanted(args, run.kernels.iter().map(|kernel| kernel.kernel.as_str()))?;
     let chosen: Vec<&KernelRegions> =
         run.kernels.iter().filter(|kernel| args.kernel.as_ref().is_none_or(|name| *name == kernel.kernel)).collect();
+    // Means and rows are of the chosen kernels; `same_memory` is of the whole run.
     document.means = Means::of(&chosen);
     document.same_memory = Some(run.same_memory);
     document.kernels = chosen
@@ -270,6 +273,8 @@ fn reason(reason: Reason) -> &'static str {
 /// Everything, for people.
 fn shown(document: &Document) -> String {
     let mut text = String::new();
+    // Of each kernel the code comes first, then what a run of it stored: the kernels of a PTX file have no
+    // run.
     for kernel in &document.kernels {
         let code = &kernel.code;
         text += &format!(
@@ -294,6 +299,8 @@ fn shown(document: &Document) -> String {
             "loops unrolled: {} counted, {} speculatively; boundaries merged: {}",
             code.unrolled, code.speculatively_unrolled, code.merged
         )];
+        // These two notes are of a run that took checkpoints or shadows; the line would be all zeros
+        // otherwise.
         if let Some(run) = kernel.run.as_ref().filter(|run| run.checkpoints > 0) {
             notes.push(format!(
                 "checkpoint stores of a run: {}, {} bytes; {} of {} in the code are of one word for all lanes",
@@ -316,6 +323,7 @@ fn shown(document: &Document) -> String {
         }
         text += &notes.iter().map(|note| format!("  {note}\n")).collect::<String>();
     }
+    // The kernels of a PTX file never ran: they have no means, and the paper's would stand alone.
     let Some(means) = document.means else { return text };
     let named = |name: &str, means: Option<Means>| {
         let cells = means.map_or_else(|| std::array::from_fn(|_| "-".to_owned()), Means::cells);

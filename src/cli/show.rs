@@ -15,6 +15,8 @@ use super::terminal;
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     let mut table = plain_table();
+    // Names come from the tables in which a run looks them up, so that each name here is one that a run
+    // takes.
     match args.what {
         Listed::Workloads => {
             table.set_header(["name", "profiles", "what it is"]);
@@ -30,6 +32,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
         }
         Listed::Machines => {
             table.set_header(["name", "SMs", "L2 slices", "channels", "what it is"]);
+            // Machines are loaded for their counts: the table shows what a run would simulate.
             for (name, _) in machines::MACHINES {
                 let machine = MachineConfig::load(name, &[])?;
                 let spec = &machine.spec;
@@ -97,6 +100,7 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
     let schemes = schemes.map(|entry| entry.name().to_owned());
     let builtin: Vec<String> = machines::MACHINES.iter().map(|(name, _)| (*name).to_owned()).chain(schemes).collect();
     let names = if args.names.is_empty() { &builtin } else { &args.names };
+    // An override is used once a name was checked that has its key; what is left at the end is a fault.
     let mut unused: Vec<&Override> = of_schemes.iter().chain(&of_machines).collect();
     let mut exit = Exit::Good;
     for name in names {
@@ -170,6 +174,7 @@ pub(super) fn instrumented(args: &InstrumentArgs) -> Result<Exit, Stop> {
 
 pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
     let mut exit = Exit::Good;
+    // A file with faults does not end the command: all files are checked, and all faults reported.
     for path in &args.files {
         let name = path.display().to_string();
         let text = match durawarp::input::text(path) {
@@ -197,6 +202,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
         for kernel in &report.kernels {
             let supported = if kernel.supported { "yes" } else { "NO" };
             let shared = if kernel.dynamic_shared { " + dynamic" } else { "" };
+            // Alignment leaves gaps between parameters: the end of the last one is their size, not the sum.
             let params: u32 = kernel.params.iter().map(|param| param.offset + param.bytes).max().unwrap_or(0);
             let source = SourceName::demangle(&kernel.name);
             table.add_row([
@@ -211,6 +217,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
                 kernel.surfaces.join(", "),
             ]);
         }
+        // Without kernels the table would be its header alone.
         if !report.kernels.is_empty() {
             terminal::print(&lines(&table, 2));
         }

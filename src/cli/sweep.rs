@@ -58,6 +58,8 @@ fn tell(args: &SweepRunArgs, plan: &Plan, outlook: &Outlook, report: &Report) ->
     let (ran, cached) = (count(|fate| matches!(fate, Fate::Ran | Fate::Cut)), count(|fate| *fate == Fate::Cached));
     let cut = outlook.cut + count(|fate| *fate == Fate::Cut);
     let left = count(|fate| *fate == Fate::NotRun);
+    // Points that failed before count here only where they were not run again; else the report has their new
+    // fates.
     let failed: Vec<(usize, &str)> = match args.keep_failed {
         true => outlook.failed.iter().map(|(at, why)| (*at, why.as_str())).collect(),
         false => Vec::new(),
@@ -127,6 +129,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
     let store = runs::open(&args.results, true)?;
     let outlook = campaign::outlook(&plan.batch, &store, &Part::default());
+    // Points that failed are to be run again, so that `to_run` has them, too: the rest of it is missing.
     let failed: Vec<usize> = outlook.failed.iter().map(|(at, _)| *at).collect();
     let (all, missing) = (plan.points.len(), outlook.to_run.len() - failed.len());
     let mut text = format!(
@@ -146,6 +149,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
                 values.push(value);
             }
         }
+        // An axis with one value would repeat the totals.
         if values.len() < 2 {
             continue;
         }

@@ -21,6 +21,7 @@ pub(super) fn table(args: &SweepTableArgs) -> Result<Exit, Stop> {
         return Ok(Exit::Good);
     }
     let Some(plan) = plan else { return Err(Diagnostic::nowhere("", "name a sweep file").into()) };
+    // All unknown metrics are reported at once, before the results are read.
     let (known, mut faults) = (metrics::all(), Diagnostics::default());
     for name in args.metrics.iter().filter(|name| known.iter().all(|metric| metric.name != **name)) {
         let fault = Diagnostic::nowhere("--metrics", format!("there is no metric `{name}`"));
@@ -30,6 +31,7 @@ pub(super) fn table(args: &SweepTableArgs) -> Result<Exit, Stop> {
     let store = runs::open(&args.results, true)?;
     let names = if args.metrics.is_empty() { &plan.file.metrics } else { &args.metrics };
     let stdout = Path::new("-");
+    // Without any output the table is CSV on standard output.
     let nothing = args.csv.is_none() && args.json.is_none() && args.parquet.is_none();
     let mut outputs = Outputs::default();
     let csv = outputs.open("--csv", args.csv.as_deref().or(nothing.then_some(stdout)));
@@ -46,6 +48,8 @@ pub(super) fn table(args: &SweepTableArgs) -> Result<Exit, Stop> {
     if let Some(output) = parquet {
         output.write(&table.parquet().map_err(Stop::File)?)?;
     }
+    // An incomplete table is no fault: a sweep may still be running. A note keeps it from passing for the
+    // whole.
     let state = |at: &&durawarp::sweep::plan::Planned| store.result(&at.key).map(|entry| entry.head.state);
     let failed = plan.points.iter().filter(|at| state(at) == Some(State::Failed)).count();
     let missing = plan.points.iter().filter(|at| state(at).is_none()).count();

@@ -85,6 +85,7 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
     if wanted.is_empty() {
         faults.push(unknown(asked, &all));
     }
+    // A scheme comes up once for each of its keys; it is chosen once.
     let schemes = all.iter().filter_map(|key| key.scheme);
     let builtin = presets::MACHINES.iter().map(|(name, _)| *name).chain(schemes);
     let mut chosen: Vec<String> = names.to_vec();
@@ -99,6 +100,8 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
     for name in &chosen {
         match Listing::load(name, &[]) {
             Ok(listing) => {
+                // A name that the user gave and that lacks the key is a fault; built-in names are expected to
+                // lack most keys.
                 let has = |key: &&Declared| listing.parameters.contains_key(&key.name());
                 if !names.is_empty() && !wanted.is_empty() && !wanted.iter().any(has) {
                     let what = if listing.kind == Kind::Machine { "machine" } else { "scheme" };
@@ -137,6 +140,8 @@ fn unknown(asked: &str, all: &[Declared]) -> Diagnostic {
         return Diagnostic::nowhere("", message);
     }
     let (table, last) = asked.rsplit_once('.').unwrap_or(("", asked));
+    // A key whose name contains the word is near, whatever their lengths. Keys of a table with another name
+    // are farther.
     let distance = |key: &Declared| {
         let own = strsim::damerau_levenshtein(last, key.key.name);
         let part = last.len() >= 2 && key.key.name.contains(last);

@@ -141,6 +141,7 @@ pub(super) fn judge(
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
+    // No guarantee enters the order: the hardware commits regions whole, whatever the fences are.
     let order = RunOrder::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
     let facts = RegionFacts::new(&order, initial, controllers, host, rule.of_ctas)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
@@ -154,6 +155,7 @@ pub(super) fn judge(
             .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
     let watch = Watch { stop: watching.stop, progress: &of_actual };
     judge_checks(&facts, &firsts, &asked, &AsPublished, checks, &watch, &mut actual);
+    // Resuming runs the program on from each point, so that only as many points as asked for are tried.
     let resume = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
         let watch = Watch { stop: watching.stop, progress: &of_resume };
         judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)
@@ -167,6 +169,7 @@ pub(super) fn judge(
     promises.push(
         "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
     );
+    // Why resuming was not judged stands among the promises, so that the report claims no more than it shows.
     let mut promises: Vec<String> = promises.into_iter().map(str::to_owned).collect();
     promises.extend(resumes.err().map(|why| format!("resuming is not judged: {why}")));
     Ok(Verdicts { history, actual, double, resume, changes: facts.changes(), regions: facts.regions(), promises })

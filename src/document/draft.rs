@@ -158,6 +158,8 @@ impl<'a> Draft<'a> {
 
     fn read_document(&mut self, document: TomlTable<'_>, root: Option<&'static str>, depth: u32) {
         let (what, base_key) = (self.form.what, self.form.base_key);
+        // The base comes first, wherever the document names it: what follows overrides its values, and the
+        // tables below are checked against the root that it leads to.
         match document.get(base_key) {
             Some(item) => match item.text() {
                 // A built-in document may say what it is, to be an example.

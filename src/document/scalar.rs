@@ -136,6 +136,7 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
             _ => Err(wrong()),
         };
     }
+    // Words and flags have returned: what is left is a number, perhaps with a unit.
     let number = match scalar {
         Scalar::Whole(n) => *n as f64,
         Scalar::Decimal(x) => *x,
@@ -146,6 +147,7 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
         Scalar::Flag(_) | Scalar::Other(_) => return Err(wrong()),
     };
     match key.kind {
+        // A unit's conversion may leave a rounding error: a number this close to a whole one is meant as it.
         Kind::Whole { min, max } => {
             let whole = number.round();
             if (number - whole).abs() > 1e-9 * whole.abs().max(1.0) || whole < min as f64 || whole > max as f64 {

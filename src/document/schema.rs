@@ -72,6 +72,8 @@ pub(crate) fn check(shape: &Shape, item: Item<'_>, what: &str, faults: &mut Diag
     let mut wrong = |expected: &str| {
         faults.push(item.place().fault(format!("{what} must be {expected}, found {}", item.described())));
     };
+    // A scalar of the right type fails the guard of its arm and falls through to the last arm, which accepts
+    // it.
     match shape {
         Shape::Any => {}
         Shape::Text if item.text().is_none() => wrong("a string in quotes"),
@@ -89,6 +91,7 @@ pub(crate) fn check(shape: &Shape, item: Item<'_>, what: &str, faults: &mut Diag
             }
             Some(_) => {}
         },
+        // A wrong element does not end its list: every fault of the document is found in one pass.
         Shape::List(shape) => match item.list() {
             None => wrong("a list"),
             Some(items) => items.into_iter().for_each(|item| check(shape, item, &element(what, shape), faults)),
@@ -204,6 +207,7 @@ fn check_kinds(kinds: &[(&str, &[KeyRule])], table: TomlTable<'_>, what: &str, f
 
 fn check_forms(forms: &[(&str, &[KeyRule])], table: TomlTable<'_>, what: &str, faults: &mut Diagnostics) {
     let present: Vec<_> = forms.iter().filter(|(key, _)| table.get(key).is_some()).collect();
+    // A form that is not supported yet is recognised, for a message of its own, but never suggested.
     let names: Vec<&str> = forms.iter().filter(|f| f.1[0].need != Need::NotYet).map(|(key, _)| *key).collect();
     match present[..] {
         [(name, [KeyRule { need: Need::NotYet, .. }, ..])] => {

@@ -128,6 +128,7 @@ pub(crate) fn sample() -> Outcome {
             peak_memory_bytes_per_s: 400_000_000_000,
             peak_issue_per_cycle: 12,
             warp_slots: 128,
+            // Five ticks a core cycle: a time in ticks that is taken for one in cycles shows.
             core_khz: 1_400_000,
             tick_khz: 7_000_000,
         },
@@ -135,6 +136,7 @@ pub(crate) fn sample() -> Outcome {
         scheme_variant: None,
         scheme_logs: true,
         scheme_parameters: BTreeMap::new(),
+        // Parameters are numbers or texts in manifests: one of each.
         workload: json!({ "workload": "nw", "profile": "ci", "params": { "N": 64, "MODE": "fast" } }),
         end: End::Finished,
         time: cycles(10_000),
@@ -155,6 +157,7 @@ pub(crate) fn sample() -> Outcome {
         warnings: Vec::new(),
         validity: Vec::new(),
         verification: Some(Verification { passed: true, checks: json!({}), failures: Vec::new() }),
+        // The digests differ from each other, so that a report that mixes them up fails its test.
         digest: "d1".to_owned(),
         memory_digest: "d2".to_owned(),
         engine: Engine { events: 84_000, messages: 51_000, rounds: 700, lookahead_ticks: 35, parallelism_bound: 5.3 },

@@ -130,6 +130,8 @@ impl Judge<'_> {
         let (table, name) = key.split_once('.')?;
         let held = |gap: &str| self.mc(&[&format!("{table}_{gap}_held")]) > 0;
         let mode = |word: &str| self.is_set_to("nvm.write_mode", word);
+        // The first arm that matches counts: of two reasons the machine's settings come before what the program
+        // did.
         let why = match (table, name) {
             ("dram" | "nvm", "t_ccd_ns") if !held("ccd") => "no column command waited for it, but for the data bus",
             ("dram" | "nvm", "t_ccd_l_ns") if !held("ccd_l") => "no column command waited for it",
@@ -175,6 +177,7 @@ impl Judge<'_> {
         if self.mc(&["nvm_reads", "nvm_writes"]) == 0 {
             texts.push("the machine has NVM and nothing was read from it or written to it".to_owned());
         }
+        // With nothing to do at all there are no logs either: one reason is told, not both.
         if self.persistency() == 0 && o.scheme != "base" {
             texts.push(format!(
                 "scheme `{}` had nothing to do: there was no store to persistent memory, no write-back and no fence, and the \
@@ -209,6 +212,7 @@ impl Judge<'_> {
         if self.sm(&["pm_fences_ordered"]) > 0 && self.sm(&["pm_held"]) == 0 {
             texts.push("fences passed early and the gate that keeps order behind them never held an access".to_owned());
         }
+        // Only parameters that the user set: a default without a part was not asked for.
         let set = |(_, parameter): &(&String, &Parameter)| parameter.source.starts_with("user");
         let all = o.machine.parameters.iter().chain(&o.scheme_parameters);
         let idle = all.filter(set).map(|(key, _)| key.as_str()).filter(|key| !self.had_a_part(key));
@@ -229,6 +233,7 @@ impl Judge<'_> {
                 o.time.core_cycles
             ));
         }
+        // Shares decide, not counts: a queue that is full now and then does its work.
         let writes = self.mc(&["dram_writes", "nvm_writes"]);
         let full = ratio(self.mc(&["wpq_full_arrivals"]), writes);
         let entries = o.machine.parameters.get("controller.write_queue_entries");

@@ -260,6 +260,7 @@ impl Journal {
             | FactKind::Region(_) => {
                 self.chunks.get(chunk).and_then(|chunk| chunk.get(start..start + bytes)).unwrap_or_default()
             }
+            // Listed one by one: a new kind of fact must say here whether it carries data.
             FactKind::Updated
             | FactKind::FencePassed
             | FactKind::FenceOrdered
@@ -295,6 +296,7 @@ impl Journal {
             chunks.extend(notebook.full.iter().cloned());
             chunks.push(Arc::new(notebook.open.clone()));
         }
+        // The key is unique: facts of the same time are in an order that does not depend on threads.
         order.sort_unstable();
         let mut merged = Journal { facts: Vec::with_capacity(facts), chunks };
         for (_, which, at) in order {

@@ -17,6 +17,7 @@ pub(super) fn totals(
     launches: &[Launch],
     duration: impl Fn(Time) -> Duration,
 ) -> Vec<KernelTotals> {
+    // A list, not a map: the order is that of first launches, and kernels are few.
     let mut kernels: Vec<(String, u64, Time, SmCounters)> = Vec::new();
     for launch in launches {
         match kernels.iter_mut().find(|(name, ..)| *name == launch.kernel) {

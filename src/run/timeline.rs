@@ -40,6 +40,7 @@ pub(super) fn timeline(
 ) -> Timeline {
     let mut noted = BTreeMap::new();
     let mut processes = Vec::new();
+    // A launch whose end is 0 was still running at the end of the run: its slice is marked as cut.
     let kernel = |(launch, record): (usize, &Launch)| Slice {
         start: record.start.ticks,
         end: record.start.ticks + record.length.ticks,
@@ -51,6 +52,7 @@ pub(super) fn timeline(
     let tracks = vec![Track { name: "kernels".to_owned(), class: "kernels", content: Content::Slices(kernels) }];
     processes.push(Process { name: "command processor".to_owned(), tracks });
 
+    // Tracks are drawn in the order in which they are pushed: from the command processor down to memory.
     processes.extend(selection.and_then(|selection| selector(selection, &mut noted)));
     processes.extend(barriers(machine, now, open_ticks, &mut noted));
     for (index, sm) in machine.sms().enumerate() {

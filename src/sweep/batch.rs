@@ -232,6 +232,7 @@ impl Batch {
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
         option("--machine", said(recipe.machine.name()));
         option("--scheme", said(recipe.scheme.name()));
+        // What the recipe leaves open is left out: `run` resolves it in the same way.
         if let Some(profile) = &choice.profile {
             option("--profile", profile.clone());
         }

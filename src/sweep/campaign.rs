@@ -247,8 +247,10 @@ pub fn run(
     });
     let mut broken = broken.into_inner().unwrap_or_else(PoisonError::into_inner);
     let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // A point whose result could not be written counts as not run, whatever its worker returned.
     let came = |(at, fate): (&usize, Option<Fate>)| fate.filter(|_| !lost.contains(at)).unwrap_or(Fate::NotRun);
     let fates = to_run.iter().zip(fates).map(came).collect();
+    // The writer is gone: its file is read from now on like those of other processes.
     store.leave_out(None);
     if let Err(why) = store.refresh() {
         broken.get_or_insert(why);

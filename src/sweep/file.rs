@@ -115,6 +115,8 @@ impl SweepFile {
         {
             faults.push(item.place().fault(format!("this program reads sweep files of schema {SCHEMA}")));
         }
+        // Base and axes come before the rest: selections and figures are checked against the keys that these
+        // two set.
         let base = base(root, &mut faults);
         let axes = axis::axes(root, &mut faults);
         let select = |table: TomlTable<'_>, faults: &mut Diagnostics| selection::selection(table, &base, &axes, faults);
@@ -161,6 +163,7 @@ impl SweepFile {
 fn base(root: TomlTable<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> {
     let nowhere = || Place::new(root.source, 0..0);
     let default = |key: &str, value: Value| (key.to_owned(), Setting { value, place: nowhere() });
+    // The defaults are set like words of the file, so that every point has these keys.
     let mut base = BTreeMap::from([
         default("machine", presets::DEFAULT_MACHINE.into()),
         default("scheme", "base".into()),

@@ -171,6 +171,8 @@ impl Making<'_> {
             let other = |point: &usize| !same(&self.points[*point].values[at], &first.values[at]);
             points.iter().any(other)
         };
+        // The message names only keys in which the points differ: with one of these in the figure they come
+        // apart.
         let keys: Vec<&str> = (0..self.columns.len()).filter(|at| differs(*at)).map(|at| &*self.columns[at]).collect();
         let place: Vec<String> = spec
             .x

@@ -223,6 +223,7 @@ impl Warnings<'_> {
                 self.push(at, message);
             }
         }
+        // Keys that change because of a name that the axis changes are what the user asked for: no warning.
         let by_name = |key: &str| {
             let of_program =
                 table(key) == "params" || ["instrument", "loop_log", "flag_barrier", "profile"].contains(&key);

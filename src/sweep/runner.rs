@@ -250,6 +250,7 @@ impl<R: Send> Shared<'_, R> {
             self.tell();
         };
         let turn = Turn { point, threads, again, observer: &observer };
+        // A panic is the result of this point; the sweep goes on.
         let came = catch_unwind(AssertUnwindSafe(|| one(&turn))).unwrap_or_else(|panic| Came::Of {
             result: panicked(told(&*panic)),
             failed: true,

@@ -98,6 +98,7 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
     let chosen: Vec<Metric> = names.iter().filter_map(|name| metrics::find(name)).collect();
     let mut values: Vec<Option<Vec<Option<f64>>>> = Vec::new();
     let mut warnings: Vec<Value> = Vec::new();
+    // One outcome is in memory at a time: only the chosen numbers and the warnings of each are kept.
     for planned in &plan.points {
         let entry = store.result(&planned.key).filter(|entry| entry.head.state.counts());
         let outcome = entry.map(|entry| store.outcome(entry)).transpose()?.flatten();

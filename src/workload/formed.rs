@@ -149,6 +149,8 @@ impl FormedProgram {
         for (_, formed) in &*kernels {
             room.group_bytes = room.group_bytes.max(formed.checkpoint.group_bytes());
         }
+        // The cheapest way to know all extents goes first: from the plan, by a walk of the host program, by a
+        // functional run.
         if !fixed_room(plan, &kernels, &mut room) && !walked_room(plan, &kernels, &mut room) {
             let ran = drive(&mut WorkloadHost::new(plan.clone()), &mut image(plan), &mut |action, memory| {
                 let Action::Launch(launch) = action else { return Ok(()) };
@@ -338,6 +340,7 @@ impl HostProgram for FormedHost {
             match action {
                 HostAction::Read { .. } | HostAction::Reduce(_) => {
                     self.asked = true;
+                    // What the record has is not read again: a launch that had begun may have changed it.
                     match self.replies.pop_front() {
                         Some(value) => read = Some(value),
                         None if self.is_past() => {

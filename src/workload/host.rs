@@ -151,6 +151,8 @@ impl WorkloadHost {
         let mut next = self.at + 1;
         let action = match operation {
             Operation::Launch(step) => {
+                // The launch is bound first: an interrupt in one of its expressions repeats the operation,
+                // and its transaction must begin once only.
                 let launch = Arc::new(self.view.launch(step)?);
                 if let Some(undo) = &step.undo {
                     self.begin(undo, launch.ctas());
@@ -186,6 +188,8 @@ impl WorkloadHost {
                 None
             }
             Operation::Reduce(step) => {
+                // The first time there is no result and the device is asked for one; repeated, the operation
+                // finds it.
                 self.view.frame[usize::from(step.slot)] = match self.view.reduced {
                     Some(bits) => bits,
                     None => return Err(Interrupt::Reduce(Box::new(self.view.reduction(step)?))),
@@ -220,6 +224,7 @@ impl WorkloadHost {
                         count
                     }
                 };
+                // From here on nothing interrupts: the state of the loop may change.
                 self.loops[*number] = (0, count);
                 self.view.frame.resize(self.view.frame.len().max(form.slot + 1), 0);
                 self.view.frame[form.slot] = 0;
@@ -230,6 +235,7 @@ impl WorkloadHost {
             }
             Operation::Test { number, exit } => {
                 let form = &program.loops[*number];
+                // `until` loops are tested after their body, in `Next`.
                 if let LoopKind::While { condition, .. } = &form.kind {
                     if self.view.integer(condition, "`while`")? == 0 {
                         next = *exit;
@@ -245,6 +251,8 @@ impl WorkloadHost {
                 let again = match &form.kind {
                     LoopKind::Count(_) => done + 1 < limit,
                     LoopKind::While { .. } => true,
+                    // The condition has its value before the count of iterations changes: a read in it
+                    // repeats the operation.
                     LoopKind::Until { condition, .. } => {
                         let again = self.view.integer(condition, "`until`")? == 0;
                         if again && done + 1 >= limit {
@@ -287,6 +295,7 @@ impl HostProgram for WorkloadHost {
             }
             match self.operation() {
                 Ok(action) => {
+                    // Answers are good for one operation only: memory may change before the next.
                     self.view.forget_answers();
                     if let Some(action) = action {
                         return Ok(action);

@@ -39,6 +39,7 @@ pub(crate) fn manifest(root: TomlTable<'_>, programs: &Programs, faults: &mut Di
     {
         faults.push(item.place().fault(format!("schema {version} is not known: this program reads {SCHEMA_VERSION}")));
     }
+    // Names first: no expression can be compiled before all names are known.
     let params = params(root, faults);
     let profiles = profiles(root, &params, faults);
     let buffers = buffer_forms(root, faults);
@@ -54,6 +55,7 @@ pub(crate) fn manifest(root: TomlTable<'_>, programs: &Programs, faults: &mut Di
     let expectations = reader.expectations(root, &profiles);
     let instrument = reader.instrument(root, &steps);
     let recovery = reader.recovery(root);
+    // After everything that has arguments: a texture may be an object that an argument passes, not a name.
     reader.bound_by_name();
     let conditions = reader.conditions(root);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
@@ -151,6 +153,7 @@ fn buffer_forms(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
         let Some(table) = item.table() else { continue };
         let (fields, stride) = fields(name, table, faults);
         let word = |key| table.text(key).map_or("", |(word, _)| word);
+        // A word that is none of these was reported by the schema check.
         let space = match word("space") {
             "pm" => Space::Pm,
             "const" => Space::Const,
@@ -183,6 +186,7 @@ fn buffer_forms(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
         if space == Space::Texture && table.get("texture").is_none() {
             faults.push(header.fault(format!("buffer `{name}` in space `texture` lacks the key `texture`")));
         }
+        // What takes expressions is filled in by `buffer_contents`, when all names are known.
         buffers.push(Buffer {
             name: name.to_owned(),
             place,
@@ -230,6 +234,7 @@ fn fields(buffer: &str, table: TomlTable<'_>, faults: &mut Diagnostics) -> (Vec<
         align = bytes.max(align);
         out.push(Field { name: name.to_owned(), elem, offset, init: Init::Zero });
     }
+    // Plain elements are structures of one field without a name.
     if out.is_empty() {
         let elem = elem(table.text("type")).unwrap_or(crate::kernel::ir::Elem::U32);
         let field = Field { name: String::new(), elem, offset: 0, init: Init::Zero };
@@ -253,6 +258,7 @@ impl Reader<'_> {
         };
         let scope = self.names.in_graph();
         let mut graphs = Vec::new();
+        // What is skipped in this loop was reported by the schema check.
         for (name, place, item) in table.entries() {
             let Some(table) = item.table() else { continue };
             let mut size = |key: &str| self.integer_at(table, key, &scope);
@@ -320,6 +326,7 @@ impl Reader<'_> {
                     self.buffers[number].fields[at].init = init.unwrap_or(Init::Zero);
                 }
             }
+            // Only the content of a buffer with one field can say its length: several fields could disagree.
             let own = |init: &Init| matches!(init, Init::File { .. } | Init::Graph { .. });
             let known = self.buffers[number].fields.len() == 1 && own(&self.buffers[number].fields[0].init);
             if table.get("len").is_none() && !known {
@@ -343,6 +350,7 @@ impl Reader<'_> {
 
     /// Constants, surfaces, and textures that are no objects, are bound by the names that the PTX gives them.
     fn bound_by_name(&mut self) {
+        // A file that could not be read may have any name in it.
         if !self.programs.complete {
             return;
         }
@@ -418,6 +426,7 @@ impl Reader<'_> {
                 Init::Iota { start: part("start"), step: part("step") }
             }
             "uniform" => {
+                // Both are read before the fault of one ends this, so that the faults of both are reported.
                 let lo = self.value(table.get("lo")?, &scope, ty);
                 let hi = self.value(table.get("hi")?, &scope, ty);
                 Init::Uniform { lo: lo?, hi: hi?, seed }
@@ -426,6 +435,7 @@ impl Reader<'_> {
             "expr" | "affine2d" => {
                 let cols = self.integer_at(table, "cols", &scope);
                 let mut scope = self.names.in_init(true);
+                // `i` and `j` are the row and the column, which there are only with `cols`.
                 if table.get("cols").is_none() {
                     scope.variables.retain(|v| v.name != "i" && v.name != "j");
                 }

@@ -96,6 +96,7 @@ fn axis(table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<Axis> {
     let zipped = table.get("keys").is_some();
     let keys: Vec<String> = named.iter().filter_map(|item| item.text().map(str::to_owned)).collect();
     let places: Vec<Place> = named.iter().map(|item| item.place()).collect();
+    // A key that is no text was reported by the check of the file's form.
     if keys.len() != places.len() || keys.is_empty() {
         return None;
     }
@@ -119,6 +120,8 @@ fn axis(table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<Axis> {
     for (at, (key, place)) in keys.iter().zip(&places).enumerate() {
         let values: Vec<(Value, Place)> =
             rows.iter().filter_map(|row| Some((row.values.get(at)?.clone(), row.place.clone()))).collect();
+        // Checked values replace the written ones only if all are good, as faulty ones are missing from
+        // `good` and the rest would shift.
         let good = keys::check(key, place, values, faults);
         if good.len() == rows.len() {
             rows.iter_mut().zip(good).for_each(|(row, value)| row.values[at] = value);

@@ -189,6 +189,7 @@ fn figure(table: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> 
     let kind = table.text("kind").and_then(|(word, _)| word_of(&KINDS, word))?;
     let mut keys = Keys { known, faults, used: Vec::new() };
     let x = keys.of(table, "x").pop();
+    // A heat map has no groups: what it has along its other side are its series.
     let series = keys.of(table, if kind == Kind::Heat { "y" } else { "group" });
     let (each, mean) = (keys.of(table, "each"), keys.of(table, "mean"));
     let shown = shown(kind, table, faults);
@@ -201,6 +202,8 @@ fn figure(table: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> 
         let fault = item.place().fault("`normalise` is over the sweep's baseline, and this sweep has none");
         faults.push(fault.with_help("say for example `baseline = { scheme = \"base\" }` at the top of the file"));
     }
+    // A speed-up divides one way or the other: a metric that does not say which of its values are good needs
+    // a word from the file.
     if kind == Kind::Scaling
         && table.get("better").is_none()
         && let (Some(Shown::Metric(metric)), Some((_, place))) = (&shown, table.text("y"))

@@ -122,6 +122,8 @@ impl Making {
                 Err(found) => self.blame(&place, found),
             }
         }
+        // Profiles come last, as they are looked up in the workloads. One workload that has it is enough;
+        // without any workload the fault is theirs.
         for (value, place) in profiles {
             let has = |workload: &Workload| workload.has_profile(&text_of(&value));
             if !self.workloads.is_empty() && !self.workloads.values().any(has) {
@@ -146,6 +148,7 @@ impl Making {
         for number in 0..count {
             let mut values = base.clone();
             let mut rest = number;
+            // The number is read as digits, one an axis: the last axis changes fastest.
             for Axis { keys, rows, .. } in self.file.axes.iter().rev() {
                 let row = &rows[rest % rows.len()];
                 rest /= rows.len();
@@ -259,6 +262,8 @@ impl Making {
             Err(found) => found,
         };
         for fault in found.0 {
+            // Faults do not carry the key that they are about. It is found by the name in the message or in
+            // the option that the fault is reported under.
             let names = |key: &&String| {
                 let last = key.rsplit('.').next().unwrap_or(key);
                 fault.message.contains(&format!("`{key}`"))

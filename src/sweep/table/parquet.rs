@@ -45,6 +45,7 @@ fn written(columns: &[Column], rows: &[Vec<Value>]) -> Result<Vec<u8>, ParquetEr
     for (at, number) in numbers.iter().enumerate() {
         let Some(mut column) = group.next_column()? else { break };
         let cells: Vec<&Value> = rows.iter().map(|row| &row[at]).collect();
+        // Parquet stores the values without the empty cells; the levels say which cells those are.
         let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_null())).collect();
         let present = cells.into_iter().filter(|cell| !cell.is_null());
         if *number {

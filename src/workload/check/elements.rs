@@ -96,6 +96,7 @@ pub(crate) fn wrong_element(plan: &RunPlan, address: u64, found: &[u8], expected
         for field in 0..form.fields.len() {
             let element = Element { buffer: number as u16, field: field as u16, index };
             let named = Named::new(plan, element);
+            // An element that sticks out of the bytes is passed over.
             let (Some(is), Some(should)) = (named.of(address, found), named.of(address, expected)) else { continue };
             if is == should {
                 continue;

@@ -164,6 +164,7 @@ impl<'a> Judge<'a> {
                 Ok(())
             }
             CheckKind::Invariant(expr) => {
+                // An invariant is one comparison, which fails as a whole.
                 let mut frame = self.plan.frame.clone();
                 let value = expr.evaluate(&mut frame, &Contents(self)).map_err(|stop| expr.fault(stop))?;
                 tally.result.compared = 1;
@@ -173,6 +174,7 @@ impl<'a> Judge<'a> {
                 }
                 Ok(())
             }
+            // A file of expected values is read only when its check runs.
             CheckKind::File { buffer, field, file, place } => {
                 let elem = self.plan.manifest.buffers[*buffer].fields[*field].elem;
                 let content = self.plan.folder.read(file).map_err(|error| place.fault(error))?;
@@ -212,6 +214,8 @@ impl<'a> Judge<'a> {
         let idx = self.plan.manifest.names.indices()[0];
         let (form, bytes) = (&self.plan.manifest.buffers[buffer], self.bytes(buffer));
         let contents = Contents(self);
+        // From two elements on, the first and the last are among them. The product of two lengths may not fit
+        // 64 bits.
         for number in 0..sample {
             let index = if sample == 1 {
                 0
@@ -266,6 +270,7 @@ impl<'a> Judge<'a> {
         let field = &form.fields[field];
         tally.result.compared += 1;
         let found = load(field.elem, got);
+        // An `Err` is a `u64` that no value can hold: such elements are compared by their bits.
         let same = match (found, expected) {
             (Ok(got), Ok(expected)) => near(field.elem, got, expected, check.rtol, check.atol),
             (Err(got), Err(expected)) => got == expected,

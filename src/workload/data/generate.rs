@@ -58,12 +58,16 @@ impl Generation<'_> {
         bytes: &mut [u8],
     ) -> Result<(), Diagnostic> {
         let mut to = Target { bytes, elem: field.elem, offset: field.offset as usize, stride: stride as usize };
+        // Each field draws from a stream of its own, named after it: a change of one leaves the others as
+        // they are.
         let unique =
             if field.name.is_empty() { format!("buffer {name}") } else { format!("buffer {name}.{}", field.name) };
         let random = |seed: u64| Random::new(self.seeds, seed, &unique);
         match &field.init {
+            // The bytes come as zeros. Files are copied in by the caller.
             Init::Zero | Init::File { .. } => Ok(()),
             Init::Const(value) => {
+                // Of all elements the same: one evaluation, and one place to blame.
                 let constant = value.value(&mut self.frame.to_vec())?;
                 let set = (0..to.len()).try_for_each(|index| to.set(index, constant));
                 set.map_err(|error| value.place().fault(error))

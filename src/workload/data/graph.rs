@@ -103,6 +103,7 @@ pub(crate) fn rmat(
             list.push((source as u32, target as u32, weight(random, max_weight)));
             misses = 0;
         } else {
+            // Only misses in a row count: with hopeless probabilities the loop would not end.
             misses += 1;
             if misses > MAX_MISSES {
                 return Err(format!("a = {a}, b = {b}, c = {c} put almost every edge beyond the {nodes} nodes"));

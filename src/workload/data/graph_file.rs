@@ -71,6 +71,7 @@ fn read_matrix_market(text: &str) -> Result<Csr, String> {
     let ["%%matrixmarket", "matrix", "coordinate", _, symmetry] = words[..] else {
         return Err("line 1: expected `%%MatrixMarket matrix coordinate TYPE SYMMETRY`".to_owned());
     };
+    // A symmetric file has one triangle of the matrix: each entry off the diagonal is two edges.
     let both = match symmetry {
         "general" => false,
         "symmetric" => true,
@@ -83,6 +84,7 @@ fn read_matrix_market(text: &str) -> Result<Csr, String> {
     let mut list = Vec::new();
     for (line, text) in lines.filter(|(_, line)| !line.starts_with('%') && !line.trim().is_empty()) {
         let words: Vec<&str> = text.split_whitespace().collect();
+        // The first line after the comments has the sizes, all others are entries.
         let Some((nodes, _)) = sizes else {
             let [rows, cols, count] = numbers(&words, line)?;
             if rows != cols {
@@ -101,6 +103,7 @@ fn read_matrix_market(text: &str) -> Result<Csr, String> {
         }
     }
     let (nodes, count) = sizes.ok_or("the file has no line of sizes")?;
+    // Entries are counted, not edges: the file announces what it writes down.
     if entries != count {
         return Err(format!("the file announces {count} entries and has {entries}"));
     }
@@ -123,6 +126,7 @@ fn read_rodinia(text: &str) -> Result<Csr, String> {
     for node in 0..nodes {
         let (first, line) = next("the first edge of a node")?;
         let (count, _) = next("the number of edges of a node")?;
+        // The format says twice where edges lie: both must agree before a graph is made of them.
         if first != row_ptr[node as usize] {
             let message =
                 format!("node {node} starts at edge {first}, the one before it ends at {}", row_ptr[node as usize]);

@@ -170,6 +170,7 @@ fn shortest_paths(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     length[start] = 0;
     let mut queue = BinaryHeap::from([Reverse((0, start))]);
     while let Some(Reverse((so_far, node))) = queue.pop() {
+        // A longer way, queued before a shorter one was found: entries are not taken out of the queue.
         if so_far > length[node] {
             continue;
         }

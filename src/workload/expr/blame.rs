@@ -80,6 +80,7 @@ impl<E: Elements> Blame<'_, E> {
         }
         match (self.node(at), wanted) {
             (Node::Not(a), _) => self.should(a, !wanted),
+            // Both would have to come out as wanted: one that does not is reason enough.
             (Node::And(a, b), true) | (Node::Or(a, b), false) => {
                 let first = (self.eval.int(a)? != 0) != wanted;
                 self.should(if first { a } else { b }, wanted)
@@ -225,6 +226,7 @@ impl<E: Elements> Blame<'_, E> {
     ) -> Result<(), Stop> {
         let element = self.element(blamed)?;
         let found = match self.node(blamed) {
+            // An integer that was only converted is shown as the integer.
             Node::ToFloat(integer) => Value::Int(self.eval.int(integer)?),
             _ => Value::of_bits(self.eval.node(blamed)?, ty),
         };
@@ -233,6 +235,8 @@ impl<E: Elements> Blame<'_, E> {
         if let Some(other) = other {
             than_element = self.element(other)?;
             let number = matches!(self.node(other), Node::Int(_) | Node::Float(_));
+            // An element speaks for itself; of anything else the elements that it was computed from are
+            // given.
             than_text = (!number && than_element.is_none()).then(|| self.text_of(other));
             if than_element.is_none() {
                 self.loads(other, &mut given)?;
@@ -260,6 +264,7 @@ impl<E: Elements> Blame<'_, E> {
                 }
                 Ok(())
             }
+            // The branch that was not taken has no part in the value.
             Node::Select(condition, yes, no) => {
                 self.loads(condition, out)?;
                 let taken = if self.eval.int(condition)? != 0 { yes } else { no };

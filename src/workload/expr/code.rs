@@ -147,6 +147,7 @@ impl Node {
     pub(super) fn operands(self) -> SmallVec<[u32; 3]> {
         match self {
             Node::Int(_) | Node::Float(_) | Node::Var(_) => smallvec![],
+            // Listed one by one: a new node must say here what it takes.
             Node::NegInt(a)
             | Node::NegFloat(a)
             | Node::AbsInt(a)

@@ -175,6 +175,7 @@ impl Compiler<'_> {
     }
 
     fn binary(&mut self, op: Binary, left: &Tree, right: &Tree, at: &Range<usize>) -> Result<Typed, SyntaxFault> {
+        // Logic takes conditions, not numbers of one type: its operands are not unified.
         if matches!(op, Binary::And | Binary::Or) {
             let a = self.condition(left)?;
             let b = self.condition(right)?;
@@ -221,6 +222,7 @@ impl Compiler<'_> {
                 None => fault.with_help(format!("functions: {}", FUNCTIONS.map(|f| f.0).join(", "))),
             });
         };
+        // The count comes first, so that the arms below can index `arguments`.
         let (least, most) = match name {
             "min" | "max" => (2, usize::MAX),
             "ceil_div" | "pow" => (2, 2),
@@ -253,6 +255,7 @@ impl Compiler<'_> {
                 if !self.scope.element_reads {
                     return Err(SyntaxFault::new(at.clone(), "`initial` is defined only in `[verify]`"));
                 }
+                // `initial` may stand inside of another one: the outer state comes back.
                 let outer = std::mem::replace(&mut self.initial, true);
                 let inner = self.node(&arguments[0]);
                 self.initial = outer;
@@ -364,6 +367,8 @@ impl Compiler<'_> {
         let Some(buffer) = self.scope.buffer(name).cloned() else {
             return Err(self.unknown_buffer(name, name_at));
         };
+        // The two memories differ, so that the text must say which it means: `@` is the device while the host
+        // program runs.
         match (device, self.scope.device_reads, self.scope.element_reads) {
             (true, true, _) | (false, _, true) => {}
             (true, false, true) => {

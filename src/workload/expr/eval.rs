@@ -197,6 +197,8 @@ impl<E: Elements> Evaluation<'_, E> {
                 value.checked_abs().map(|v| v as u64).ok_or(Stop::Fault(at, EvalFault::Overflow))
             }
             Node::Not(a) => Ok(u64::from(self.int(a)? == 0)),
+            // The right operand is evaluated only where it decides, so that the left one can guard it against
+            // a fault.
             Node::And(a, b) => Ok(u64::from(self.int(a)? != 0 && self.int(b)? != 0)),
             Node::Or(a, b) => Ok(u64::from(self.int(a)? != 0 || self.int(b)? != 0)),
             Node::AddInt(a, b) => self.ints(at, (a, b), i64::checked_add),
@@ -211,6 +213,7 @@ impl<E: Elements> Evaluation<'_, E> {
             }),
             Node::MinInt(a, b) => self.ints(at, (a, b), |a, b| Some(a.min(b))),
             Node::MaxInt(a, b) => self.ints(at, (a, b), |a, b| Some(a.max(b))),
+            // A negative exponent is a fault of its own, told before the base is looked at.
             Node::PowInt(a, b) => {
                 let exponent = self.int(b)?;
                 if exponent < 0 {
@@ -222,11 +225,13 @@ impl<E: Elements> Evaluation<'_, E> {
                 x if x > 0 => Ok(u64::from(x.ilog2())),
                 x => Err(Stop::Fault(at, EvalFault::Logarithm(x))),
             },
+            // Floats do not fault: they overflow to infinities and NaN, as IEEE 754 says.
             Node::AddFloat(a, b) => self.floats((a, b), |a, b| a + b),
             Node::SubFloat(a, b) => self.floats((a, b), |a, b| a - b),
             Node::MulFloat(a, b) => self.floats((a, b), |a, b| a * b),
             Node::DivFloat(a, b) => self.floats((a, b), |a, b| a / b),
             Node::RemFloat(a, b) => self.floats((a, b), libm::fmod),
+            // A number wins over NaN, on either side.
             Node::MinFloat(a, b) => self.floats((a, b), |a, b| if a < b || b.is_nan() { a } else { b }),
             Node::MaxFloat(a, b) => self.floats((a, b), |a, b| if a > b || b.is_nan() { a } else { b }),
             Node::PowFloat(a, b) => self.floats((a, b), libm::pow),

@@ -101,6 +101,8 @@ impl<E: Emit> Emitter<'_, E> {
     }
 
     fn long(&mut self, at: u32) -> Result<String, Diagnostic> {
+        // What no thread changes is computed here: this part may have any operator, only the rest must have a
+        // PTX form.
         if !self.varies(at) {
             return self.constant(at).map(|value| value.to_string());
         }
@@ -190,6 +192,7 @@ impl<E: Emit> Emitter<'_, E> {
                     Ok(Condition::Register(p))
                 }
             },
+            // Any other integer is a condition that holds unless it is 0, as in `eval`.
             _ => {
                 let value = self.long(at)?;
                 let p = self.out.predicate();

@@ -129,6 +129,7 @@ fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, SyntaxFault> {
             out.push((Token::Name(name.to_owned()), at..end));
             at = end;
         } else if let Some(symbol) = SYMBOLS.iter().find(|s| text[at..].starts_with(**s)) {
+            // `SYMBOLS` has longer ones before those that they begin with: the first one that fits is right.
             out.push((Token::Symbol(symbol), at..at + symbol.len()));
             at += symbol.len();
         } else {
@@ -290,6 +291,7 @@ impl Parser<'_> {
         let Some(operators) = LEVELS.get(level) else {
             return self.prefix();
         };
+        // Tighter operators are taken first; the loop then makes the tree lean to the left.
         let mut left = self.binary(level + 1)?;
         let mut taken = 0;
         loop {
@@ -333,6 +335,7 @@ impl Parser<'_> {
             };
             return self.read(name, name_at, place.start, true);
         }
+        // Parentheses make no node. The place takes them in, so that a fault shows them.
         if self.eat("(") {
             let inner = self.select()?;
             let end = self.require(")")?.end;

@@ -79,6 +79,7 @@ pub(crate) fn run_regions(
             }
         };
         let kernel = &mut kernels[at];
+        // The formed program launches what the reference did, in the same order.
         kernel.launches += 1;
         kernel.original += original.next().unwrap_or_default();
         let formed = kernel.formed.clone();

@@ -77,6 +77,8 @@ impl FormedProgram {
         limits: &Limits<'_>,
         most: Option<u64>,
     ) -> Result<Resumed, FunctionalError> {
+        // DRAM is lost and starts anew. Only what differs is written, so that the rest of the image stays
+        // shared.
         let mut memory = self.image();
         for (start, bytes) in durable.ranges().filter(|(start, _)| Medium::of(*start) == Medium::Nvm) {
             if memory.slice(start, bytes.len()).is_some_and(|now| now != bytes) {
@@ -150,6 +152,7 @@ fn run_launch(
     {
         return Err(FunctionalError::NotResumable(formed.kernel.name.clone(), obstacle));
     }
+    // The observer cannot end the run: its first fault is kept and reported after it.
     let mut fault = None;
     let mut start = |start: Start<'_>, memory: &FlatMemory| {
         if let Some(Err(found)) = restart.as_ref().map(|restart| restart.start(start, memory)) {

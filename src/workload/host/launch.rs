@@ -30,6 +30,7 @@ impl View {
             let message = format!("a block has at most {MAX_THREADS} threads, this one has {threads}");
             return Err(place.fault(message).into());
         }
+        // From here on expressions may name the extents.
         self.define_extents(grid, block);
         let shared = self.bounded(step.shared.as_ref(), "`shared`", 0, MAX_SHARED)?.unwrap_or(0);
         let registers = self.bounded(step.regs.as_ref(), "`regs`", 1, MAX_REGISTERS)?;

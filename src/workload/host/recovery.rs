@@ -64,6 +64,7 @@ impl Recovery {
         let mut memory =
             FlatMemory::shared(&self.plan.addresses, |start| kept(start).map(|at| self.ranges[at].1.clone()));
         let offset = |start: u64, bytes: usize| (start - base) as usize..(start - base) as usize + bytes;
+        // Only persistent memory has survived; DRAM holds its initial contents.
         for (start, bytes) in persistent(&mut memory, &self.plan) {
             bytes.copy_from_slice(&image[offset(start, bytes.len())]);
         }
@@ -81,8 +82,10 @@ impl Recovery {
                     let limits = Limits { warp_instructions: left, warp_size, stop, ..Limits::default() };
                     let mut told = |_, address: u64, data: &[u8]| note(address, data);
                     let writes: Option<functional::Writes<'_>> = if steps { Some(&mut told) } else { None };
+                    // All launches share one limit, so that a loop of launches ends, too.
                     left -= functional::run_watched(launch, memory, &limits, writes)?.warp_instructions;
                 }
+                // A second power failure may come between any two words of what the host writes.
                 Action::Written(address, bytes) => {
                     let end = address + bytes as u64;
                     let mut at = address;

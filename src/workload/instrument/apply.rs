@@ -51,11 +51,13 @@ pub(crate) fn apply(base: Arc<RunPlan>, over: Overrides) -> Result<Arc<RunPlan>,
         logs: base.demands.undo_logs && mode != Mode::None,
     };
     let mut plan = owned(base)?;
+    // The settings are kept for the result file, though nothing is done.
     if mode == Mode::None {
         plan.settings = Some(settings);
         return Ok(Arc::new(plan));
     }
     let mut faults = Diagnostics::default();
+    // The manifest's own mode was checked when it was read; another one has demands of its own.
     if mode != instrument.mode {
         faults.0.extend(reading::check(instrument, mode, &manifest.buffers));
         faults.0.extend(reading::converging(instrument, &manifest.steps));
@@ -64,11 +66,13 @@ pub(crate) fn apply(base: Arc<RunPlan>, over: Overrides) -> Result<Arc<RunPlan>,
     outputs_are_changed(instrument, &manifest)?;
     let (plan, count) = transactions(plan, instrument, mode)?;
     let mut work = Work { instrument, settings, plan, faults, logs: Vec::new(), loops: Vec::new(), flag: 0 };
+    // The order of allocation is fixed, so that a workload's addresses do not depend on the scheme.
     work.allocate_logs();
     work.allocate_flags(count);
     work.allocate_loop_logs();
     work.sound()?;
     work.plan.settings = Some(settings);
+    // Without logs the buffers are there and the kernels stay plain: the same addresses under every scheme.
     if !settings.logs {
         return Ok(Arc::new(work.plan));
     }
@@ -188,6 +192,8 @@ fn transactions(mut plan: RunPlan, instrument: &Instrument, mode: Mode) -> Resul
         let undo = (!outputs.is_empty()).then(|| Arc::new(Undo { mode, outputs, buffers: Vec::new(), flag: 0 }));
         vec![HostStep::Launch(Box::new(LaunchStep { undo, ..launch.clone() }))]
     });
+    // The launches marked with their transactions stand in for the plain ones while the host program is
+    // walked.
     let plain = std::mem::replace(&mut plan.program, Program::new(&steps));
     let plan = Arc::new(plan);
     let mut count = 0;

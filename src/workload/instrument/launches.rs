@@ -67,6 +67,7 @@ impl Work<'_> {
     /// Makes the modules of all forms: the first form of each kernel in place, others in copies.
     fn modules(&mut self, programs: &mut Programs, forms: &mut [Form]) -> Result<(), Diagnostics> {
         for module in 0..programs.modules.len() {
+            // A module has one kernel of a name: in each round one more form of each kernel gets a module.
             for round in 0.. {
                 let numbers: Vec<usize> = (0..forms.len())
                     .filter(|number| {
@@ -193,6 +194,7 @@ impl Work<'_> {
         step.undo = Some(form.undo.clone());
         let flag = |value: u32, ends: bool| HostStep::Flag { buffer: self.flag, value, ends };
         let mut steps = Vec::new();
+        // A whole log before the flag: recovery rolls back from the log as soon as the flag is set.
         if let Some(copies) = copies {
             for (home, log) in &form.undo.buffers {
                 steps.extend(log.and_then(|log| self.copy_step(launch, programs, copies, (*home, log))));

@@ -85,6 +85,7 @@ impl Layout<'_> {
     /// Adds the transactions of a launch; `false` if there were too many elements.
     fn launch(&mut self, number: u32, launch: &Launch, begun: &Begun) -> Result<bool, Box<Diagnostic>> {
         let undo = &begun.undo;
+        // A kernel's own transaction has whole buffers: no expression is evaluated, no element has an owner.
         if undo.mode == Mode::KernelUndo {
             let mut slots = Vec::new();
             for ((home, _), (at, log)) in undo.buffers.iter().zip(&begun.buffers) {
@@ -98,6 +99,7 @@ impl Layout<'_> {
             self.transactions.push(Transaction { launch: number, cta: None, flag: begun.flag, slots });
             return Ok(self.left > 0);
         }
+        // Owners are of one launch. 0 is none, else it is the CTA's number plus 1.
         for (home, _) in &undo.buffers {
             let elements = self.plan.buffers[*home].len as usize;
             self.owners[*home].clear();
@@ -115,6 +117,7 @@ impl Layout<'_> {
         for cta in 0..launch.ctas() {
             set(&mut frame, 3, unflat(cta, launch.grid));
             let mut slots = Vec::new();
+            // Without a log a CTA still has its flag.
             if undo.mode != Mode::IdempotentCta {
                 for thread in 0..threads {
                     set(&mut frame, 0, unflat(thread, launch.block));
@@ -154,6 +157,8 @@ impl Layout<'_> {
         let r = plan.manifest.names.threads().end - 1;
         let repeat = output.repeat.as_ref().map_or(Ok(1), |repeat| integer(repeat, frame))?;
         for number in 0..repeat {
+            // The budget goes down even for elements that the guard leaves out: it bounds the work, not the
+            // list.
             let Some(left) = self.left.checked_sub(1) else { return Ok(false) };
             self.left = left;
             frame[r] = number as u64;
@@ -167,6 +172,7 @@ impl Layout<'_> {
             let Some(owner) = usize::try_from(element).ok().and_then(|element| owners.get_mut(element)) else {
                 return Err(outside(plan, output, index, element, frame));
             };
+            // `owners` finds two CTAs at one element, which no order of rollbacks makes right.
             match std::mem::replace(owner, cta + 1) {
                 0 => {
                     let slot = match &output.log_index {
@@ -282,6 +288,7 @@ pub(crate) fn expected(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<Vec<O
     functional::run_observed(plan, limits, &mut |launch, when, memory| {
         let first = undo.transactions.partition_point(|transaction| transaction.launch < launch);
         let own = undo.transactions[first..].iter().take_while(|transaction| transaction.launch == launch);
+        // The order of slots in a transaction stays; only the copy that finds what no slot covers is sorted.
         let mut logged: Vec<LogSlot> = own.flat_map(|transaction| transaction.slots.iter().copied()).collect();
         logged.sort_unstable_by_key(|slot| slot.home);
         match when {

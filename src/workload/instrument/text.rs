@@ -231,6 +231,7 @@ impl Job<'_> {
             }
             edits.extend(sites.exits.iter().map(|exit| (exit.clone(), format!("bra {end}"))));
         }
+        // The text is taken and the counts of registers stay, so that no name is used twice in a kernel.
         let prologue = std::mem::take(&mut code.text);
         for store in &sites.stores {
             match self.around(&mut code, store) {
@@ -278,6 +279,7 @@ impl Job<'_> {
             let _ = write!(code.text, " .shared .align 4 .b32 {}left;", self.stem);
             code.push(format!("@{first} st.shared.u32 [{}left], 0", self.stem));
         }
+        // Every thread has passed the fence after its log before the first thread sets the flag.
         if self.mode == Mode::CtaUndo {
             code.push("bar.sync 0".to_owned());
         }
@@ -302,6 +304,7 @@ impl Job<'_> {
             *code.variables.last_mut().expect("`r` is a variable") = Some(count.clone());
             repeated = Some((count, again, end));
         }
+        // A guard that no thread changes is decided now: all of the code, or none.
         let guard = match output.guard.as_ref().map(|guard| guard.emit_condition(self.frame, code)).transpose()? {
             None | Some(Condition::Known(true)) => Some(String::new()),
             Some(Condition::Known(false)) => None,
@@ -318,6 +321,7 @@ impl Job<'_> {
                 code.push(format!("mad.lo.s64 {to}, {slot}, {}, {to}", home.stride));
                 code.push(format!("mad.lo.s64 {from}, {index}, {}, {from}", home.stride));
             } else {
+                // Without an index of its own a slot is where the element is: one offset for both.
                 code.push(format!("mad.lo.s64 {from}, {index}, {}, {from}", home.stride));
                 code.push(format!("add.s64 {to}, {from}, {to}"));
             }

@@ -69,6 +69,7 @@ pub(crate) fn store(elem: Elem, value: Value, to: &mut [u8]) -> Result<(), Strin
     };
     let bits = 8 * elem.bytes();
     let (least, most) = match elem {
+        // A value is an `i64`: the upper half of `u64` cannot be written.
         Elem::U64 => (0, i64::MAX),
         Elem::U8 | Elem::U16 | Elem::U32 => (0, (1 << bits) - 1),
         _ => (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),

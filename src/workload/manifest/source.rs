@@ -61,6 +61,7 @@ impl Folder {
             }
             return Ok(Folder::Disk { folder: path.to_owned(), manifest: MANIFEST_FILE.to_owned() });
         }
+        // No such path: what is left are the names of built-in workloads.
         if let Some(dir) = BUILTIN.get_dir(name_or_path).filter(|dir| is_workload(dir)) {
             return Ok(Folder::Builtin { dir, manifest: MANIFEST_FILE.to_owned() });
         }
@@ -76,6 +77,7 @@ impl Folder {
             let all = || Some(format!("built in: {}", names.join(", ")));
             return Err(fault.with_nearest_or(name_or_path, names.iter().map(String::as_str), all));
         }
+        // This was meant as a path: names like it would not help.
         if name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".toml") {
             return Err(Diagnostic::nowhere(name_or_path, "no such file or folder"));
         }
@@ -244,6 +246,7 @@ impl Programs {
             _ => {}
         }
         let files = file.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
+        // Without a file that was read in full a missing kernel is no fault of the manifest.
         programs.complete = !files.is_empty() || text.is_some();
         let sources = files.into_iter().map(|file| (file, false)).chain(text.map(|text| (text, true)));
         for (item, inline) in sources {

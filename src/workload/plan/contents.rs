@@ -51,6 +51,7 @@ impl Stage<'_> {
     fn content(&mut self, buffer: &Buffer, len: u64, inputs: &[(String, PathBuf)]) -> Result<Vec<u8>, Diagnostic> {
         let bytes = (len * buffer.stride) as usize;
         let mut content = Vec::new();
+        // A length may be more than the host has: a fault that names the buffer, not an abort.
         if content.try_reserve_exact(bytes).is_err() {
             let place = buffer.len.as_ref().map_or(&buffer.place, Expr::place);
             return Err(place.fault(format!("buffer `{}`: this host cannot allocate {bytes} bytes", buffer.name)));
@@ -160,6 +161,7 @@ impl Stage<'_> {
             Some(pitch) => u64::from(self.size(Some(pitch), "`pitch`")?),
             None => row,
         };
+        // The last row ends with its texels, not with the pitch.
         let needed = pitch * u64::from(height - 1) + row;
         if pitch < row || pitch % buffer.stride != 0 || needed > len * buffer.stride {
             let message = format!(
@@ -198,6 +200,7 @@ impl Stage<'_> {
         let mut banks: Vec<(Vec<u8>, bool)> = programs.modules.iter().zip(globals).map(bank_of).collect();
         for (buffer, allocation) in manifest.buffers.iter().zip(buffers).filter(|(b, _)| b.space == Space::Const) {
             let symbol = buffer.symbol.as_ref().map_or(&buffer.name, |(symbol, _)| symbol);
+            // Several modules may have a constant of this name, each in a bank of its own.
             for (module, (bank, filled)) in programs.modules.iter().zip(&mut banks) {
                 for var in module.consts.iter().filter(|var| var.name == *symbol) {
                     let (start, room, bytes) = (var.offset as usize, var.bytes as usize, allocation.bytes as usize);

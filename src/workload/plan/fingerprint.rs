@@ -34,6 +34,7 @@ pub(crate) fn feed(plan: &RunPlan, take: &mut dyn FnMut(&str, &[u8])) {
     for bank in plan.const_banks.iter().flatten() {
         take("constants", bank);
     }
+    // Of checks only the files: all else that they compare with follows from the parts above.
     for check in &plan.manifest.checks {
         if let CheckKind::File { file, .. } = &check.kind {
             take("expected", &plan.folder.read(file).unwrap_or_default());

@@ -112,6 +112,8 @@ impl Program {
                 }),
                 HostStep::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
                 HostStep::Reduce(step) => {
+                    // A reduction's variable outlives its operation, so that it is a part of the program's
+                    // position.
                     self.variables.push(usize::from(step.slot));
                     self.operations.push(Operation::Reduce(step.clone()));
                 }
@@ -125,6 +127,7 @@ impl Program {
                     let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
                     self.loops.push(Loop { kind, place, slot });
                     let enter = self.operations.len();
+                    // Exits of 0 stand for those that are known only when the body is laid out.
                     self.operations.push(Operation::Enter { number, exit: 0 });
                     let start = self.operations.len();
                     if matches!(inner.kind, LoopKind::While { .. }) {
@@ -134,6 +137,8 @@ impl Program {
                     self.add(&inner.body);
                     self.operations.push(Operation::Next { number, start });
                     let end = self.operations.len();
+                    // Without a test, `start` is the first operation of the body, perhaps the `Enter` of an
+                    // inner loop, whose exit is set.
                     for at in [enter, start] {
                         if let Operation::Enter { exit, .. } | Operation::Test { exit, .. } = &mut self.operations[at]
                             && *exit == 0

@@ -39,12 +39,15 @@ pub(crate) fn resolve(
     };
     let profile = choice.profile.clone().unwrap_or_else(|| "default".to_owned());
     stage.params(&profile, &choice.params);
+    // Wrong parameters would bring faults of everything that follows from them.
     stage.sound()?;
     stage.graphs();
     let extents = stage.extents_before_lengths();
     let lens = stage.lens(extents, &choice.inputs);
     stage.sound()?;
+    // Before contents are made: they are what fills this host's memory.
     stage.fits(&lens, choice.most_bytes)?;
+    // Extents that depend on lengths of buffers are known only now.
     stage.extents_after_lengths(extents);
     stage.extents_are_known(extents);
     stage.sound()?;

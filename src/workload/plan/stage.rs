@@ -79,6 +79,7 @@ impl Stage<'_> {
 
     pub(crate) fn params(&mut self, profile: &str, overrides: &[(String, String)]) {
         let manifest = self.manifest;
+        // Three layers, of which a later one counts: the manifest's values, the profile's, the user's.
         for (number, param) in manifest.params.iter().enumerate() {
             self.frame[manifest.names.param(number)] = param.value.bits();
         }
@@ -131,6 +132,7 @@ impl Stage<'_> {
 
     fn graph(&mut self, number: usize) -> Result<Csr, Diagnostic> {
         let form = &self.manifest.graphs[number];
+        // The stream is named after the graph: other graphs do not change what is drawn here.
         let mut random = Random::new(self.seeds, form.seed, &format!("graph {}", form.name));
         let frame = &mut self.frame;
         let max_weight = match &form.max_weight {
@@ -245,6 +247,7 @@ impl Stage<'_> {
 
     fn len(&mut self, buffer: &Buffer, extents: Extents, inputs: &[(String, PathBuf)]) -> Result<u64, Diagnostic> {
         let name = &buffer.name;
+        // Without `len` the data says how long it is.
         let Some(expr) = &buffer.len else {
             return match &buffer.fields[0].init {
                 Init::Graph { graph, part, .. } => Ok(part_len(&self.graphs[*graph], *part)),

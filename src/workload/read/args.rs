@@ -20,6 +20,7 @@ impl Reader<'_> {
             return self.typed_arg(table, param, scope);
         }
         let text = item.text().map(str::trim_start);
+        // Addresses come before expressions, whose syntax has no `&` for them.
         if let (Some(text), Some(whole)) = (text.filter(|text| text.starts_with('&')), item.text()) {
             let address = self.address(text, whole, &place, scope)?;
             if let Some(param) = param
@@ -36,12 +37,14 @@ impl Reader<'_> {
             return None;
         }
         let value = self.expr(item, scope)?;
+        // Without a parameter nothing is left to check: `expr` has looked up the names.
         let param = param?;
         let elem = match (bare_type(param), param.bytes) {
             ("b8", bytes) if bytes > 1 => {
                 self.mismatch(param, &place, "a number");
                 return None;
             }
+            // PTX's `b` types are bits of any kind: the value's own type decides.
             ("b64", _) => {
                 if value.ty() == Type::Float {
                     Elem::F64
@@ -119,6 +122,7 @@ impl Reader<'_> {
             let start = part.as_ptr() as usize - whole.as_ptr() as usize;
             self.offset(part, &place.inside(whole, start..start + part.len()), scope, what).map(Some)
         };
+        // Both offsets are read before an unknown buffer ends this, so that their faults are reported, too.
         let index = offset_of(elements, "an offset in elements");
         let bytes = offset_of(bytes, "an offset in bytes");
         Some(Arg::Address { to: BufferStart { buffer: buffer?, index: index? }, bytes: bytes? })

@@ -38,6 +38,8 @@ impl Reader<'_> {
         };
         let kind_name = form.text("kind").map(|(kind, _)| kind);
         let reference = kind_name.and_then(|kind| kind.strip_prefix("rust:"));
+        // A reference in Rust has arguments of its own, which `reference` checks; the schema has all other
+        // kinds.
         if reference.is_none() {
             check(&schema::REFERENCE_KINDS, item, "`ref`", self.faults);
         }
@@ -45,11 +47,14 @@ impl Reader<'_> {
         if elementwise || matches!(kind_name, Some("functional" | "invariant")) {
             self.allowed_keys(table, kind_name.unwrap_or(""), elementwise);
         }
+        // The other kinds have no single target, and do not look at this one.
         let target = if elementwise { self.target(table) } else { Some((0, 0)) };
         let kind = match (kind_name?, reference) {
             (_, Some(name)) => self.reference(form, name, target),
             ("expr", _) => {
                 let scope = self.names.in_verify(true);
+                // The expression is compiled before a missing target ends this, so that the faults of both
+                // are reported.
                 let expr = form.get("expr").and_then(|item| self.expr(item, &scope));
                 let (buffer, field) = target?;
                 let expr = expr?;
@@ -136,6 +141,7 @@ impl Reader<'_> {
         }
         let names: Vec<String> = self.buffers[buffer].fields.iter().map(|field| field.name.clone()).collect();
         let structured = self.buffers[buffer].is_structured();
+        // A check compares numbers: of a structure it has to say which field.
         match (structured, table.text("field")) {
             (false, None) => Some((buffer, 0)),
             (false, Some((_, place))) => {
@@ -205,6 +211,7 @@ impl Reader<'_> {
             let fault = place.fault(format!("reference `{name}` gives integers, the buffer holds floats"));
             self.fault(fault);
         }
+        // Arguments with faults were left out, and the rest would be taken for other ones.
         (args.len() == found.args.len()).then_some(CheckKind::Reference { buffer, field, name: found.name, args })
     }
 

@@ -27,6 +27,7 @@ impl Reader<'_> {
                 let fault = place.fault(message).with_help("conditions read buffers with `space = \"pm\"`");
                 self.fault(fault);
             }
+            // It is kept with its faults, so that a later one of the same name is found.
             out.push(CrashForm {
                 name: name.to_owned(),
                 holds,

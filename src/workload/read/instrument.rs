@@ -122,6 +122,7 @@ pub(crate) fn check(instrument: &Instrument, mode: Mode, buffers: &[Buffer]) -> 
         let fault = || form.place.fault(format!("{what} must be in persistent memory")).with_help("`space = \"pm\"`");
         (form.space != Space::Pm).then(fault)
     };
+    // A log with the buffer that it is of: outputs of one buffer share its log.
     let mut logs: Vec<(usize, usize)> = Vec::new();
     for output in &instrument.outputs {
         let name = &buffers[output.buffer].name;
@@ -140,6 +141,7 @@ pub(crate) fn check(instrument: &Instrument, mode: Mode, buffers: &[Buffer]) -> 
                 log_index.place().fault("`mode = \"kernel_undo\"` logs whole buffers, each element in its own place");
             faults.push(fault.with_help("`log_index` is of CTAs' transactions"));
         }
+        // A declared log is of no concern to a mode that has none; another mode may use it.
         if !mode.has_log() {
             continue;
         }
@@ -161,6 +163,7 @@ pub(crate) fn check(instrument: &Instrument, mode: Mode, buffers: &[Buffer]) -> 
         }
     }
     match instrument.flag {
+        // In mode `none` the declared flags are not used: they may have any form.
         Some(flag) if mode != Mode::None => {
             faults.extend(in_pm(flag, "a transaction's flag"));
             let form = &buffers[flag];

@@ -73,12 +73,14 @@ impl Reader<'_> {
 
     fn step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<HostStep> {
         let place = table.place();
+        // The key says what a step is. None or several of these keys were reported by the schema check.
         if table.get("kernel").is_some() {
             self.launch(table, scope).map(|launch| HostStep::Launch(Box::new(launch)))
         } else if table.get("copy").is_some() {
             let from = self.span(table, "copy", "from_index", scope);
             let to = self.span(table, "to", "to_index", scope);
             let count = self.integer_at(table, "count", scope);
+            // All parts are read before a missing one ends this, so that the faults of each are reported.
             let (from, to) = (from?, to?);
             let form = |span: &BufferStart| self.buffers[span.buffer].fields.iter().map(|f| f.elem).collect::<Vec<_>>();
             if form(&from) != form(&to) {
@@ -109,6 +111,7 @@ impl Reader<'_> {
         } else if let Some(item) = table.get("warm") {
             self.warm(item)
         } else if let Some(item) = table.get("persist") {
+            // Nothing runs at such a step: only its buffers are checked.
             for name in item.list().unwrap_or_else(|| vec![item]) {
                 let number = name.text().and_then(|text| self.buffer(text, &name.place()));
                 if let Some(number) = number
@@ -211,6 +214,7 @@ impl Reader<'_> {
             None => "(iteration)".to_owned(),
         };
         let slot = inner.define(name, Type::Int);
+        // The body is read whatever is wrong with the loop's own keys, which end this last.
         let before = table.tables("before").into_iter().filter_map(|step| self.step(step, &inner)).collect();
         let body = self.body(table, &inner);
         if table.get("step").is_none() && table.get("loop").is_none() {
@@ -245,6 +249,7 @@ impl Reader<'_> {
         let buffer = self.buffer_at(table, "buffer")?;
         let written = |item: Item<'_>| match (item.number(), item.text()) {
             (Some(value), _) => Some(value.to_string()),
+            // In parentheses, as it becomes part of a longer expression.
             (None, text) => text.map(|text| format!("({text})")),
         };
         let index = table.get("index").map_or_else(|| Some("0".to_owned()), written)?;
