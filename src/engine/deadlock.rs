@@ -90,6 +90,8 @@ impl Search<'_> {
         while let Some((at, edge)) = path.last_mut() {
             let at = *at;
             let Some(&on) = self.out[at as usize].get(*edge) else {
+                // Only here is the longest chain from `at` known in full, so only here does the component
+                // that waits on it take it over.
                 self.state[at as usize] = State::Done;
                 path.pop();
                 if let Some(&(before, _)) = path.last() {
@@ -104,6 +106,8 @@ impl Search<'_> {
                     path.push((on, 0));
                 }
                 State::OnPath if cycle.is_none() => {
+                    // The rest of the path from `on` is the cycle. It begins with its least id, so that the
+                    // report does not depend on where the search came in.
                     let from = path.iter().position(|(id, _)| *id == on).unwrap_or(0);
                     let mut found: Vec<u32> = path[from..].iter().map(|(id, _)| *id).collect();
                     let least = found.iter().enumerate().min_by_key(|(_, id)| **id).map_or(0, |(i, _)| i);

@@ -91,7 +91,10 @@ fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> 
     }
     let crew = Crew::new(workers, cores);
     let end = thread::scope(|scope| {
+        // Made before any thread is: the scope waits for its threads, also when this one unwinds, and the
+        // drop of the dismissal is what ends them.
         let _dismissal = Dismissal(&crew);
+        // Threads start with the first leg of the crew, so a run that stays solo never starts any.
         let mut hired = false;
         run.legs(|partitions, lead, start| {
             if !mem::replace(&mut hired, true) {
@@ -152,6 +155,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             if self.options.observer.is_some() {
                 budget.measured = budget.measured.min(self.options.observe_every);
             }
+            // Between two legs all messages are in queues, so this is the place where components may move.
             self.arrange(mode);
             let mut lead = Lead::new(self.options.stop, budget);
             let start = Start {
@@ -175,6 +179,8 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                 }
             };
             self.simulation.stats.totals.merge(&lead.totals);
+            // The epochs that the leg completed come first: `end` closes the one that is still open. Every
+            // worker leaves with the same `next` and flags, so those of the first stand for all.
             self.keep_epochs(&left);
             let next = least(&left[0].next);
             if let Some(end) = self.end(next, left[0].flags) {
@@ -279,6 +285,8 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         let simulation = &mut *self.simulation;
         let mut crash: Option<Crash> = None;
         let mut verdict = Verdict::default();
+        // Partitions report what their own components did. The least (time, component) or the least id is
+        // taken, so the result does not depend on the placement.
         for partition in &mut self.partitions {
             verdict.merge(mem::take(&mut partition.sink.verdict));
             if let Some(other) = partition.crash.take()
@@ -287,6 +295,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                 crash = Some(other);
             }
         }
+        // A panic comes first: after it the state of its component means nothing, whatever else was reported.
         if let Some(Crash { id, message }) = crash {
             return Some(RunEnd::Panicked { component: id, name: simulation.name(id).to_owned(), message });
         }
@@ -297,6 +306,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             return Some(RunEnd::Halted { at, component: id, name: simulation.name(id).to_owned() });
         }
         if next == NEVER {
+            // No event of a later epoch will come to close the last one.
             if let Some(epoch) = simulation.open_epoch.take() {
                 let mut digests = vec![0; self.placed.len()];
                 for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {

@@ -305,6 +305,8 @@ impl<M: Message> Partition<M> {
             if let Some((last, events)) = last {
                 self.last_event = self.last_event.max(last);
                 count.events += events;
+                // A round may be run in several steps, and this component may have had events in those
+                // before: the heaviest counts all of them.
                 let before = if cell.in_round.0 == self.rounds { cell.in_round.1 } else { 0 };
                 cell.in_round = (self.rounds, before + events);
                 count.heaviest = count.heaviest.max(before + events);
@@ -312,6 +314,8 @@ impl<M: Message> Partition<M> {
                     cell.cost.sample(ns, events);
                 }
             }
+            // A wake-up after the bound needs a note, or the round of its time would not find the component.
+            // One that is noted already needs no second note.
             if cell.wake != cell.noted && cell.wake != NEVER {
                 cell.noted = cell.wake;
                 self.sink.queues[tier].push_wake(cell.wake, to);
@@ -363,6 +367,7 @@ pub(crate) fn rearrange<M: Message>(
                 pending[placed[id] as usize].push((Key { to: index_of[id], ..key }, message));
             });
         }
+        // Drained, hence fit for another partition.
         queues.push(partition.sink.queues);
         last_event = last_event.max(partition.last_event);
         for (reached, of) in reached.iter_mut().zip(partition.reached) {
@@ -376,6 +381,7 @@ pub(crate) fn rearrange<M: Message>(
         }
     }
     let mut lists: Vec<Vec<Cell<M>>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
+    // In id order, as the indices above were given.
     for mut cell in cells.into_iter().flatten() {
         for (wire, end) in cell.wires.wires.iter_mut().zip(&cell.wires.ends) {
             wire.partition = placed[end.0 as usize] as u16;
@@ -387,6 +393,8 @@ pub(crate) fn rearrange<M: Message>(
     for (index, (list, pending)) in lists.into_iter().zip(pending).enumerate() {
         let mut partition = Partition::new(index as u32, partitions, list, queues.pop().unwrap_or_else(&fresh));
         (partition.last_event, partition.reached, partition.rounds) = (last_event, reached, rounds);
+        // Queues are brought to where the old ones were before anything is pushed, so that near and far
+        // events are told apart from there.
         for (queue, reached) in partition.sink.queues.iter_mut().zip(reached) {
             queue.advance(reached);
         }
@@ -425,6 +433,7 @@ fn run_cell<M: Message>(
         wires: &cell.wires,
         sink,
     };
+    // Opening the round took the notes before its bound out of the queue.
     if cell.noted < window.bound {
         cell.noted = NEVER;
     }
@@ -437,10 +446,14 @@ fn run_cell<M: Message>(
         let early = cx.sink.early.peek().map_or(NO_KEY, |&Reverse(key)| key);
         let next = posted.min(early);
         let due = window.from.saturating_add(offset_of(next));
+        // Strictly earlier: a wake-up follows all messages of its instant, those included that the component
+        // sends itself meanwhile.
         if cx.wake < due {
             if cx.wake >= window.bound {
                 break;
             }
+            // A component that asks for the present again and again would keep the round from ending: a bug
+            // of the model, reported instead of a hang.
             if cx.wake == cx.now && wakes > 0 {
                 wakes_at_once += 1;
                 assert!(
@@ -457,6 +470,8 @@ fn run_cell<M: Message>(
             component.wake(&mut cx);
             wakes += 1;
         } else if next != NO_KEY {
+            // What the component sent itself inside the round never went through the queue, so the two
+            // sources are merged here; keys hold time and tie, hence their order is that of events.
             if early < posted {
                 cx.sink.early.pop();
             } else {
@@ -471,6 +486,7 @@ fn run_cell<M: Message>(
             break;
         }
     }
+    // Once here instead of at every send: a sequence number that overflowed has become a lesser one.
     assert!(Tie(cx.tie).sequence() >= Tie(cell.tie).sequence(), "it sent more than {SEQUENCE_LIMIT} messages");
     (cell.wake, cell.tie, cell.digest) = (cx.wake, cx.tie, rolling);
     cell.messages += messages;

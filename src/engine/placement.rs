@@ -46,6 +46,8 @@ impl Blocks {
             }
             i
         }
+        // The least id leads its set, in whatever order hints join it. So blocks, which are numbered by their
+        // leaders, do not depend on that order.
         for hint in together.iter().chain(fused) {
             for pair in hint.windows(2) {
                 let (a, b) = (find(&mut leader, pair[0]), find(&mut leader, pair[1]));

@@ -72,6 +72,8 @@ impl<M: Message> Reference<M> {
             last_event: 0,
         };
         for (id, (component, mut wires)) in parts.components.into_iter().zip(parts.wires).enumerate() {
+            // `Ctx::send` takes every receiver for one in another partition and puts the message into the
+            // outbox, from where `handle` moves it to the heap.
             wires.wires.iter_mut().for_each(|wire| wire.partition = ELSEWHERE);
             let (wake, tie, digest) = (NEVER, Tie::new(0, ComponentId(id as u32), 0).0, digest::START);
             reference.nodes.push(Node { component, wires, wake, tie, digest, messages: 0, wakes: 0 });
@@ -81,6 +83,7 @@ impl<M: Message> Reference<M> {
             *wake = time.min(*wake);
             reference.push_wake(time, id.0);
         }
+        // Numbered as `Simulation::post` numbers them: ties, and with them digests, are the same.
         for (sequence, (to, time, message)) in parts.posts.into_iter().enumerate() {
             let tie = Tie::new(0, ComponentId(OUTSIDE), sequence as u64);
             reference.push(Event { time, tie, to: to.0, message });
@@ -110,6 +113,8 @@ impl<M: Message> Reference<M> {
             return; // it woke earlier instead
         }
         self.last_event = key.time;
+        // A wake-up that is handled is used up before the component runs, which may ask for another one at
+        // once.
         let noted = if key.payload == Key::WAKE { NEVER } else { node.wake };
         let mut cx = Ctx {
             now: key.time,
@@ -132,6 +137,7 @@ impl<M: Message> Reference<M> {
             node.component.handle(message, &mut cx);
         }
         (node.wake, node.tie) = (cx.wake, cx.tie);
+        // An entry of the heap is never removed. The old one is found to be stale above when its time comes.
         if node.wake != noted {
             let wake = node.wake;
             self.push_wake(wake, key.to);

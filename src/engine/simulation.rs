@@ -98,6 +98,7 @@ impl<M: Message> Simulation<M> {
             poisoned: None,
             posted: 0,
         };
+        // Starts go the way of those that a caller makes later: the same checks, notes and sequence numbers.
         for (id, time) in parts.wakes {
             simulation.wake_at(id, time);
         }

@@ -179,6 +179,8 @@ impl<M: Message> Topology<M> {
             let wire = Wire { latency, index: to.0, partition: 0, phase, end };
             lists[from.0 as usize].push((port, wire, to));
         }
+        // Without faults the ports of a component are dense from 0, so a port's place in the sorted list is
+        // its number.
         let wires = lists.into_iter().map(|mut list| {
             list.sort_by_key(|(port, ..)| *port);
             let ends = list.iter().map(|(.., to)| *to).collect();
@@ -221,6 +223,8 @@ impl<M: Message> Topology<M> {
         if self.parts.len() > MAX_COMPONENTS {
             faults.push(TopologyFault::TooManyComponents { components: self.parts.len() });
         }
+        // Ids come from the caller and may belong to another topology. All kinds of faults are looked for, so
+        // what follows must not index with an id that may be unknown.
         let known = |id: ComponentId| (id.0 as usize) < self.parts.len();
         let mentioned = self.together.iter().chain(&self.fused).flatten().copied();
         let mentioned = mentioned.chain(self.wakes.iter().map(|(id, _)| *id));
@@ -235,6 +239,7 @@ impl<M: Message> Topology<M> {
                 faults.push(TopologyFault::FusedAcrossTiers { components: [self.name(pair[0]), self.name(pair[1])] });
             }
         }
+        // `NEVER` stands for no time at all: nothing can start then.
         for &(id, time) in &self.wakes {
             if time == NEVER {
                 faults.push(TopologyFault::NoSuchTime { component: self.name(id) });
@@ -252,6 +257,8 @@ impl<M: Message> Topology<M> {
                     faults.push(TopologyFault::UnknownComponent { id, place: place() });
                 }
             }
+            // Latencies bound how far components run without each other: a latency of 0 would leave them no
+            // window. The phase has to fit its bits of the tie.
             if c.link.latency == 0 || c.link.latency > MAX_LATENCY {
                 faults.push(TopologyFault::Latency { link: place(), latency: c.link.latency });
             }

@@ -51,6 +51,8 @@ impl Blocks {
         }
         leader[n] = true;
         let starts: Vec<u32> = (0..=n).filter(|&pc| leader[pc]).map(|pc| pc as u32).collect();
+        // The end of the code is the last start: it bounds the last block, and its number is that of the
+        // virtual exit.
         let exit = starts.len() as u32 - 1;
         let mut blocks = Blocks { starts, successors: Vec::new() };
         for b in 0..exit {
@@ -63,6 +65,7 @@ impl Blocks {
             if to.is_empty() {
                 to.push(exit);
             }
+            // A guarded branch to the next instruction has one successor, not the same one twice.
             to.dedup();
             blocks.successors.push(to);
         }
@@ -146,6 +149,8 @@ impl Blocks {
                 stack.pop();
             }
         }
+        // In this order a block's successors come first wherever there is no loop, so few passes are enough.
+        // A block that reaches no exit is not in the order and keeps `usize::MAX`, which becomes `NEVER`.
         let mut idom = vec![usize::MAX; n + 1];
         idom[exit] = exit;
         let mut changed = true;
@@ -180,6 +185,8 @@ impl Blocks {
         let n = self.len();
         let mut exposed = vec![BitSet::new(registers); n];
         let mut killed = vec![BitSet::new(registers); n];
+        // What a block reads before it writes it is alive at its start, whatever follows. Reads of an
+        // instruction come before its own writes.
         for b in 0..n {
             for pc in self.range(b) {
                 reads(pc, &mut |r| {
@@ -194,6 +201,7 @@ impl Blocks {
         let mut changed = true;
         while changed {
             changed = false;
+            // From the last block back, as life comes from successors: only loops need a further pass.
             for b in (0..n).rev() {
                 let mut out = BitSet::new(registers);
                 for &s in &self.successors[b] {

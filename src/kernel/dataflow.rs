@@ -122,6 +122,7 @@ impl Edges {
     pub(super) fn cycles(&self, cut: &[bool]) -> Vec<u32> {
         let n = self.len();
         let open = |pc: u32| !cut[pc as usize];
+        // The first pass: places in the order in which a depth-first search leaves them.
         let mut order = Vec::with_capacity(n);
         let mut seen = vec![false; n];
         for root in 0..n as u32 {
@@ -144,6 +145,8 @@ impl Edges {
         let mut component = vec![u32::MAX; n];
         let mut of = vec![u32::MAX; n];
         let mut size = Vec::new();
+        // The second pass goes back along edges, from the place that was left last: what it reaches is one
+        // component, since places of components before it are taken already.
         for &root in order.iter().rev() {
             if of[root as usize] != u32::MAX {
                 continue;
@@ -164,6 +167,7 @@ impl Edges {
             }
         }
         for pc in 0..n {
+            // A component of one place is a cycle only if the place follows itself.
             let itself = open(pc as u32) && self.after[pc].contains(&(pc as u32));
             if size[of[pc] as usize] > 1 || itself {
                 component[pc] = of[pc];

@@ -110,6 +110,7 @@ impl ProgramFault {
 
 impl fmt::Display for ProgramFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The place comes first, in the form in which compilers write it.
         write!(f, "{}:{}:{}: kernel `{}`, ", self.file, self.pos.line, self.pos.column, self.kernel)?;
         let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
         write!(f, "CTA ({cx},{cy},{cz}) thread ({tx},{ty},{tz}): ")?;

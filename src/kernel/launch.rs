@@ -251,6 +251,7 @@ impl Launch {
     /// # Errors
     /// Everything that makes the launch impossible.
     pub fn bind(module: &Module, kernel: &Arc<Kernel>, binding: &Binding<'_>) -> Result<Launch, Vec<LaunchError>> {
+        // Errors are gathered, so that a caller sees all of them at once.
         let mut errors = Vec::new();
         let [gx, gy, gz] = binding.grid;
         if gx == 0 || gx > i32::MAX as u32 || !(1..=65535).contains(&gy) || !(1..=65535).contains(&gz) {
@@ -294,6 +295,8 @@ impl Launch {
         if !errors.is_empty() {
             return Err(errors);
         }
+        // From here on every texture, surface and global that the kernel may name is bound: no index below
+        // can miss.
         let value = |source: &ConstSource| -> u64 {
             match *source {
                 ConstSource::Literal(v) => v,
@@ -318,10 +321,14 @@ impl Launch {
             ConstSource::Surface(index) => surfaces[index as usize].descriptor(),
             _ => [value(source); LANES],
         };
+        // A bank that the caller gives is final. The module's own still lacks the addresses of globals, which
+        // only this launch knows.
         let mut bank = binding.const_bank.unwrap_or(&module.const_bank).to_vec();
         if binding.const_bank.is_none() {
             relocate(&mut bank, &module.const_relocations, binding.globals);
         }
+        // Parameters whose address is taken lie in the bank, at a place after the module's constants that was
+        // fixed when the kernel was lowered.
         if let Some(at) = kernel.param_bank {
             bank.resize(at as usize, 0);
             bank.extend_from_slice(binding.params);

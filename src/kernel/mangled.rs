@@ -158,6 +158,7 @@ impl Rest<'_> {
             ("x", "long long"),
             ("y", "unsigned long long"),
         ];
+        // Prefixes come before the type that they change, but C++ writes them after it.
         if self.eat("P") {
             return Some(format!("{}*", self.ty()?));
         }

@@ -183,6 +183,8 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     faults.extend(bad.into_iter().map(|(at, message)| Diagnostic::at(file, text, at, message)));
     faults.extend(defined_twice(tree.functions(), file, text));
     let kernels = tree.functions().filter(|f| f.entry).map(|f| f.name.text).collect();
+    // Parameters follow the module's constants in the bank, so that these lie at the same place for every
+    // kernel.
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
     let opencl = tree.opencl;
     let env = Env { file, text, symbols, functions, kernels, param_bank, opencl, stack_bytes };
@@ -191,6 +193,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let mut kernels = Vec::new();
     for function in tree.functions().filter(|f| f.entry && f.body.is_some()) {
         let mut report = KernelReport::unknown(function.name.text);
+        // Faults of a kernel stay with it: the others of the file may be sound.
         match kernel(function, &env, &lines, &name, &mut module.warnings) {
             Ok(kernel) => {
                 report.fill(&kernel);
@@ -249,6 +252,7 @@ fn kernel(
     }
     let mut max_threads = 0;
     for (word, numbers) in &function.limits {
+        // Only bounds on threads limit a launch here; those on registers, residency and clusters do not.
         match word.text {
             "maxntid" | "reqntid" => {
                 max_threads = numbers.iter().fold(1u64, |a, &n| a.saturating_mul(n)).min(1 << 16) as u32
@@ -260,6 +264,7 @@ fn kernel(
         }
     }
     let offsets: Vec<u32> = params.iter().map(|p| p.offset).collect();
+    // A body is not lowered when parameters have faults: every use of such a parameter would be one more.
     if lower.faults.is_empty() {
         lower.entry(function, &offsets);
     }

@@ -192,6 +192,8 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     if kernel.code.iter().any(|inst| matches!(inst.op, Op::Call { .. })) {
         return Err(RegionError::Recursion);
     }
+    // Which loops may be unrolled depends on where lanes part. Unrolling moves every instruction, so all that
+    // is known about the code is found again.
     let mut code = Code::new(items_of(kernel), kernel);
     let mut divergence = uniform::divergence(&code, kernel);
     let (items, unrolled) = unroll::unroll(&code, kernel, &divergence.forks, options);
@@ -208,6 +210,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         scratch: options.scratch,
         prune: options.prune,
     };
+    // Boundaries before homes: what is stored at all, and where, is known only with the plan.
     let fixed = fixed(&code, options);
     let Placed { reasons, plan, merged } = place(&ground, &fixed);
     let homes = match options.uniform_once {
@@ -222,6 +225,8 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
             |pc: usize| shadows[pc].is_some() && matches!(code.items[pc].inst.op, Op::Mem(mem) if mem.space == space);
         (0..code.len()).any(is)
     };
+    // What is added to the kernel depends on this layout, and numbers of registers on what is added. So the
+    // layout is made with the old numbers, and renumbered after.
     let mut checkpoint = Layout {
         registers,
         once,
@@ -236,6 +241,8 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     let region = |&(entry, pc): &(u32, u32)| {
         let restore = plan.restore[pc as usize].clone().expect("a boundary");
         let all = |list: Vec<u16>| list.into_iter().map(new).collect();
+        // `homes` knows the old numbers, so loads are dealt out by those and renumbered last. Steps are
+        // instructions, hence name slots, which stay.
         let is_once = |r: &u16| homes.loads[pc as usize].contains(u32::from(*r));
         let (once, loads) = restore.loads.into_iter().partition(is_once);
         Region {
@@ -337,6 +344,8 @@ fn merge(
             if fixed[pc].is_some() || reasons[pc].is_none() {
                 continue;
             }
+            // Some regions may be over the threshold whatever is done; to take a boundary away must not add
+            // one.
             let without = reasons[pc].take();
             let candidate = ground.plan(&reasons.iter().map(Option::is_some).collect::<Vec<bool>>());
             let sound = ground.missing(&candidate).is_none()

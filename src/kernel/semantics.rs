@@ -53,6 +53,8 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Split(split) => pack(f, inst, split),
         AluOp::Int32(op) => int::execute32(f, inst, op),
         AluOp::Int64(op) => int::execute64(f, inst, op),
+        // Integers. Narrow ones have a family of their own, as the upper half of a 16-bit register is
+        // unspecified.
         AluOp::Int16(op) => int::execute16(f, inst, op),
         AluOp::MulWide32(signed) => int::mul_wide32(f, inst, signed),
         AluOp::MadWide32(signed) => int::mad_wide32(f, inst, signed),
@@ -74,6 +76,8 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Video(video) => video::execute(f, inst, video),
         AluOp::VideoMad(mad) => video::multiply_add(f, inst, mad),
         AluOp::VideoSimd(video) => video::execute_simd(f, inst, video),
+        // Comparisons and selections. All lanes of `out` are computed; `put` leaves inactive ones as they
+        // were.
         AluOp::Setp(compare) => compare::setp(f, inst, compare),
         AluOp::Set(compare, truth) => compare::set(f, inst, compare, truth),
         AluOp::Selp32 => {
@@ -88,6 +92,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         }
         AluOp::Slct { wide, float, ftz } => compare::slct(f, inst, wide, float, ftz),
         AluOp::Pred(op) => compare::predicate(f, inst, op),
+        // Floats. `FMA` says whether this copy of the executor may use the host's fused multiply-add.
         AluOp::F32(op, mode) => float::execute32::<FMA>(f, inst, op, mode),
         AluOp::F64(op, round) => float::execute64::<FMA>(f, inst, op, round),
         AluOp::Mixed(op, mode, from) => float::execute_mixed::<FMA>(f, inst, op, mode, from),
@@ -98,6 +103,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Testp64(test) => compare::testp64(f, inst, test),
         AluOp::Cvt(cvt) => convert::execute(f, inst, cvt),
         AluOp::CvtPair(cvt) => half::pack(f, inst, cvt),
+        // Across lanes: sources are registers of other lanes, and the mask says which lanes take part.
         AluOp::Shfl(mode) => lanes::shuffle(f, inst, mode),
         AluOp::Vote(op) => lanes::vote(f, inst, op),
         AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),

@@ -90,6 +90,8 @@ impl Warp {
     fn write_specials(&mut self, launch: &Launch) {
         let ctaid = launch.cta_index(self.cta);
         let [bx, by, _] = launch.block;
+        // Indices are counted up from the warp's first thread, which takes no division a lane. Lanes past the
+        // end of the CTA get indices too, but never run.
         let mut tid = launch.thread_index(self.first_thread);
         for (group, registers) in self.groups.iter_mut().enumerate() {
             let mut tids = [[0; LANES]; 3];

@@ -71,6 +71,8 @@ impl<M: Message> Crew<M> {
             for (desk, partition) in self.desks.iter().zip(partitions.drain(..)) {
                 lock(desk).partition = Some(partition);
             }
+            // The desks are full before the number of the leg changes, and both happen under the board's
+            // lock: a worker that sees the new number finds its partition.
             board.leg += 1;
             board.start = Some(start);
             board.done = 0;
@@ -79,6 +81,8 @@ impl<M: Message> Crew<M> {
         self.bell.notify_all();
         let round = self.run(0, first_round, start, lead);
         let mut board = lock(&self.board);
+        // Only the count says that all partitions are back. A worker that died never counts, so an abandoned
+        // meeting ends the wait too.
         while round.is_ok() && board.done < self.desks.len() - 1 && !self.mailboxes.lines.is_abandoned() {
             board = self.done.wait(board).unwrap_or_else(PoisonError::into_inner);
         }

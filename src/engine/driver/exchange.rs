@@ -92,15 +92,19 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
                 let letter_box = &self.mailboxes.boxes[me * workers + to][parity];
                 mem::swap(outbox, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
                 debug_assert!(outbox.is_empty(), "a batch was not taken out in two rounds");
+                // With more than 64 workers several share a bit. A worker that is addressed by mistake swaps
+                // an empty box, which changes nothing.
                 report.sent |= 1 << (to % 64);
             }
         }
+        // After the batches: a worker that reads this line may take its batch at once.
         self.mailboxes.lines.publish(me, round, report);
         let mut all = report;
         for other in (0..workers).filter(|&other| other != me) {
             let theirs = if self.mailboxes.lines.is_there(other, round) {
                 self.mailboxes.lines.read(me, other, round)?
             } else {
+                // The clock is read only where this worker has to wait; most rounds find the line in place.
                 let since = Instant::now();
                 let theirs = self.mailboxes.lines.read(me, other, round)?;
                 self.blocked += since.elapsed();

@@ -134,6 +134,7 @@ fn in_space(
     let launch = site.launch;
     let bytes = launch.access_bytes(inst, mem) as usize;
     let (mut low, mut high, all) = extent(lanes, addresses);
+    // One test for all lanes: `all` is the OR of their addresses.
     if all & (bytes as u64 - 1) != 0 && bytes.is_power_of_two() {
         return Err(misaligned(warp, lanes, addresses, bytes, space, site));
     }
@@ -161,6 +162,8 @@ fn in_space(
     let span = ((high - low) as usize).saturating_add(bytes);
     match mem.kind {
         MemKind::Load | MemKind::Texture(_) => {
+            // The stretch may cover a gap between two buffers that no lane touches. So if it is not there as
+            // a whole, lanes are tried one by one, and only a lane that misses is a fault.
             if span <= 1 << 16
                 && let Some(data) = read(memories, launch, space, low, span)
             {
@@ -190,6 +193,8 @@ fn in_space(
             let mut data = [0; 64 * 16];
             let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
             warp.gather(inst, launch, lanes, &offset, &mut data);
+            // In the order of lanes, as `gather` writes them: of two lanes that store to one place the higher
+            // wins.
             for lane in lanes_of(lanes) {
                 match write(memories, space, addresses[lane], bytes) {
                     Some(found) => found.copy_from_slice(&data[lane * 16..lane * 16 + bytes]),
@@ -198,6 +203,7 @@ fn in_space(
             }
         }
         MemKind::Atomic | MemKind::Reduction => {
+            // Never all at once: a lane must see what the lanes before it left at the same address.
             for lane in lanes_of(lanes) {
                 let (a, b) = warp.atomic_operands(inst, launch, lane as u32);
                 let Some(found) = write(memories, space, addresses[lane], bytes) else {

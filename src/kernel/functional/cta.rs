@@ -83,6 +83,8 @@ impl Cta {
         zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
         self.warps.resize_with(n, Warp::default);
         self.live = u64::MAX >> (64 - n);
+        // A restart replaces what a fresh CTA holds: its memory once, and each warp after its own start. It
+        // may leave a warp without lanes, which has then ended.
         if let Some(starts) = starts {
             starts(Start::Memory { cta: index, shared: &mut self.shared, local: &mut self.local }, memory);
         }
@@ -111,6 +113,8 @@ impl Cta {
     ) -> Result<CtaProgress, RunError> {
         let end = counts.warp_instructions + budget;
         loop {
+            // The order of these tests matters. Without a live warp the second would hold too; and warps at
+            // the grid's barrier are not runnable, but that is no deadlock.
             if self.live == 0 {
                 return Ok(CtaProgress::Done);
             }
@@ -149,6 +153,7 @@ impl Cta {
             if let Some(observer) = observer {
                 observer(Event::Issued { cta: self.index, warp: w as u32, pc, lanes });
             }
+            // An instruction whose guard excludes every lane is issued, and counted, all the same.
             counts.warp_instructions += 1;
             counts.thread_instructions += u64::from(lanes.count_ones());
             counts.by_class[kernel.class[pc as usize] as usize] += 1;
@@ -159,6 +164,8 @@ impl Cta {
                 }
                 Op::Mem(mem) => {
                     let all = lanes;
+                    // Only lanes that store to persistent memory are dropped; what a log keeps in volatile
+                    // memory is stored.
                     let lanes = if self.drops_log_stores && mem.hint == StoreHint::Log && mem.kind == MemKind::Store {
                         volatile_lanes(warp, inst, mem, launch, all, pc, memory)?
                     } else {
@@ -194,12 +201,15 @@ impl Cta {
                     }
                 }
                 Op::Barrier(barrier) => {
+                    // A part of a warp may arrive only if none of its other lanes meets a barrier any more.
                     if lanes != warp.live() {
                         whole(warp, launch, || format!("barrier {}", barrier.id), lanes)?;
                     }
                     if lanes == 0 {
                         warp.advance();
                     } else if self.arrive(w, launch, barrier, lanes) {
+                        // A warp that waits stays at the barrier: `try_open` reads the instruction there, and
+                        // moves it on.
                         return Ok(());
                     }
                 }
@@ -219,6 +229,7 @@ impl Cta {
                         warp.advance();
                         continue;
                     }
+                    // Nothing is cached here, so most of these change no state: they are checked and counted.
                     counts.pm_operations += 1;
                     check_pm(warp, inst, op, launch, lanes, pc, memory)?;
                     let Some(gathering) = op.gathers() else {
@@ -229,6 +240,8 @@ impl Cta {
                         let name = if gathering == Gathering::Cta { "pm.barrier.wg" } else { "pm.barrier.kr" };
                         whole(warp, launch, || name.to_owned(), lanes)?;
                     }
+                    // Only the driver knows when all CTAs have arrived: it lets the warp go on by
+                    // `pass_grid`.
                     if gathering == Gathering::Grid {
                         self.at_grid |= 1 << w;
                         self.runnable &= !(1 << w);
@@ -238,6 +251,8 @@ impl Cta {
                     }
                 }
                 Op::Machine(what) => {
+                    // There is no time and no machine here: instructions done so far stand for the clock, and
+                    // the whole grid runs on one SM.
                     let value = match what {
                         MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer => {
                             counts.warp_instructions

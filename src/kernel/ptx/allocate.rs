@@ -135,6 +135,8 @@ fn intervals(
         reads(draft, |r| extend(r, 2 * pc as u32));
         writes(draft, |r| extend(r, 2 * pc as u32 + 1));
     }
+    // In a loop a register may be alive before its first and after its last place in the text. So it is
+    // extended over every block at whose start or end it is alive.
     for b in 0..blocks.len() {
         let range = blocks.range(b);
         for name in live_in[b].iter() {
@@ -144,6 +146,7 @@ fn intervals(
             extend(names[name as usize], 2 * range.end as u32 - 1);
         }
     }
+    // Special registers are written when the warp starts, before the first instruction.
     for &r in special {
         extend(r, 0);
     }
@@ -211,6 +214,7 @@ fn pressure(body: &Body, blocks: &Blocks, names: &[VReg], live_in: &[BitSet], sp
             touched.push(r);
         }
         most = most.max(now);
+        // Backwards, as what is alive before an instruction follows from what is alive after it.
         for pc in blocks.range(b).rev() {
             let draft = &body.code[pc];
             // A result needs a register even if no instruction reads it.
@@ -234,6 +238,8 @@ fn pressure(body: &Body, blocks: &Blocks, names: &[VReg], live_in: &[BitSet], sp
             });
             most = most.max(now);
         }
+        // Only the marks of this block are taken back: to clear all registers would cost blocks times
+        // registers.
         for r in touched {
             alive[r as usize] = false;
         }

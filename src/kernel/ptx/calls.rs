@@ -61,6 +61,7 @@ impl<'a> Lower<'_, 'a> {
             let message = format!("`{}` is not a function of this file", word.text);
             self.fault_among(word.at.clone(), message, word.text, env.functions.names())
         })?;
+        // Lanes that do not call go to the end first, so that each branch below may have a guard of its own.
         let guard = self.guard.take();
         let end = self.body.label();
         if let Some((register, negated)) = guard {
@@ -80,8 +81,10 @@ impl<'a> Lower<'_, 'a> {
             self.branch(start);
             starts.push(start);
         }
+        // Lanes that are still here hit no target.
         self.guard = None;
         self.emit(Op::Trap(Trap::Callee), Class::Control, &[], &[target], 0);
+        // The bodies come after all tests. Each goes on to the end; the last one falls through to it.
         for (number, (function, start)) in reached.iter().zip(starts).enumerate() {
             self.place_label(start);
             self.call_of(function, call.results, call.arguments)?;
@@ -112,6 +115,8 @@ impl<'a> Lower<'_, 'a> {
         if let Some(cycle) = self.env.functions.cycle(name) {
             return self.call_subroutine(function, cycle, results, arguments);
         }
+        // Arguments and results are names of the caller, so they are bound before the callee's scope, which
+        // hides those, is opened.
         let mut scope = LoweringScope::of_body();
         for (formal, actual) in function.params.iter().zip(arguments) {
             let bound = self.bind(formal, actual)?;
@@ -143,6 +148,7 @@ impl<'a> Lower<'_, 'a> {
         self.place_label(behind);
         self.at = place;
         self.guard = guard;
+        // Under the caller's guard again: lanes that did not call keep what their result registers hold.
         for (to, from, ty) in copies {
             self.copy(to, from, ty);
         }

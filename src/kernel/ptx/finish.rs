@@ -41,13 +41,17 @@ const MAX_LOCAL: u32 = 512 << 10;
 /// # Errors
 /// A sentence that says which of the IR's limits is exceeded.
 pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> SourcePos) -> Result<Kernel, String> {
+    // Parameters and frames first: both add registers and instructions, which flow and allocation must see.
     params::resolve(&mut body);
     let stack_bytes = if body.subroutines.is_empty() { 0 } else { frame.stack_bytes };
     stack::lay_out(&mut body, stack_bytes);
     let flow: Vec<Flow> = body.code.iter().map(|draft| flow_of(draft, &body)).collect();
+    // Two flow graphs. Registers of all subroutines share one file, so allocation follows calls and returns;
+    // lanes meet within one activation, so reconvergence does not.
     let slots = allocate(&body, &Blocks::new(&flow).with_returns(&returns(&body)));
     let blocks = Blocks::new(&within(&body));
     let joins = blocks.joins();
+    // All limits are tested before the casts below, which would cut what exceeds them.
     let limit = usize::from(NONE);
     let [slots32, slots64, predicates] = slots.used;
     if slots32 >= limit || slots64 >= limit || predicates >= limit / 2 || slots32 + slots64 + predicates >= 0xffff {
@@ -62,6 +66,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     if body.shared_bytes > MAX_SHARED {
         return Err(format!("needs {} bytes of shared memory, more than {MAX_SHARED}", body.shared_bytes));
     }
+    // Dynamic shared memory begins at the end of the static one, which is aligned for it.
     let shared_bytes =
         if body.dynamic_shared { body.shared_bytes.next_multiple_of(SHARED_ALIGN) } else { body.shared_bytes };
     let numbering = Numbering { slots: &slots, body: &body };
@@ -92,6 +97,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,
     };
+    // The four lists are parallel, one entry an instruction, in program order.
     for (block, &join) in joins.iter().enumerate().take(blocks.len()) {
         for pc in blocks.range(block) {
             let draft = &body.code[pc];

@@ -276,6 +276,7 @@ impl<'a> Flow<'a> {
                 }
             }
         }
+        // Only now is it known which guards vary, hence which branches are forks.
         let mut writers = vec![0u32; self.registers];
         self.code.iter().flat_map(|step| &step.writes).for_each(|register| writers[*register] += 1);
         let mut behind = vec![false; self.blocks()];
@@ -379,6 +380,7 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
         step.target = found.first().and_then(|(name, _)| scopes.label(scope, name));
         return step;
     }
+    // The first operand is a destination, but for opcodes without one, whose operands are all read.
     let only_reads =
         matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call")
             && !(opcode.starts_with("bar") && has("red"));

@@ -37,6 +37,7 @@ pub(super) fn lay_out<'a>(
     module: &mut Module,
 ) -> (HashMap<&'a str, Symbol<'a>>, Vec<LayoutFault>) {
     let (mut symbols, mut faults) = (HashMap::new(), Vec::new());
+    // All places first, since an initialiser may hold the address of a variable that is declared later.
     for var in vars.clone() {
         match place(var, module, &symbols) {
             Ok(symbol) => {
@@ -69,6 +70,8 @@ pub(super) fn lay_out<'a>(
                         faults.push((var.name.at.clone(), format!("too many initialisers for `{}`", var.name.text)));
                     }
                 }
+                // Relocations of an image count from the variable's first byte, those of the bank from its
+                // own.
                 let moved = relocations.into_iter().map(|r| Relocation { at: r.at + offset, ..r });
                 module.const_relocations.extend(moved);
             }
@@ -169,6 +172,8 @@ impl Image<'_, '_> {
             OperandKind::Single(bits) => u64::from(bits),
             OperandKind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
             OperandKind::Double(bits) => bits,
+            // Addresses of globals are known at launch only and become relocations; those of constants and of
+            // functions are known now.
             OperandKind::Name { name, component: None, offset } => match self.symbols.get(name) {
                 Some(&Symbol::Global(index)) if size == 8 => {
                     self.relocations.push(Relocation { at: at as u32, index, addend: offset });

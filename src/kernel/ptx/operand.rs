@@ -35,6 +35,7 @@ pub(super) fn special(name: &str, component: Option<&str>) -> Option<SpecialSour
         None => None,
     };
     Some(match (name, axis) {
+        // No launch has a fourth dimension, so these are constants.
         ("%tid" | "%ctaid", Some(3)) => Launch(Literal(0)),
         ("%ntid" | "%nctaid", Some(3)) => Launch(Literal(1)),
         ("%tid", Some(axis)) => Warp(Special::Tid(axis)),
@@ -166,6 +167,7 @@ impl<'a> Lower<'_, 'a> {
         if component.is_none() && self.register_advice(name).is_some() {
             return Err(self.undeclared(name, operand.at.clone()));
         }
+        // Those that are read most, to be suggested; which ones there are is decided in `special`.
         const KNOWN: [&str; 22] = [
             "%tid.x",
             "%tid.y",
@@ -218,6 +220,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(operand.at.clone(), format!("`{name}` is not a predicate")));
         }
         let literal = |base: u64| Const::Source(ConstSource::Literal(base.wrapping_add_signed(offset)));
+        // Names of the body come before those of the module, which they hide.
         let c = match self.name(name)? {
             Some(Name::Shared(at)) => literal(u64::from(at)),
             Some(Name::DynamicShared) => Const::DynamicShared(offset),
@@ -227,6 +230,7 @@ impl<'a> Lower<'_, 'a> {
                 literal(u64::from(self.env.param_bank + at))
             }
             Some(Name::Block(block)) => {
+                // A block whose address is taken cannot live in registers.
                 let place = self.body.block_in_memory(block);
                 return self.local_address(place, offset, operand, bank);
             }
@@ -243,6 +247,8 @@ impl<'a> Lower<'_, 'a> {
                 Some(&Symbol::Const(at)) => literal(u64::from(at)),
                 Some(_) => return Err(self.fault(operand.at.clone(), format!("`{name}` has no address"))),
                 None => {
+                    // Addresses of functions are compared by indirect calls, so an address with an offset
+                    // would match none.
                     if let Some(address) = self.env.functions.address(name) {
                         if bank == Bank::R64 && offset == 0 {
                             return Ok(self.body.literal(bank, address));
@@ -304,6 +310,8 @@ impl<'a> Lower<'_, 'a> {
                     };
                     return Ok(Address { base: Arg::Reg(register), offset, wide });
                 }
+                // A variable in a subroutine's frame has another address in each activation: the stack
+                // pointer is its base, and its place in the frame goes into the offset.
                 let in_frame = match self.name(name)? {
                     Some(Name::Local(Place::Frame(at))) if space == Space::Local => Some(at),
                     _ => None,

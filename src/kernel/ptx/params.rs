@@ -57,6 +57,8 @@ fn pieces(accesses: &[Access]) -> Option<BTreeMap<u32, u32>> {
 
 /// Replaces every parameter access by a move or a local memory access.
 pub(super) fn resolve(body: &mut Body) {
+    // All accesses are looked at before one is rewritten: a single one that does not fit sends its block to
+    // memory.
     let mut all: Vec<Vec<Access>> = vec![Vec::new(); body.blocks.len()];
     for draft in &body.code {
         if let Some((block, access)) = access(body, draft) {
@@ -116,6 +118,7 @@ fn in_registers(draft: &mut Draft, a: Access, pieces: &BTreeMap<u32, (u32, VReg)
     } else if a.store || (piece == 4 && size == 4 && !a.wide) {
         AluOp::Mov32
     } else {
+        // A load of another width than its piece, or of a narrow type, is cut or extended as its type says.
         let num = number(a.elem);
         AluOp::Cvt(Cvt {
             from: num,

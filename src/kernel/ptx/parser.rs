@@ -208,6 +208,8 @@ impl<'a> Parser<'a> {
 
     fn item(&mut self, file: &mut File<'a>) -> Parsed<()> {
         let mut external = false;
+        // Linkage and attributes come before the directive that they belong to, so only that one ends the
+        // item.
         loop {
             let Some(word) = self.dot() else {
                 if self.accept(Token::Semicolon) {
@@ -222,6 +224,8 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 "target" => {
+                    // No architecture is kept: nothing depends on it. The mode of textures does: it says that
+                    // the text comes from OpenCL.
                     while let Some(token @ (Token::Word(_) | Token::Comma)) = self.peek() {
                         file.opencl |= token == Token::Word("texmode_independent");
                         self.next += 1;
@@ -251,6 +255,7 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 "section" => {
+                    // Debug information: nothing in it is needed, so it is skipped to its brace.
                     self.dot();
                     if let Some(Token::Word(_)) = self.peek() {
                         self.next += 1;
@@ -263,6 +268,7 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 "pragma" | "alias" => {
+                    // Skipped to the semicolon, as after an error.
                     self.recover();
                     return Ok(());
                 }
@@ -312,10 +318,12 @@ impl<'a> Parser<'a> {
         let (mut params, mut close) = (Vec::new(), None);
         if self.peek() == Some(Token::ParenOpen) {
             params = self.formals()?;
+            // The end of the parameters, not that of the results: a pass adds parameters there.
             close = Some(self.last_end() - 1);
         }
         let mut limits = Vec::new();
         loop {
+            // A declaration may end after any directive, a definition goes on with its body.
             if self.accept(Token::Semicolon) {
                 return Ok(Function { entry, name, returns, params, limits, body: None, close, braces: 0..0 });
             }
@@ -438,6 +446,7 @@ impl<'a> Parser<'a> {
             }
             return Ok(Init::List(list));
         }
+        // Two tokens are needed to tell: a mask alone is a number, and `generic` alone may be a name.
         if let (Some(Token::Int(mask)), Some(Token::ParenOpen)) = (self.peek(), self.peek_second()) {
             self.next += 2;
             let value = self.operand()?;
@@ -511,6 +520,8 @@ impl<'a> Parser<'a> {
                 let mut names = Vec::new();
                 loop {
                     let name = self.word("a register name")?;
+                    // `%r<10>` stays a name with a count: the lowering looks numbers up in it and forms no
+                    // names.
                     let count = if self.accept(Token::Less) {
                         let n = self.number("a register count")?;
                         self.expect(Token::Greater, "`>`")?;
@@ -535,8 +546,10 @@ impl<'a> Parser<'a> {
                 };
                 all.extend(self.variables(space.text, true)?.into_iter().map(Statement::Var));
             }
+            // `brx.idx`, which a list of branch targets is for, is refused where it stands.
             "pragma" | "branchtargets" => self.recover(),
             "calltargets" | "callprototype" => {
+                // With a label these are read together with it, so one that comes here has none.
                 return Err(self.fault(word.at, format!("`.{}` needs a label before it", word.text)));
             }
             _ => {

@@ -61,6 +61,8 @@ impl<'a> Lower<'_, 'a> {
             self.branch(behind);
             self.guard = None;
         }
+        // All arguments are read before `Enter`, which moves the stack pointer away from the caller's frame;
+        // parameters are written after it, when what they overwrite is saved.
         let mut given = Vec::new();
         for ((formal, actual), &(_, to)) in function.params.iter().zip(arguments).zip(parameters) {
             self.read_argument(formal, actual, to, &mut given)?;
@@ -72,6 +74,8 @@ impl<'a> Lower<'_, 'a> {
         given.iter().for_each(|moved| self.write(moved));
         let callee_frame = [Arg::Reg(stack.pointer)];
         self.emit_draft(DraftOp::Call(site), Class::Control, &[Arg::Reg(stack.link)], &callee_frame, 0);
+        // The reverse: results are read before `Leave` brings the caller's registers back, and written after
+        // it, or it would overwrite them.
         let mut taken = Vec::new();
         for ((formal, actual), &(_, from)) in function.returns.iter().zip(results).zip(returned) {
             self.read_result(formal, actual, from, &mut taken)?;
@@ -227,6 +231,7 @@ impl<'a> Lower<'_, 'a> {
 
     /// Lowers the bodies of the subroutines that were called, and of those that they call.
     pub(super) fn lower_subroutines(&mut self) {
+        // By number, as a body may call subroutines that nothing called before: they are added at the end.
         let mut number = 0;
         while let Some((function, bound)) = self.subroutines.get(number).cloned() {
             let Subroutine { start, end, .. } = self.body.subroutines[number];

@@ -32,6 +32,8 @@ impl<'a> Lower<'_, 'a> {
         let mut mods = Mods::new(&i.mods);
         let m = &mut mods;
         match i.opcode.text {
+            // Halves first: they share opcodes with integers and floats, whose families would not know the
+            // type.
             opcode if half::calculates(opcode) && half::operand_type(i).is_some() => self.half(i, m)?,
             opcode
                 if half::refuses(opcode)
@@ -68,6 +70,7 @@ impl<'a> Lower<'_, 'a> {
             "cvt" => self.cvt(i, m)?,
             "cvta" => self.cvta(i, m)?,
             "isspacep" => self.isspacep(i, m)?,
+            // Memory. Families share the parts of an access, in `select/memory.rs`.
             "ld" | "ldu" => self.load(i, m)?,
             "st" => self.store(i, m)?,
             "atom" | "red" => self.atomic(i, m)?,
@@ -75,6 +78,7 @@ impl<'a> Lower<'_, 'a> {
             "suld" | "sust" => self.surface(i, m)?,
             "suq" => self.surface_query(i, m)?,
             "prefetch" | "prefetchu" | "discard" | "applypriority" => self.prefetch(m),
+            // Control, barriers and fences.
             "bra" => self.bra(i, m)?,
             "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" => self.ending(i, m)?,
             "call" => self.call(i, m)?,
@@ -93,6 +97,8 @@ impl<'a> Lower<'_, 'a> {
             "pm" | "clwb" | "clflushopt" | "sfence" | "ofence" | "dfence" => self.persist(i, m)?,
             other => return Err(self.unknown(other, i)),
         }
+        // Only after an instruction was lowered: a family that stops at a fault has not taken all modifiers
+        // yet, and those would be reported beside it.
         match mods.left_over() {
             None => Ok(()),
             Some(word) => {

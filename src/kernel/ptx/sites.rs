@@ -157,6 +157,8 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
         let message = format!("kernel `{name}` must have 1 to {MAX_POINTERS} pointer parameters to be instrumented");
         return Err(fault(function.name.at.clone(), message).into());
     };
+    // Whether a call reaches a function that waits or ends is not asked: one such function in the file counts
+    // for every call.
     let called: Vec<&Function<'_>> = tree.functions().filter(|f| !f.entry).collect();
     let in_calls = |holds: &dyn Fn(&Instruction<'_>) -> bool| {
         called.iter().any(|f| any(f.body.as_deref().unwrap_or_default(), holds))
@@ -178,6 +180,8 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
         let whole = inst.opcode.at.start..inst.at.end - 1;
         let space = |word: &str| inst.mods.iter().any(|m| m.text.split("::").next() == Some(word));
         match inst.opcode.text {
+            // First what ends the transaction or cannot be logged, then calls, then stores. A call that may
+            // store is refused before one that may only end.
             "ret" | "exit" => exits.push(whole),
             "pm" | "clwb" | "clflushopt" | "sfence" | "ofence" | "dfence" => {
                 let message = "the kernel has persistent-memory instructions of its own".to_owned();
@@ -199,6 +203,7 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
                 let message = "a pointer to an output goes into a function call: what it stores cannot be followed";
                 faults.push(fault(whole, message.to_owned()).with_help("have the function inlined"));
             }
+            // A store without a space may be to global memory; one to another space is to no output.
             "st" | "red" | "atom" if !["shared", "local", "const", "param"].into_iter().any(space) => {
                 let origins = flow.address_of(number);
                 let found = outputs(origins);
@@ -214,6 +219,8 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
                         }
                     }
                 } else if origins & (POINTERS | VARIABLE) == 0 {
+                    // A pointer to another buffer, or a variable, is no output. An address that comes from
+                    // neither may be anywhere.
                     let what = if origins & LOADED == 0 { "computed from no pointer" } else { "loaded from memory" };
                     let message = format!("it cannot be told which buffer this stores to: the address is {what}");
                     let help = "undo logging follows pointers from kernel parameters; `mode = \"manual\"` needs none";

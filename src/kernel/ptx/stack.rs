@@ -137,6 +137,8 @@ fn saved(body: &Body, stack: StackRegisters) -> Vec<Vec<VReg>> {
             reads(draft, |r| results[site.callee as usize].extend(Some(number[r as usize]).filter(|n| *n != u32::MAX)));
         }
     }
+    // What the callee's part of a call reads or writes is not the caller's: it would keep alive, or end,
+    // registers of another activation. The results are read at the return instead.
     let read = |pc: usize, f: &mut dyn FnMut(u32)| {
         if let DraftOp::Return(subroutine) = code[pc].op {
             results[subroutine as usize].iter().for_each(|&n| f(n));
@@ -162,6 +164,8 @@ fn saved(body: &Body, stack: StackRegisters) -> Vec<Vec<VReg>> {
         }
         live
     };
+    // Results pass through temporaries that are alive after `Leave`: restored with the others, they would
+    // lose them.
     let of_site = |(part, site): (&Parts, &super::draft::CallSite)| {
         let both = body.subroutines[site.callee as usize].cycle;
         if site.caller.is_none_or(|caller| body.subroutines[caller as usize].cycle != both) {

@@ -162,6 +162,7 @@ impl<'a> Lexer<'a> {
                 return Ok(Token::Word(self.take(1 + run(&rest[1..], continues_word))));
             }
             _ => {
+                // A whole character: the next token must begin at a boundary of the text.
                 self.take(rest.chars().next().map_or(1, char::len_utf8));
                 return Err(NoToken);
             }

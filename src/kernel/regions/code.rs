@@ -185,6 +185,8 @@ impl Code {
         let has_scratch = kernel.shared_bytes > 0 || kernel.dynamic_shared || kernel.local_bytes > 0;
         let mut found = Vec::new();
         let mut obstacle = |there: bool, what| found.extend(there.then_some(what));
+        // An atomic that does not commute has no shadow and would be reported a second time as memory that is
+        // not saved.
         let atomics = any(&atomic);
         obstacle(atomics, "atomics on shared memory that do not commute (exch, cas, inc, dec, floats) are not saved");
         obstacle(!atomics && any(&unsaved(Space::Shared)), "shared memory is not saved");

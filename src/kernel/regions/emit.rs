@@ -125,6 +125,8 @@ pub(super) fn emit(
     let added = Added::new(layout);
     let slots = usize::from(kernel.no_register()) + usize::from(added.slots32 + added.slots64);
     let consts64 = kernel.consts64.len() + CONSTS64.len() + boundaries + 1;
+    // Indices of slots and constants are narrow, and `NONE` is one of their values. Tested here, so that no
+    // cast below can go wrong.
     if kernel.consts32.len() + 8 > limit || consts64 > limit || slots >= 0xffff {
         return Err(RegionError::TooLarge);
     }
@@ -134,6 +136,8 @@ pub(super) fn emit(
         next64 += u16::from(wanted);
         wanted.then(|| next64 - 1)
     };
+    // What is not wanted takes no slot. The number taken here is the one that `Added` counted, on which the
+    // new numbers of predicates depend.
     let (shared, local) = (layout.shared, layout.local_bytes > 0);
     let address = slot64(true).unwrap_or_default();
     let words = slot64(!layout.once.is_empty());
@@ -145,6 +149,8 @@ pub(super) fn emit(
     new.slots64 += added.slots64;
     new.specials.extend([(Special::Group, group), (Special::LaneOfGroup, lane)]);
     new.specials.extend(shared.then_some((Special::Cta, cta)));
+    // Only the code starts anew. Slots and constants of the kernel keep their indices, as all new ones come
+    // after them; so does the area's address after the other parameters.
     (new.code, new.class, new.hazards, new.pos) = Default::default();
     new.registers_per_thread = (kernel.registers_per_thread + added.hardware()).min(255);
     let offset = kernel.param_bytes.next_multiple_of(8);
@@ -311,6 +317,8 @@ impl Emitter<'_> {
         let Op::Mem(mem) = inst.op else { unreachable!("what has a shadow writes memory") };
         let base = self.bases[usize::from(mem.space == Space::Local)];
         let from = inst.src[0];
+        // The place in the shadow is worked out before either write: the instruction may overwrite the
+        // register that holds its address.
         let (sum, from_board) = if mem.address64 {
             (alu(AluOp::Int64(IntOp::Add), Guard::ALWAYS, self.place, [from, base, NONE]), self.board64(from))
         } else {
@@ -340,6 +348,7 @@ impl Emitter<'_> {
                     Shadow::Result => (there(MemKind::Atomic), writes),
                     _ => (Inst { dst: nothing, ..there(MemKind::Reduction) }, &[][..]),
                 };
+                // The reduction first: the atomic may overwrite operands of both with its result.
                 self.push(here, class, reads, &[], pos, Role::Shadow);
                 self.push(atomic, class, &place_read, written, pos, Role::Program);
             }

@@ -116,6 +116,7 @@ impl Ground<'_> {
     /// Follows stores from boundary to boundary.
     fn count(&self, plan: &mut CheckpointPlan) {
         let n = self.code.len();
+        // In a loop without a boundary the number would grow for ever, so it stops well above any threshold.
         let cap = 4 * (self.threshold + n as u32);
         let mut changed = true;
         while changed {
@@ -137,6 +138,7 @@ impl Ground<'_> {
             |pc: usize| self.words_of(plan, pc) > 0 || cycle[pc] != u32::MAX || across_lanes(&self.code.items[pc].inst);
         let none = BitSet::new(1);
         let tied = self.code.edges.forward_some(&none, |pc, tied| {
+            // A boundary lies before its item: it unties what came before, and the item itself may tie again.
             if plan.boundary[pc] {
                 tied.remove(0);
             }

@@ -170,6 +170,8 @@ impl<'a> Restart<'a> {
     fn warp(&self, warp: &mut Warp, memory: &FlatMemory) -> Result<(), ResumeError> {
         let (formed, launch) = (self.formed, self.launch);
         let points = self.points(warp, memory)?;
+        // The prologue computes its registers from the launch alone, so they are in no checkpoint: it runs
+        // again.
         let prologue = formed.roles.iter().take_while(|role| **role == Role::Address).count();
         for inst in &formed.kernel.code[..prologue] {
             warp.alu(inst, launch, warp.live());
@@ -177,6 +179,7 @@ impl<'a> Restart<'a> {
         let mut groups = Vec::new();
         for point in &points {
             let Some(region) = point.region.map(|region| &formed.regions[region]) else {
+                // Nothing was stored for these lanes yet: they begin at the beginning, the prologue included.
                 groups.push((0, point.lanes));
                 continue;
             };
@@ -192,6 +195,7 @@ impl<'a> Restart<'a> {
                     formed.write(warp, register, lane, value);
                 }
             }
+            // After the loads, from which the steps compute the registers that were not stored.
             for step in &region.restore.steps {
                 debug_assert!(matches!(step.op, Op::Alu(_)));
                 warp.alu(step, launch, point.lanes);
@@ -204,6 +208,7 @@ impl<'a> Restart<'a> {
                     formed.write(warp, formed.kernel.slots32 + slot, lane, count);
                 }
             }
+            // Last: `entered` reads the guard of the entry, and the count of barriers passed.
             let (pc, lanes) = self.entered(region.entry, point.lanes, warp);
             if lanes != 0 {
                 groups.push((pc, lanes));

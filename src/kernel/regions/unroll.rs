@@ -106,6 +106,8 @@ fn candidate(code: &Code, kernel: &Kernel, forks: &[Fork], options: &RegionOptio
     if stores == 0 {
         return None;
     }
+    // Each boundary also stores the registers that the loop writes and that are alive at its head, so the
+    // threshold leaves less for the stores of copies.
     let mut carried: Vec<u16> = body.clone().flat_map(|pc| code.items[pc].hazards.written().to_vec()).collect();
     carried.sort_unstable();
     carried.dedup();

@@ -20,11 +20,13 @@ use super::half;
 /// ```
 #[must_use]
 pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
+    // Operands come from registers, which may be wider than the element and hold anything above it.
     let keep = u64::MAX >> (64 - 8 * elem.bytes());
     let (old, a, b) = (old & keep, a & keep, b & keep);
     let new = match op {
         AtomOp::None => old,
         AtomOp::Add => match elem {
+            // A NaN is the canonical one, or memory would depend on the host.
             Elem::F32 => u64::from(canon32(f32::from_bits(old as u32) + f32::from_bits(a as u32))),
             Elem::F64 => canon64(f64::from_bits(old) + f64::from_bits(a)),
             _ => old.wrapping_add(a),
@@ -37,6 +39,7 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
                 old + 1
             }
         }
+        // A value above the operand counts as out of range and wraps too, as in `Inc`.
         AtomOp::Dec => {
             if old == 0 || old > a {
                 a

@@ -14,6 +14,8 @@ use super::{Frame, half, map, rounding};
 pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
     let (a, d) = (inst.src[0], inst.dst[0]);
     let plain = !cvt.sat && !cvt.ftz;
+    // What compilers emit most, as loops that the compiler turns into vector code. Every arm gives the bits
+    // that `lane` gives; other modifiers and types go there.
     match (cvt.from, cvt.to, cvt.wide_from, cvt.wide_to) {
         (Num::U32, Num::U64 | Num::S64, false, true) if plain => {
             let out = map(f.get32(a), u64::from);
@@ -30,6 +32,8 @@ pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
         (Num::U16, Num::U32 | Num::S32, false, false) if plain => f.map32(inst, |a| a & 0xffff),
         (Num::S16, Num::U32 | Num::S32, false, false) if plain => f.map32(inst, |a| a as i16 as u32),
         (Num::U32 | Num::S32, Num::U16, false, false) if plain => f.map32(inst, |a| a & 0xffff),
+        // Rust converts integers to singles, and narrows doubles, to nearest even. So only that rounding is
+        // here.
         (Num::S32, Num::F32, false, false) if cvt.round == Round::Nearest && !cvt.sat => {
             f.map32(inst, |a| (a as i32 as f32).to_bits());
         }
@@ -44,6 +48,7 @@ pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
             let out = map(f.get32(a), |a| f64::from(a).to_bits());
             f.put64(d, &out);
         }
+        // Rust's `as` clamps to the destination's range and makes NaN 0, as PTX asks.
         (Num::F32, Num::S32, false, false) if !cvt.ftz => match cvt.round {
             Round::Zero => f.map32(inst, |a| f32::from_bits(a) as i32 as u32),
             Round::Nearest => f.map32(inst, |a| f32::from_bits(a).round_ties_even() as i32 as u32),
@@ -68,6 +73,7 @@ pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
             let out = map(f.get64(a), |a| canon32(f64::from_bits(a) as f32));
             f.put32(d, &out);
         }
+        // Halves to singles are exact, so any rounding gives the same.
         (Num::F16, Num::F32, false, false) if plain && !cvt.integral => {
             f.map32(inst, |a| canon32(half::to_single(HalfFormat::F16, a as u16, false)));
         }
@@ -108,6 +114,8 @@ enum Value {
 
 /// The conversion of one value: register bits in, register bits out.
 fn lane(cvt: Cvt, bits: u64) -> u64 {
+    // Every integer type fits `i128` and every float type an `f64`, so nothing is rounded before the
+    // destination is known.
     let value = match cvt.from {
         Num::F16 => Value::Float(f64::from(half::to_single(HalfFormat::F16, bits as u16, false))),
         Num::Bf16 => Value::Float(f64::from(half::to_single(HalfFormat::Bf16, bits as u16, false))),

@@ -29,6 +29,7 @@ pub(super) fn execute32(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
         IntOp::And => f.zip32(inst, |a, b| a & b),
         IntOp::Or => f.zip32(inst, |a, b| a | b),
         IntOp::Xor => f.zip32(inst, |a, b| a ^ b),
+        // PTX clamps shift amounts at the width of the type; Rust has no shift by the width or more.
         IntOp::Shl => f.zip32(inst, |a, b| if b > 31 { 0 } else { a << (b & 31) }),
         IntOp::ShrS => f.zip32(inst, |a, b| ((a as i32) >> b.min(31)) as u32),
         IntOp::ShrU => f.zip32(inst, |a, b| if b > 31 { 0 } else { a >> (b & 31) }),
@@ -64,6 +65,8 @@ pub(super) fn execute64(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
         IntOp::And => f.zip64(inst, |a, b| a & b),
         IntOp::Or => f.zip64(inst, |a, b| a | b),
         IntOp::Xor => f.zip64(inst, |a, b| a ^ b),
+        // Amounts are 32-bit registers whatever the type, so these are not `zip64`; they clamp at the width
+        // as in 32 bits.
         IntOp::Shl => shift64(f, inst, |a, b| if b > 63 { 0 } else { a << (b & 63) }),
         IntOp::ShrS => shift64(f, inst, |a, b| ((a as i64) >> b.min(63)) as u64),
         IntOp::ShrU => shift64(f, inst, |a, b| if b > 63 { 0 } else { a >> (b & 63) }),
@@ -81,6 +84,7 @@ pub(super) fn execute64(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
 /// 32-bit ones, because the upper bits of a narrow register are unspecified.
 #[inline(always)]
 pub(super) fn execute16(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
+    // Only sources are cut to 16 bits: a result may leave anything in the upper half, which is unspecified.
     let (s, u) = (|v: u32| v as i16 as u32, |v: u32| v & 0xffff);
     match op {
         IntOp::MulHiS => f.zip32(inst, |a, b| s(a).wrapping_mul(s(b)) >> 16),
@@ -213,6 +217,7 @@ pub(super) fn carry(f: &mut Frame<'_>, inst: &Inst, carry: Carry) {
     let [a, b, c, m] = inst.src;
     let carry_in = if carry.takes { f.get_p(m) } else { 0 };
     let mut carry_out = 0u32;
+    // A macro, because the widths differ in registers, types and high products, but in no step.
     macro_rules! lanes {
         ($get:ident, $put:ident, $zero:expr, $hi_s:expr, $hi_u:expr, $int:ty) => {{
             let (va, vb) = (*f.$get(a), *f.$get(b));
@@ -238,6 +243,8 @@ pub(super) fn carry(f: &mut Frame<'_>, inst: &Inst, carry: Carry) {
                     (r2, o2) = r.overflowing_add(flag);
                 }
                 out[i] = r2;
+                // At most one of the two steps overflows: after the first one did, what is left is too far
+                // from the end.
                 carry_out |= u32::from(o1 | o2) << i;
             }
             f.$put(inst.dst[0], &out);
@@ -248,6 +255,7 @@ pub(super) fn carry(f: &mut Frame<'_>, inst: &Inst, carry: Carry) {
     } else {
         lanes!(get32, put32, [0u32; 32], mul_hi_s32, mul_hi_u32, u32);
     }
+    // Last: the flag that was taken and the one that is given may be the same predicate.
     if carry.gives {
         f.put_p(inst.dst[1], carry_out);
     }

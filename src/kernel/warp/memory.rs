@@ -112,6 +112,8 @@ impl Warp {
                 if mask != 0 {
                     let values = get(&group.r32, &launch.consts32, inst.dst[0]);
                     let offset: &[u16; LANES] = (&offset[i * LANES..][..LANES]).try_into().expect("a group's lanes");
+                    // Only a whole group may go in one piece: bytes of lanes that do not store must stay as
+                    // they are.
                     if mask == u64::from(u32::MAX) && side_by_side(offset, 4) {
                         let data = &mut data[usize::from(offset[0])..][..4 * LANES];
                         for (bytes, value) in data.chunks_exact_mut(4).zip(values) {

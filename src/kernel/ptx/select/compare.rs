@@ -80,6 +80,7 @@ impl<'a> Lower<'_, 'a> {
         let name = m.one_of(&COMPARISONS);
         let combine =
             m.one_of(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)]).unwrap_or(Combine::None);
+        // Types are taken in the order of the text: that of the result comes before that of the operands.
         let result = if result { Some(self.ty(i, m)?) } else { None };
         let ty = self.ty(i, m)?;
         let Some(name) = name else {

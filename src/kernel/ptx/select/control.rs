@@ -111,6 +111,8 @@ impl<'a> Lower<'_, 'a> {
             (p, negated) = self.src_pred(last)?;
             rest = middle;
         }
+        // What is left of the operands is the same for all forms. Both must be constants, as the instruction
+        // holds them by value.
         let mut numbers = [0u64; 2];
         if rest.is_empty() || rest.len() > 2 {
             return Err(self.fault(at, "a barrier takes a number and optionally a count of threads"));

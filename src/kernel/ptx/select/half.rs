@@ -46,6 +46,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn half(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let opcode = i.opcode.text;
         let ty = self.ty(i, m)?;
+        // The first type is that of the result. One that is no half means halves in, a single out.
         let Some(half) = ty.half() else {
             return self.mixed(i, m, ty);
         };

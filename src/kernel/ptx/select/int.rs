@@ -189,6 +189,7 @@ impl<'a> Lower<'_, 'a> {
         let approximate = if opcode == "div" { m.one_of(&[("approx", false), ("full", true)]) } else { None };
         let ty = self.ty(i, m)?;
         if ty.is_float() {
+            // Taken for floats only: on an integer these modifiers are left over, and reported.
             let (nearest, ftz) = (Round::Nearest, m.take("ftz"));
             let nan = matches!(opcode, "min" | "max") && m.take("NaN");
             return match opcode {
@@ -333,6 +334,7 @@ impl<'a> Lower<'_, 'a> {
             "shl" => IntOp::Shl,
             _ => by_sign(ty, IntOp::ShrS, IntOp::ShrU),
         };
+        // The amount of a shift is 32 bits wide whatever the type, so its operands are not of one type.
         if !matches!(op, IntOp::Shl | IntOp::ShrS | IntOp::ShrU) {
             return self.int(i, op, Class::Logic, ty, 2);
         }

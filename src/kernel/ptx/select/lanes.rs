@@ -32,6 +32,8 @@ impl<'a> Lower<'_, 'a> {
         if ty.bits != 32 {
             return self.bad_type(i, ty);
         }
+        // Only `.sync` has the mask of members. With any other number of operands the last arm reports their
+        // count.
         let (d, sources) = match (sync, i.operands.as_slice()) {
             (true, [d, a, b, c, mask]) => (d, [a, b, c, mask].as_slice().to_vec()),
             (false, [d, a, b, c]) => (d, vec![a, b, c]),

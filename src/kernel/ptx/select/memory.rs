@@ -369,6 +369,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn atomic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let returns = i.opcode.text == "atom";
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
+        // These words order nothing by themselves here (see the file's head).
         m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel"));
         let noftz = m.take("noftz");
         let op = m.one_of(&[
@@ -397,6 +398,7 @@ impl<'a> Lower<'_, 'a> {
             (_, Some(_)) => return self.bad_type(i, ty),
             (op, None) => op,
         };
+        // Elements of less than 32 bits are for these operations only.
         let small = matches!(op, AtomOp::Cas | AtomOp::Exch | AtomOp::AddHalf(_));
         let elem = ty.elem().filter(|_| ty.bits >= 32 || small);
         let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
@@ -407,6 +409,7 @@ impl<'a> Lower<'_, 'a> {
         }
         let cas = op == AtomOp::Cas;
         let n = 2 + usize::from(returns) + usize::from(cas);
+        // Counted without the cache policy, which may follow as one more operand.
         let operands = self.without_policy(i, n);
         if operands.len() != n {
             let message = format!("`{}` takes {n} operands here, found {}", i.opcode.text, i.operands.len());
@@ -420,6 +423,7 @@ impl<'a> Lower<'_, 'a> {
             (OperandKind::Name { name: "_", .. }, _) | (_, false) => Arg::None,
             _ => self.dst(&operands[0], ty.bank())?,
         };
+        // An `atom` whose result goes nowhere is a reduction: it need not wait for the old value.
         let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
         let mem = Mem {
             atom: op,
@@ -440,6 +444,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn texture(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let two = m.one_of(&[("1d", false), ("2d", true)]);
         let four = m.take("v4");
+        // In the order of the text: the type of the result, then that of the coordinates.
         let (ty, at) = (self.ty(i, m)?, self.ty(i, m)?);
         let (Some(two), true) = (two, four && ty.bits == 32) else {
             let message = "only `tex.1d.v4` and `tex.2d.v4` with 32-bit results are supported";
@@ -458,6 +463,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(a.at.clone(), "expected `[texture, {coordinates}]` (samplers are not supported)"));
         };
         let name = self.handle(texture, Handle::Texture)?;
+        // A single coordinate may stand without braces.
         let one = std::slice::from_ref(coordinates);
         let list = match &coordinates.kind {
             OperandKind::Vector(list) => list.as_slice(),
@@ -480,6 +486,8 @@ impl<'a> Lower<'_, 'a> {
         let Some(elem) = ty.elem() else {
             return self.bad_type(i, ty);
         };
+        // Each texture is bound once a kernel, however many fetches name it: its number goes into the
+        // instruction.
         let index = match self.body.textures.iter().position(|t| *t == name) {
             Some(index) => index,
             None => {

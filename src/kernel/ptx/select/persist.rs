@@ -31,6 +31,7 @@ const OPERATIONS: [&str; 14] = [
 impl<'a> Lower<'_, 'a> {
     pub(super) fn persist(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let name = if i.opcode.text == "pm" {
+            // With the prefix, the operation is a modifier, and found wherever it stands among them.
             match m.find(|text| OPERATIONS.contains(&text).then_some(text)) {
                 Some(name) => name,
                 None => {
@@ -45,6 +46,7 @@ impl<'a> Lower<'_, 'a> {
         match name {
             "clwb" | "clflushopt" => {
                 let log = m.take("log");
+                // `.global` is accepted and changes nothing, as a global address is its own generic address.
                 m.take("global");
                 let op = match (name, log) {
                     ("clwb", false) => PmOp::Clwb,
@@ -59,6 +61,7 @@ impl<'a> Lower<'_, 'a> {
                 self.emit(Op::Pm(op), Class::Mem, &[], &[address.base], address.offset);
                 Ok(())
             }
+            // What these order depends on the machine and its scheme, so they stay operations of their own.
             "sfence" => self.without_operands(i, PmOp::Sfence),
             "ofence" => self.without_operands(i, PmOp::Ofence),
             "dfence" => self.without_operands(i, PmOp::Dfence),
@@ -79,6 +82,7 @@ impl<'a> Lower<'_, 'a> {
             }
             "txbegin" | "txend" => {
                 let [id] = self.operands(i)?;
+                // The id goes into the instruction, where no register can.
                 let OperandKind::Int(value) = id.kind else {
                     return Err(self.fault(id.at.clone(), "a transaction's id must be a constant"));
                 };

@@ -100,6 +100,7 @@ impl<'a> Lower<'_, 'a> {
                 });
                 self.emit(Op::Alu(AluOp::MovVec(wide)), Class::Logic, &data, &zeros, 0);
             }
+            // It stands in for the guard: lanes that the guard leaves out hold false in it.
             self.guard = Some((inside, false));
         }
         let kind = if stores { MemKind::Store } else { MemKind::Load };

@@ -145,6 +145,7 @@ impl<'a> Lower<'_, 'a> {
             return self.operands::<3>(i).map(|_| ());
         };
         let (d, d_part) = self.video_part(first)?;
+        // To merge into a part takes the third source, as a second operation does: there is one or the other.
         let second = match (second, d_part) {
             (None, 0) => VideoSecond::None,
             (None, _) => VideoSecond::Merge,
