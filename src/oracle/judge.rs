@@ -182,7 +182,7 @@ impl Rules<'_> {
         }
         let mut violated = Vec::new();
         for (number, check) in self.checks.iter().enumerate() {
-            // Words are dear and few are reported: only those of a condition's first violation, or where
+            // Words cost time and few are reported: only those of a condition's first violation, or where
             // findings are described.
             let told = known[number].first.is_none() || order.is_some() && check.binds();
             let Err(violation) = check.judge_briefly(survived, recovered, told) else { continue };

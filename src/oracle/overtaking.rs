@@ -121,8 +121,7 @@ impl<'a> Overtaking<'a> {
                 meeting[which].insert(fact.author.warp, *number);
             }
             if takes {
-                // Clocks are shared: a warp has a new one only when it learns something, since most stores
-                // learn nothing.
+                // Facts share clocks: a warp gets a new one only when it learns something new.
                 let mut known = clocks[*clock as usize].clone();
                 join(&mut known, &meeting[which]);
                 if known != clocks[*clock as usize] {

@@ -253,7 +253,7 @@ impl<'a> RegionFacts<'a> {
             region.ended = true;
             return;
         }
-        // Read before the store is noted: the store is kept also when it is a contradiction.
+        // A contradiction does not drop the store: whatever is wrong with it, it is noted below.
         let behind = region.ended;
         let mut program = NONE;
         let (mut other, bytes) = (0, bytes_of(self.journal, fact));

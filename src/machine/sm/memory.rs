@@ -201,8 +201,8 @@ impl Share<'_> {
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut core.slots[warp];
         let cta = &mut core.ctas[usize::from(slot.cta)];
-        // Shared memory carries knowledge of fences between the warps of a CTA: who writes gives his, who
-        // reads takes it.
+        // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its
+        // own, a warp that reads takes what is there.
         if mem.kind != MemKind::Load {
             cta.fenced = cta.fenced.max(slot.order.fenced);
         }

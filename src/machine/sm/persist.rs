@@ -66,8 +66,8 @@ pub(super) fn send_stores(
         lsu.enqueue(entry, slot, m.record);
         return;
     }
-    // The handler is asked once for the whole instruction, before the accesses are parted: it sees its degree
-    // and all lines.
+    // The handler is asked once for the whole instruction, before the accesses are parted: it sees the
+    // instruction's degree and all its lines of persistent memory.
     m.host.keep_lines(&entry.accesses);
     let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
     let store = Store {

@@ -112,8 +112,8 @@ impl Sm {
                 self.core.slots[warp].warp.advance();
             }
             Op::Mem(mem) => {
-                // An atomic passes on between warps what each knows of fences, as a fence does: this comes
-                // before the issue, which orders the atomic after the fences that its warp knows.
+                // As a fence does, an atomic passes on what warps know of fences. That comes before the
+                // issue, which orders the atomic after the fences that its warp knows.
                 if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
                     self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
                     if self.memory.leaving.order.is_some() {

@@ -46,7 +46,7 @@ pub fn judge_resume(
     watch: &Watch<'_>,
 ) -> Verdict {
     let mut points = firsts.to_vec();
-    // The first and the last point are judged whatever is drawn.
+    // Where more than one point is asked for, the first and the last are judged, whatever is drawn.
     let ends: Vec<u64> = points.first().into_iter().chain(points.last()).copied().collect();
     Draw::new(asked.seed ^ 2).thin(&mut points, count as usize);
     points.extend(if count > 1 { &ends[..] } else { &[] });
