@@ -143,6 +143,7 @@ impl MachineSpec {
                 faults.push((key, why));
             }
         };
+        // All rules are looked at, also after one is broken: the user sees every fault at once.
         let (sm, l1, l2, mc) = (&self.sm, &self.l1, &self.l2, &self.controller);
         require(
             self.timebase().is_some(),
@@ -155,6 +156,7 @@ impl MachineSpec {
             "sm.threads",
             format!("{} warps of {} lanes hold only {} threads", sm.warps, sm.warp_size, sm.warps * sm.warp_size),
         );
+        // The line comes before all that is measured in lines below.
         let line = l2.line_bytes;
         require(matches!(line, 32 | 64 | 128), "l2.line_bytes", format!("{line} is not 32, 64 or 128"));
         let sets = |kb: u32, ways: u32| kb * 1024 / line.max(1) / ways;
@@ -169,6 +171,8 @@ impl MachineSpec {
             "l1.miss_queue_entries",
             format!("{} leave no room for a miss that has lines cleaned: 3 are needed", l1.miss_queue_entries),
         );
+        // A switch stands between two links that share the crossbar's latency, and replies wait in its
+        // queues.
         let switched = self.crossbar.switch == SwitchKind::InputQueued;
         require(
             !switched || self.crossbar.latency_cycles >= 2,
@@ -181,6 +185,7 @@ impl MachineSpec {
             "what an inclusive L2 takes back from L1s would overtake replies that wait in a switch (crossbar.switch)"
                 .into(),
         );
+        // From here on what slices and controllers share: each controller serves the same number of slices.
         let channels = mc.channels;
         require(
             l2.slices.is_multiple_of(channels) && l2.slices / channels <= 255,
@@ -193,6 +198,8 @@ impl MachineSpec {
             format!("{} is not a power of two of at least a line ({line})", l2.interleave_bytes),
         );
         require(
+            // A drain begins at the high mark and ends at the low one; a high mark above the queue's entries
+            // would never be reached.
             mc.drain_low_entries < mc.drain_high_entries && mc.drain_high_entries <= mc.write_queue_entries,
             "controller.drain_high_entries",
             format!(
@@ -209,6 +216,7 @@ impl MachineSpec {
             let holds = row.is_power_of_two() && row >= line;
             require(holds, key, format!("{row} is not a power of two of at least a line ({line})"));
         }
+        // A link's latency is the lookahead between the components that it joins: it cannot be zero.
         for (key, ns) in [
             ("controller.front_ns", mc.front_ns),
             ("controller.back_ns", mc.back_ns),

@@ -407,6 +407,8 @@ const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
 
 impl Message for Msg {
     fn digest(&self) -> u64 {
+        // The top bits name the kind of message, so that two kinds with the same fields seldom have one
+        // digest. The bytes of lines do not enter.
         match self {
             Msg::Request(r) => r.line ^ u64::from(r.tag) << 40 ^ (r.kind as u64) << 61 ^ u64::from(r.sectors),
             Msg::Reply(r) => 1 << 63 | u64::from(r.tag) << 8 | u64::from(r.sectors),

@@ -165,6 +165,8 @@ impl Sm {
             const_instructions: of(Class::Const),
             memory_instructions: of(Class::Mem),
             control_instructions: of(Class::Control),
+            // What the parts count themselves: the network its bytes, the accounts the cycles and issue
+            // slots.
             bytes_out: self.memory.port.network.bytes_out,
             bytes_in: self.memory.port.network.bytes_in,
             active_cycles: a.active_cycles,
@@ -179,6 +181,7 @@ impl Sm {
             slots_fence: a.total[Account::Fence as usize],
             slots_persist: a.total[Account::Persist as usize],
             slots_draining: a.total[Account::Draining as usize],
+            // All others are counted in the record, where they happen.
             ..self.record.counters
         }
     }
@@ -310,12 +313,15 @@ impl Component<Msg> for Sm {
         if self.failed {
             return;
         }
+        // The clock of every part comes first: notes and messages of this event bear its time, and the slots
+        // up to it are accounted by what warps waited for before it.
         self.record.now = cx.now();
         self.host.outbox.at(self.record.now);
         let cycle = self.cycle_from(cx.now());
         self.core.accounts.advance(cycle);
         match message {
             Msg::Reply(reply) => {
+                // The launch is out of `self` during the call, which borrows both; it is put back at once.
                 let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
                 if let Some(reply) = self.memory.port.network.eject(reply, cx) {
                     self.reply(reply, &launch, cx);
@@ -325,6 +331,7 @@ impl Component<Msg> for Sm {
             Msg::Credit { slice, packets } => {
                 self.memory.port.network.credit(slice, packets);
                 self.memory.port.network.pump(cx);
+                // A credit may have made room in the miss queue, for want of which the load-store unit stood.
                 self.lsu.blocked &= !self.memory.port.network.has_room();
             }
             Msg::Invalidate { line } => self.memory.give_up(line),
@@ -338,6 +345,8 @@ impl Component<Msg> for Sm {
                 self.host.handler.message(from, message, &mut self.host.outbox);
                 if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
                     let (core, host) = (&mut self.core, &mut self.host);
+                    // The handler may have made room: warps that waited for it may issue, and those that only
+                    // it kept from retirement retire.
                     let mut draining = self.front_end.changed(cycle, launch, core, host, &mut self.record);
                     while draining != 0 {
                         let warp = draining.trailing_zeros() as usize;
@@ -353,6 +362,7 @@ impl Component<Msg> for Sm {
             }
             other => panic!("an SM received {other:?}"),
         }
+        // Last, so that all messages that the handler made during the event leave together.
         self.send_messages(cx);
         cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
     }

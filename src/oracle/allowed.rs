@@ -127,6 +127,8 @@ impl<'a> Allowed<'a> {
                 boundaries.extend([at, at + 1]);
             }
         }
+        // Both sides of a guarantee come first, with a budget of their own: there an interval becomes narrow,
+        // and a missing fence shows. The other changes of intervals share what is left.
         boundaries.sort_unstable();
         boundaries.dedup();
         let mut others: Vec<usize> = self.order.events.iter().map(|event| event.fact as usize + 1).collect();
@@ -227,6 +229,8 @@ impl Walk<'_> {
             seed: seed ^ mix(self.instant.at() as u64),
             open,
         };
+        // Too many combinations: all lines at their oldest, all at their newest (the 2), and lines and pairs
+        // that differ from either.
         let Some(all) = all else {
             let mut draw = Draw::new(choices.seed);
             choices.singles = (0..choices.open.len()).map(|line| vec![line]).collect();

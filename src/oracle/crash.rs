@@ -185,6 +185,7 @@ impl<'a> CrashStates<'a> {
             Plan::Only(point) => vec![self.check(point)?],
             Plan::Count(count) if count > last => (0..=last).collect(),
             Plan::Count(count) => {
+                // Both ends are points, so there is one gap less. The product may be over 64 bits.
                 let gaps = u128::from(count.saturating_sub(1).max(1));
                 (0..count).map(|at| (u128::from(last) * u128::from(at) / gaps) as u64).collect()
             }
@@ -471,6 +472,7 @@ mod tests {
                 prop_assert_eq!(cursor.hash(), hash_of(image));
                 cursor.step();
             }
+            // A change that writes what is there leaves the hash as it is; any other gives another one.
             for (one, other) in images.iter().zip(&images[1..]) {
                 prop_assert_eq!(one == other, hash_of(one) == hash_of(other));
             }

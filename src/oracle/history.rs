@@ -63,6 +63,8 @@ fn judge(
         keep,
         verdict: Verdict { points: states.changes(), exhaustive: true, ..Verdict::default() },
     };
+    // Every change of the durable state is judged, whether or not another left the same image: what is judged
+    // here is how a state came about.
     history.run(strict);
     let History { mut verdict, bad_points, .. } = history;
     verdict.distinct = states.changes();
@@ -158,6 +160,8 @@ impl History<'_, '_> {
                 let ahead = entries.iter().enumerate().skip(from as usize).take_while(|(_, entry)| performed(entry));
                 ahead.filter(|(_, entry)| (entry.value ^ value) & mask == 0).map(|(nth, _)| nth as u32).next()
             };
+            // The search begins at the version that the word has: words only go forward, and of two versions
+            // with these bytes the earlier is taken, which claims less.
             let whole = matches(entries, before, mask);
             let found = whole.or_else(|| {
                 let merged = self.states.domain() == Domain::Media;
@@ -165,6 +169,7 @@ impl History<'_, '_> {
                     0 => Some(u32::MAX),
                     bits => matches(entries, before, bits),
                 };
+                // Bytes may come from several versions; the least of them is all that is certainly reached.
                 let bytes = (0..8).map(byte).try_fold(u32::MAX, |least, found| Some(least.min(found?)));
                 bytes.filter(|_| merged)
             });
@@ -179,6 +184,8 @@ impl History<'_, '_> {
                         self.scope_order(at, line, version);
                     }
                 }
+                // No version from here on has these bytes. An older one tells a step back from a value that
+                // was never stored.
                 None => {
                     let older = matches(&entries[..before as usize], 0, mask).map(|nth| entries[nth as usize].version);
                     let newer = entries[before as usize].version;
@@ -268,6 +275,8 @@ impl History<'_, '_> {
             let standing: Vec<(usize, usize)> = self.scopes.epochs_of(program).collect();
             for (number, epoch) in standing {
                 let Some((mut behind, mut next)) = self.scopes.instances[number].confirmed else { continue };
+                // The search resumes after the last store that was found durable, since what is durable
+                // remains so: every store is looked at once in the whole run.
                 let mut lacking = None;
                 while behind < epoch && lacking.is_none() {
                     match self.scopes.instances[number].epochs[behind].get(next) {
@@ -282,6 +291,7 @@ impl History<'_, '_> {
                     }
                 }
                 self.scopes.instances[number].confirmed = lacking.is_none().then_some((behind, next));
+                // One fault is enough: an instance whose promise is broken is not judged again.
                 let Some(store) = lacking else { continue };
                 let (earlier, later) = (facts[store], facts[program as usize].author);
                 let missing = Persist::new("store", earlier.author, earlier.line, earlier.line);
@@ -301,6 +311,7 @@ impl History<'_, '_> {
     fn guaranteed(&mut self, at: usize, fact: &Fact, line: usize, version: u32, effect: Effect) {
         let Some(address) = self.lacks(at, line, version, effect == Effect::Prefix) else { return };
         let missing = self.persist(line, version, address);
+        // From here on there is a fault. Its property is that of the fact which gave the guarantee.
         let (property, what) = match fact.kind {
             FactKind::CtaEnded => (Property::Epoch, format!("CTA {} ended", fact.author.cta)),
             FactKind::KernelEnded => (Property::Epoch, format!("launch {} ended", fact.author.launch)),

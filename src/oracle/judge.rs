@@ -157,8 +157,10 @@ impl Rules<'_> {
         if recovered.write(survived.base(), survived.bytes()).is_err() {
             *recovered = survived.clone();
         }
+        // A recovery of the caller takes the place of the undo log's own recovery.
         let own = |image: &mut PmImage| self.undo.map_or(Ok(Vec::new()), |undo| undo.recover(image));
         let recovery = self.recovery.unwrap_or(&own);
+        // Without a recovered image no other rule has anything to judge.
         let steps = match recovery(recovered) {
             Ok(steps) => steps,
             Err(what) => {
@@ -169,6 +171,8 @@ impl Rules<'_> {
         if let Some(undo) = self.undo {
             undo.judge(survived, begun, recovered, order, &mut found);
         }
+        // A second failure, during recovery: cut off after some of its steps and begun again, it must come to
+        // the same image.
         match (self.recovery, self.undo) {
             (Some(recovery), _) if self.double => {
                 found.extend(cuts::judge(survived, &steps, recovered, &|image| recovery(image).map(drop)));
@@ -178,6 +182,8 @@ impl Rules<'_> {
         }
         let mut violated = Vec::new();
         for (number, check) in self.checks.iter().enumerate() {
+            // Words cost time and few are reported: only those of a condition's first violation, or where
+            // findings are described.
             let told = known[number].first.is_none() || order.is_some() && check.binds();
             let Err(violation) = check.judge_briefly(survived, recovered, told) else { continue };
             if check.binds() {
@@ -354,10 +360,12 @@ pub fn judge_actual(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Verdict, BeyondEnd> {
+    // A point before the launches from which rules hold is not judged, unless it was asked for by number.
     let mut planned = states.points(plan, &regions.flag, seed)?;
     let counts = |point: &u64| states.launches_begun(*point) >= rules.launches;
     planned.points.retain(|point| matches!(plan, Plan::Only(_)) || counts(point));
     let mut cursor = states.cursor(planned.points.first().copied().unwrap_or_default())?;
+    // Points ascend, so one cursor hashes all of them in one pass over the changes.
     let hash = |&point: &u64| {
         cursor.advance_to(point);
         (with_launches(cursor.hash(), states.launches_begun(point)), point)
@@ -375,6 +383,7 @@ pub fn judge_actual(
         ..Verdict::default()
     };
     let (done, total) = (AtomicU64::new(0), verdict.distinct);
+    // Each chunk has a cursor of its own and touches nothing of the others, but the count of what is done.
     let judge = |chunk: Range<usize>| {
         let mut bench = Bench::new(rules, order, watch, (&done, total), states.initial());
         let Ok(mut cursor) = states.cursor(distinct[chunk.start]) else { return bench.part };
@@ -433,6 +442,7 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
     let judge = |chunk: Range<usize>| {
         let mut bench = Bench::new(rules, allowed.order(), watch, (&done, total), allowed.initial());
         let mut walk = allowed.walk();
+        // Places are sorted by instant: the choices of an instant are made once for all of its images.
         for same in distinct[chunk].chunk_by(|one, other| one.0 == other.0) {
             let instant = same[0].0 as usize;
             walk.advance_to(instant);
@@ -450,6 +460,7 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
         bench.part
     };
     let parts = self::chunks(distinct.len()).into_par_iter().map(judge).collect();
+    // A stop during the first pass left images without a hash; no chunk has noticed that.
     let mut verdict = sum(verdict, parts, rules);
     verdict.stopped |= watch.stop.load(Ordering::Relaxed);
     verdict.exhaustive &= !verdict.stopped;
@@ -481,6 +492,8 @@ pub fn judge_overtaking(
         conditions: rules.conditions(),
         ..Verdict::default()
     };
+    // Images are not hashed first as in the other levels: each store has one image, which is made only when
+    // it is judged.
     let (done, total) = (AtomicU64::new(0), verdict.distinct);
     let judge = |chunk: Range<usize>| {
         let mut bench = Bench::new(rules, overtaking.order(), watch, (&done, total), overtaking.initial());

@@ -206,6 +206,7 @@ impl<'a> RunOrder<'a> {
             let words = std::array::from_fn(|word| vec![VersionEntry { version: 0, value: word_of(&bytes, word) }]);
             Line { address, versions: Vec::new(), words }
         };
+        // Every line has its number and its initial version before the first fact is read.
         let mut order = RunOrder {
             journal,
             lines: addresses.iter().map(line).collect(),
@@ -344,6 +345,8 @@ impl Reader<'_, '_> {
             match fact.kind {
                 FactKind::Stored | FactKind::StoredNonTemporal | FactKind::Updated => self.issue(at, fact),
                 FactKind::Performed => self.perform(at, fact),
+                // A write-back covers what its own warp stored before it; a fence of the warp then guarantees
+                // it.
                 FactKind::WroteBack => {
                     let line = self.line(fact.line);
                     let pending = self.warps.entry(warp_key(fact.author)).or_default();
@@ -355,6 +358,8 @@ impl Reader<'_, '_> {
                     covered.extend(pending.unsettled.iter().flatten());
                     self.guarantee(at, &covered);
                 }
+                // A fence that did not wait guarantees what was written back. Non-temporal stores wait in a
+                // queue, since such fences are settled in their order.
                 FactKind::FenceOrdered => {
                     let pending = self.warps.entry(warp_key(fact.author)).or_default();
                     let (past, covered) = std::mem::take(&mut pending.covered).into_iter().partition(|(_, past)| *past);
@@ -366,6 +371,7 @@ impl Reader<'_, '_> {
                     let covered = pending.unsettled.pop_front().unwrap_or_default();
                     self.guarantee(at, &covered);
                 }
+                // Epochs end for the host always, for CTAs and kernels where the machine promises it.
                 FactKind::KernelStarted => self.end_epoch(at, (NONE, None)),
                 FactKind::CtaEnded if self.model.guarantees.cta_end => {
                     self.end_epoch(at, (fact.author.launch, Some(fact.author.cta)));
@@ -373,6 +379,7 @@ impl Reader<'_, '_> {
                 FactKind::KernelEnded if self.model.guarantees.kernel_end => {
                     self.end_epoch(at, (fact.author.launch, None));
                 }
+                // A line's combined stores are collected until it leaves the L1; then they are one version.
                 FactKind::Merged => {
                     let key = (fact.author.sm, self.line(fact.line));
                     match self.take_merged(key) {
@@ -431,6 +438,7 @@ impl Reader<'_, '_> {
 
     fn perform(&mut self, at: u32, fact: &Fact) {
         let line = self.line(fact.line);
+        // The host's writes have no fact of their issue.
         let by_host = fact.author.sm == self.model.host;
         let (program, combined) = self.take_issued((fact.author.sm, line));
         let journal = self.order.journal;
@@ -447,6 +455,8 @@ impl Reader<'_, '_> {
                 }
             }
         }
+        // The version joins the line's history, and in it each word that it touches. Words keep their other
+        // bytes.
         let through =
             program.map_or(by_host, |program| journal.facts()[program as usize].kind == FactKind::StoredNonTemporal);
         let history = &mut self.order.lines[line as usize];
@@ -463,6 +473,7 @@ impl Reader<'_, '_> {
                 entries.push(VersionEntry { version, value: before & !mask | word_of(&bytes, word) });
             }
         }
+        // The facts of the performance and of every store in it now lead to the version.
         self.order.place[at as usize] = (line, version);
         for program in combined.iter().copied().chain(program) {
             self.order.place[program as usize] = (line, version);
@@ -473,6 +484,7 @@ impl Reader<'_, '_> {
         } else if by_host {
             self.epochs.entry((NONE, None)).or_default().push(at);
         }
+        // The store has its version by now, and guarantees what the machine orders before it.
         if let Some(program) = program.filter(|_| self.model.guarantees.past != NonTemporalOrder::ByFences) {
             self.come_before(at, program);
         }

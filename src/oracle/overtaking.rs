@@ -102,6 +102,7 @@ impl<'a> Overtaking<'a> {
             if let Some(which) = which.filter(|_| order.past != NonTemporalOrder::ByFences) {
                 paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
             }
+            // A store's position has the clock before its own fact: it does not come before itself.
             let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
             positions.insert(at as u32, Position { number: *number, clock: *clock });
             *number += 1;
@@ -113,11 +114,14 @@ impl<'a> Overtaking<'a> {
                 FactKind::PersistPassed(PersistScope::Cta | PersistScope::Kernel) => (true, true, 2),
                 _ => continue,
             };
+            // A fact that does both gives first, so that all others of the CTA that synchronise later know of
+            // it.
             if gives {
                 join(&mut meeting[which], &clocks[*clock as usize]);
                 meeting[which].insert(fact.author.warp, *number);
             }
             if takes {
+                // Facts share clocks: a warp gets a new one only when it learns something new.
                 let mut known = clocks[*clock as usize].clone();
                 join(&mut known, &meeting[which]);
                 if known != clocks[*clock as usize] {

@@ -161,6 +161,7 @@ impl<'a> RegionFacts<'a> {
                     for (start, bytes) in runs(fact.mask) {
                         initial.read(fact.line + start as u64, bytes)?;
                     }
+                    // Controllers change the durable state; SMs say only what the program did.
                     if at_controller(step) {
                         read.of_controller(at, fact);
                     } else {
@@ -186,6 +187,8 @@ impl<'a> RegionFacts<'a> {
                 _ => {}
             }
         }
+        // Sorted once, when all facts are in: what left for a store of the program is then found by
+        // bisection.
         read.issued.sort_unstable_by_key(|issued| (issued.program, issued.store));
         read.find_points();
         read.find_persisted();
@@ -227,6 +230,7 @@ impl<'a> RegionFacts<'a> {
     fn of_sm(&mut self, at: u32, fact: &Fact, step: RegionStep, programs: &mut Programs) {
         let (order, number) = self.region_of_sm(fact.author);
         let regions = &mut self.regions[order];
+        // A journal may be corrupt: a number beyond all facts would allocate without bound below.
         if number as usize > self.journal.facts().len() {
             self.contradict(at, format!("region {number} is beyond all that were drawn"));
             return;
@@ -249,9 +253,11 @@ impl<'a> RegionFacts<'a> {
             region.ended = true;
             return;
         }
+        // A contradiction does not drop the store: whatever is wrong with it, it is noted below.
         let behind = region.ended;
         let mut program = NONE;
         let (mut other, bytes) = (0, bytes_of(self.journal, fact));
+        // What leaves is matched to the stores that its warp issued; several of them may leave in one fact.
         let unknown = programs.leave(at, fact, |issued, source| {
             program = if program == NONE { issued.program } else { program };
             let source = bytes_of(self.journal, &self.journal.facts()[source as usize]);

@@ -47,11 +47,13 @@ impl Scopes {
                 scopes.used[as_counted(scope) as usize] = true;
             }
         }
+        // Only scopes that occur are followed; hence the pass before this one.
         let mut numbers: BTreeMap<(PersistScope, (u32, u32, u32)), u32> = BTreeMap::new();
         let mut epochs: BTreeMap<WarpKey, [u32; 3]> = BTreeMap::new();
         for (at, fact) in order.journal.facts().iter().enumerate() {
             if let FactKind::PersistReached(scope) = fact.kind {
                 let of_warp = epochs.entry(warp_key(fact.author)).or_default();
+                // A wider barrier ends the epochs of narrower scopes as well.
                 for epoch in &mut of_warp[..=as_counted(scope) as usize] {
                     *epoch += 1;
                 }

@@ -120,6 +120,7 @@ impl UndoRule {
                 let of = |slot| (transaction.launch, start(slot), start(slot) + u64::from(slot.bytes), number);
                 ranges.extend(transaction.slots.iter().map(of));
             }
+            // Sorted by launch and start, an overlap of any two means one of two neighbours.
             ranges.sort_unstable();
             let mut reported = None;
             for pair in ranges.windows(2) {
@@ -177,6 +178,7 @@ impl UndoRule {
                 Err(outside) => out.push(finding(outside.to_string())),
             }
         }
+        // The flags say what is complete; only then is it known which content each segment must have.
         let mut wrong = 0_u64;
         let mut first = None;
         let counts = |segment: &Segment| self.log.transactions[segment.covers[0].transaction as usize].launch < begun;
@@ -262,6 +264,7 @@ impl UndoRule {
         };
         let durable = |address: u64| survived.read(address, bytes).unwrap_or_default();
         let home = durable(segment.address);
+        // The flag before recovery says which branch recovery took, and so which persist it lacked.
         let (why, missing, present) = match survived.word(transaction.flag) {
             Ok(IN_TX) if durable(cover.log) != old => (
                 "the flag is durable and the log is not",

@@ -56,6 +56,7 @@ impl Reproduction {
             }
             out += "\n";
         }
+        // After the findings, what they rest on: other readings, runs that failed, notes.
         if !self.readings.is_empty() {
             out += &format!("{}\n", self.bracket().text());
             for (reading, _) in &self.readings {
@@ -165,6 +166,7 @@ impl Reproduction {
                 page.paragraph(note);
             }
         }
+        // A reading shows only figures that are not as those above.
         for (reading, findings) in &self.readings {
             page.heading(2, &format!("Reading {}: what differs", reading.name));
             page.paragraph(&format!("{}: {}.", reading.set.join(", "), reading.source));
@@ -189,6 +191,7 @@ impl Reproduction {
                 record.command
             ));
         }
+        // Without the last column, the command lines: they are too long for a page.
         let mut runs = self.runs();
         runs.columns.pop();
         runs.rows.iter_mut().for_each(|row| row.truncate(runs.columns.len()));

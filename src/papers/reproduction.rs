@@ -64,6 +64,7 @@ impl Reproduction {
                 Done::NotRun => Err("not run: stopped".to_owned()),
             },
         };
+        // Parameters without a source are listed as the first run that succeeded has them.
         let first = results.iter().find_map(Done::good);
         let assumed = first.map(|outcome| outcome.assumptions()).unwrap_or_default();
         let assumed = assumed.into_iter().map(|(key, of)| [key.to_owned(), of.value.to_string(), of.source.clone()]);

@@ -89,6 +89,7 @@ impl Span {
         {
             return Span { scale: axis.scale, low, high };
         }
+        // No range was given that the axis can show: the ends follow from the data.
         let values = values.filter(|value| finite(Some(*value)).is_some() && !(log && *value <= 0.0));
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         if low > high {

@@ -304,6 +304,7 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
     if shown.is_empty() {
         return Err(FigureError::Empty { figure: "grouped bars", what: "series to draw beside the baseline" });
     }
+    // The axis comes first: legend and margins depend on which values lie beyond it.
     let cut = cut_off(figure, &shown);
     let span = span(figure, &shown, cut);
     let axis = Axis { scale: Scale::Linear, ..figure.axis.clone() };
@@ -326,6 +327,8 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
         legend.push(LegendEntry::new(Key::Above, "published, above the axis"));
     }
     let numbers = all().filter_map(|bar| beyond(bar.value)).map(short);
+    // Where gaps between bars are too narrow for "n/a", it stands above the plot, as the numbers of cut bars
+    // do.
     let lane = !fits_into_gaps(figure.sheet.width_pt, figure.groups.len() + 1, shown.len());
     let missing = all().filter(|bar| lane && bar.value.is_none()).map(|_| "n/a".to_owned());
     let above = room_above(numbers.chain(missing));
@@ -348,6 +351,7 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
         below: 0.0,
         right: 0.0,
     })?;
+    // Labels above the plot are collected over all groups and written together.
     let mut labels = Vec::new();
     for group in 0..frame.bands.len() {
         let name = figure.groups.get(group).map_or(figure.mean.names()[0], String::as_str);
@@ -355,6 +359,7 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
     }
     write_above(&mut frame.svg, frame.plot, &labels);
     let plot = frame.plot;
+    // Lines and axes last, over the bars.
     if figure.baseline != Baseline::None
         && let Some(share) = span.share(1.0)
     {
@@ -435,6 +440,8 @@ fn draw_group(
                 let told = format!("{name}, {}: {}", series.name, short(value));
                 let place = (from, y(value), to - from, plot.bottom - y(value));
                 area(&mut frame.svg, "bar", place, &fill(figure, series, i), &told);
+                // A bar that ends above the axis is shown broken, and its number stands above the plot: its
+                // height says nothing.
                 if value > span.high {
                     let (low, high) = (plot.top + 6.2, plot.top + 4.6);
                     frame.svg.line("break", (from - 0.5, low), (to + 0.5, high), "#ffffff", 1.3, &[]);

@@ -192,6 +192,8 @@ impl Frame {
             }
             Under::Panel => String::new(),
         };
+        // `top` is now where the ticks' labels or the rows of names end. The axis's name may be wider than
+        // the plot: it stays on the sheet.
         let room = wanted.sheet.width_pt - 2.0 * PAD;
         for line in lines(&name, NORMAL, room) {
             top += NORMAL * LEADING;

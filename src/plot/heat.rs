@@ -61,6 +61,8 @@ impl HeatMap {
         self.check()?;
         let values = || self.values.iter().flatten().filter_map(|value| finite(*value));
         let span = Span::of(&self.axis, values());
+        // The height of the plot decides how many ticks the colours have, and is not known before the frame;
+        // so the margin is made for any number of them.
         let ticks = (2..=6).flat_map(|most| span.ticks(most));
         let widest = ticks.map(|tick| text_width(&tick.label, NORMAL)).fold(0.0, f64::max);
         let right = PAD + 6.0 + BAR + 4.0 + widest + 3.0 + NORMAL * LEADING;

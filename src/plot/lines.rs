@@ -197,6 +197,7 @@ fn draw(figure: &Lines) -> Result<String, FigureError> {
             frame.svg.broken_line("published", &ends, (Stroke::of(i).colour, 0.8, PUBLISHED), &clip);
         }
     }
+    // Measured lines over those that they are compared with.
     for (i, points) in sorted.iter().enumerate() {
         let stroke = Stroke::of(i);
         let at: Vec<Option<Point>> = points.iter().map(place).collect();

@@ -184,6 +184,8 @@ impl StackedBars {
         if bars.iter().flatten().all(String::is_empty) {
             return frame(&[], &self.groups_name);
         }
+        // Names of bars that do not fit are said once for all groups, which is possible only where all have
+        // the same.
         match frame(&bars, &self.groups_name) {
             Err(FigureError::Room { .. }) if bars.iter().all(|names| *names == bars[0]) => {
                 let named = if self.groups_name.is_empty() { "group" } else { self.groups_name.as_str() };

@@ -57,6 +57,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     table.set_header(header);
     for run in runs {
         let sm = |name: &str| run.total("sm", name);
+        // Waits are shares of all warps' time, so that runs of unequal length can be compared.
         let resident = sm("slots_resident");
         let share = |name: &str| percent(ratio(sm(name), resident));
         let logs = sm("pm_log_stores");
@@ -78,6 +79,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
             run.selection().map_or_else(|| "-".to_owned(), |selection| reasons(&selection)),
         ]);
     }
+    // No run of its own: the bound for a scheme that chooses once a kernel.
     if let Some((best, cycles)) = best_static(runs) {
         let relative = format!("{:.3}", ratio(cycles, base.time.core_cycles));
         table.add_row([format!("best-static ({best})"), count(cycles), relative]);
@@ -87,6 +89,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     let mut out =
         format!("{} ({}) on {}\n{}\n", text("workload"), text("profile"), base.machine.name, lines(&table, 1));
     let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
+    // The longest time has the full width; it is at least base's own, 1.
     let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);
     out += &backlogs(runs);
     let width = runs.iter().map(|run| run.scheme_name().len()).max().unwrap_or(0);
@@ -94,6 +97,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         let bar = "#".repeat((relative(run) / longest * BAR).round() as usize);
         out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme_name(), relative(run));
     }
+    // The legend explains only what the table has.
     let selects = runs.iter().any(|run| run.selection().is_some());
     let static_ones = best_static(runs).is_some();
     let shown = LEGEND.into_iter().filter(|(what, _)| match *what {

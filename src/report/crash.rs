@@ -20,6 +20,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         serde_json::to_value(report.domain).ok().as_ref().map_or_else(String::new, name),
         report.recovery,
     );
+    // What the program has none of is not named.
     let transactions = match report.transactions {
         0 => String::new(),
         some => format!(", {} transactions", count(some)),
@@ -40,6 +41,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
     align_right(&mut table, 1..=4);
     let mut row = |what: &str, judgement: &Judgement| {
         let v = &judgement.verdict;
+        // How much of all states the numbers speak for: a verdict must not look like more than it is.
         let all = match (v.exhaustive, v.left_out, v.stopped) {
             (_, _, true) => format!("stopped after {}", count(v.judged)),
             (true, ..) => "all there are".to_owned(),
@@ -57,6 +59,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         row(what, judgement);
     }
     out += &lines(&table, 1);
+    // Nothing to judge is not a success: it is said aloud.
     if let Some(why) = &report.unjudged {
         out += &format!("\nNOTHING WAS JUDGED: {why}\n");
     }
@@ -136,6 +139,7 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
     if let Some(present) = &found.present {
         out += &format!("  durable:     {}\n", placed(present));
     }
+    // Only two persists have an order that was broken.
     if let (Some(missing), Some(present)) = (&found.missing, &found.present) {
         out += &format!("  their order is one {}\n", scope(missing, present));
     }

@@ -52,6 +52,7 @@ pub(super) fn stages(persists: &Persists) -> Table {
 
 /// Several runs of one workload beside each other, a row each; cycles are relative to those of `base`.
 pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
+    // The stages are named by the first run that has persists, and found by place in the others.
     let stage_names = runs.iter().find_map(|run| run.persists.as_ref());
     let stage_names: Vec<&str> = stage_names.iter().flat_map(|p| &p.stages).map(|stage| stage.name.as_str()).collect();
     let mut table = plain_table();
@@ -64,6 +65,8 @@ pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
             0 => "-".to_owned(),
             _ => format!("{}/{}", ns(spread.p50_ns), ns(spread.p99_ns)),
         };
+        // A scheme without fences may have ends of regions in their place; a run that has neither waits
+        // nowhere.
         let waits = match (persists.fences.count, persists.boundaries.count) {
             (0, 0) => "-".to_owned(),
             (0, ends) => format!("{} ends\n{}", count(ends), spread(&persists.boundaries)),

@@ -93,6 +93,7 @@ fn facts(o: &Outcome) -> Table {
         "IPC",
         &format!("{:.2} warp ({} of {peak} peak), {threads_per_cycle:.1} thread", o.ipc(), percent(o.ipc() / peak)),
     ]);
+    // The memory system from the top down: L1, L2, media.
     let hits = |hits: u64, of: u64| format!("{} hit", percent(ratio(hits, of)));
     let (loads, stores) = (sm("l1_loads"), sm("l1_stores"));
     let l1 = format!(
@@ -115,6 +116,7 @@ fn facts(o: &Outcome) -> Table {
         let total = bandwidth(o.bytes_per_s(read + written));
         table.add_row([medium, &format!("{} B read, {} B written, {total}", count(read), count(written))]);
     }
+    // Lines about persistency stand only where the program has some.
     if let Some(logging) = logging(o) {
         table.add_row(["program", &logging]);
     }
@@ -135,6 +137,7 @@ fn facts(o: &Outcome) -> Table {
         );
         table.add_row(["persistency", &text]);
     }
+    // `moved` has the bytes of both media by now.
     let peak = o.machine.peak_memory_bytes_per_s as f64;
     let used = o.bytes_per_s(moved);
     if let Some(left) = o.backlog.as_ref().filter(|backlog| backlog.is_some()) {
@@ -183,6 +186,7 @@ fn launches(o: &Outcome) -> Table {
             count(launch.length.core_cycles),
         ]);
     }
+    // A program may launch thousands of kernels: what is not shown is summed.
     if let Some(rest) = o.launches.get(LAUNCHES_SHOWN..).filter(|rest| !rest.is_empty()) {
         let cycles: u64 = rest.iter().map(|launch| launch.length.core_cycles).sum();
         table.add_row([

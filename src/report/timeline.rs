@@ -196,6 +196,7 @@ impl Trace<'_> {
         let (start, end) = (self.timeline.ps_of_ticks(slice.start), self.timeline.ps_of_ticks(slice.end));
         let (ts, dur) = (Micros(start), Micros(end - start));
         write!(out, ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{tid},\"ts\":{ts},\"dur\":{dur},\"name\":")?;
+        // Each arm leaves `args` open: the times in ticks, which all slices have, close it below.
         match slice.label {
             Label::Kernel { launch } => {
                 let record = self.outcome.launches.get(launch as usize);

@@ -182,6 +182,7 @@ impl StoreOrder {
             Event::Acknowledged { number, .. } => {
                 if let Some(scope) = self.scopes.iter_mut().find_map(|s| s.acknowledge(number).then_some(s)) {
                     let durable = scope.durable.settled();
+                    // One acknowledgement may close a gap, and then settles several fences.
                     scope.unsettled.retain(|&(last, author)| {
                         if last <= durable {
                             outbox.settle(author);

@@ -120,6 +120,7 @@ impl L2Slice {
 
     /// Serves a request that finds no line, or one at `found` without all its sectors.
     fn serve_miss(&mut self, request: Request, found: Option<usize>, cx: &mut Ctx<'_, Msg>) -> Served {
+        // What allocates no line goes first: it needs neither a way nor an MSHR.
         match request.kind {
             RequestKind::NonTemporal if !self.memory.may_write() => return Served::Stalled(request),
             RequestKind::NonTemporal => return Served::Done(self.non_temporal(None, request, cx)),
@@ -152,6 +153,7 @@ impl L2Slice {
         if !fetches {
             return Served::Done(self.perform(place, request, cx));
         }
+        // From here on nothing can stall. The lock keeps the line from eviction until its fill.
         let mshr = self.mshrs.allocate(place);
         self.array.lock(place, true);
         let (line, mut bytes) = (request.line, 0);

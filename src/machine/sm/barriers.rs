@@ -112,6 +112,8 @@ impl Core {
         state.expected = u32::from(barrier.threads);
         state.votes += slot.warp.barrier_votes(inst, lanes);
         state.voters += lanes.count_ones();
+        // Arrivals that wait and arrivals that do not (`bar.arrive`) count alike. The barrier opens after the
+        // warp's own state is set: the warp may be the last, and is woken then as the others are.
         if barrier.wait {
             state.waiting |= 1 << warp;
             self.enter(warp, Wait::Barrier, cycle);

@@ -65,6 +65,8 @@ impl MemorySide {
         record: &mut Record,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
+        // A line that is clean by now has left by another way since its cleaning was asked for: the number is
+        // performed at once, so that a release does not wait for it.
         let mut content = self.port.line_pool.take();
         if !self.l1.clean(line, &mut content) {
             self.port.line_pool.give(content);
@@ -146,6 +148,8 @@ impl MemorySide {
         let access = head.accesses[head.next];
         let (line, after) = (access.line, head.after);
         let departure = Departure { cta, line, is_load: false, is_non_temporal: false, after };
+        // What may refuse is asked before the store is taken out of its entry: a refused head tries again,
+        // unchanged.
         if host.admits(departure) != Admission::Goes
             || self.is_full_for(line, host)
             || !self.make_way(line, host, record, cx)
@@ -158,6 +162,7 @@ impl MemorySide {
         let Payload::Line(store) = std::mem::replace(&mut head.payloads[head.next], Payload::None) else {
             unreachable!("a store has a line")
         };
+        // Read before the store joins, which makes the line dirty.
         let combined = self.l1.is_dirty(line);
         if !self.l1.combine(line, head.local, &store) {
             head.payloads[head.next] = Payload::Line(store);
@@ -165,6 +170,8 @@ impl MemorySide {
         }
         record.counters.l1_stores += 1;
         record.counters.l1_stores_combined += u64::from(combined);
+        // The S-FIFO is over its entries now: its oldest line is cleaned, or, where the handler orders lines,
+        // the handler is told that it must leave.
         if let Some(oldest) = self.l1.overflow() {
             record.counters.l1_cleanings_early += 1;
             if !self.must_leave(oldest, host) {

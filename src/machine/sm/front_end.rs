@@ -103,6 +103,7 @@ impl FrontEndWaits {
             Op::Pm(PmOp::Region) => (false, true),
             _ => return false,
         };
+        // An instruction of no lanes stores nothing and ends nothing.
         let lanes = slot.warp.guarded(inst);
         if lanes == 0 {
             return false;
@@ -110,6 +111,8 @@ impl FrontEndWaits {
         if ends {
             return slot.under_way.copying > 0;
         }
+        // Room comes before an atomic's leave: the warp is noted as waiting for room, and asks for leave when
+        // it has it.
         if !host.allows(&Offer::Issue { warp: warp as u8 }) {
             self.full |= 1 << warp;
             return true;
@@ -217,6 +220,8 @@ impl FrontEndWaits {
         record: &Record,
     ) -> bool {
         if Medium::of(atomics.line) == Medium::Nvm {
+            // The copy holds the new values. They are known only now, as the atomics were performed at the
+            // L2.
             let mut content = pool.take();
             let size = atomics.elem.bytes() as usize;
             for i in 0..usize::from(atomics.count) {
@@ -231,6 +236,7 @@ impl FrontEndWaits {
                 host.tell(&Event::AtomicPerformed { warp: warp as u8 });
             }
         }
+        // A warp that waits does so for the last of its atomics, not for this one.
         let goes_on = slot.under_way.copying == 0 && self.waiting >> warp & 1 == 1;
         if goes_on {
             self.waiting &= !(1 << warp);

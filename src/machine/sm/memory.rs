@@ -136,6 +136,7 @@ pub(super) fn issue_memory(
             share.access(space, core, lsu, memory, front_end, m)?;
         }
     }
+    // All lanes have passed their checks. The load is counted once, however many spaces its lanes went to.
     if load != NO_LOAD {
         core.slots[warp].under_way.loads += 1;
         core.write_later(warp, pc, launch);
@@ -200,6 +201,8 @@ impl Share<'_> {
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut core.slots[warp];
         let cta = &mut core.ctas[usize::from(slot.cta)];
+        // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its
+        // own, a warp that reads takes what is there.
         if mem.kind != MemKind::Load {
             cta.fenced = cta.fenced.max(slot.order.fenced);
         }
@@ -234,6 +237,8 @@ impl Share<'_> {
                 }
             }
         }
+        // The values are in place; what remains is time: the passes that bank conflicts take in the
+        // load-store unit.
         let passes = match form {
             // One word for all, or one of each bank's.
             Form::Uniform | Form::Consecutive if bytes == 4 && !atomic && m.p.shared.banks >= 32 => 1,
@@ -281,6 +286,8 @@ impl Share<'_> {
             let apart = std::array::from_fn(|lane| 16 * lane as u16);
             core.slots[self.warp].warp.gather(self.inst, launch, self.lanes, &apart, &mut words);
         }
+        // Each word of a wider access is coalesced by itself: consecutive words of a lane lie a warp's width
+        // apart.
         let mut physical = [0; 64];
         for part in 0..parts {
             for lane in lanes_of(self.lanes) {
@@ -329,6 +336,8 @@ impl Share<'_> {
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
         let line_bytes = m.w.line_bytes;
         let in_line = u64::from(line_bytes) - 1;
+        // Stores and atomics pass the L1 or join it when they leave the queue; for a load the cache operator
+        // decides now.
         let work = match mem.kind {
             MemKind::Load | MemKind::Texture(_) => {
                 let through = m.p.l1.global_loads || matches!(mem.kind, MemKind::Texture(_));
@@ -343,6 +352,7 @@ impl Share<'_> {
         let load = if mem.kind == MemKind::Store { NO_LOAD } else { self.open_load(lsu) };
         let mut entry = lsu.entry(warp as u8, work, load);
         coalesce_form(form, m.p.sm.coalescer, address, lanes, bytes, line_bytes, &mut entry.accesses);
+        // No lane above 31 takes part: half of the offsets are enough.
         let used = if lanes >> 32 == 0 { 32 } else { 64 };
         let mut offset = [0u16; 64];
         for (to, from) in offset[..used].iter_mut().zip(&address[..used]) {
@@ -365,6 +375,8 @@ impl Share<'_> {
                 for access in &mut entry.accesses {
                     let mut line = memory.port.line_pool.take();
                     warp.gather(inst, launch, access.lanes, &offset, &mut line.bytes);
+                    // The value is gathered at issue: a later instruction may write the register before the
+                    // store leaves.
                     let one = (1u128 << bytes) - 1;
                     if form == Form::Consecutive {
                         let length = bytes * access.lanes.count_ones();
@@ -376,6 +388,8 @@ impl Share<'_> {
                     }
                     entry.payloads.push(Payload::Line(line));
                 }
+                // Stores enter the queue by way of the scheme, which may route them apart; so this arm
+                // returns.
                 let slot = &mut core.slots[self.warp];
                 persist::send_stores(persist::class_of(mem.hint), entry, slot, lsu, memory, front_end, m);
                 return Ok(());
@@ -384,6 +398,8 @@ impl Share<'_> {
                 let warp = &core.slots[warp].warp;
                 m.record.counters.atomic_lanes += u64::from(lanes.count_ones());
                 for access in &entry.accesses {
+                    // Operands are read at issue, as those of stores are. Boxes come back with replies and
+                    // are used again.
                     let mut atomics: Box<Atomics> = lsu.spare_atomics.pop().unwrap_or_default();
                     atomics.op = mem.atom;
                     atomics.elem = mem.elem;
@@ -400,6 +416,7 @@ impl Share<'_> {
                 }
             }
         }
+        // The accesses are complete. Atomics too go by the scheme; loads go straight to the queue.
         match mem.kind {
             MemKind::Atomic | MemKind::Reduction => {
                 persist::send_atomics(entry, &mut core.slots[warp], lsu, front_end, m)

@@ -56,6 +56,7 @@ pub(super) fn send_stores(
     front_end: &FrontEndWaits,
     m: &mut Moment<'_>,
 ) {
+    // A store to DRAM alone is no affair of the scheme.
     let warp = entry.warp;
     if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
         entry.after = slot.order.fenced;
@@ -65,6 +66,8 @@ pub(super) fn send_stores(
         lsu.enqueue(entry, slot, m.record);
         return;
     }
+    // The handler is asked once for the whole instruction, before the accesses are parted: it sees the
+    // instruction's degree and all its lines of persistent memory.
     m.host.keep_lines(&entry.accesses);
     let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
     let store = Store {
@@ -92,6 +95,8 @@ pub(super) fn send_stores(
     // Where the handler orders what leaves a combining L1, such a store joins its line there.
     past.kind = if memory.leaving.order.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
     past.mark = rule.mark;
+    // `at` moves only past accesses that stay: `remove` brings the next one to the same place, and the order
+    // of both entries remains the lanes' order.
     let mut at = 0;
     while at < entry.accesses.len() {
         let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
@@ -122,6 +127,7 @@ pub(super) fn send_stores(
             at += 1;
         }
     }
+    // The order of what goes past is noted before the entries move into the queue, which takes them away.
     if let Some(books) = &mut memory.leaving.order {
         past.after = slot.order.fenced;
         if !past.accesses.is_empty() {
@@ -136,6 +142,7 @@ pub(super) fn send_stores(
             slot.order.past = order.number;
         }
     }
+    // The cached part first, whatever the route: the write-back below must come after it in the queue.
     for entry in [entry, past] {
         if entry.accesses.is_empty() {
             lsu.discard(entry);
@@ -162,6 +169,7 @@ pub(super) fn send_atomics(
     let (cta, knows) = (slot.cta, slot.order.fenced);
     entry.after = knows;
     m.record.counters.pm_store_accesses += persistent as u64;
+    // An atomic on DRAM alone keeps the order of the warp's fences, and its scheme hears nothing of it.
     let mut wait = false;
     if persistent > 0 {
         m.host.keep_lines(&entry.accesses);
@@ -184,6 +192,7 @@ pub(super) fn send_atomics(
             m.record.note(slot, FactKind::Updated, access.line);
         }
     }
+    // Before the entry moves into the queue: the warp's region lasts from now on until the atomics are back.
     if front_end.present {
         front_end.begin_copying(slot, &mut entry);
     }
@@ -232,6 +241,8 @@ pub(super) fn issue_persistency(
         issue_write_back(warp as u8, class, lanes, slot, lsu, m)?;
         return Ok(None);
     }
+    // A release says itself whether there is something to wait for; acquires and ends of regions act here and
+    // wait for nothing. For a fence the handler's rule decides.
     let fence = match op {
         PmOp::Sfence => FenceKind::Sfence,
         PmOp::Ofence => FenceKind::Ofence,

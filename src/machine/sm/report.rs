@@ -34,6 +34,8 @@ fn describe(core: &Core, index: usize, slot: &WarpSlot, launch: &Launch) -> Stri
         Wait::Latency => "a result of fixed latency".to_owned(),
         Wait::Register => "memory data for its next instruction's registers".to_owned(),
         Wait::Barrier => core.ctas[usize::from(slot.cta)].describe_barrier(index, core.warp_size),
+        // A wait with a cleaning's number is a release's, for the L1; without one it is for the warp's own
+        // accesses.
         Wait::Performed { cleaning: 0, .. } => {
             format!("{} stores and {} loads to be performed", under_way.stores, under_way.loads)
         }

@@ -150,6 +150,7 @@ impl Lsu {
             }
             memory.clean_now(access.line, m.host, m.record, cx);
         }
+        // Nothing refuses any more: from here on the access leaves the entry for good.
         let mut payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
         if let Some(line) = payload.line_mut() {
             line.log = head.log;
@@ -158,6 +159,8 @@ impl Lsu {
             Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
             _ => (head.kind, u32::from(head.warp)),
         };
+        // The L1's own copy, if any, must not outlive a store past it: it is updated or evicted, in the order
+        // of accesses.
         let hit = match kind {
             RequestKind::Marker => false,
             RequestKind::WriteBack | RequestKind::WriteBackToL2 => {
@@ -181,6 +184,7 @@ impl Lsu {
         if kind.persists() {
             payload = memory.port.begin_persist(payload, head.issued, head.mark, m.record.now);
         }
+        // A held request too has departed as the scheme counts: departures are numbered in the queue's order.
         let number = m.host.departs(departure, held);
         if kind == RequestKind::NonTemporal
             && let Payload::Persist(persist) = &mut payload
@@ -221,6 +225,7 @@ impl Lsu {
                 return None;
             }
         }
+        // Room for the request of a miss is certain by now; the L1 itself may still lack an MSHR or a way.
         let found = memory.l1.load(access.line, access.sectors, load.waiter());
         if m.host.wants.accesses && !matches!(found, Lookup::Full | Lookup::Reserved) {
             self.tell_load(load, matches!(found, Lookup::Hit(_)), memory, slots, m.host);

@@ -103,6 +103,8 @@ impl Sm {
         let lanes = slot.warp.guarded(inst);
         self.record.counters.thread_instructions += u64::from(lanes.count_ones());
         let latency = self.core.latency[class as usize];
+        // Each arm moves the pc itself, and returns early when something other than a register's latency
+        // decides when the warp goes on: then `settle` at the end must not set its wait anew.
         match inst.op {
             Op::Alu(_) => {
                 slot.warp.alu(inst, launch, lanes);
@@ -110,6 +112,8 @@ impl Sm {
                 self.core.slots[warp].warp.advance();
             }
             Op::Mem(mem) => {
+                // As a fence does, an atomic passes on what warps know of fences. That comes before the
+                // issue, which orders the atomic after the fences that its warp knows.
                 if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
                     self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
                     if self.memory.leaving.order.is_some() {
@@ -119,6 +123,8 @@ impl Sm {
                         self.host.tell(&Event::Atomic);
                     }
                 }
+                // The pc moves only after the issue, which reads the instruction there and names it in a
+                // fault.
                 let issued = {
                     let (core, lsu, memory, m) =
                         (&mut self.core, &mut self.lsu, &mut self.memory, moment!(self, cycle, launch));
@@ -135,6 +141,7 @@ impl Sm {
                 }
             }
             Op::Branch { target, reconverge } => {
+                // Read before the branch, which changes the active lanes.
                 let active = slot.warp.active();
                 self.record.counters.divergent_branches += u64::from(lanes != 0 && lanes != active);
                 slot.warp.branch(lanes, target, reconverge);
@@ -153,6 +160,7 @@ impl Sm {
                 self.core.write_from(warp, pc, cycle + latency, launch);
             }
             Op::Barrier(barrier) => {
+                // Without lanes in it the warp does not take part, and passes.
                 if lanes != 0 {
                     self.core.arrive(warp, barrier, lanes, cycle, launch, &mut self.record);
                     return;
@@ -168,6 +176,7 @@ impl Sm {
                         self.core.share_fences(warp);
                     }
                 }
+                // A fence of scope cta waits for nothing: the warps of a CTA share this SM's L1.
                 if lanes != 0 && scope != Scope::Cta {
                     let durable = persist::fence_persists(scope, &self.w.persist);
                     let then = if durable { AfterFence::Sfence } else { AfterFence::Nothing };
@@ -176,6 +185,7 @@ impl Sm {
                 }
             }
             Op::Exit => {
+                // Only when its last lane has exited is the warp done; others go on at their own pc.
                 slot.warp.exit(lanes);
                 if slot.warp.is_done() {
                     self.warp_exited(warp, cycle, launch, cx);
@@ -193,6 +203,8 @@ impl Sm {
             }
             Op::Nop => slot.warp.advance(),
             Op::Pm(_) => {
+                // As with memory, the pc moves after the issue, and before any wait, after which the warp
+                // goes on there.
                 let m = moment!(self, cycle, launch);
                 let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
                 let waits = persist::issue_persistency(warp, lanes, core, lsu, memory, &self.front_end, m);
@@ -319,9 +331,12 @@ impl Sm {
     /// A reply is out of the ejection port.
     pub(super) fn reply(&mut self, reply: Reply, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cycle = self.cycle_from(cx.now());
+        // Any reply may free what the head of the load-store unit lacks: it tries again.
         self.lsu.blocked = false;
         match (reply.kind, reply.payload) {
             (RequestKind::Read, Payload::Line(line)) => {
+                // One fill answers every load that merged with its miss. The list is taken out of `self` and
+                // put back empty, so that no fill allocates one.
                 let mut waiters = std::mem::take(&mut self.lsu.waiters);
                 self.memory.l1.fill(reply.tag as u16, reply.sectors, &line, &mut waiters);
                 for Waiter { load, part, lanes } in waiters.drain(..) {
@@ -333,6 +348,7 @@ impl Sm {
             }
             (RequestKind::Write, Payload::Line(line)) => {
                 self.memory.port.line_pool.give(line);
+                // A cleaning's tag lies above all warps' numbers.
                 if is_cleaning(reply.tag) {
                     self.memory.leaving.cleaning.perform_tag(reply.tag);
                     self.released(cycle, launch, cx);
@@ -344,6 +360,7 @@ impl Sm {
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
                 let load = reply.tag as u16;
+                // Before `answered`, which may close the load: the copy needs its warp.
                 if self.front_end.present {
                     let warp = usize::from(self.lsu.load(load).warp);
                     let (slot, pool) = (&mut self.core.slots[warp], &mut self.memory.port.line_pool);
@@ -369,6 +386,7 @@ impl Sm {
             }
             (_, Payload::Persist(persist)) => {
                 self.memory.port.end_persist(persist, &mut self.host, &mut self.record);
+                // The marker of a kernel's barrier is no warp's; it must not be taken from a slot's count.
                 if reply.tag == u32::from(GRID) {
                     self.grid_acknowledged(cx);
                     return;
@@ -467,6 +485,8 @@ impl Sm {
         if self.host.wants.persist_order && scope == PersistScope::Thread {
             self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
         }
+        // A thread's barrier is a matter of its warp; one of a CTA or kernel first needs every warp to
+        // arrive.
         match (scope, rule) {
             (PersistScope::Thread, FenceRule::Pass) => {
                 self.core.settle(warp, from, launch);

@@ -213,6 +213,7 @@ impl<'f, 'a> Walk<'f, 'a> {
             agreed.push(least);
         }
         let goes_on = agreed.iter().zip(&self.settled).any(|(agreed, settled)| agreed > settled);
+        // Memory as it should be goes on to the new f before it is compared.
         self.settle(&agreed);
         if !found.is_empty() {
             return goes_on;
@@ -262,6 +263,7 @@ impl<'f, 'a> Walk<'f, 'a> {
                 }
             }
         }
+        // The words: how far regions are committed, then what is lacking and what is too much.
         let below = agreed.iter().enumerate().map(|(order, f)| format!("{f}{}", facts.of_order(order)));
         let mut what =
             format!("with the regions below {} committed, a word is wrong", below.collect::<Vec<_>>().join(", "));
@@ -384,6 +386,7 @@ pub fn judge_recovery(
     let total = points.len() as u64;
     let left_out = facts.changes() + 1 - total;
     let planned = Verdict { points: total, distinct: total, left_out, exhaustive, ..Verdict::default() };
+    // Recovery cut off costs many images a point: it is judged at some of the points, drawn by the seed.
     let mut cut_points = points.clone();
     Draw::new(options.seed ^ 1).thin(&mut cut_points, CUT_POINTS);
     let cut = cut_points.len() as u64;
@@ -400,6 +403,7 @@ pub fn judge_recovery(
         if watch.stop.load(Ordering::Relaxed) {
             break;
         }
+        // Points ascend: the walk takes no fact back, and f never falls.
         walk.advance_to(point);
         let mut found = Vec::new();
         if walk.judge(hardware, &mut found, actual.failures.len() < options.keep) || firsts.is_empty() {
@@ -415,6 +419,7 @@ pub fn judge_recovery(
             (watch.progress)(actual.judged, total);
         }
     }
+    // A verdict that was stopped is not exhaustive, whatever its plan was.
     for verdict in [&mut actual].into_iter().chain(&mut double) {
         verdict.stopped = verdict.judged < verdict.distinct;
         verdict.exhaustive &= !verdict.stopped;
@@ -441,6 +446,8 @@ pub fn judge_checks(
         }
         walk.advance_to(point);
         let image = walk.memory.image(&walk.over(&recover(facts, &walk.gates, hardware).steps));
+        // The point was counted as passed by level A. It loses that once, however many conditions are
+        // violated.
         let before = actual.failed;
         for (check, count) in checks.iter().zip(&mut actual.conditions) {
             let Err(Violation { what, values }) = check.judge(&image, &image) else {

@@ -80,6 +80,7 @@ impl Gate {
                 && facts.journal.data(buffered) == facts.journal.data(fact)
         };
         let mut known = true;
+        // An entry that leaves as it came leaves alone: another with the same bytes stays.
         if let Some(one) = held.iter().position(same) {
             held.remove(one);
         } else {

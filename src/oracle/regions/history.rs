@@ -100,6 +100,8 @@ impl History<'_, '_> {
             let all = facts.controllers;
             let of_order = facts.of_order(order);
             let mut wrong: Option<String> = None;
+            // The first broken rule of a fact is reported; what else is wrong with it mostly follows from
+            // that.
             let mut check = |holds: bool, what: &dyn Fn() -> String| {
                 if !holds && wrong.is_none() {
                     wrong = Some(what());
@@ -121,6 +123,8 @@ impl History<'_, '_> {
                     let next = gate.next;
                     check(next == number, &|| format!("flushes it with flush ID {next}"));
                 }
+                // A store may be spilled only as long as its region still gathers stores, and only over bytes
+                // that the undo log has.
                 RegionStep::Logged | RegionStep::Spilled => {
                     let next = gate.next;
                     check(next == number, &|| format!("spills it with flush ID {next}"));
@@ -143,6 +147,7 @@ impl History<'_, '_> {
                 }
                 RegionStep::Committed => {
                     let have = done.len();
+                    // What a controller must wait for is all that the two rules differ in.
                     match facts.commit {
                         CommitRule::Acked => check(have == all, &|| {
                             format!("commits it when {have} of {all} controllers are done with it")
@@ -155,6 +160,7 @@ impl History<'_, '_> {
                     check(next == number, &|| format!("commits it with flush ID {next}"));
                 }
             }
+            // Only now does the gate follow: each rule above looks at the state before the step.
             let known = gates.note(facts, at, fact, step);
             if wrong.is_none() && !known {
                 wrong = Some("flushes bytes that it does not hold".to_owned());
@@ -315,6 +321,8 @@ impl History<'_, '_> {
                                 found = found.or(Some((own, before)));
                             }
                             let mine = Some((own, value));
+                            // Of each byte two stores are enough: a later store is compared with the latest
+                            // to commit whose value differs from its own, and that is one of these two.
                             match latest[at] {
                                 Some(seen) if seen.0.commits_behind(&own) => {
                                     if seen.1 != value {
@@ -350,6 +358,8 @@ impl History<'_, '_> {
         if program.is_some() {
             return;
         }
+        // The host writes between launches. The regions that stored these bytes must survive a power failure
+        // at that point.
         let point = self.facts.point_of(performed);
         for at in runs(fact.mask).flat_map(|(start, count)| start..start + count) {
             let Some((of, _)) = latest[at] else { continue };

@@ -98,6 +98,7 @@ fn go(
     let mut reach = Reach::default();
     for (order, regions) in facts.regions.iter().enumerate() {
         let (own, first) = (gates.of_order(order), order * gates.controllers);
+        // Orders do not depend on each other: each is taken to its end by itself.
         let begin = |(here, gate): (usize, &Gate)| from.map_or(0, |from| from.next[first + here]).max(gate.next);
         let mut at: Vec<u32> = own.iter().enumerate().map(begin).collect();
         let mut until = at.clone();
@@ -108,6 +109,8 @@ fn go(
                 if region as usize >= regions.len() {
                     continue;
                 }
+                // A controller is done with a region that it noted so before the failure, or has flushed
+                // since.
                 let is_done = |of: usize, until: &[u32]| until[of] > region || own[of].done.contains(&region);
                 if !is_done(here, &until) {
                     let others = || own.iter().enumerate().filter(|(other, _)| *other != here);
@@ -128,6 +131,8 @@ fn go(
                     moves = true;
                 }
             }
+            // No step takes anything back, so the state in which nothing moves does not depend on who goes
+            // first.
             if !moves {
                 break;
             }
@@ -185,6 +190,7 @@ pub(super) fn recovered_line(
             line[start..start + count].copy_from_slice(&bytes[start..start + count]);
         }
     };
+    // In the order of the steps: entries that step 3 flushes, then the undo log of step 6 over them.
     for &(gate, region) in gates.by_line.get(&address).into_iter().flatten() {
         let own = &gates.gates[gate];
         if (own.next..reach.until[gate]).contains(&region) && !own.done.contains(&region) {
@@ -197,6 +203,7 @@ pub(super) fn recovered_line(
     }
     if hardware.rolls_back() {
         for (number, gate) in gates.gates.iter().enumerate() {
+            // The last saved first: bytes that were saved twice end as they were before the first.
             for &log in gate.log.iter().rev() {
                 let fact = facts.fact(log);
                 if fact.line == address && fact.author.pc >= reach.next[number] {

@@ -78,6 +78,7 @@ pub(super) fn statistics(request: &Request, _: &Runs<'_>) -> Finding {
         let more = more.map_or(Cell::None, Cell::Share);
         vec![Cell::from(name), Cell::Count(counts.regions), more, number(instructions), number(stores)]
     };
+    // A kernel that could not be counted is in no sum; the ask and the notes say why.
     for kernel in &request.kernels {
         match counted(request, kernel) {
             Ok(counts) => {

@@ -53,6 +53,7 @@ pub(super) fn area(request: &Request, runs: &Runs<'_>) -> Finding {
     }
     let total: f64 = costs.iter().map(|cost| f64::from(cost.built.0) * cost.area_um2).sum();
 
+    // Two tables: what is published above, and below what our runs count, weighted with it.
     let columns = ["scope", "tree (MB)", "L1 reads", "L1 writes", "L2 reads", "L2 writes", "L1s (nJ)", "L2 (nJ)"];
     let mut energy = FigureTable::new("area_energy", "accesses to the FIFOs, and their energy", &columns);
     for scope in BarrierScope::ALL {

@@ -91,6 +91,7 @@ pub(crate) fn scopes(wg: &Curve, kr: &Curve, fast: &Curve) -> Vec<Ask> {
     let band = |text, curve: &Curve, low: f64, high: f64| {
         at_every_size(text, &[curve], |times| (low..=high).contains(&(times[0] - 1.0)))
     };
+    // Claims about a slope need two sizes at least; those below hold at each size by itself.
     let two = "fewer than two sizes were run";
     let text = "the overhead of wg is flat: it changes by less than 3 points over the sizes";
     let flat = match (wg.0.len() > 1, wg.least(), wg.greatest()) {

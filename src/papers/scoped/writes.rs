@@ -129,6 +129,7 @@ pub(super) fn levels(request: &Request, _: &Runs<'_>) -> Finding {
         let name = name(level);
         let published = |scope| PUBLISHED.number("table3", &name, scope);
         let (own, all) = (wg.mean(), kr.all());
+        // From `depth` up a workgroup has no nodes of its own: there is no ratio.
         let below = level < depth && wg.all() > 0;
         let ratio = below.then(|| all as f64 / own);
         ratios.extend(ratio.map(|ratio| (name.clone(), ratio)));
@@ -144,6 +145,7 @@ pub(super) fn levels(request: &Request, _: &Runs<'_>) -> Finding {
             published("kr").zip(published("wg")).map_or(Cell::None, |(kr, wg)| Cell::Number(kr / wg, 1)),
         ]);
     }
+    // What a reader must know before he compares the ratios with the published ones.
     let mut notes = vec![
         format!(
             "{ctas} workgroups, each with a subtree of {depth} levels; from there up algorithm 2 waits for the kernel too"

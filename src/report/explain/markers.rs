@@ -100,6 +100,7 @@ impl Markers {
     fn of(outcome: &Outcome, storage: &[StorageCost]) -> Self {
         let sm = |name: &str| outcome.total("sm", name);
         let scheme = |name: &str| outcome.scheme_counters.get(name).copied().unwrap_or_default();
+        // Counters of SMs are passes and stalls, those of the scheme the entries of FIFOs.
         let cycle_ns = 1e6 / outcome.machine.core_khz.max(1) as f64;
         let scope = |scope: &str| {
             let (passes, stall) = (sm(&format!("pm_barriers_{scope}")), sm(&format!("pm_barriers_{scope}_stall")));
@@ -116,6 +117,7 @@ impl Markers {
             }
         };
         let scopes: Vec<ScopeBarriers> = ["wi", "wg", "kr"].map(scope).into();
+        // The L1s' FIFO serves markers of all scopes: its row is their sum. The L2's has counters of its own.
         let sum = |of: fn(&ScopeBarriers) -> u64| scopes.iter().map(of).sum();
         let fifo = |name: &str, markers, own_entries, other_entries| {
             let entries = |of: &str| scheme(&format!("{name}_{of}_entries"));
@@ -178,6 +180,7 @@ impl Markers {
         }
         align_right(&mut table, 1..header.len());
         out += &format!("{}\n", lines(&table, 1));
+        // By FIFO, what the barriers above cost: entries, whose they are, and how they left.
         let header = [
             "FIFO",
             "markers",
@@ -207,6 +210,7 @@ impl Markers {
         }
         align_right(&mut table, 1..header.len());
         out += &format!("{}\n", lines(&table, 1));
+        // Where L1s do not combine, the zeros above are a matter of the machine, not of the program.
         if self.l1_combines {
             out += &format!(
                 "  {} lines left the L1s, {} of them because an S-FIFO was full\n",
@@ -217,6 +221,7 @@ impl Markers {
             out +=
                 "  the L1s of this machine do not combine stores: nothing is dirty there, and their FIFOs stay empty\n";
         }
+        // Published constants, scaled to what was built.
         for cost in &self.costs {
             out += &format!(
                 "  {} {} FIFOs of {} entries: {:.0} µm², {:.1} nJ\n",

@@ -115,6 +115,7 @@ impl Regions {
         let report = outcome.regions()?;
         let scheme = |name: &str| outcome.scheme_counters.get(name).copied().unwrap_or_default();
         let sm = |name: &str| outcome.total("sm", name);
+        // Handlers measure in ticks, readers think in core cycles.
         let cycles =
             |ticks: u64| ticks as f64 * outcome.machine.core_khz as f64 / outcome.machine.tick_khz.max(1) as f64;
         let admission_cycles = sm("path_full_cycles");
@@ -196,6 +197,7 @@ impl Regions {
             ]);
         }
         align_right(&mut table, 0..header.len() - 1);
+        // Below the distribution its means, and what of it are checkpoints.
         let mut out = format!("{}\n", lines(&table, 1));
         out += &format!(
             "  {} regions of {:.1} stores, {:.1} entries, {:.0} bytes; the most entries of a region at one controller {}{}\n",
@@ -248,6 +250,7 @@ impl Regions {
         for (index, of) in self.controllers.iter().enumerate() {
             let whole = |cycles: f64| count(cycles.round() as u64);
             let slowest = of.slowest();
+            // An order is in one of the four waits at a time: they may be added.
             let all = of.boundary_cycles + of.boundary_ack_cycles + of.flush_cycles + of.flush_ack_cycles;
             table.add_row([
                 index.to_string(),
@@ -278,6 +281,7 @@ impl Regions {
             out +=
                 &format!("  {regions} regions had more entries for a controller than its queue: they overflow alone\n");
         }
+        // The totals are always given; a table only if there is something to list.
         if report.overflows.is_empty() {
             return out;
         }

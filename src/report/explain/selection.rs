@@ -97,6 +97,7 @@ fn text(outcome: &Outcome, selection: &Selection) -> String {
         "next",
     ];
     table.set_header(header);
+    // A long run has thousands of periods: the first ones are shown, the sums below are of all.
     for period in selection.periods.iter().take(SHOWN) {
         table.add_row(row(period));
     }
@@ -105,6 +106,7 @@ fn text(outcome: &Outcome, selection: &Selection) -> String {
     if selection.periods.len() > SHOWN {
         out += &format!("  ... and {} more periods\n", count((selection.periods.len() - SHOWN) as u64));
     }
+    // A summary by log updates, then by periods.
     let logs = selection.temporal_logs + selection.non_temporal_logs;
     let reasons: Vec<String> = selection.reasons.iter().map(|(reason, times)| format!("{reason} {times}")).collect();
     out += &format!(

@@ -123,6 +123,7 @@ impl Sketch<'_> {
         let title = self.title().map_or_else(String::new, |title| format!("{title}. "));
         let unit = if unit.is_empty() { unit } else { format!(" ({unit})") };
         let words = |keys: &[String]| keys.join(", ");
+        // One sentence in the order in which a reader looks: what is shown, along x, for each series.
         let mut text = match self.spec.kind {
             Kind::Scaling => format!("{title}Speed-up of {name} by"),
             Kind::Cdf => format!("{title}Distribution of the {name}{unit}"),

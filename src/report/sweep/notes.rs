@@ -46,6 +46,7 @@ impl Notes {
             }
         };
         let with = |point: &String, why: &String| Some(format!("{point} ({why})"));
+        // First what is not shown. Failed and missing points lead, as a reader can run these again.
         all("n/a since these points failed", &|why| match why {
             Why::Failed(point, why) => with(point, why),
             _ => None,
@@ -66,6 +67,7 @@ impl Notes {
             Why::NoValue(point, why) => Some(format!("{point} {why}")),
             _ => None,
         });
+        // What is shown, but not as the reader may take it.
         all("Of the part before the cycle limit, unchecked", &|why| match why {
             Why::Cut(point) => Some(point.clone()),
             _ => None,

@@ -30,6 +30,7 @@ pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
             add_figure(&mut page, figure)?;
         }
     }
+    // From pictures to numbers to what repeats them: a reader may stop anywhere.
     page.heading("Results");
     points::results(&mut page, showing);
     page.heading("Points");
@@ -92,6 +93,7 @@ fn cautions(showing: &Showing<'_>) -> Vec<String> {
     if missing > 0 {
         all.push(format!("{missing} points were not run: figures and tables have gaps there."));
     }
+    // A warning that many points share is said once, in the order of its first point.
     let mut known: Vec<(&str, Vec<usize>)> = Vec::new();
     for (point, facts) in showing.facts() {
         for warning in &facts.warnings {

@@ -110,6 +110,7 @@ fn datum(outcome: &Outcome, shown: &Shown) -> Datum {
             sum(parts.collect(), "has no counters of memory controllers")
         }
         Shown::Stalls => stalls(outcome),
+        // Stages are means over all persists, so that they add up to the mean of the whole.
         Shown::Persists => match outcome.persists.as_ref().filter(|persists| persists.total.count > 0) {
             Some(persists) => {
                 let count = persists.total.count as f64;

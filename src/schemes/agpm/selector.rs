@@ -277,6 +277,7 @@ impl Selector {
         let shared = rules.reason(&self.evidence(&asking, sum));
         let route = if asking.complete { self.route(shared, known.route) } else { known.route };
         self.note(&asking, &known, sum, shared, route);
+        // A period that its kernel's end cut short is noted, and decides nothing.
         if !asking.complete {
             return;
         }
@@ -301,6 +302,7 @@ impl Selector {
         }
         self.selection.complete += 1;
         self.selection.changes += u64::from(route != known.route);
+        // How CWPPR changed since the last period moves the threshold; this period's is kept for the next.
         let now = (asking.period.wait_cycles, asking.period.requests);
         let logs = known.logs.or_else(|| expected_logs(&self.spec, &asking.running.facts));
         let first = first_threshold(&self.spec, logs);
@@ -310,6 +312,7 @@ impl Selector {
 
     fn note(&mut self, asking: &Asking, known: &Known, l1: Locality, reason: Reason, route: Route) {
         self.selection.reservation_bytes += (asking.spills + asking.refills) * u64::from(self.spec.reservation_bytes);
+        // Bytes are summed over all periods; of the periods only the first ones are kept.
         if self.selection.periods.len() >= Selection::KEPT {
             return;
         }

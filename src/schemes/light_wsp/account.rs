@@ -66,6 +66,7 @@ impl Account {
             watch.acknowledged = from.map(|_| now).or(watch.acknowledged);
             return;
         }
+        // The stage is over: its time goes to what it waited for, and if ACKs ended it, to whose.
         let ticks = now - watch.since;
         let waits = &mut self.waits;
         let sum = match watch.stage {

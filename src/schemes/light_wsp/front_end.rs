@@ -342,6 +342,8 @@ impl FrontEndBuffer {
 
     /// A warp has stored, in program order.
     pub(super) fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
+        // There was room when the instruction issued, and it enters whole: entries in use may exceed the
+        // buffer here.
         let entries = self.spec.entries_of(store.mask);
         self.used += entries;
         self.tally.stores += 1;
@@ -363,6 +365,8 @@ impl FrontEndBuffer {
         if self.inside >> store.warp & 1 == 0 {
             self.kept &= !(1 << store.warp);
             let owner = self.owner(store.warp);
+            // A region from before the warp's last boundary, fence or atomic is not joined: what the warp has
+            // seen since then may be of a region that has an ID already.
             match owner.current().filter(|region| region.opened >= since) {
                 Some(region) => {
                     region.warps |= 1 << store.warp;
@@ -508,6 +512,7 @@ impl Handler for FrontEndBuffer {
                 let Some(place) = regions.iter().position(|region| region.tag == Some(tag)) else {
                     unreachable!("a boundary that was not sent")
                 };
+                // A region stays until the last controller that it sent a boundary to has it.
                 regions[place].unconfirmed -= 1;
                 if regions[place].unconfirmed == 0 {
                     self.tally.persisting_ticks += outbox.now() - regions[place].ended;

@@ -403,6 +403,8 @@ impl GatedQueue {
             if !front.bounded || front.boundary_acks < others {
                 return;
             }
+            // Every controller has the boundary, so the region survives a power failure: its stores may be
+            // written.
             if !front.flushes {
                 front.flushes = true;
                 let held = std::mem::take(&mut front.held);
@@ -418,6 +420,8 @@ impl GatedQueue {
             if !front.done {
                 front.done = true;
                 outbox.note(RegionStep::Done, tag.at(index));
+                // Under `acked` all controllers wait for all; otherwise the first alone is told, which frees
+                // the ID.
                 match self.spec.commit {
                     Commit::Acked => self.to_others(outbox, || RegionMessage::FlushAck(tag)),
                     Commit::Pipelined if index != 0 => outbox.send(Peer::Controller(0), RegionMessage::FlushAck(tag)),
@@ -442,6 +446,8 @@ impl GatedQueue {
                     }
                 }
             }
+            // There is room, and another region is the oldest, whose stores never wait. It may be due at
+            // once.
             self.admit(outbox);
         }
     }
@@ -546,6 +552,7 @@ impl Handler for GatedQueue {
         report.count("wpq_hit_fallbacks", hit_fallbacks);
         report.count("wpq_most_entries_summed", most_entries);
         report.regions = Some(self.account.report());
+        // Regions that are left here are told as a wait, so that a run that stands still names the gate.
         let regions: usize = self.orders.iter().map(|order| order.regions.len()).sum();
         if regions > 0 {
             let what =

@@ -46,6 +46,7 @@ pub fn judge_resume(
     watch: &Watch<'_>,
 ) -> Verdict {
     let mut points = firsts.to_vec();
+    // Where more than one point is asked for, the first and the last are judged, whatever is drawn.
     let ends: Vec<u64> = points.first().into_iter().chain(points.last()).copied().collect();
     Draw::new(asked.seed ^ 2).thin(&mut points, count as usize);
     points.extend(if count > 1 { &ends[..] } else { &[] });
@@ -65,8 +66,11 @@ pub fn judge_resume(
             walk.advance_to(point);
             let recovered = recover(facts, &walk.gates, hardware);
             let image = walk.memory.image(&walk.over(&recovered.steps));
+            // Drawn from the point and not from a shared state, so that verdicts do not depend on how points
+            // are divided.
             let regions = Draw::new(asked.seed ^ point).below(1 + facts.regions() / 4) + 1;
             let found = resumed(&image, regions, resumes).err();
+            // A stop ends a run early, too: what came of it says nothing.
             if watch.stop.load(Ordering::Relaxed) {
                 break;
             }

@@ -26,6 +26,7 @@ pub(crate) fn coalescing(over_two: &[(&'static str, f64)]) -> Vec<Ask> {
     let judge = |text, names: Vec<&str>, right: &dyn Fn(f64) -> bool| {
         let found: Vec<(&str, f64)> =
             names.iter().filter_map(|name| over_two.iter().find(|(kernel, _)| kernel == name)).copied().collect();
+        // The claims are about all kernels named: with one left out, there is no verdict.
         if found.len() < names.len() {
             return Ask::unjudged(text, format!("{} of {} were run", found.len(), names.len()));
         }

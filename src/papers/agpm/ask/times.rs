@@ -85,6 +85,8 @@ pub(crate) fn static_paths(times: &Times) -> Vec<Ask> {
         let evidence = format!("{} of 9; otherwise: {}", 9 - wrong.len(), or_none(&wrong));
         asks.push(Ask::of(text, wrong.len() <= 2, evidence));
     }
+    // After the asks about a type, those about single kernels and all: each finds for itself which runs it
+    // lacks.
     asks.push(slower_than_base(times));
     asks.push(worst(times));
     let text = "SGEMM is within 10 % of base under nt-store";
@@ -162,6 +164,7 @@ pub(crate) fn every_scheme(times: &Times) -> Vec<Ask> {
         let best = times.mean_best_static().unwrap_or(f64::NAN);
         (means[0] <= 1.05 * best, format!("agpm {:.4}, best static {best:.4}", means[0]))
     });
+    // Kernel by kernel, as a mean would hide which of them it holds for.
     let text = "themis is slower than agpm on Backprop2, ATAX1, ATAX2, MVT1 and GESUMMV";
     let pairs: Vec<(f64, f64)> =
         STRONG.iter().filter_map(|k| Some((times.of(k, "themis")?, times.of(k, "agpm")?))).collect();

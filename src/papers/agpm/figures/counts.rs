@@ -53,6 +53,7 @@ pub(crate) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
         found.push((kernel.name, log, all));
     }
     let mut asks = counts(&found, request.has_paper_sizes());
+    // The localities come by each reading; Table II itself stands before them.
     let (same, mut tables) = zeros(request, runs);
     asks.push(localities(&same));
     tables.insert(0, table);
@@ -89,6 +90,7 @@ fn zeros(request: &Request, runs: &Runs<'_>) -> (Vec<(&'static str, usize, usize
             let counts = counts_of(&found);
             let mut row = vec![Cell::from(kernel.name)];
             row.extend(counts.map(Cell::Count));
+            // Only what is zero is compared with the paper, not the counts.
             let differs = |column: &usize| {
                 let printed = PUBLISHED.number("table2", kernel.name, COLUMNS[*column]).unwrap_or(0.0);
                 (printed == 0.0) != (counts[*column] == 0)

@@ -47,6 +47,7 @@ pub(crate) fn found(request: &Request, runs: &Runs<'_>) -> Finding {
         let (letter, ty) = (published("reason"), published("type"));
         let most = decisions.most();
         let (reason, found_way) = most.map_or(("-", "-"), |reason| (reason.letter(), way(reason.route())));
+        // What the selector found beside what the paper gives, then the same periods counted by reason.
         table.push(vec![
             Cell::from(kernel.name),
             Cell::from(ty),
@@ -69,6 +70,7 @@ pub(crate) fn found(request: &Request, runs: &Runs<'_>) -> Finding {
             cut.push(kernel.name);
         }
     }
+    // The notes say what the tables leave out: periods in brackets, and periods that were not kept.
     let mut notes = vec![
         "periods that their kernel's end cut short decide nothing: they stand in brackets, and count where none is complete"
             .to_owned(),

@@ -43,6 +43,7 @@ fn table(name: &str, request: &Request, times: &Times, schemes: &[&str], best: b
         }
         table.push(row);
     }
+    // Below the kernels, with the same columns: our means, the paper's, and how far apart they are.
     let mut means = |title: &str, of: &dyn Fn(&str) -> Cell, last: Cell| {
         let mut row = vec![Cell::from(title), Cell::from("")];
         row.extend(schemes.iter().map(|scheme| of(scheme)));

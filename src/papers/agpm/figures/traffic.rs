@@ -56,6 +56,7 @@ pub(crate) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
         let mut row = vec![Cell::from(reason), Cell::Text(names.join(" "))];
         row.extend([t[0], nt[0], t[1], nt[1]].map(|value| Cell::Number(value, 3)));
         table.push(row);
+        // The ask about this reason is about all of its kernels: with one left out, there is no verdict.
         if reason == "b" && found.len() == KERNELS.iter().filter(has).count() {
             strong = Some([t, nt]);
         }

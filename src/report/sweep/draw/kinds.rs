@@ -140,6 +140,7 @@ fn scaling(sketch: &mut Sketch<'_>) -> Option<Lines> {
         _ => None,
     };
     let higher = sketch.spec.better.or(metric) == Some(Better::Higher);
+    // Each series is relative to its own value at the least x, so that all begin at 1.
     let speed_up = |row: &Vec<Option<f64>>| {
         let of = |value: &Option<f64>| {
             let (value, first) = ((*value)?, row[first]?);
