@@ -64,12 +64,13 @@ pub(super) fn lay_out<'a>(
             }
             (Ok(_), Some(&Symbol::Const(offset))) => {
                 let (bytes, relocations) = (image.bytes, image.relocations);
-                match module.const_bank.get_mut(offset as usize..offset as usize + bytes.len()) {
-                    Some(bank) => bank.copy_from_slice(&bytes),
-                    None => {
-                        faults.push((var.name.at.clone(), format!("too many initialisers for `{}`", var.name.text)));
-                    }
+                // The bank goes on after the variable: what is too long would be another's bytes.
+                let own = module.consts.iter().find(|own| own.name == var.name.text).map_or(0, |own| own.bytes);
+                if bytes.len() > own as usize {
+                    faults.push((var.name.at.clone(), format!("too many initialisers for `{}`", var.name.text)));
+                    continue;
                 }
+                module.const_bank[offset as usize..offset as usize + bytes.len()].copy_from_slice(&bytes);
                 // Relocations of an image count from the variable's first byte, those of the bank from its
                 // own.
                 let moved = relocations.into_iter().map(|r| Relocation { at: r.at + offset, ..r });

@@ -45,7 +45,8 @@ impl<'a> Lower<'_, 'a> {
         };
         match name {
             "clwb" | "clflushopt" => {
-                let log = m.take("log");
+                // A flush of a log update is no operation of ours: its `.log` stays a fault.
+                let log = name == "clwb" && m.take("log");
                 // `.global` is accepted and changes nothing, as a global address is its own generic address.
                 m.take("global");
                 let op = match (name, log) {
