@@ -130,8 +130,8 @@ impl Judge<'_> {
         let (table, name) = key.split_once('.')?;
         let held = |gap: &str| self.mc(&[&format!("{table}_{gap}_held")]) > 0;
         let mode = |word: &str| self.is_set_to("nvm.write_mode", word);
-        // The first arm that matches counts: of two reasons the machine's settings come before what the program
-        // did.
+        // The first arm that matches counts: of two reasons the machine's settings come before what the
+        // program did.
         let why = match (table, name) {
             ("dram" | "nvm", "t_ccd_ns") if !held("ccd") => "no column command waited for it, but for the data bus",
             ("dram" | "nvm", "t_ccd_l_ns") if !held("ccd_l") => "no column command waited for it",

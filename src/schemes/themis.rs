@@ -5,10 +5,10 @@
 //!   log updates ──non-temporal────> write-combining buffer, FIFO ──> controllers, which acknowledge
 //!   data, flags ──temporal────────> held in the SM until all earlier ones in the buffer are acknowledged
 //! ```
-//! What a fence does not wait for is kept in order by [`store_order`](super::store_order): a store through the
-//! caches waits for all earlier non-temporal ones, and so does every store and atomic of a warp that can know
-//! of such a fence, non-temporal ones and those to DRAM too. A fence waits for write-backs. One that names
-//! durability (`pm.dfence`), or a scope, waits for all.
+//! What a fence does not wait for is kept in order by [`store_order`](super::store_order): a store through
+//! the caches waits for all earlier non-temporal ones, and so does every store and atomic of a warp that can
+//! know of such a fence, non-temporal ones and those to DRAM too. A fence waits for write-backs. One that
+//! names durability (`pm.dfence`), or a scope, waits for all.
 //!
 //! | mode | log updates |
 //! |---|---|

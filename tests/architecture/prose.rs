@@ -1,11 +1,8 @@
-//! Comments as they are laid out: prose up to 110 columns, pictures, tables and examples up to 120 like code.
+//! Comments: a long function says why, prose has lines of up to 110 columns, pictures and tables up to 120.
 
 use std::path::Path;
 
-use crate::source::sources;
-
-/// Modules whose comments still have long lines. The list only shrinks: a module without one leaves it.
-const LONG: &[&str] = &[];
+use crate::source::{Source, sources};
 
 /// The columns that a line of a comment may have; `fenced` is a line between two "```".
 fn limit(comment: &str, fenced: bool) -> usize {
@@ -34,22 +31,73 @@ fn long_lines(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
+/// Modules with long functions that say too little. The list only shrinks.
+const SILENT: &[&str] = &["riscv"];
+
+/// Functions of over 25 lines of code with fewer comments than one in 20 lines, by line number and name.
+fn silent_functions(text: &str) -> Vec<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_tests =
+        |at: &usize| lines[*at] == "#[cfg(test)]" && lines.get(at + 1).is_some_and(|l| l.starts_with("mod "));
+    let end = (0..lines.len()).find(is_tests).unwrap_or(lines.len());
+    let is_comment = |line: &&str| line.trim_start().starts_with("//");
+    let mut found = Vec::new();
+    for (at, line) in lines[..end].iter().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with("//")).collect();
+        let Some(name) = words.iter().position(|word| *word == "fn").and_then(|fun| words.get(fun + 1)) else {
+            continue;
+        };
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let Some(length) = lines[at + 1..end].iter().position(|line| *line == format!("{indent}}}")) else { continue };
+        let body = &lines[at + 1..at + 1 + length];
+        let code = body.iter().filter(|line| !line.trim().is_empty() && !is_comment(line)).count();
+        // A comment of several lines is one.
+        let begins = |nth: &usize| is_comment(&body[*nth]) && (*nth == 0 || !is_comment(&body[nth - 1]));
+        if code > 25 && (0..body.len()).filter(begins).count() < code / 20 {
+            let name = name.split(['(', '<']).next().unwrap_or_default();
+            found.push((at + 1, name.to_owned()));
+        }
+    }
+    found
+}
+
+/// Faults of files below `src/`, each found in the text of one, by its path.
+fn in_sources(find: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = sources().into_iter().filter(|source| !source.is_of_tests());
+    let of_file = |source: Source| {
+        let text = std::fs::read_to_string(root.join(format!("{}.rs", source.path))).expect("a source file");
+        let (module, path) = (source.room().to_owned(), source.path);
+        find(&text).into_iter().map(move |fault| (module.clone(), format!("src/{path}.rs:{fault}"))).collect::<Vec<_>>()
+    };
+    files.flat_map(of_file).collect()
+}
+
 #[test]
 fn prose_of_comments_has_at_most_110_columns() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let (mut faults, mut unfinished) = (Vec::new(), Vec::new());
-    for source in sources() {
-        let text = std::fs::read_to_string(root.join(format!("{}.rs", source.path))).expect("a source file");
-        let long = long_lines(&text);
-        if LONG.contains(&source.room()) && !long.is_empty() {
-            unfinished.push(source.room().to_owned());
-            continue;
-        }
-        faults.extend(long.iter().map(|(line, columns)| format!("src/{}.rs:{line}: {columns} columns", source.path)));
-    }
+    let faults = in_sources(|text| {
+        long_lines(text).iter().map(|(line, columns)| format!("{line}: {columns} columns")).collect()
+    });
+    let faults: Vec<String> = faults.into_iter().map(|(_, fault)| fault).collect();
     assert!(faults.is_empty(), "long lines of comments:\n{}", faults.join("\n"));
-    let done: Vec<_> = LONG.iter().filter(|module| !unfinished.iter().any(|other| other == *module)).collect();
-    assert!(done.is_empty(), "these modules have no long comments any more; take them off the list: {done:?}");
+}
+
+#[test]
+fn a_long_function_says_why_once_in_twenty_lines() {
+    let faults =
+        in_sources(|text| silent_functions(text).iter().map(|(line, name)| format!("{line}: {name}")).collect());
+    let fresh: Vec<_> = faults.iter().filter(|(module, _)| !SILENT.contains(&module.as_str())).collect();
+    assert!(fresh.is_empty(), "long functions without a comment in 20 lines: {fresh:#?}");
+    let done: Vec<_> = SILENT.iter().filter(|silent| !faults.iter().any(|(module, _)| module == *silent)).collect();
+    assert!(done.is_empty(), "these modules say enough; take them off the list: {done:?}");
+}
+
+#[test]
+fn a_silent_function_is_found_and_one_that_says_why_is_not() {
+    let function = |comment: &str| format!("fn long() {{\n{comment}{}}}\n", "    call();\n".repeat(26));
+    assert_eq!(silent_functions(&function("")), [(1, "long".to_owned())]);
+    assert_eq!(silent_functions(&function("    // First, since the rest depends on it.\n")), []);
+    assert_eq!(silent_functions("fn short() {\n    call();\n}\n"), []);
 }
 
 #[test]
