@@ -11,7 +11,7 @@ use crate::machine::timers::Timers;
 
 use super::cta::CtaSlot;
 use super::slots::{Accounts, PENDING, WarpSlot};
-use super::wait::Wait;
+use super::wait::{Account, Wait};
 use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
@@ -49,14 +49,17 @@ impl Core {
     }
 
     /// A warp waits for something else from `cycle` on.
+    #[inline]
     pub(super) fn enter(&mut self, warp: usize, wait: Wait, cycle: u32) {
         let slot = &mut self.slots[warp];
-        let issued = slot.wait != Wait::NoWarp && slot.issued_at == self.accounts.cycle();
-        self.accounts.moved(slot.wait.account(), wait.account(), issued);
-        if wait == Wait::NoWarp {
+        let (before, account) = (slot.account, wait.account());
+        let issued = before != Account::Empty && slot.issued_at == self.accounts.cycle();
+        self.accounts.moved(before, account, issued);
+        if account == Account::Empty {
             slot.issued_at = u32::MAX;
         }
         slot.wait = wait;
+        slot.account = account;
         slot.since = cycle;
     }
 

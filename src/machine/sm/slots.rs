@@ -79,6 +79,8 @@ pub(super) struct WarpSlot {
     /// Cycle from which each register may be used.
     pub(super) ready_at: SmallVec<[u32; 64]>,
     pub(super) wait: Wait,
+    /// Where its cycles are counted, as its wait says: asked at every change.
+    pub(super) account: Account,
     pub(super) rank: u8,
     /// CTA slot.
     pub(super) cta: u8,
@@ -104,6 +106,7 @@ impl WarpSlot {
             unit: Unit::Core,
             ready_at: SmallVec::new(),
             wait: Wait::NoWarp,
+            account: Account::Empty,
             rank: 0,
             cta: 0,
             not_before: 0,
@@ -163,10 +166,14 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// Accounts for every cycle before `cycle`.
+    #[inline]
     pub(super) fn advance(&mut self, cycle: u32) {
-        if cycle <= self.next {
-            return;
+        if cycle > self.next {
+            self.account_for(cycle);
         }
+    }
+
+    fn account_for(&mut self, cycle: u32) {
         let cycles = u64::from(cycle - self.next);
         let mut warps = 0;
         for state in 1..ACCOUNTS {
@@ -200,6 +207,7 @@ impl Accounts {
     }
 
     /// A warp moves from one account to another; `issued` if it has issued in this cycle and that is counted.
+    #[inline]
     pub(super) fn moved(&mut self, from: Account, to: Account, issued: bool) {
         self.count[from as usize] = self.count[from as usize].wrapping_sub(1);
         self.count[to as usize] = self.count[to as usize].wrapping_add(1);
@@ -211,6 +219,7 @@ impl Accounts {
 
     /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that
     /// account's.
+    #[inline]
     pub(super) fn issued_into(&mut self, account: Account) {
         self.issued += 1;
         self.counts_as_issued(account);

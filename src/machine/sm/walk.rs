@@ -73,7 +73,7 @@ impl Sm {
             let rank = self.core.slots[warp].rank;
             self.core.schedulers[scheduler].unready(rank);
         }
-        let account = self.core.slots[warp].wait.account();
+        let account = self.core.slots[warp].account;
         self.core.accounts.issued_into(account);
         if account != Account::Empty {
             self.core.slots[warp].issued_at = cycle;
