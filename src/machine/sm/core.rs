@@ -74,17 +74,17 @@ impl Core {
         for &register in &kernel.hazards[pc].check {
             at = at.max(slot.ready_at[usize::from(register)]);
         }
-        let wait = if at == PENDING {
-            Wait::Register
+        // One call for each outcome: what a wait is counted as is known where it is known which it is.
+        if at == PENDING {
+            self.enter(warp, Wait::Register, from);
         } else if at <= from {
             self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-            Wait::Issue
+            self.enter(warp, Wait::Issue, from);
         } else {
             slot.until = at;
             self.timers.insert(from, at, warp as u8);
-            Wait::Latency
-        };
-        self.enter(warp, wait, from);
+            self.enter(warp, Wait::Latency, from);
+        }
     }
 
     /// Warps whose result of fixed latency is there may issue.
