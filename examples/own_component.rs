@@ -5,9 +5,10 @@
 //!   node i ──Port(0)──> node i + 1 ──Port(0)──> ...      a ring, latency 100 ticks
 //!          ──Port(1)──> node i + 7                       a chord of it, latency 100 ticks
 //! ```
-//! Each of 32 nodes begins with 8 jobs. A node that gets a job sends it on by a port drawn at random, after a delay drawn
-//! from 0 to 799 ticks beyond the link's latency. The random numbers are state of the node: the engine asks each node in
-//! the same order at any number of threads, so that they, and all that follows from them, are the same.
+//! Each of 32 nodes begins with 8 jobs. A node that gets a job sends it on by a port drawn at random, after a
+//! delay drawn from 0 to 799 ticks beyond the link's latency. The random numbers are state of the node: the
+//! engine asks each node in the same order at any number of threads, so that they, and all that follows from
+//! them, are the same.
 
 use durawarp::engine::{Component, Ctx, Fallback, Link, Message, Port, RunEnd, RunOptions, Simulation, Topology};
 
@@ -82,7 +83,7 @@ fn simulation() -> Simulation<Job> {
 fn main() {
     let run = |threads: usize| {
         let mut simulation = simulation();
-        // Really so many threads, also where the host has fewer cores or one is faster.
+        // All of the threads work, even where the host has fewer cores or one alone would be faster.
         let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
         let end = simulation.run(&options);
         assert!(matches!(end, RunEnd::Finished { at } if at >= UNTIL), "{end:?}");

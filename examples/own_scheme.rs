@@ -1,7 +1,8 @@
 //! A persistency scheme of one's own, with a mechanism of its own: `cargo run --example own_scheme`.
 //!
-//! Every store to persistent memory bypasses the caches. An SM has a *persist window*: at most so many of its stores are on
-//! their way to durability at a time, which bounds what a power failure can take from it. No file of the simulator knows of it.
+//! Every store to persistent memory bypasses the caches. An SM has a *persist window* of some entries: each
+//! store on its way to durability takes one, which bounds what a power failure can take from the SM. No file
+//! of the simulator knows of it.
 //!
 //! | what the host says | what the window does |
 //! |---|---|
@@ -9,9 +10,9 @@
 //! | a store has departed | takes an entry |
 //! | a store is acknowledged as durable | frees its entry |
 //!
-//! Where a kernel ends, the L2 writes back what atomics left dirty there: then all stores of the kernel are durable. The
-//! handlers decide; the machine does the rest, counts it, and the oracle judges what the scheme promises. The scheme is an
-//! example, not a published one.
+//! Where a kernel ends, the L2 writes back what atomics left dirty there: then all stores of the kernel are
+//! durable. The handlers decide; the machine does the rest, counts it, and the oracle judges what the scheme
+//! promises. The scheme is an example, not a published one.
 
 use durawarp::persist::{
     Admission, Boundary, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Route, Scheme,
@@ -88,7 +89,7 @@ impl Scheme for PersistWindow {
     }
 
     fn description(&self) -> &'static str {
-        "stores bypass the caches, so many of an SM at a time; the L2 is written back where a kernel ends"
+        "stores bypass the caches through a window in each SM; the L2 is written back where a kernel ends"
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
@@ -122,7 +123,8 @@ fn main() -> Result<(), Diagnostics> {
         );
     }
 
-    // What the oracle makes of it: a kernel's stores are durable when it ends, in every state that power failures leave.
+    // What the oracle makes of it: a kernel's stores are durable when it ends, in every state that power
+    // failures leave.
     let small = Experiment::of("atax").params([("NX", 32), ("NY", 32)]).set("sm.count", 2);
     let report = small.scheme(PersistWindow { entries: 4 }).crash(&CrashRequest::default())?;
     let promised = "all stores of a kernel are durable when it ends (P2)";

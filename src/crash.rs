@@ -150,7 +150,7 @@ fn undo_rule(
 ///
 /// # Errors
 /// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
-/// laid out; a condition that names a scheme that there is not.
+/// laid out; a condition that names an unknown scheme.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(
     experiment: &Experiment,

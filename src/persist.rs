@@ -25,6 +25,7 @@ pub use handler::{
 };
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
+pub use storage::StorageCost;
 pub use vocab::{
     Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionRule,
     RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,

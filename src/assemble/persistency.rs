@@ -1,5 +1,4 @@
-//! How persistency is done in a machine: the scheme, what is recorded of it, and what its handlers hear of
-//! their place.
+//! How persistency is done in a machine: the scheme, what is recorded, and the place each handler is told of.
 
 use std::sync::Arc;
 

@@ -177,7 +177,7 @@ pub(super) struct CrashArgs {
     /// a narrower one
     #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
     pub(super) claim: Option<PersistScope>,
-    /// Resume the program from so many of the states that hardware recovers (light-wsp); 0 for none
+    /// Resume the program from this many of the states that hardware recovers (light-wsp); 0 for none
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(super) resume: u64,
     /// Judge one state again, by the name that a failure was reported with

@@ -316,7 +316,7 @@ impl L1 {
     }
 
     /// A load that must not use or fill the cache. `Lookup::Miss` or `Lookup::Full`.
-    pub fn bypasses_l1(&mut self, line: u64, sectors: u8, waiter: Waiter) -> Lookup {
+    pub fn bypass(&mut self, line: u64, sectors: u8, waiter: Waiter) -> Lookup {
         if self.free.is_empty() {
             return Lookup::Full;
         }
@@ -511,8 +511,8 @@ mod tests {
         let lines = |from: u64| (from..64).map(|i| i * 128);
         let misses = lines(0).take_while(|&l| c.load(l, 1, waiter(0)) != Lookup::Reserved).count() as u64;
         assert!((2..=8).contains(&misses), "{misses} lines were reserved");
-        assert!(matches!(c.bypasses_l1(misses * 128, 1, waiter(1)), Lookup::Miss(_)));
-        while matches!(c.bypasses_l1(64 * 128, 1, waiter(1)), Lookup::Miss(_)) {}
+        assert!(matches!(c.bypass(misses * 128, 1, waiter(1)), Lookup::Miss(_)));
+        while matches!(c.bypass(64 * 128, 1, waiter(1)), Lookup::Miss(_)) {}
         assert_eq!(c.load(misses * 128, 1, waiter(2)), Lookup::Full, "now an MSHR is what lacks");
     }
 

@@ -166,7 +166,7 @@ pub struct Passed {
 pub struct Persist {
     /// The bytes of a non-temporal store; room for them on the way back.
     pub line: Option<Box<Line>>,
-    /// Its ticket at the SM's gate; 0 where it has none.
+    /// The number of its departure from the SM; 0 where its handler asks for none.
     pub number: u64,
     /// The mark that its scheme gave it.
     pub mark: u64,
@@ -335,7 +335,7 @@ pub enum Msg {
         /// What it gets.
         reply: Reply,
     },
-    /// Slice or switch to requester: so many packets of the requester's have left the slice's input buffer,
+    /// Slice or switch to requester: `packets` of the requester's have left the slice's input buffer,
     /// or the switch's.
     Credit {
         /// Which slice; the number of slices for the switch.

@@ -130,7 +130,7 @@ impl Sm {
         &self.record.on_dram
     }
 
-    /// Keeps a timeline from now on, of up to so many spans of each kind.
+    /// Keeps a timeline from now on, of at most `spans` spans of each kind.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.record.timeline = Some(Box::new(SmTimeline::new(spans)));
         self.host.outbox.keep_notes();

@@ -8,8 +8,8 @@
 //! | [`HandlerReport`] | the run is over, or stuck | count, explain |
 //!
 //! A handler says in its [`Interests`] what it wants to hear of, once, so that a host does not pay for what
-//! nobody wants. Invariants: an offer has no effect by itself, unless its table row says so; what has gone is
-//! told as an event.
+//! no handler wants. Invariants: an offer has no effect by itself, unless its table row says so; what has
+//! gone is told as an event.
 //!
 //! | offer | answer `Waits` | answer `Held` |
 //! |---|---|---|
@@ -102,7 +102,7 @@ pub enum Offer<'a> {
         /// Warp slot.
         warp: u8,
     },
-    /// A warp issues an atomic on these lines. The first offer asks for its turn, if `first`; a later one
+    /// A warp issues an atomic on these lines. The first offer asks for its turn (`asks`); a later one
     /// looks.
     Atomic {
         /// Warp slot.

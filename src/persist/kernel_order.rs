@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_and_what_the_hub_holds_have_numbers_of_their_own() {
+    fn messages_and_what_the_hub_holds_have_numbers_of_their_own() {
         assert_eq!([GatherMessage::Done(3), GatherMessage::Go(3)].map(|word| word.digest()), [3, 1 << 56 | 3]);
         let (mut hub, outbox) = (Gathering::new(3), &mut Outbox::default());
         let state = |hub: &Gathering| {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_taken_once_in_order_with_their_delays() {
+    fn messages_are_taken_once_in_order_with_their_delays() {
         let mut outbox = Outbox::default();
         assert!(outbox.is_empty());
         outbox.at(17);
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a message that leaves later")]
-    fn a_letter_that_leaves_later_is_taken_with_its_delay_only() {
+    fn a_message_that_leaves_later_is_taken_with_its_delay_only() {
         let mut outbox = Outbox::default();
         outbox.send_in(1, Peer::Hub, Number(1));
         outbox.take();
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a message of another scheme")]
-    fn a_letter_of_another_scheme_is_not_opened() {
+    fn a_message_of_another_scheme_is_not_opened() {
         opened::<Number>(Box::new(Other));
     }
 

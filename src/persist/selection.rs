@@ -76,7 +76,7 @@ pub struct Period {
     pub refills: u64,
     /// The way of log updates in it: "temporal" or "non_temporal".
     pub path: String,
-    /// Why the next way was chosen: the paper's message, or "none".
+    /// Why the next way was chosen: the paper's letter, or "none".
     pub reason: String,
     /// The way that follows from the reason.
     pub next_path: String,
@@ -104,7 +104,7 @@ pub struct Selection {
     pub temporal_logs: u64,
     /// Log updates that bypassed the caches.
     pub non_temporal_logs: u64,
-    /// Write-backs of log updates that were dropped, since these had gone around the caches.
+    /// Write-backs of log updates that were dropped, since these had bypassed the caches.
     pub dropped_write_backs: u64,
     /// Bytes of entries moved to the reservation buffer and back.
     pub reservation_bytes: u64,

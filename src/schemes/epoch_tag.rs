@@ -21,20 +21,19 @@
 //! round trip to memory between epochs. Write-backs of the program are dropped; `pm.dfence` waits. An atomic
 //! on persistent memory waits until its CTA's earlier stores and itself are durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches at once, the SM's gate
-//! keeps the order, and a barrier of a kernel waits for durability. Invariants: a line waits for lines of
-//! lower places of its instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled:
-//! time and area of tag walks.
+//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches at once,
+//! [`store_order`](super::store_order) keeps the order, and a barrier of a kernel waits for durability.
+//! Invariants: a line waits for lines of lower places of its instance, or of earlier barriers of the kernel,
+//! only: there is no cycle. Not modelled: time and area of tag walks.
 
-use super::store_order::{StoreOrder, StoreOrderSpec};
+use super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::persist::kernel_order::{Gathering, KernelOrder};
 use crate::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
-    Offer, Outbox, Peer, Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackClass,
-    WriteBackRule,
+    Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
 };
 use crate::spec;
 
@@ -270,13 +269,11 @@ impl Handler for EpochTagSm {
 
 impl SmHandler for EpochTagSm {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        // It is performed at the L2, where nothing has a tag.
-        let order = (!self.combines).then(|| self.order.issue(store, Route::NonTemporal));
-        StoreRule { order, ..StoreRule::new(Route::NonTemporal, store.atomic) }
+        self.order.rule(store, self.combines)
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+        flushes_only(write_back)
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {

@@ -4,7 +4,7 @@
 //! | order | stores of an SM | fences of order |
 //! |---|---|---|
 //! | `fence` (as AGPM ran it on a GPU) | unordered | wait |
-//! | `fifo` (strict persistency, as the paper has it) | in the order of issue, by the SM's gate | pass |
+//! | `fifo` (strict persistency, as the paper has it) | in the order of issue | pass |
 //!
 //! An atomic is performed at the L2: under `fence` the program's write-back of it is done, under `fifo` the
 //! warp has it written back and waits. Other write-backs have nothing to do and are dropped.

@@ -18,18 +18,17 @@
 //! has no order across SMs without a wait). Warps behind a fence keep their priority. Write-backs of the
 //! program are dropped. An atomic on persistent memory waits until it is durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches, and the SM's gate keeps
-//! the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones
-//! only.
+//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches, and
+//! [`store_order`](super::store_order) keeps the order. Invariants: blocks leave in the order in which they
+//! came; a block comes behind earlier ones only.
 
-use super::store_order::{StoreOrder, StoreOrderSpec};
+use super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
-    Offer, Outbox, Route, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
-    WriteBackClass, WriteBackRule,
+    Offer, Outbox, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackRule,
 };
 use crate::spec;
 
@@ -230,13 +229,11 @@ impl Handler for PersistBuffer {
 
 impl SmHandler for PersistBuffer {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        // It is performed at the L2, which has no buffer.
-        let order = (!self.combines).then(|| self.order.issue(store, Route::NonTemporal));
-        StoreRule { order, ..StoreRule::new(Route::NonTemporal, store.atomic) }
+        self.order.rule(store, self.combines)
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+        flushes_only(write_back)
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {

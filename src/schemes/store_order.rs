@@ -32,10 +32,10 @@
 
 use std::collections::VecDeque;
 
-use crate::persist::handler::{Admission, Departure, Event, HandlerReport, Offer, Outbox, Store};
+use crate::persist::handler::{Admission, Departure, Event, HandlerReport, Offer, Outbox, Store, WriteBack};
 use crate::persist::journal::Author;
 use crate::persist::sequence::Sequence;
-use crate::persist::vocab::{IssueOrder, NonTemporalOrder, Route};
+use crate::persist::vocab::{IssueOrder, NonTemporalOrder, Route, StoreRule, WriteBackClass, WriteBackRule};
 
 /// How much is kept in order, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,12 @@ impl Scope {
     }
 }
 
+/// Write-backs where every store bypasses the caches: nothing is left to write, but a flush also makes lines
+/// leave.
+pub fn flushes_only(write_back: &WriteBack<'_>) -> WriteBackRule {
+    if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+}
+
 /// What an SM keeps in order.
 #[derive(Debug)]
 pub struct StoreOrder {
@@ -123,6 +129,14 @@ impl StoreOrder {
         scope.run = only.map(|line| (line, after));
         scope.issued += count;
         IssueOrder { after, number: scope.issued }
+    }
+
+    /// The rule of a scheme whose stores all bypass the caches in this order; an atomic is performed at the
+    /// L2, and its warp waits until that is durable. Where the L1 combines stores, the order is not this one
+    /// but of its lines.
+    pub fn rule(&mut self, store: &Store<'_>, combines: bool) -> StoreRule {
+        let order = (!combines).then(|| self.issue(store, Route::NonTemporal));
+        StoreRule { order, ..StoreRule::new(Route::NonTemporal, store.atomic) }
     }
 
     /// A request to the line is held.

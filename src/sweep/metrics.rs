@@ -134,7 +134,7 @@ pub fn find(name: &str) -> Option<Metric> {
     all().into_iter().find(|metric| metric.name == name)
 }
 
-/// The fault of naming a metric that there is not, with the nearest that there is.
+/// The fault of an unknown metric, with the nearest name.
 pub(super) fn unknown(fault: Diagnostic, name: &str) -> Diagnostic {
     let known = all();
     let all = || Some("`durawarp sweep table --columns` lists them".to_owned());

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::decorated::{Decorated, Decorator};
 use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, CrashRequest, Judgement, journal_of};
 use durawarp::engine::Time;
@@ -29,8 +30,7 @@ use durawarp::outcome::End;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
     Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
-    Offer, Outbox, PathLinks, Peer, RegionRule, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack,
-    WriteBackRule, opened,
+    Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::messages::RegionMessage;
@@ -87,13 +87,9 @@ impl Mutant {
     }
 }
 
-impl Scheme for Mutant {
-    fn name(&self) -> &'static str {
-        self.of.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.of.description()
+impl Decorator for Mutant {
+    fn of(&self) -> &dyn Scheme {
+        &*self.of
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
@@ -103,40 +99,16 @@ impl Scheme for Mutant {
         Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back })
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.slice_handler(place)
-    }
-
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.hub_handler(place)
-    }
-
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         let of = self.of.controller_handler(if place.index == LAST { place } else { self.told(place) })?;
         Some(Box::new(Controller { of, fault: self.fault, place, seen: BTreeSet::new() }))
     }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        self.of.path_links()
-    }
-
-    fn host_handler(&self) -> Box<dyn Handler> {
-        self.of.host_handler()
-    }
-
-    fn regions(&self) -> Option<RegionRule> {
-        self.of.regions()
-    }
-
-    fn logs(&self) -> bool {
-        self.of.logs()
-    }
 }
 
-/// Letters, to whom, and when they leave.
-type Letters = Vec<(Peer, RegionMessage, Time)>;
+/// Messages, to whom, and when they leave.
+type Messages = Vec<(Peer, RegionMessage, Time)>;
 
-fn taken(outbox: &mut Outbox) -> Letters {
+fn taken(outbox: &mut Outbox) -> Messages {
     outbox.take_timed().map(|(to, message, delay)| (to, opened(message), delay)).collect()
 }
 
@@ -153,7 +125,7 @@ struct Sm {
 
 impl Sm {
     /// Sends on what was sent `before`, and with the fault what has been since.
-    fn send(&mut self, before: Letters, outbox: &mut Outbox) {
+    fn send(&mut self, before: Messages, outbox: &mut Outbox) {
         let since = taken(outbox);
         before.into_iter().for_each(|(to, word, delay)| outbox.send_in(delay, to, word));
         for (to, word, mut delay) in since {
@@ -237,7 +209,7 @@ fn others(place: HandlerPlace) -> impl Iterator<Item = Peer> {
 
 impl Controller {
     /// What has been asked for and sent since these messages leaves as the fault has it.
-    fn send(&mut self, before: Letters, outbox: &mut Outbox) {
+    fn send(&mut self, before: Messages, outbox: &mut Outbox) {
         let since = taken(outbox);
         before.into_iter().for_each(|(to, word, delay)| outbox.send_in(delay, to, word));
         for (to, word, delay) in since {
@@ -330,7 +302,7 @@ fn experiment(fault: Fault, scheme: &str) -> Experiment {
     let of = SchemeConfig::load("light-wsp", &sets(scheme)).unwrap().built;
     let map =
         Interleave::new(machine.spec.l2.slices, machine.spec.controller.channels, machine.spec.l2.interleave_bytes);
-    let recipe = Experiment::of("gemm").machine(machine).scheme(Mutant { of, fault, map }).profile("ci");
+    let recipe = Experiment::of("gemm").machine(machine).scheme(Decorated(Mutant { of, fault, map })).profile("ci");
     recipe.params([("NI", 8), ("NJ", 40), ("NK", 4)]).max_cycles(1_000_000).build().unwrap()
 }
 

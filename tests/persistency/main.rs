@@ -8,6 +8,7 @@ mod workload_common;
 mod config;
 mod crash;
 mod crash_regions;
+mod decorated;
 mod digests;
 mod instructions;
 mod light_wsp;

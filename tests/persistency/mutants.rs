@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::decorated::{Decorated, Decorator};
 use durawarp::config::{Override, SchemeConfig};
 use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::kernel::functional::Limits;
@@ -19,10 +20,9 @@ use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Admission, Boundary, ControllerHandler, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace,
-    Interests, Journal, Load, NonTemporalOrder, Offer, Outbox, PathLinks, Peer, PmImage, RegionRule, Route, Scheme,
-    SchemeMessage, SmHandler, Store, StoreClass, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
-    WriteBackClass, WriteBackRule,
+    Admission, Boundary, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Interests,
+    Journal, Load, NonTemporalOrder, Offer, Outbox, Peer, PmImage, Route, Scheme, SchemeMessage, SmHandler, Store,
+    StoreClass, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -133,50 +133,14 @@ impl SmHandler for Site {
     }
 }
 
-impl Scheme for Mutant {
-    fn name(&self) -> &'static str {
-        self.of.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.of.description()
+impl Decorator for Mutant {
+    fn of(&self) -> &dyn Scheme {
+        &*self.of
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         let (of, fault) = (self.of.sm_handler(place), self.fault);
         Box::new(Site { of, fault, asked: 0, last: None, changed: Vec::new() })
-    }
-
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.slice_handler(place)
-    }
-
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.hub_handler(place)
-    }
-
-    fn host_handler(&self) -> Box<dyn Handler> {
-        self.of.host_handler()
-    }
-
-    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        self.of.controller_handler(place)
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        self.of.path_links()
-    }
-
-    fn regions(&self) -> Option<RegionRule> {
-        self.of.regions()
-    }
-
-    fn non_temporal_order(&self) -> NonTemporalOrder {
-        self.of.non_temporal_order()
-    }
-
-    fn logs(&self) -> bool {
-        self.of.logs()
     }
 }
 
@@ -194,7 +158,8 @@ fn experiment_of(
     let (name, sets) = scheme.split_once(' ').unwrap_or((scheme, ""));
     let sets: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
     let of = SchemeConfig::load(name, &sets).unwrap().built;
-    let recipe = Experiment::of(workload).scheme(Mutant { of, fault }).profile("ci").params(params.iter().copied());
+    let recipe =
+        Experiment::of(workload).scheme(Decorated(Mutant { of, fault })).profile("ci").params(params.iter().copied());
     let recipe = recipe.set("sm.count", 4).set("persist.domain", domain);
     recipe.instrument(Overrides { flag_barrier: Some(barrier), ..Overrides::default() }).build().unwrap()
 }

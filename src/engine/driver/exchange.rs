@@ -89,8 +89,8 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
         for (to, outbox) in partition.sink.outboxes.iter_mut().enumerate() {
             if !outbox.is_empty() {
                 partition.sent_away += outbox.len() as u64;
-                let letter_box = &self.mailboxes.boxes[me * workers + to][parity];
-                mem::swap(outbox, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
+                let mailbox = &self.mailboxes.boxes[me * workers + to][parity];
+                mem::swap(outbox, &mut mailbox.lock().unwrap_or_else(PoisonError::into_inner));
                 debug_assert!(outbox.is_empty(), "a batch was not taken out in two rounds");
                 // With more than 64 workers several share a bit. A worker that is addressed by mistake swaps
                 // an empty box, which changes nothing.
@@ -111,8 +111,8 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
                 theirs
             };
             if theirs.sent & 1 << (me % 64) != 0 {
-                let letter_box = &self.mailboxes.boxes[other * workers + me][parity];
-                mem::swap(&mut self.spare, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
+                let mailbox = &self.mailboxes.boxes[other * workers + me][parity];
+                mem::swap(&mut self.spare, &mut mailbox.lock().unwrap_or_else(PoisonError::into_inner));
                 partition.deliver(&mut self.spare);
             }
             all = all.with(theirs);

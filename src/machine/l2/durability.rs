@@ -153,7 +153,7 @@ impl Durability {
         self.past_ack == PastAck::Media && Medium::of(line) == Medium::Nvm
     }
 
-    /// A non-temporal store has a copy of its line leave the array.
+    /// A non-temporal store invalidates the copy of its line in the array.
     pub(super) fn non_temporal_invalidates(&self) -> bool {
         self.past_l2 == PastL2::Invalidate
     }

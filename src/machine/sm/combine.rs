@@ -136,7 +136,7 @@ impl MemorySide {
         }
     }
 
-    /// The store of `head` joins its line; false when it lacks a way, room, or leave of the gate.
+    /// The store of `head` joins its line; false when it lacks a way, room, or its handler's leave.
     pub(super) fn combine(
         &mut self,
         head: &mut Entry,

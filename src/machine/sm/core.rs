@@ -63,6 +63,13 @@ impl Core {
         slot.since = cycle;
     }
 
+    /// A warp goes on waiting, for something else of the same account.
+    pub(super) fn stays(&mut self, warp: usize, wait: Wait) {
+        let slot = &mut self.slots[warp];
+        debug_assert_eq!(wait.account(), slot.account, "a warp that stays changes no account");
+        slot.wait = wait;
+    }
+
     /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
     pub(super) fn settle(&mut self, warp: usize, from: u32, launch: &Launch) {
         let kernel = &*launch.kernel;

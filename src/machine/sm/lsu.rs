@@ -57,7 +57,7 @@ pub(super) struct Entry {
     pub(super) next: usize,
     /// When a warp issued it, for persists.
     pub(super) issued: Time,
-    /// What must be durable before its accesses leave, by the gate's numbers.
+    /// What must be durable before its accesses leave, by its scheme's numbers.
     pub(super) after: u64,
     /// The mark that its scheme gives it.
     pub(super) mark: u64,

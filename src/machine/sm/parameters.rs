@@ -308,7 +308,7 @@ counters! {
         path_wait_cycles,
         /// Of these, for room in it: not for an atomic's turn (warp cycles)
         path_full_cycles,
-        /// Line accesses that the gate held until earlier non-temporal stores were durable (accesses)
+        /// Line accesses that were held until earlier non-temporal stores were durable (accesses)
         pm_held,
         /// Persistency operations and stores on DRAM: of their plain meaning (warp instructions)
         pm_on_dram,

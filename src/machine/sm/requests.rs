@@ -4,7 +4,7 @@
 //! an MSHR or room in the miss queue. What the core has to do then is given back as a [`Stepped`].
 //!
 //! Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer has
-//! come; nothing overtakes a request to its line that is held at the gate. Source: the pipeline of
+//! come; nothing overtakes a request to its line that is held. Source: the pipeline of
 //! GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
@@ -100,9 +100,7 @@ impl Lsu {
             // What is held for the line has not been performed.
             _ if load_waits(access.line, m.host) => None,
             Work::Load => self.look_up(of_load, memory, slots, m, cx),
-            Work::LoadPast | Work::Shared => {
-                self.bypasses_l1(of_load, memory, slots, m, cx).then_some(Stepped::Nothing)
-            }
+            Work::LoadPast | Work::Shared => self.bypass_l1(of_load, memory, slots, m, cx).then_some(Stepped::Nothing),
         };
         let Some(stepped) = done else {
             // What the head waits for may have to leave first.
@@ -117,7 +115,7 @@ impl Lsu {
         stepped
     }
 
-    /// A store or an atomic leaves for its slice, or is held at the gate; false when there is no room for it.
+    /// A store or an atomic leaves for its slice, or is held; false when there is no room for it.
     fn send_next(
         &mut self,
         access: LineAccess,
@@ -266,12 +264,13 @@ impl Lsu {
         if !global || !m.host.handler.bypasses_l1(&Load { degree, read_only, stalled: true, slice_busy }) {
             return false;
         }
-        let past = self.bypasses_l1(load, memory, slots, m, cx);
+        let past = self.bypass_l1(load, memory, slots, m, cx);
         m.record.counters.l1_stalls_past += u64::from(past);
         past
     }
 
-    fn bypasses_l1(
+    /// A load that leaves the L1 alone; false when it lacks an MSHR or room in the miss queue.
+    fn bypass_l1(
         &mut self,
         load: LoadAccess,
         memory: &mut MemorySide,
@@ -288,7 +287,7 @@ impl Lsu {
         memory.clean_now(access.line, m.host, m.record, cx);
         // A copy in the L1 must not answer later loads with older bytes than this one returns.
         memory.l1.evict(access.line);
-        match memory.l1.bypasses_l1(access.line, access.sectors, load.waiter()) {
+        match memory.l1.bypass(access.line, access.sectors, load.waiter()) {
             Lookup::Miss(mshr) => {
                 m.record.counters.l1_bypasses += 1;
                 if m.host.wants.accesses {

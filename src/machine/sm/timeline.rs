@@ -27,7 +27,7 @@ pub struct SmTimeline {
 }
 
 impl SmTimeline {
-    /// A timeline of up to so many spans of each kind.
+    /// A timeline of at most `spans` spans of each kind.
     pub(super) fn new(spans: usize) -> Self {
         let recorder = || Recorder::new(spans);
         let (ctas, stalls, barriers, regions) = (recorder(), recorder(), recorder(), recorder());

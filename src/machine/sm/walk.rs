@@ -406,7 +406,7 @@ impl Sm {
             if let Wait::Durable { ordered, flushing: true, then } = self.core.slots[warp].wait
                 && !self.memory.is_unpersisted(&self.core.slots[warp])
             {
-                self.core.slots[warp].wait = Wait::Durable { ordered, flushing: false, then };
+                self.core.stays(warp, Wait::Durable { ordered, flushing: false, then });
                 self.resume(warp, cycle, launch, cx);
             }
         }
@@ -422,7 +422,7 @@ impl Sm {
                 let wait = Wait::Performed { then, cleaning };
                 if matches!(self.core.slots[warp].wait, Wait::Performed { .. }) {
                     // It waits at its fence already, since then.
-                    self.core.slots[warp].wait = wait;
+                    self.core.stays(warp, wait);
                 } else {
                     self.core.enter(warp, wait, cycle);
                 }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_that_say_something_else_have_digests_of_their_own() {
+    fn messages_that_say_something_else_have_digests_of_their_own() {
         let facts = |launch, warps| AgpmMessage::KernelStart(KernelFacts { launch, warps, ..KernelFacts::default() });
         let report = |logs, wait_cycles| AgpmMessage::Report(LogReport { logs, wait_cycles, ..LogReport::default() });
         let counts = |[t_all, s_all, s_log, spills, refills]: [u64; 5]| {

@@ -4,7 +4,7 @@
 //! are numbered: A1 what the counters count, A2 to A4 what a log update is found by, A5 its first byte, A6
 //! who decides, A7 the first way, A8 and A9 the threshold, A10 to A12 gaps of Table III, A13 shared memory,
 //! A14 traffic of the reservation buffer, A15 saturation (not a choice: counters saturate). Left out: what
-//! does not go with a machine (a sampled SM that there is not).
+//! does not go with a machine (a sampled SM beyond the last).
 
 use crate::choice;
 use crate::spec;

@@ -105,7 +105,7 @@ pub(super) fn check(
         match checked(key, &value) {
             Ok(value) => good.push(value),
             Err(found) => found.0.into_iter().for_each(|fault| {
-                // A key that there is not is told once, where it is named.
+                // An unknown key is told once, where it is named.
                 let of_value = fault.message.contains("expects") || fault.message.contains("unit");
                 let told = Diagnostic { help: fault.help, ..(if of_value { &at } else { place }).fault(fault.message) };
                 if !faults.0.contains(&told) {

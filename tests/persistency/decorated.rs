@@ -1,0 +1,87 @@
+//! A scheme as it is but for some of its handlers: what a test changes is all that it writes down.
+
+use std::fmt::Debug;
+
+use durawarp::persist::{
+    ControllerHandler, Handler, HandlerPlace, NonTemporalOrder, PathLinks, RegionRule, Scheme, SmHandler, StorageCost,
+};
+
+/// What is put around the handlers of a scheme.
+pub(crate) trait Decorator: Send + Sync + Debug {
+    /// The scheme.
+    fn of(&self) -> &dyn Scheme;
+
+    /// The handler of an SM.
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler>;
+
+    /// The handler of a memory controller.
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        self.of().controller_handler(place)
+    }
+}
+
+/// A decorated scheme.
+#[derive(Debug)]
+pub(crate) struct Decorated<D>(pub(crate) D);
+
+impl<D: Decorator> Scheme for Decorated<D> {
+    fn name(&self) -> &'static str {
+        self.0.of().name()
+    }
+
+    fn description(&self) -> &'static str {
+        self.0.of().description()
+    }
+
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        self.0.sm_handler(place)
+    }
+
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        self.0.of().slice_handler(place)
+    }
+
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        self.0.of().hub_handler(place)
+    }
+
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        self.0.controller_handler(place)
+    }
+
+    fn path_links(&self) -> Option<PathLinks> {
+        self.0.of().path_links()
+    }
+
+    fn host_handler(&self) -> Box<dyn Handler> {
+        self.0.of().host_handler()
+    }
+
+    fn reserves_memory(&self) -> bool {
+        self.0.of().reserves_memory()
+    }
+
+    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
+        self.0.of().unfit(place)
+    }
+
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        self.0.of().non_temporal_order()
+    }
+
+    fn storage(&self, place: HandlerPlace) -> Vec<StorageCost> {
+        self.0.of().storage(place)
+    }
+
+    fn regions(&self) -> Option<RegionRule> {
+        self.0.of().regions()
+    }
+
+    fn logs(&self) -> bool {
+        self.0.of().logs()
+    }
+
+    fn drops_log_stores(&self) -> bool {
+        self.0.of().drops_log_stores()
+    }
+}
