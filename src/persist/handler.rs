@@ -11,7 +11,7 @@
 //!   SM handler ──messages──> hub handler <──messages── slice handlers        host handler ──> hub handler
 //!           <──messages──          ──messages──>                 SM handler ──> slice handler
 //! ```
-//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler
+//! Messages travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler
 //! may have bytes moved to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a
 //! handler about accesses to persistent memory only; a handler that steers loads is asked about global loads
 //! of either memory.

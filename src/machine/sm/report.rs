@@ -34,12 +34,10 @@ fn describe(core: &Core, index: usize, slot: &WarpSlot, launch: &Launch) -> Stri
         Wait::Latency => "a result of fixed latency".to_owned(),
         Wait::Register => "memory data for its next instruction's registers".to_owned(),
         Wait::Barrier => core.ctas[usize::from(slot.cta)].describe_barrier(index, core.warp_size),
-        // A wait with a cleaning's number is a release's, for the L1; without one it is for the warp's own
-        // accesses.
-        Wait::Performed { cleaning: 0, .. } => {
+        Wait::Performed(_) => {
             format!("{} stores and {} loads to be performed", under_way.stores, under_way.loads)
         }
-        Wait::Performed { .. } => "what the L1 has combined to be performed".to_owned(),
+        Wait::Released(_) => "what the L1 has combined to be performed".to_owned(),
         Wait::Durable { ordered, .. } => format!("{} persists to be durable", under_way.awaited(ordered)),
         Wait::Marker(_) => format!("{} persists to be durable", under_way.persists),
         Wait::Peers(_) => "a marker of its CTA or kernel".to_owned(),

@@ -90,6 +90,8 @@ pub(super) struct WarpSlot {
     pub(super) until: u32,
     pub(super) under_way: UnderWay,
     pub(super) order: FenceOrder,
+    /// The cleaning of the L1 that its release waits for.
+    pub(super) releasing: u64,
     /// Cycle from which it waits.
     pub(super) since: u32,
     /// Cycle in which it issued last.
@@ -113,6 +115,7 @@ impl WarpSlot {
             until: 0,
             under_way: UnderWay::default(),
             order: FenceOrder::default(),
+            releasing: 0,
             since: 0,
             issued_at: u32::MAX,
         }

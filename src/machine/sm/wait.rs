@@ -7,7 +7,8 @@
 //! | `Latency` | the cycle has come that its scoreboard names | execution |
 //! | `Register` | memory has written the registers of its next instruction | memory |
 //! | `Barrier` | the barrier opens | barrier |
-//! | `Performed` | its loads and stores are performed, then what the L1 has combined | fence |
+//! | `Performed` | its loads and stores are performed | fence |
+//! | `Released` | what the L1 has combined is performed, too | fence |
 //! | `Durable` | its persists are durable; behind an ordered fence, its write-backs | persist |
 //! | `Marker` | every slice has acknowledged the marker that it has issued | persist |
 //! | `Peers` | the marker of another warp, or of the command processor, is acknowledged | persist |
@@ -33,12 +34,15 @@ pub(super) enum Wait {
     /// A barrier of its CTA, or a persist barrier that others have yet to come to.
     Barrier,
     /// Its loads and stores, at a fence.
-    Performed {
+    Performed(
         /// What the fence asks for then.
-        then: AfterFence,
-        /// The cleaning of the L1 that it waits for; 0 while its own accesses are under way.
-        cleaning: u64,
-    },
+        AfterFence,
+    ),
+    /// At a fence, what the L1 has combined, up to the cleaning that its slot names (`WarpSlot::releasing`).
+    Released(
+        /// What the fence asks for then.
+        AfterFence,
+    ),
     /// Its persists.
     Durable {
         /// Its non-temporal stores need not be durable, as the scheme keeps them in order.
@@ -68,6 +72,9 @@ pub(super) enum AfterFence {
     /// The persist barrier that the fence belongs to.
     Barrier(FenceKind, FenceRule),
 }
+
+/// A wait that is passed in memory is written in parts and read whole, which costs 10 % of a run of `fma`.
+const _: () = assert!(size_of::<Wait>() <= 8, "a wait is passed in a register");
 
 /// Where the cycles of a warp slot are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +111,7 @@ impl Wait {
             Wait::Latency => Account::Execution,
             Wait::Register => Account::Memory,
             Wait::Barrier => Account::Barrier,
-            Wait::Performed { .. } => Account::Fence,
+            Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,
             Wait::Drained => Account::Draining,
         }

@@ -240,7 +240,7 @@ impl Sm {
         if slot.under_way.is_performed() {
             self.release(warp, then, cycle + 1, launch, cx);
         } else {
-            self.core.enter(warp, Wait::Performed { then, cleaning: 0 }, cycle + 1);
+            self.core.enter(warp, Wait::Performed(then), cycle + 1);
         }
     }
 
@@ -314,7 +314,7 @@ impl Sm {
         let slot = &self.core.slots[warp];
         match slot.wait {
             Wait::Register => self.core.settle(warp, cycle, launch),
-            Wait::Performed { then, cleaning: 0 } if slot.under_way.is_performed() => {
+            Wait::Performed(then) if slot.under_way.is_performed() => {
                 self.release(warp, then, cycle, launch, cx);
             }
             Wait::Durable { ordered, flushing: false, then } if slot.under_way.awaited(ordered) == 0 => {
@@ -419,8 +419,9 @@ impl Sm {
             None => self.pass_fence(warp, then, cycle, launch, cx),
             Some(cleaning) => {
                 self.memory.leaving.releases += 1;
-                let wait = Wait::Performed { then, cleaning };
-                if matches!(self.core.slots[warp].wait, Wait::Performed { .. }) {
+                self.core.slots[warp].releasing = cleaning;
+                let wait = Wait::Released(then);
+                if matches!(self.core.slots[warp].wait, Wait::Performed(_)) {
                     // It waits at its fence already, since then.
                     self.core.stays(warp, wait);
                 } else {
@@ -451,8 +452,9 @@ impl Sm {
         let settled = self.memory.leaving.cleaning.settled();
         let complete = |releasing: u64| releasing != 0 && releasing <= settled;
         for warp in 0..self.core.slots.len() {
-            if let Wait::Performed { then, cleaning } = self.core.slots[warp].wait
-                && complete(cleaning)
+            let slot = &self.core.slots[warp];
+            if let Wait::Released(then) = slot.wait
+                && complete(slot.releasing)
             {
                 self.memory.leaving.releases -= 1;
                 self.pass_fence(warp, then, cycle, launch, cx);
