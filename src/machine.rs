@@ -13,8 +13,12 @@
 pub mod address;
 pub mod cache;
 pub mod coalescer;
+pub mod coherence;
 pub mod command_processor;
+pub mod core;
+pub mod cpu;
 pub mod crossbar;
+pub mod home;
 pub mod hub;
 pub mod image;
 mod kernel_facts;
@@ -28,6 +32,7 @@ pub mod msg;
 pub mod network;
 pub mod occupancy;
 pub mod on_dram;
+pub mod os;
 pub mod persistence;
 pub mod ports;
 mod request_queue;
@@ -38,9 +43,8 @@ pub mod stalls;
 pub mod switch;
 pub mod timers;
 
-use serde::{Deserialize, Serialize};
-
 use crate::engine::Timebase;
+use crate::machine_spec;
 use crate::spec;
 
 use self::command_processor::CommandProcessorSpec;
@@ -52,7 +56,7 @@ use self::memory_controller::ControllerSpec;
 use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
 use self::sm::{IntervalSpec, LatencySpec, SmSpec};
-use crate::spec::{Key, Megahertz, Spec};
+use crate::spec::Megahertz;
 
 spec! {
     /// Clock domains.
@@ -68,50 +72,38 @@ spec! {
     }
 }
 
-macro_rules! machine_spec {
-    ($($(#[doc = $doc:literal])+ $table:ident : $spec:ty,)*) => {
-        /// Every parameter of a machine, one table a component.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct MachineSpec { $($(#[doc = $doc])+ pub $table: $spec,)* }
-
-        impl MachineSpec {
-            /// Every table with its keys, in the order of declaration.
-            pub const TABLES: &'static [(&'static str, &'static [Key])] =
-                &[$((stringify!($table), <$spec as Spec>::KEYS),)*];
-        }
-    };
-}
-
 machine_spec! {
-    /// Clock domains.
-    clock: ClockSpec,
-    /// Streaming multiprocessors.
-    sm: SmSpec,
-    /// Latencies by instruction class.
-    latency: LatencySpec,
-    /// Initiation intervals by instruction class.
-    interval: IntervalSpec,
-    /// Shared memory.
-    shared: SharedSpec,
-    /// L1 data cache.
-    l1: L1Spec,
-    /// Crossbar.
-    crossbar: CrossbarSpec,
-    /// L2 cache.
-    l2: L2Spec,
-    /// Memory controllers.
-    controller: ControllerSpec,
-    /// A channel's data bus.
-    bus: BusSpec,
-    /// DRAM devices.
-    dram: MediaSpec,
-    /// NVM devices.
-    nvm: NvmSpec,
-    /// Command processor.
-    dispatch: CommandProcessorSpec,
-    /// Persistency.
-    persist: PersistSpec,
+    /// Every parameter of a machine, one table a component.
+    pub struct MachineSpec {
+        /// Clock domains.
+        clock: ClockSpec,
+        /// Streaming multiprocessors.
+        sm: SmSpec,
+        /// Latencies by instruction class.
+        latency: LatencySpec,
+        /// Initiation intervals by instruction class.
+        interval: IntervalSpec,
+        /// Shared memory.
+        shared: SharedSpec,
+        /// L1 data cache.
+        l1: L1Spec,
+        /// Crossbar.
+        crossbar: CrossbarSpec,
+        /// L2 cache.
+        l2: L2Spec,
+        /// Memory controllers.
+        controller: ControllerSpec,
+        /// A channel's data bus.
+        bus: BusSpec,
+        /// DRAM devices.
+        dram: MediaSpec,
+        /// NVM devices.
+        nvm: NvmSpec,
+        /// Command processor.
+        dispatch: CommandProcessorSpec,
+        /// Persistency.
+        persist: PersistSpec,
+    }
 }
 
 /// Core cycles that a run can have at most: SMs count them in 32 bits, less the longest wait that lies ahead.

@@ -162,6 +162,23 @@ macro_rules! spec {
     (@kind $ty:ty, $min:literal, $max:literal) => { $crate::spec::Kind::Whole { min: $min, max: $max } };
 }
 
+/// Declares a machine: a Spec for each of its tables.
+#[macro_export]
+macro_rules! machine_spec {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])+ $table:ident : $spec:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name { $($(#[doc = $doc])+ pub $table: $spec,)* }
+
+        impl $name {
+            /// Every table with its keys, in the order of declaration.
+            pub const TABLES: &'static [(&'static str, &'static [$crate::spec::Key])] =
+                &[$((stringify!($table), <$spec as $crate::spec::Spec>::KEYS),)*];
+        }
+    };
+}
+
 /// Declares an enum that is written as a name in files.
 #[macro_export]
 macro_rules! choice {

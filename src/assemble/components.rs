@@ -45,6 +45,7 @@ impl<'a> Components<'a> {
         let hub = persistency.scheme.hub_handler(first_place(spec));
         let roster = Roster {
             sms: spec.sm.count as u16,
+            cores: 0,
             map: Interleave::new(spec.l2.slices, spec.controller.channels, spec.l2.interleave_bytes),
             hub: hub.is_some(),
             paths: persistency.scheme.path_links().is_some(),

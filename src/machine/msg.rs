@@ -15,6 +15,7 @@ use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
 use crate::persist::handler::{AccessKind, Peer, SchemeMessage};
 
+use super::coherence::CpuMsg;
 use super::look::{Lines, Look};
 use super::ports::Requester;
 
@@ -401,6 +402,8 @@ pub enum Msg {
         /// The scheme's own message.
         message: Box<dyn SchemeMessage>,
     },
+    /// Of a machine of CPU cores.
+    Cpu(CpuMsg),
 }
 
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
@@ -432,6 +435,7 @@ impl Message for Msg {
             Msg::Scheme { message, .. } => 11 << 60 ^ message.digest(),
             Msg::Look(look) => 14 << 60 | look.ranges.len() as u64,
             Msg::Lines(lines) => 15 << 60 | lines.lines.len() as u64,
+            Msg::Cpu(message) => message.digest(),
             Msg::Grid(step) => {
                 12 << 60
                     | match step {

@@ -6,19 +6,20 @@
 //!
 //! | owner | its ports lead to |
 //! |---|---|
-//! | SM | slices, command processor, \[hub\], \[controllers: paths\], \[switch of requests\] |
-//! | command processor | slices, SMs, \[hub\], \[switch of requests\] |
-//! | slice | SMs, command processor, its controller, \[hub\], \[switch of replies\] |
-//! | controller | its slices, \[SMs: paths\], \[other controllers: paths\], \[hub: paths\] |
-//! | hub | SMs, slices, \[controllers: paths\] |
+//! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[switch of requests\] |
+//! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
+//! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[switch of replies\] |
+//! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\] |
+//! | hub | SMs or cores, slices, \[controllers: paths\] |
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
 //!
 //! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
-//! that the two cannot disagree. A *requester* is a component that sends requests to the L2. Its id is dense
-//! over all requesters: SMs, then the command processor. Only [`Ports`] knows that, and another kind of
-//! requester (a CPU core, a NIC, a DMA engine) gets a role and the next ids here. Invariants: no two roles of
-//! one owner share a port; a role without a port is refused.
+//! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
+//! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS. Only
+//! [`Ports`] knows that, and another kind of requester (a NIC, a DMA engine) gets a role and the next ids
+//! here. Invariants: a machine has SMs or cores; no two roles of one owner share a port; a role without a
+//! port is refused.
 
 use std::fmt;
 
@@ -35,6 +36,16 @@ impl Requester {
     /// The id of an SM.
     pub fn sm(index: u16) -> Requester {
         Requester(index)
+    }
+
+    /// The id of a core.
+    pub fn core(index: u16) -> Requester {
+        Requester(index)
+    }
+
+    /// The id of the OS of a machine with `cores` cores.
+    pub fn os(cores: u16) -> Requester {
+        Requester(cores)
     }
 
     /// The id of the command processor of a machine with `sms` SMs. Journals name the host by it.
@@ -62,7 +73,7 @@ pub enum Endpoint {
     Sm(u16),
     /// The command processor.
     CommandProcessor,
-    /// An L2 slice, by its number in the machine.
+    /// An L2 slice, by its number in the machine; in a machine of cores a home slice.
     Slice(u16),
     /// The memory controller of a channel.
     Controller(u16),
@@ -72,11 +83,15 @@ pub enum Endpoint {
     RequestSwitch,
     /// The crossbar's switch of replies.
     ReplySwitch,
+    /// A CPU core.
+    Core(u16),
+    /// The operating system of a machine of cores.
+    Os,
 }
 
 impl Endpoint {
     /// Kinds of roles.
-    const KINDS: usize = 7;
+    const KINDS: usize = 9;
 
     fn kind(self) -> usize {
         match self {
@@ -87,6 +102,8 @@ impl Endpoint {
             Endpoint::Hub => 4,
             Endpoint::RequestSwitch => 5,
             Endpoint::ReplySwitch => 6,
+            Endpoint::Core(_) => 7,
+            Endpoint::Os => 8,
         }
     }
 }
@@ -101,6 +118,8 @@ impl fmt::Display for Endpoint {
             Endpoint::Hub => write!(f, "hub"),
             Endpoint::RequestSwitch => write!(f, "switch of requests"),
             Endpoint::ReplySwitch => write!(f, "switch of replies"),
+            Endpoint::Core(index) => write!(f, "core{index}"),
+            Endpoint::Os => write!(f, "os"),
         }
     }
 }
@@ -110,6 +129,8 @@ impl fmt::Display for Endpoint {
 pub struct Roster {
     /// SMs.
     pub sms: u16,
+    /// CPU cores: none beside SMs.
+    pub cores: u16,
     /// Address mapping: slices, and how many share a controller.
     pub map: Interleave,
     /// The scheme has a component of its own.
@@ -123,7 +144,12 @@ pub struct Roster {
 impl Roster {
     /// A machine without a scheme's links and without switches.
     pub fn new(sms: u16, map: Interleave) -> Roster {
-        Roster { sms, map, hub: false, paths: false, switched: false }
+        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false }
+    }
+
+    /// A machine of cores without a scheme's links.
+    pub fn of_cores(cores: u16, map: Interleave) -> Roster {
+        Roster { cores, ..Roster::new(0, map) }
     }
 
     fn slices_per_controller(self) -> u16 {
@@ -139,6 +165,21 @@ impl Roster {
         (0..self.sms).map(Endpoint::Sm)
     }
 
+    /// Every core.
+    pub fn cores(self) -> impl Iterator<Item = Endpoint> {
+        (0..self.cores).map(Endpoint::Core)
+    }
+
+    /// What the program's steps come from: the command processor, or the OS.
+    pub fn host(self) -> Endpoint {
+        if self.cores > 0 { Endpoint::Os } else { Endpoint::CommandProcessor }
+    }
+
+    /// An SM, or a core, by its number.
+    fn compute(self, index: u16) -> Endpoint {
+        if self.cores > 0 { Endpoint::Core(index) } else { Endpoint::Sm(index) }
+    }
+
     /// Every slice.
     pub fn slices(self) -> impl Iterator<Item = Endpoint> {
         (0..self.map.slices() as u16).map(Endpoint::Slice)
@@ -151,7 +192,7 @@ impl Roster {
 
     /// Every requester, in the order of their ids.
     pub fn requester_roles(self) -> impl Iterator<Item = Endpoint> {
-        self.sms().chain([Endpoint::CommandProcessor])
+        self.sms().chain(self.cores()).chain([self.host()])
     }
 
     /// A controller is the one of a slice.
@@ -162,16 +203,18 @@ impl Roster {
         }
     }
 
-    /// Requesters: SMs and the command processor.
+    /// Requesters: SMs or cores, and the command processor or the OS.
     pub fn requesters(self) -> u16 {
-        self.sms + 1
+        self.sms + self.cores + 1
     }
 
-    /// The requester that an SM or the command processor is; none for the others.
+    /// The requester that a component is; none for those that send no requests.
     pub fn requester(self, role: Endpoint) -> Option<Requester> {
         match role {
             Endpoint::Sm(index) => Some(Requester::sm(index)),
+            Endpoint::Core(index) => Some(Requester::core(index)),
             Endpoint::CommandProcessor => Some(Requester::command_processor(self.sms)),
+            Endpoint::Os => Some(Requester::os(self.cores)),
             _ => None,
         }
     }
@@ -180,27 +223,27 @@ impl Roster {
     fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 5] {
         let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
         let slices = (Endpoint::Slice(0), self.map.slices() as u16);
-        let sms = (Endpoint::Sm(0), self.sms);
-        let command_processor = (Endpoint::CommandProcessor, 1);
+        let compute = (self.compute(0), self.sms + self.cores);
+        let host = (self.host(), 1);
         let hub = (Endpoint::Hub, u16::from(self.hub));
         let controllers = (Endpoint::Controller(0), if_any(self.paths, self.channels()));
         let requests = (Endpoint::RequestSwitch, u16::from(self.switched));
         let replies = (Endpoint::ReplySwitch, u16::from(self.switched));
         let none = (Endpoint::Hub, 0);
         match owner {
-            Endpoint::Sm(_) => [slices, command_processor, hub, controllers, requests],
-            Endpoint::CommandProcessor => [slices, sms, hub, requests, none],
-            Endpoint::Slice(_) => [sms, command_processor, (Endpoint::Controller(0), 1), hub, replies],
+            Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, requests],
+            Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, none],
+            Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, replies],
             Endpoint::Controller(_) => [
                 (Endpoint::Slice(0), self.slices_per_controller()),
-                (Endpoint::Sm(0), if_any(self.paths, self.sms)),
+                (compute.0, if_any(self.paths, compute.1)),
                 (Endpoint::Controller(0), if_any(self.paths, self.channels() - 1)),
                 (Endpoint::Hub, u16::from(self.paths && self.hub)),
                 none,
             ],
-            Endpoint::Hub => [sms, slices, controllers, none, none],
-            Endpoint::RequestSwitch => [slices, sms, command_processor, none, none],
-            Endpoint::ReplySwitch => [sms, command_processor, none, none, none],
+            Endpoint::Hub => [compute, slices, controllers, none, none],
+            Endpoint::RequestSwitch => [slices, compute, host, none, none],
+            Endpoint::ReplySwitch => [compute, host, none, none, none],
         }
     }
 
@@ -260,10 +303,9 @@ impl Ports {
     /// When it is none.
     #[inline]
     pub fn requester(&self) -> Requester {
-        match self.owner {
-            Endpoint::Sm(index) => Requester::sm(index),
-            Endpoint::CommandProcessor => Requester::command_processor(self.roster.sms),
-            owner => panic!("{owner} is no requester"),
+        match self.roster.requester(self.owner) {
+            Some(requester) => requester,
+            None => panic!("{} is no requester", self.owner),
         }
     }
 
@@ -299,8 +341,17 @@ impl Ports {
             (Endpoint::Slice(own), Endpoint::Controller(channel)) => {
                 u16::from(channel != own / self.roster.slices_per_controller())
             }
-            (_, Endpoint::Sm(index) | Endpoint::Slice(index) | Endpoint::Controller(index)) => index,
-            (_, Endpoint::CommandProcessor | Endpoint::Hub | Endpoint::RequestSwitch | Endpoint::ReplySwitch) => 0,
+            (_, Endpoint::Sm(index) | Endpoint::Core(index) | Endpoint::Slice(index) | Endpoint::Controller(index)) => {
+                index
+            }
+            (
+                _,
+                Endpoint::CommandProcessor
+                | Endpoint::Os
+                | Endpoint::Hub
+                | Endpoint::RequestSwitch
+                | Endpoint::ReplySwitch,
+            ) => 0,
         };
         (place < group.count).then(|| Port(group.first + place))
     }
@@ -308,9 +359,10 @@ impl Ports {
     /// The port to a requester, of an owner that replies to all of them. O(1).
     #[inline]
     pub fn to_requester(&self, requester: Requester) -> Port {
-        match self.sm_of(requester) {
-            Some(sm) => self.to(Endpoint::Sm(sm)),
-            None => self.to(Endpoint::CommandProcessor),
+        if requester.0 < self.roster.sms + self.roster.cores {
+            self.to(self.roster.compute(requester.0))
+        } else {
+            self.to(self.roster.host())
         }
     }
 
@@ -339,20 +391,20 @@ impl Ports {
     pub fn to_peer(&self, peer: Peer) -> Port {
         let slice = |address| self.roster.map.slice_of(address) as u16;
         let role = match peer {
-            Peer::Sm(index) => Endpoint::Sm(index),
+            Peer::Sm(index) => self.roster.compute(index),
             Peer::Slice(index) => Endpoint::Slice(index),
             Peer::SliceOf(address) => Endpoint::Slice(slice(address)),
             Peer::Controller(channel) => Endpoint::Controller(channel),
             Peer::ControllerOf(address) => Endpoint::Controller(slice(address) / self.roster.slices_per_controller()),
             Peer::Hub => Endpoint::Hub,
-            Peer::Host => Endpoint::CommandProcessor,
+            Peer::Host => self.roster.host(),
         };
         // The other links of a slice and of the command processor carry traffic that a message would
         // overtake.
         let may_write = match (self.owner, role) {
-            (_, Endpoint::CommandProcessor) => false,
+            (_, Endpoint::CommandProcessor | Endpoint::Os) => false,
             (Endpoint::Slice(_), Endpoint::Controller(_)) => false,
-            (Endpoint::CommandProcessor, role) => role == Endpoint::Hub,
+            (Endpoint::CommandProcessor | Endpoint::Os, role) => role == Endpoint::Hub,
             _ => true,
         };
         match self.find(role) {
@@ -427,6 +479,19 @@ mod tests {
         for role in [Endpoint::Slice(1), Endpoint::Slice(4), Endpoint::Controller(1), Endpoint::Controller(2)] {
             assert_eq!(ports.find(role), None, "{role}");
         }
+    }
+
+    #[test]
+    fn a_machine_of_cores_has_its_cores_and_its_os_where_others_have_sms_and_a_command_processor() {
+        let roster = Roster::of_cores(3, Interleave::new(4, 2, 256));
+        let home = roster.ports(Endpoint::Slice(3));
+        let to = [Endpoint::Core(2), Endpoint::Os, Endpoint::Controller(1)].map(|role| home.to(role).0);
+        assert_eq!((to, home.find(Endpoint::Sm(0))), ([2, 3, 4], None));
+        assert_eq!([Requester::core(1), Requester::os(3)].map(|who| home.to_requester(who).0), [1, 3]);
+        let os = roster.ports(Endpoint::Os);
+        assert_eq!((os.requester(), os.to(Endpoint::Core(0)).0), (Requester::os(3), 4));
+        let core = roster.ports(Endpoint::Core(0));
+        assert_eq!((core.to(Endpoint::Slice(1)).0, core.to(Endpoint::Os).0), (1, 4));
     }
 
     #[test]

@@ -1,0 +1,216 @@
+//! Messages of a machine of CPU cores: what cores and home slices say to each other about lines, and cores
+//! and the operating system about calls.
+//!
+//! | message | from | to | carries |
+//! |---|---|---|---|
+//! | [`Get`](CpuMsg::Get) | core, OS | home | room |
+//! | [`Data`](CpuMsg::Data) | home | core, OS | the line |
+//! | [`Probe`](CpuMsg::Probe) | home | owner, sharers | room |
+//! | [`ProbeAck`](CpuMsg::ProbeAck) | core | home | the line, if the core has changed it |
+//! | [`Put`](CpuMsg::Put), [`PutAck`](CpuMsg::PutAck) | core, and back | home, and back | the line; room |
+//! | [`Clean`](CpuMsg::Clean), [`Cleaned`](CpuMsg::Cleaned) | core, and back | home, and back | the line; room |
+//! | [`Call`](CpuMsg::Call) ... [`Stop`](CpuMsg::Stop) | core and OS | OS and core | a system call and what follows |
+//!
+//! Links are FIFO and of constant latency. The protocol is a blocking full-map MESI directory: the home of a
+//! line serves one transaction of it at a time, others wait in their order ([`super::home`]). Boxes travel in
+//! circles, as in [`super::msg`]: a core's `Get` brings the box in which `Data` comes, a home's `Probe` that
+//! of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer on Memory Consistency
+//! and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
+
+use crate::riscv::syscalls::{Call, Reply};
+
+use super::line::Line;
+use super::ports::Requester;
+
+/// Bytes of a cache line of CPUs: the block of Zicbom's operations.
+pub const CPU_LINE_BYTES: u64 = 64;
+
+/// The mask of all bytes of a CPU's line.
+pub const CPU_LINE_MASK: u128 = (1 << CPU_LINE_BYTES) - 1;
+
+/// What a core, or the OS, wants of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// A copy to read.
+    Shared,
+    /// The only copy.
+    Exclusive,
+    /// Its bytes now, without keeping a copy: the OS.
+    Once,
+}
+
+/// What the home of a line grants with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// A copy to read, others may have one too: S.
+    Shared,
+    /// The only copy. The core may change it without asking: E.
+    Exclusive,
+    /// The only copy, asked for to be changed: M.
+    Modified,
+    /// The bytes alone.
+    Once,
+}
+
+/// Where a hart begins or goes on: its registers, in the order of
+/// [`instruction`](crate::riscv::instruction)'s numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HartState {
+    /// x0 to x31, then f0 to f31.
+    pub registers: [u64; 64],
+    /// Address of the next instruction.
+    pub pc: u64,
+    /// Rounding mode of floating point.
+    pub frm: u8,
+}
+
+/// Everything that cores, homes and the OS send each other. Harts are numbered over all cores: hart `h` is
+/// hart `h % harts` of core `h / harts`.
+#[derive(Debug)]
+pub enum CpuMsg {
+    /// To the home: a line is wanted. Answered by [`CpuMsg::Data`].
+    Get {
+        /// Address of the line's first byte.
+        line: u64,
+        /// Who asks.
+        from: Requester,
+        /// The requester's name for the request.
+        tag: u16,
+        /// What for.
+        want: Want,
+        /// Room for the line.
+        room: Box<Line>,
+    },
+    /// From the home: the line.
+    Data {
+        /// The tag of its `Get`.
+        tag: u16,
+        /// What the requester may do with it.
+        grant: Grant,
+        /// Its bytes; the mask names all of them.
+        data: Box<Line>,
+    },
+    /// From the home: give the line up, or keep a copy to read only. Answered by [`CpuMsg::ProbeAck`] at
+    /// once, also by a core that has the line no more.
+    Probe {
+        /// Address of the line's first byte.
+        line: u64,
+        /// No copy may stay; else one to read may.
+        invalidate: bool,
+        /// Room for the line.
+        room: Box<Line>,
+    },
+    /// To the home: a probe is obeyed.
+    ProbeAck {
+        /// Address of the line's first byte.
+        line: u64,
+        /// Who answers.
+        from: Requester,
+        /// The core had changed the line since it came or was last written back to the home, and these are
+        /// its bytes; else `room` is as it came.
+        dirty: bool,
+        /// The bytes, or room.
+        room: Box<Line>,
+    },
+    /// To the home: a line that was changed leaves its core. Until [`CpuMsg::PutAck`] the core answers probes
+    /// of it with its bytes.
+    Put {
+        /// Address of the line's first byte.
+        line: u64,
+        /// Whose it was.
+        from: Requester,
+        /// Its bytes.
+        data: Box<Line>,
+    },
+    /// From the home: a `Put` has arrived.
+    PutAck {
+        /// Address of the line's first byte.
+        line: u64,
+        /// The emptied box.
+        room: Box<Line>,
+    },
+    /// To the home: make the line's bytes durable (`cbo.clean`, `cbo.flush`), whoever has them. Answered by
+    /// [`CpuMsg::Cleaned`]. The sender keeps what it had, and holds it unchanged from now on; under `flush`
+    /// it has given its copy up.
+    Clean {
+        /// Address of the line's first byte.
+        line: u64,
+        /// Who asks.
+        from: Requester,
+        /// The requester's name for the request.
+        tag: u16,
+        /// The line leaves all caches, too.
+        flush: bool,
+        /// The sender had changed the line, and these are its bytes.
+        dirty: bool,
+        /// The bytes, or room.
+        room: Box<Line>,
+    },
+    /// From the home: all that the line held when `Clean` was served is durable.
+    Cleaned {
+        /// The tag of its `Clean`.
+        tag: u16,
+        /// The emptied box.
+        room: Box<Line>,
+    },
+    /// Core to OS: a hart stands behind `ecall`; all that it did before is performed.
+    Call(Box<Call>),
+    /// OS to core: the answer. The hart stores what is to be written, then does the rest; to a
+    /// [`Then::Spawn`](crate::riscv::syscalls::Then::Spawn) it answers with [`CpuMsg::Begin`], to a
+    /// [`Then::End`](crate::riscv::syscalls::Then::End) with [`CpuMsg::Ended`].
+    Return {
+        /// The hart.
+        hart: u32,
+        /// The answer; its `wakes` are empty, the OS sends them itself.
+        reply: Box<Reply>,
+    },
+    /// OS to core: a wait of this hart is over.
+    Wake {
+        /// The hart.
+        hart: u32,
+        /// What goes into its a0.
+        result: u64,
+    },
+    /// Core to OS, which hands it on to the hart's core: a hart begins to run.
+    Begin {
+        /// The hart.
+        hart: u32,
+        /// With these registers.
+        state: Box<HartState>,
+    },
+    /// Core to OS: a hart's thread has ended, and its writes are performed.
+    Ended {
+        /// The hart.
+        hart: u32,
+    },
+    /// OS to every core: the process has ended; nothing more is executed, stores that have retired are
+    /// performed.
+    Stop,
+}
+
+impl CpuMsg {
+    /// A number that stands for its content, for digests; the bytes of lines do not enter.
+    pub fn digest(&self) -> u64 {
+        let of = |kind: u64, line: u64, from: u64, tag: u64| kind << 60 ^ line ^ from << 40 ^ tag << 48;
+        match self {
+            CpuMsg::Get { line, from, tag, want, .. } => {
+                of(1, *line, from.number().into(), (*tag).into()) ^ (*want as u64) << 58
+            }
+            CpuMsg::Data { tag, grant, .. } => of(2, 0, *grant as u64, (*tag).into()),
+            CpuMsg::Probe { line, invalidate, .. } => of(3, *line, u64::from(*invalidate), 0),
+            CpuMsg::ProbeAck { line, from, dirty, .. } => of(4, *line, from.number().into(), u64::from(*dirty)),
+            CpuMsg::Put { line, from, .. } => of(5, *line, from.number().into(), 0),
+            CpuMsg::PutAck { line, .. } => of(6, *line, 0, 0),
+            CpuMsg::Clean { line, from, tag, flush, dirty, .. } => {
+                of(7, *line, from.number().into(), (*tag).into()) ^ u64::from(*flush) << 58 ^ u64::from(*dirty) << 59
+            }
+            CpuMsg::Cleaned { tag, .. } => of(8, 0, 0, (*tag).into()),
+            CpuMsg::Call(call) => of(9, call.number, call.hart.into(), 0) ^ call.args[0].rotate_left(7),
+            CpuMsg::Return { hart, reply } => of(10, reply.writes.len() as u64, (*hart).into(), 0),
+            CpuMsg::Wake { hart, result } => of(11, *result, (*hart).into(), 0),
+            CpuMsg::Begin { hart, state } => of(12, state.pc, (*hart).into(), 0),
+            CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
+            CpuMsg::Stop => of(14, 0, 0, 0),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The simulated CPU: out-of-order cores with private L1s, a shared cache in home slices, memory controllers,
+//! and the operating system as a component.
+//!
+//! ```text
+//!  OS ──calls──> core 0..n  [window, store buffer, L1D]
+//!                  │ Get, Put, Clean        ▲ Data, Probe
+//!                  ▼                        │
+//!              home slices 0..m [shared cache, directory] ──reads/writes──> memory controllers (DRAM and NVM)
+//! ```
+//! Controllers, media and links of schemes are those of the GPU ([`crate::machine`]). A machine has one kind
+//! of compute: SMs or cores. Source: the machines of LightWSP (Table I) and of persistence parallelism (Table
+//! III).
+
+use crate::engine::Timebase;
+use crate::machine_spec;
+use crate::riscv::memory::{MemoryPlace, Windows};
+use crate::spec;
+use crate::spec::Megahertz;
+
+use super::coherence::CPU_LINE_BYTES;
+use super::core::{CoreSpec, L1dSpec};
+use super::home::LlcSpec;
+use super::media::{BusSpec, MediaSpec, NvmSpec};
+use super::memory_controller::ControllerSpec;
+use super::os::OsSpec;
+use super::persistence::PersistSpec;
+
+spec! {
+    /// Clock domains.
+    pub struct CpuClockSpec {
+        /// Cores and home slices.
+        core_mhz: Megahertz,
+        /// Memory controllers: command clock and data bus.
+        memory_mhz: Megahertz,
+    }
+}
+
+machine_spec! {
+    /// Every parameter of a machine of CPU cores, one table a component.
+    pub struct CpuSpec {
+        /// Clock domains.
+        clock: CpuClockSpec,
+        /// Cores.
+        core: CoreSpec,
+        /// L1 data caches.
+        l1d: L1dSpec,
+        /// The shared cache: home slices.
+        llc: LlcSpec,
+        /// The operating system.
+        os: OsSpec,
+        /// Memory controllers.
+        controller: ControllerSpec,
+        /// A channel's data bus.
+        bus: BusSpec,
+        /// DRAM devices.
+        dram: MediaSpec,
+        /// NVM devices.
+        nvm: NvmSpec,
+        /// Persistency.
+        persist: PersistSpec,
+    }
+}
+
+impl CpuSpec {
+    /// The machine's tick rate; `None` when the clocks have no common multiple that fits.
+    pub fn timebase(&self) -> Option<Timebase> {
+        Timebase::of_khz(&[self.clock.core_mhz.khz, self.clock.memory_mhz.khz])
+    }
+
+    /// Peak bandwidth of all channels' data buses, in bytes per second.
+    pub fn peak_memory_bandwidth(&self) -> u64 {
+        let per_channel = u64::from(self.bus.bytes_per_cycle) * self.clock.memory_mhz.khz * 1000;
+        per_channel * u64::from(self.controller.channels)
+    }
+
+    /// Threads that the machine runs at once.
+    pub fn harts(&self) -> u32 {
+        self.core.count * self.core.harts
+    }
+
+    /// What is wrong with the values together, each being valid by itself: the key to blame, and why.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut require = |holds: bool, key: &'static str, why: String| {
+            if !holds {
+                faults.push((key, why));
+            }
+        };
+        // All rules are looked at, also after one is broken: the user sees every fault at once.
+        let (core, l1d, llc, mc) = (&self.core, &self.l1d, &self.llc, &self.controller);
+        require(
+            self.timebase().is_some(),
+            "clock.core_mhz",
+            "the clocks have no common multiple below 2^53 kHz".into(),
+        );
+        let line = CPU_LINE_BYTES as u32;
+        for (key, kb, ways) in [("l1d.ways", l1d.kb, l1d.ways), ("llc.ways", llc.slice_kb, llc.ways)] {
+            let sets = kb * 1024 / line / ways;
+            let exact = sets.is_power_of_two() && sets * ways * line == kb * 1024;
+            require(exact, key, format!("{kb} KiB in {ways} ways of {line} B lines is not a power of two of sets"));
+        }
+        require(
+            core.predictor_entries.is_power_of_two(),
+            "core.predictor_entries",
+            format!("{} is not a power of two", core.predictor_entries),
+        );
+        // Each hart has its share of the window, and an instruction needs a place of each kind.
+        for (key, entries) in [
+            ("core.rob_entries", core.rob_entries),
+            ("core.iq_entries", core.iq_entries),
+            ("core.lq_entries", core.lq_entries),
+            ("core.sq_entries", core.sq_entries),
+        ] {
+            require(
+                entries.is_multiple_of(core.harts) && entries / core.harts >= 4,
+                key,
+                format!("{entries} do not divide evenly over {} harts, 4 each at least", core.harts),
+            );
+        }
+        require(
+            core.batch_cycles <= llc.request_cycles,
+            "core.batch_cycles",
+            format!(
+                "{} cycles are more than the {} that a message takes to a home slice (llc.request_cycles): others \
+                 would see what a core does before they can",
+                core.batch_cycles, llc.request_cycles
+            ),
+        );
+        require(
+            llc.slices.is_multiple_of(mc.channels) && llc.slices / mc.channels <= 255,
+            "llc.slices",
+            format!("{} slices do not divide evenly over {} channels", llc.slices, mc.channels),
+        );
+        require(
+            llc.interleave_bytes.is_power_of_two() && llc.interleave_bytes >= line,
+            "llc.interleave_bytes",
+            format!("{} is not a power of two of at least a line ({line})", llc.interleave_bytes),
+        );
+        require(
+            mc.drain_low_entries < mc.drain_high_entries && mc.drain_high_entries <= mc.write_queue_entries,
+            "controller.drain_high_entries",
+            format!(
+                "it must lie above drain_low_entries ({}) and at most at write_queue_entries ({})",
+                mc.drain_low_entries, mc.write_queue_entries
+            ),
+        );
+        require(
+            mc.drain_idle_entries < mc.drain_high_entries,
+            "controller.drain_idle_entries",
+            format!("{} is not less than drain_high_entries ({})", mc.drain_idle_entries, mc.drain_high_entries),
+        );
+        for (key, row) in [("dram.row_bytes", self.dram.row_bytes), ("nvm.row_bytes", self.nvm.row_bytes)] {
+            let holds = row.is_power_of_two() && row >= line;
+            require(holds, key, format!("{row} is not a power of two of at least a line ({line})"));
+        }
+        // A link's latency is the lookahead between the components that it joins: it cannot be zero.
+        for (key, ns) in
+            [("controller.front_ns", mc.front_ns), ("controller.back_ns", mc.back_ns), ("os.link_ns", self.os.link_ns)]
+        {
+            require(ns.ps > 0, key, "a link needs a latency greater than 0".into());
+        }
+        faults
+    }
+}
+
+/// Where the windows of a process lie in physical memory: a translation is two comparisons and an addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuMemory {
+    /// The windows.
+    pub windows: Windows,
+    /// Physical address of the main window's address 0: of DRAM, or of NVM where all memory is persistent.
+    pub main: u64,
+    /// Physical address of the persistent window's first byte.
+    pub persistent: u64,
+}
+
+impl CpuMemory {
+    /// The physical address of `bytes` bytes; `None` unless one window has all of them.
+    #[inline]
+    pub fn physical(&self, address: u64, bytes: u64) -> Option<u64> {
+        Some(match self.windows.place(address, bytes)? {
+            MemoryPlace::Main(offset) => self.main + offset,
+            MemoryPlace::Persistent(offset) => self.persistent + offset,
+        })
+    }
+}
