@@ -64,7 +64,7 @@ impl Tamper {
         cx.send(Port(self.map.slices() as u16), Msg::Cpu(message), delay);
     }
 
-    fn to_core(&mut self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+    fn pass_down(&mut self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
         let (mut delay, from) = (0, self.core);
         match &message {
             CpuMsg::Probe { line, invalidate: true, .. } => {
@@ -94,7 +94,7 @@ impl Tamper {
         self.down(message, delay, cx);
     }
 
-    fn to_home(&mut self, mut message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+    fn pass_up(&mut self, mut message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
         match &mut message {
             CpuMsg::ProbeAck { line, dirty, room, .. } => {
                 if let Some(at) = self.acknowledged.iter().position(|of| of == line) {
@@ -102,11 +102,7 @@ impl Tamper {
                     return;
                 }
                 match (self.fault, *dirty, self.put.get(line).cloned()) {
-                    (Fault::TakesStaleBytes, false, Some(stale)) => {
-                        if self.strikes() {
-                            (*dirty, **room) = (true, stale);
-                        }
-                    }
+                    (Fault::TakesStaleBytes, false, Some(stale)) if self.strikes() => (*dirty, **room) = (true, stale),
                     (Fault::DropsProbedBytes, true, _) => *dirty = !self.strikes(),
                     _ => {}
                 }
@@ -137,8 +133,8 @@ impl Component<Msg> for Tamper {
         match message {
             Msg::Cpu(
                 message @ (CpuMsg::Data { .. } | CpuMsg::Probe { .. } | CpuMsg::PutAck { .. } | CpuMsg::Cleaned { .. }),
-            ) => self.to_core(message, cx),
-            Msg::Cpu(message) => self.to_home(message, cx),
+            ) => self.pass_down(message, cx),
+            Msg::Cpu(message) => self.pass_up(message, cx),
             other => panic!("between a core and its home: {other:?}"),
         }
     }
