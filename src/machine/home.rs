@@ -23,7 +23,8 @@
 //! Put that crosses a probe of its line comes before the acknowledgement, since links are FIFO: its bytes are
 //! in, and the acknowledgement brings nothing new. Bytes that a Clean brings are in at once, too. The rest of
 //! it waits its turn; then an owner keeps a copy to read (flush: every copy leaves, the line leaves the
-//! slice), the bytes go to memory, and `Cleaned` follows when every write of the line is durable.
+//! slice), the bytes go to memory, and `Cleaned` follows when every write of the line is durable. A flush
+//! without bytes has its sender probed, too: a copy may have been on its way there when it was sent.
 //!
 //! | domain | a clean of persistent memory is acknowledged when |
 //! |---|---|

@@ -217,6 +217,7 @@ mod tests {
         assert_eq!(directory.grant(0, 0b01, Want::Shared), Grant::Exclusive);
         assert_eq!(directory.grant(0, 0b01, Want::Shared), Grant::Exclusive, "given up silently");
         directory.share(0);
+        assert_eq!(directory.grant(0, 0b01, Want::Shared), Grant::Shared, "as any sharer that asks again");
         assert_eq!(directory.grant(0, 0b10, Want::Shared), Grant::Shared);
         assert_eq!((directory.owner(0), directory.holders(0)), (0, 0b11));
         assert_eq!(directory.grant(0, 0, Want::Once), Grant::Once);

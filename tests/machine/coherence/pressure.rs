@@ -5,7 +5,8 @@ use durawarp::kernel::memory::{DRAM_BASE, NVM_BASE};
 use durawarp::machine::home::LlcSpec;
 
 use super::bench::{Bench, MEMORY, Ran, llc};
-use super::core::Act::{Clean, Load, Store};
+use super::core::Act::{Clean, Evict, Load, Store};
+use super::l1::State;
 use super::random::check;
 
 const X: u64 = DRAM_BASE;
@@ -58,6 +59,16 @@ fn a_line_that_makes_room_is_recalled_and_written() {
     assert_eq!((counters.recalls, counters.puts, counters.writebacks), (2, 0, 2), "the second for the reader");
     // Recalled while memory reads the new line; which comes as if there had been room.
     assert_eq!(ran.granted(0, NVM_BASE + 64 * 16, 0), ran.granted(0, NVM_BASE + 64, 300).map(|at| at + 300 * 15));
+}
+
+#[test]
+fn the_line_that_was_asked_for_longest_ago_makes_room() {
+    let line = |i| DRAM_BASE + 64 * i;
+    let fill = (0..16).map(|i| (300 * i, Load(line(i))));
+    let again = [(5000, Evict(line(0))), (5001, Load(line(0))), (6000, Load(line(16)))];
+    let script: Vec<_> = fill.chain(again).collect();
+    let ran = Bench { llc: LlcSpec { ways: 16, ..llc() }, l1_lines: 32, ..Bench::scripts(&[&script]) }.finish();
+    assert_eq!((ran.state(0, line(0)), ran.state(0, line(1))), (Some(State::Exclusive), None));
 }
 
 #[test]
