@@ -1,4 +1,4 @@
-//! Faults of a home, made of its messages: a component between a core and its homes. The random test finds each.
+//! Faults of a home, or of a core, made of their messages: a component between a core and its homes. The random test finds each.
 
 use std::collections::BTreeMap;
 
@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     DropsPut,
     /// The home acknowledges a clean when it comes.
     CleansEarly,
+    /// A clean leaves its core late: answers to probes overtake it.
+    OvertakesCleans,
     /// A core never answers.
     LosesProbe,
 }
@@ -56,8 +58,8 @@ impl Tamper {
         self.concerned.is_multiple_of(10)
     }
 
-    fn up(&self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
-        cx.send(Port(self.map.slice_of(line_of(&message)) as u16), Msg::Cpu(message), 0);
+    fn up(&self, message: CpuMsg, delay: u64, cx: &mut Ctx<'_, Msg>) {
+        cx.send(Port(self.map.slice_of(line_of(&message)) as u16), Msg::Cpu(message), delay);
     }
 
     fn down(&self, message: CpuMsg, delay: u64, cx: &mut Ctx<'_, Msg>) {
@@ -75,7 +77,7 @@ impl Tamper {
                     _ => false,
                 };
                 if struck {
-                    self.up(CpuMsg::ProbeAck { line, from, dirty: false, room: Box::default() }, cx);
+                    self.up(CpuMsg::ProbeAck { line, from, dirty: false, room: Box::default() }, 0, cx);
                     if self.fault == Fault::DropsProbe {
                         return;
                     }
@@ -95,6 +97,7 @@ impl Tamper {
     }
 
     fn pass_up(&mut self, mut message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+        let mut delay = 0;
         match &mut message {
             CpuMsg::ProbeAck { line, dirty, room, .. } => {
                 if let Some(at) = self.acknowledged.iter().position(|of| of == line) {
@@ -117,6 +120,9 @@ impl Tamper {
             }
             CpuMsg::Clean { tag, .. } => {
                 let tag = *tag;
+                if self.fault == Fault::OvertakesCleans {
+                    delay = 12;
+                }
                 if self.fault == Fault::CleansEarly && self.strikes() {
                     self.cleaned.push(tag);
                     self.down(CpuMsg::Cleaned { tag, room: Box::default() }, 0, cx);
@@ -124,7 +130,7 @@ impl Tamper {
             }
             _ => {}
         }
-        self.up(message, cx);
+        self.up(message, delay, cx);
     }
 }
 
@@ -161,8 +167,9 @@ fn a_line_that_is_granted_early_has_two_owners() {
 }
 
 #[test]
-fn stale_bytes_are_seen() {
-    for fault in [Fault::TakesStaleBytes, Fault::DropsProbedBytes, Fault::DropsPut] {
+fn stale_bytes_and_bytes_that_come_too_late_are_seen() {
+    let faults = [Fault::TakesStaleBytes, Fault::DropsProbedBytes, Fault::DropsPut, Fault::OvertakesCleans];
+    for fault in faults {
         let found = found(fault);
         let says = ["sees", "memory has"].into_iter().any(|says| found.contains(says));
         assert!(says, "{fault:?}: {found}");
