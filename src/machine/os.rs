@@ -21,8 +21,8 @@
 //! nothing waits. Not modelled: the kernel's code, its memory traffic other than arguments, time slicing,
 //! interrupts. Source of calls: [`crate::riscv::syscalls`].
 
+mod line_reader;
 mod parameters;
-mod reading;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +35,7 @@ use super::coherence::CpuMsg;
 use super::cpu::CpuMemory;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use reading::Reading;
+use line_reader::LineReader;
 
 pub use parameters::{OsCounters, OsSpec};
 
@@ -76,7 +76,7 @@ pub struct OperatingSystem {
     /// The first is being performed. With each: when it arrived.
     tasks: VecDeque<(Task, Time)>,
     /// What is read for the first task.
-    reading: Reading,
+    reader: LineReader,
     /// By hart: when its wait began.
     waiting_since: Vec<Time>,
     /// The earliest end of a wait, in ticks.
@@ -109,7 +109,7 @@ impl OperatingSystem {
             syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
             calls,
             tasks: VecDeque::new(),
-            reading: Reading::new(ports, memory),
+            reader: LineReader::new(ports, memory),
             waiting_since: vec![0; all],
             deadline: None,
             ended: None,
@@ -143,7 +143,7 @@ impl OperatingSystem {
     pub fn counters(&self) -> OsCounters {
         let ns = |ticks: Time| self.timebase.ps_of_ticks(ticks) / 1000;
         let Waited { turn, wake } = self.ticks;
-        OsCounters { read_lines: self.reading.lines(), turn_ns: ns(turn), wait_ns: ns(wake), ..self.counters }
+        OsCounters { read_lines: self.reader.lines(), turn_ns: ns(turn), wait_ns: ns(wake), ..self.counters }
     }
 
     fn core_of(&self, hart: u32) -> Endpoint {
@@ -173,7 +173,7 @@ impl OperatingSystem {
     /// Performs tasks until one has to read memory or none is left.
     fn perform(&mut self, cx: &mut Ctx<'_, Msg>) {
         while let Some((task, arrived)) = self.tasks.front_mut() {
-            let begins = !self.reading.has_read();
+            let begins = !self.reader.has_read();
             if begins {
                 self.ticks.turn += cx.now() - *arrived;
             }
@@ -188,15 +188,15 @@ impl OperatingSystem {
                 }
                 Task::Call(call) => {
                     call.now_ns = self.timebase.ps_of_ticks(cx.now()) / 1000;
-                    match self.calls.perform(call, self.reading.read()) {
+                    match self.calls.perform(call, self.reader.read()) {
                         CallStep::Read { address, bytes } => {
-                            self.reading.begin(address, bytes, cx);
+                            self.reader.begin(address, bytes, cx);
                             return;
                         }
                         CallStep::Done(reply) => {
                             let hart = call.hart;
                             self.tasks.pop_front();
-                            self.reading.clear();
+                            self.reader.clear();
                             self.answer(hart, reply, cx);
                         }
                     }
@@ -271,7 +271,7 @@ impl Component<Msg> for OperatingSystem {
             }
             CpuMsg::Ended { hart } => self.push(Task::Ended(hart), cx),
             CpuMsg::Data { tag, data, .. } => {
-                if self.reading.receive(tag, data, cx) && self.ended.is_none() {
+                if self.reader.receive(tag, data, cx) && self.ended.is_none() {
                     self.perform(cx);
                 }
             }

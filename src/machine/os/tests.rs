@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use super::*;
-use crate::engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
+use crate::engine::{ComponentId, Link, Port, RunEnd, RunOptions, Simulation, Topology};
 use crate::kernel::memory::{DRAM_BASE, NVM_BASE};
 use crate::machine::address::Interleave;
 use crate::machine::coherence::{CPU_LINE_MASK, Grant, HartState, Want};
@@ -22,7 +22,7 @@ const TIMEOUT: u64 = 110u64.wrapping_neg();
 /// A core that says its lines at their times and writes down what it hears.
 #[derive(Debug, Default)]
 struct Script {
-    to_os: u16,
+    to_os: Option<Port>,
     lines: VecDeque<(Time, CpuMsg)>,
     heard: Vec<(Time, CpuMsg)>,
 }
@@ -31,7 +31,7 @@ impl Script {
     fn speak(&mut self, cx: &mut Ctx<'_, Msg>) {
         while self.lines.front().is_some_and(|(at, _)| *at <= cx.now()) {
             let (_, message) = self.lines.pop_front().unwrap();
-            cx.send(crate::engine::Port(self.to_os), Msg::Cpu(message), 0);
+            cx.send(self.to_os.unwrap(), Msg::Cpu(message), 0);
         }
         if let Some((at, _)) = self.lines.front() {
             cx.wake_at(*at);
@@ -137,7 +137,7 @@ fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
     let roster = Roster::of_cores(CORES, Interleave::new(1, 1, 256));
     let mut topology = Topology::new();
     for lines in script {
-        let to_os = roster.ports(Endpoint::Core(0)).to(Endpoint::Os).0;
+        let to_os = Some(roster.ports(Endpoint::Core(0)).to(Endpoint::Os));
         let core = Script { to_os, lines: lines.into(), heard: vec![] };
         topology.add("core".to_owned(), Box::new(core));
     }

@@ -1,4 +1,4 @@
-//! What is read of memory for the call that is being performed: a range of bytes, line by line from the homes.
+//! Reads memory for the call being performed: ranges of bytes, line by line from the homes.
 //!
 //! Invariants: at most [`UNDER_WAY`] lines at a time; a box comes back with every line, so that no more boxes
 //! exist than lines were under way at once. A range of one line is one instant of memory; a longer one is
@@ -15,7 +15,7 @@ const UNDER_WAY: u16 = 16;
 
 /// Readings of a call: those that are complete, and the one that is under way.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct LineReader {
     ports: Ports,
     memory: CpuMemory,
     pool: LinePool,
@@ -32,9 +32,9 @@ pub(super) struct Reading {
     lines: u64,
 }
 
-impl Reading {
-    pub(super) fn new(ports: Ports, memory: CpuMemory) -> Reading {
-        Reading {
+impl LineReader {
+    pub(super) fn new(ports: Ports, memory: CpuMemory) -> LineReader {
+        LineReader {
             ports,
             memory,
             pool: LinePool::default(),
