@@ -8,24 +8,26 @@
 
 mod backlog;
 mod by_kernel;
+mod conduct;
 mod end;
 mod program;
 mod recipe;
 mod simulated;
 mod timeline;
 
+pub use conduct::Conduct;
+use end::Clocks;
 use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
-use simulated::{Clocks, Simulated, parameters};
+use simulated::{Simulated, parameters};
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::config::MachineConfig;
-use crate::engine::{EpochDigests, Fallback, Placement, Rebalance, Snapshot, Time, Timebase};
+use crate::engine::{EpochDigests, Time, Timebase};
 use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
@@ -39,57 +41,6 @@ use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
 use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun};
-
-/// How to simulate: nothing here changes a result, only `host` of the outcome.
-#[derive(Clone)]
-pub struct Conduct<'a> {
-    /// Threads: 0 for one a core, 1 for the sequential driver.
-    pub threads: usize,
-    /// Start all `threads` even where there are fewer cores.
-    pub oversubscribe: bool,
-    /// Where components start.
-    pub placement: Placement,
-    /// When components move.
-    pub rebalance: Rebalance,
-    /// When one thread takes over from many.
-    pub fallback: Fallback,
-    /// Keep every component's digest at multiples of this many core cycles.
-    pub epoch_cycles: Option<u64>,
-    /// Keep a journal of what happens to persistent memory.
-    pub journal: bool,
-    /// Keep a timeline for a file of up to this many bytes.
-    pub timeline: Option<u64>,
-    /// Set it to end the run early; what is known by then is reported.
-    pub stop: Option<&'a AtomicBool>,
-    /// Told about every 100 ms how the simulation is getting on.
-    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
-}
-
-impl Default for Conduct<'_> {
-    /// The sequential driver, unobserved.
-    fn default() -> Self {
-        Conduct {
-            threads: 1,
-            oversubscribe: false,
-            placement: Placement::Auto,
-            rebalance: Rebalance::Measured,
-            fallback: Fallback::Measured,
-            epoch_cycles: None,
-            journal: false,
-            timeline: None,
-            stop: None,
-            observer: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Conduct<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut out = f.debug_struct("Conduct");
-        out.field("threads", &self.threads).field("placement", &self.placement).field("rebalance", &self.rebalance);
-        out.finish_non_exhaustive()
-    }
-}
 
 /// An outcome, and what is too large for it.
 #[derive(Debug)]
