@@ -6,14 +6,18 @@
 //! simulation executed, so that a program that never ends cannot hang here. Wall clocks are read here and
 //! never below.
 
+mod any;
 mod backlog;
 mod by_kernel;
+mod cpu_experiment;
 mod end;
 mod program;
 mod recipe;
 mod timeline;
 
+pub use any::{AnyExperiment, AnyResolved};
 use backlog::Left;
+pub use cpu_experiment::CpuExperiment;
 use end::{duration, end_of};
 use program::Program;
 pub use program::{Experiment, demands, region_options};
