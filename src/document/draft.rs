@@ -227,7 +227,7 @@ impl<'a> Draft<'a> {
                     let near = relative.filter(|p| base.ends_with(".toml") && p.exists());
                     let base = near.map_or_else(|| base.to_owned(), |p| p.to_string_lossy().into_owned());
                     self.read_from(&base, Some(item.place()), depth + 1);
-                    // Which of the two kinds this one is meant to be is not known: its tables are not looked at.
+                    // Which kind this one is meant to be is not known: its tables are not looked at.
                     if self.is_elsewhere(&base) {
                         return;
                     }
