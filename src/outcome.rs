@@ -403,9 +403,18 @@ impl Outcome {
         self.kernels.iter().find(|totals| totals.kernel == name)
     }
 
-    /// Warp instructions issued.
+    /// Warp instructions issued; of CPU cores, instructions retired.
     pub fn warp_instructions(&self) -> u64 {
-        self.total("sm", "warp_instructions")
+        let of = |kind: &str, name: &str| {
+            let table = self.counters.iter().find(|table| table.kind == kind)?;
+            table.names.iter().any(|own| own == name).then(|| table.total(name))
+        };
+        of("sm", "warp_instructions").or_else(|| of("core", "instructions")).unwrap_or(0)
+    }
+
+    /// It is of a machine of CPU cores.
+    pub fn is_of_a_cpu(&self) -> bool {
+        self.counters.iter().any(|table| table.kind == "core")
     }
 
     /// Warp instructions a core cycle, all SMs together.

@@ -6,16 +6,20 @@
 //! simulation executed, so that a program that never ends cannot hang here. Wall clocks are read here and
 //! never below.
 
+mod any;
 mod backlog;
 mod by_kernel;
 mod conduct;
+mod cpu_experiment;
 mod end;
 mod program;
 mod recipe;
 mod simulated;
 mod timeline;
 
+pub use any::{AnyExperiment, AnyResolved};
 pub use conduct::Conduct;
+pub use cpu_experiment::CpuExperiment;
 use end::Clocks;
 use program::Program;
 pub use program::{Experiment, demands, region_options};
