@@ -177,8 +177,9 @@ impl Assembly {
         let slices = self.slices().flat_map(|slice| slice.dirty_lines());
         let slices = slices.map(|(line, bytes, dirty)| (line, Cow::Borrowed(&bytes[..]), dirty));
         let homes = self.homes().flat_map(|home| home.dirty_lines());
-        let homes = homes.map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
-        held.chain(slices).chain(homes)
+        let cores = self.cores().flat_map(|core| core.dirty_lines());
+        let of_cpus = homes.chain(cores).map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
+        held.chain(slices).chain(of_cpus)
     }
 
     /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the
