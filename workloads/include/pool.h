@@ -146,10 +146,12 @@ typedef struct {
 
 static inline undo_log_t *log_of(u64 thread) { return (undo_log_t *)((u8 *)pool + LOGS_AT + thread * LOG_BYTES); }
 
-static u64 entry_check(const undo_log_t *log, u64 number, u64 place, const u64 *old) {
-    u64 check = mix(mix(log->committed, log->generation), number);
-    check = mix(check, place);
-    for (int i = 0; i < 6; i++) check = mix(check, old[i]);
+static inline u64 entry_check(const undo_log_t *log, u64 number, u64 place, const u64 *old) {
+    u64 check = mix(log->committed, log->generation) ^ number;
+    for (int i = -1; i < 6; i++) {
+        check = (check ^ (i < 0 ? place : old[i])) * 0x9e3779b97f4a7c15ul;
+        check ^= check >> 32;
+    }
     return check;
 }
 
@@ -189,8 +191,11 @@ enum { TX_LINES = 128, TX_SLOTS = 256 };
 typedef struct {
     off_t at;
     // Its old contents need not be logged: nothing refers to it.
-    u32 fresh;
-    u32 slot;
+    u8 fresh;
+    u8 slot;
+    // Words that were set, by their bits.
+    u8 changed;
+    u8 unused[5];
     u64 words[8];
 } tx_line_t;
 
@@ -231,15 +236,20 @@ static tx_line_t *tx_edit(tx_t *tx, off_t line) {
         must(tx->count < TX_LINES, BAD_LOG, "lines of a transaction");
         tx_line_t *copy = &tx->lines[tx->count];
         copy->at = line;
-        copy->fresh = 0;
-        copy->slot = slot;
+        copy->fresh = copy->changed = 0;
+        copy->slot = (u8)slot;
         for (u64 i = 0; i < 8; i++) copy->words[i] = pm_get(line + 8 * i);
         tx->slots[slot] = (u8)++tx->count;
     }
     return &tx->lines[tx->slots[slot] - 1];
 }
 
-static inline void tx_set(tx_t *tx, off_t at, u64 value) { tx_edit(tx, at & ~63ul)->words[at / 8 % 8] = value; }
+static inline void tx_set(tx_t *tx, off_t at, u64 value) {
+    tx_line_t *copy = tx_edit(tx, at & ~63ul);
+    u64 word = at / 8 % 8;
+    copy->changed |= (u8)((copy->words[word] != value) << word);
+    copy->words[word] = value;
+}
 
 // Appends an entry of up to 6 words of a line.
 static inline void tx_append(tx_t *tx, u64 number, off_t line, u64 mask) {
@@ -260,21 +270,19 @@ static void tx_commit(tx_t *tx) {
     pm_tx_begin();
     for (u32 i = 0; i < tx->count; i++) {
         tx_line_t *copy = &tx->lines[i];
-        u64 mask = 0;
-        for (u64 word = 0; word < 8; word++) mask |= (u64)(copy->words[word] != pm_get(copy->at + 8 * word)) << word;
+        u64 low = copy->changed & 0x3f, high = copy->changed & 0xc0;
         tx->slots[copy->slot] = 0;
-        if (!copy->fresh) {
-            if (mask & 0x3f) tx_append(tx, entries++, copy->at, mask & 0x3f);
-            if (mask & 0xc0) tx_append(tx, entries++, copy->at, mask & 0xc0);
-        }
+        if (low && !copy->fresh) tx_append(tx, entries++, copy->at, low);
+        if (high && !copy->fresh) tx_append(tx, entries++, copy->at, high);
     }
 #ifndef MISSING_FENCE
     pm_ofence();
 #endif
     for (u32 i = 0; i < tx->count; i++) {
         tx_line_t *copy = &tx->lines[i];
+        if (!copy->changed) continue;
         for (u64 word = 0; word < 8; word++)
-            if (copy->words[word] != pm_get(copy->at + 8 * word)) pm_put(copy->at + 8 * word, copy->words[word]);
+            if (copy->changed >> word & 1) pm_put(copy->at + 8 * word, copy->words[word]);
         pm_clean((const u8 *)pool + copy->at);
     }
     pm_ofence();
