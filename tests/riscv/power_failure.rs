@@ -34,8 +34,7 @@ struct Word {
 }
 
 /// A run's persistent memory: the observer of the run.
-#[derive(Debug)]
-pub(crate) struct PowerFailures {
+pub(crate) struct PowerFailures<F> {
     /// What is sure to be durable, but for `words`.
     durable: Vec<u8>,
     /// What loads see.
@@ -49,12 +48,12 @@ pub(crate) struct PowerFailures {
     /// The events after which power fails, in order.
     fails_after: Vec<u64>,
     random: Pcg64,
-    /// An image for each of [`DRAWS`] for each power failure.
-    pub(crate) images: Vec<(u64, Draw, Vec<u8>)>,
+    /// Takes an image for each of [`DRAWS`] after each of these events.
+    image_taken: F,
 }
 
-impl PowerFailures {
-    pub(crate) fn new(pm_bytes: u64, mut fails_after: Vec<u64>, seed: u64) -> PowerFailures {
+impl<F: FnMut(u64, Draw, &[u8])> PowerFailures<F> {
+    pub(crate) fn new(pm_bytes: u64, mut fails_after: Vec<u64>, seed: u64, image_taken: F) -> PowerFailures<F> {
         fails_after.sort_unstable();
         let zeros = vec![0; pm_bytes as usize];
         PowerFailures {
@@ -65,7 +64,7 @@ impl PowerFailures {
             events: 0,
             fails_after,
             random: Pcg64::new(seed.into(), 7),
-            images: Vec::new(),
+            image_taken,
         }
     }
 
@@ -79,7 +78,7 @@ impl PowerFailures {
         if self.fails_after.drain(..due).next().is_some() {
             for draw in DRAWS {
                 let image = self.image(draw);
-                self.images.push((self.events, draw, image));
+                (self.image_taken)(self.events, draw, &image);
             }
         }
     }
@@ -113,7 +112,7 @@ fn read(bytes: &[u8], word: u64) -> u64 {
     u64::from_le_bytes(*bytes[8 * word as usize..].first_chunk().unwrap())
 }
 
-impl Observer for PowerFailures {
+impl<F: FnMut(u64, Draw, &[u8])> Observer for PowerFailures<F> {
     fn store(&mut self, _hart: u32, address: u64, bytes: &[u8]) {
         let Some(offset) = address.checked_sub(PM_START) else { return };
         self.current[offset as usize..][..bytes.len()].copy_from_slice(bytes);

@@ -40,13 +40,13 @@ fn recoveries(name: &str, bytes: &[u8], args: &str, threads: u32, instants: Inst
     let process = executable(name, bytes, &args);
     let pm_bytes = process.start.windows.pm_bytes;
     let options = Options { harts: threads, ..Options::default() };
-    let run = |fails_after: Vec<u64>| {
-        let mut observer = PowerFailures::new(pm_bytes, fails_after, 11);
+    let run = |fails_after: Vec<u64>, image_taken: &mut dyn FnMut(u64, Draw, &[u8])| {
+        let mut observer = PowerFailures::new(pm_bytes, fails_after, 11, image_taken);
         let outcome = functional::run_observed(&process, process.memory(), &options, &mut observer);
         assert_eq!(outcome.end, End::Exited(0), "{name}: {}", String::from_utf8_lossy(&outcome.stdout));
-        observer
+        observer.events()
     };
-    let events = run(Vec::new()).events();
+    let events = run(Vec::new(), &mut |_, _, _| ());
     let mut random = Pcg64::new(5, threads.into());
     let fails_after = match instants {
         // The first event, too: a pool that is not initialised.
@@ -54,18 +54,18 @@ fn recoveries(name: &str, bytes: &[u8], args: &str, threads: u32, instants: Inst
         Instants::All => (1..=events).collect(),
     };
     let mut recoveries = Recoveries::default();
-    let process = executable(name, bytes, &["--recover"]);
-    for (event, draw, image) in run(fails_after).images {
-        let mut memory = process.memory();
-        memory.slice_mut(PM_START, image.len()).unwrap().copy_from_slice(&image);
-        let outcome = functional::run(&process, memory, &Options::default());
+    let recovery = executable(name, bytes, &["--recover"]);
+    run(fails_after, &mut |event, draw, image| {
+        let mut memory = recovery.memory();
+        memory.persistent_mut().copy_from_slice(image);
+        let outcome = functional::run(&recovery, memory, &Options::default());
         let line = String::from_utf8_lossy(&outcome.stdout).into_owned();
         if outcome.end != End::Exited(0) {
             recoveries.failed.push((event, draw, outcome.end, line.clone()));
         }
         recoveries.lines.insert(line);
         recoveries.images += 1;
-    }
+    });
     recoveries
 }
 
