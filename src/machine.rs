@@ -28,6 +28,7 @@ pub mod line;
 pub mod look;
 pub mod media;
 pub mod memory_controller;
+mod memory_port;
 pub mod msg;
 pub mod network;
 pub mod occupancy;
@@ -42,6 +43,7 @@ pub mod sm;
 pub mod stalls;
 pub mod switch;
 pub mod timers;
+mod writes_under_way;
 
 use crate::engine::Timebase;
 use crate::machine_spec;

@@ -16,15 +16,14 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let mut experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
-        experiment.max_cycles = args.max_cycles;
-        experiments.push((name, experiment));
+        let experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+        experiments.push((name, experiment.with_max_cycles(args.max_cycles)));
     }
     let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();
     let stop = Some(terminal::stop_flag());
     let mut exit = Exit::Good;
     for (name, experiment) in &experiments {
-        let reference = run_one(experiment, &Way::REFERENCE, args.epoch_cycles, stop);
+        let reference = run_one(experiment, &Way::REFERENCE, args.epoch_cycles, stop)?;
         if terminal::interrupted() {
             return Ok(terminal::interrupted_exit());
         }
@@ -52,7 +51,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
                 None => format!("  equal   {}\n", compared.way),
                 Some(difference) => format!("  DIFFERS {}: {difference}\n", compared.way),
             });
-        });
+        })?;
         if compared.iter().any(|compared| compared.difference.is_some()) {
             exit = Exit::Different;
         }

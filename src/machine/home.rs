@@ -1,5 +1,252 @@
 //! A slice of the shared cache, the home of its lines: their directory, and the way to memory.
+//!
+//! ```text
+//!  cores, OS ──Get, Put, Clean, ProbeAck──> home: line busy? ──yes──> queue of the line's transaction
+//!            <──Data, Probe, PutAck, Cleaned──┤  no
+//!                                             ├─> directory: grant, or probe owner and sharers first
+//!                                             └─> absent: MSHR, victim (recalled, written) ──> memory_port
+//!  Clean: bytes ──> writes_under_way (token) ──> memory_port ──> controller ──durable──> Cleaned
+//! ```
+//! The cache is inclusive. The directory is a full map and blocks: a line has one transaction at a time,
+//! later requests of it wait in their order. The states of a line, with what follows:
+//!
+//! | at the home | Get shared | Get exclusive | Get once | Put | makes room |
+//! |---|---|---|---|---|---|
+//! | no copies | Data E | Data M | Data | dropped | freed |
+//! | sharers | Data S | others invalidated, Data M | Data | dropped | recalled, freed |
+//! | owner asks | Data E | Data M | Data | bytes in | - |
+//! | another owns | it shares; Data S | it is invalidated; Data M | it shares; Data | dropped | recalled, freed |
+//! | busy | waits | waits | waits | bytes in if of the owner | is no victim |
+//!
+//! Every Put is acknowledged at once. A line that is freed is written to memory first if that lacks its
+//! bytes. Cores drop clean lines silently, so that a holder may have no copy, and its owner may ask again. A
+//! Put that crosses a probe of its line comes before the acknowledgement, since links are FIFO: its bytes are
+//! in, and the acknowledgement brings nothing new. Bytes that a Clean brings are in at once, too. The rest of
+//! it waits its turn; then an owner keeps a copy to read (flush: every copy leaves, the line leaves the
+//! slice), the bytes go to memory, and `Cleaned` follows when every write of the line is durable.
+//!
+//! | domain | a clean of persistent memory is acknowledged when |
+//! |---|---|
+//! | media | the cells are written |
+//! | ADR | the controller has accepted the writes |
+//! | eADR | the bytes are here: caches survive |
+//!
+//! A clean of DRAM is acknowledged when its bytes are sent: there is nothing to make durable. Likewise where
+//! `persist.clwb` is `l2`, which writes nothing unless the line is flushed.
+//!
+//! Every message to a core or to the OS leaves `llc.service_cycles` after the message that it follows from,
+//! so that these links stay FIFO; messages to memory leave at once. A Get that hits takes request, service
+//! and reply; one that misses, without a recall, the ways to memory and back and the read beside these.
+//!
+//! Source: `hosts` of the design notes, section 2.3; Sorin, Hill, Wood, *A Primer on Memory Consistency and
+//! Cache Coherence*, chapter 8. Invariants: one owner or sharers; a line with a step under way is no victim;
+//! a fetch takes its turn before requests that queue for a line in its set, so that no line starves. Not
+//! modelled: bandwidth of ports and banks, limits on requests that wait, prefetch.
 
+mod directory;
 mod parameters;
+mod request;
+mod service;
+mod transactions;
+mod waits;
 
-pub use parameters::LlcSpec;
+use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
+use crate::kernel::memory::Medium;
+use crate::persist::journal::Notebook;
+use crate::persist::vocab::Domain;
+
+use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg};
+use super::memory_port::MemoryPort;
+use super::msg::{Line, Msg};
+use super::persistence::{Clwb, PersistSpec};
+use super::ports::{Ports, Requester};
+use super::writes_under_way::WritesUnderWay;
+
+use directory::Directory;
+pub use parameters::{HomeCounters, LlcSpec};
+use request::{Ask, CoreSet, HomeRequest, PendingClean};
+use transactions::Transactions;
+
+/// How a home slice is wired and what it may use of its neighbours.
+#[derive(Debug, Clone)]
+pub struct HomeWiring {
+    /// The cores' clock.
+    pub clock: Clock,
+    /// The slice's ports.
+    pub ports: Ports,
+    /// Reads and writes that the memory controller has room for.
+    pub memory_credits: (u32, u32),
+}
+
+/// One slice of the shared cache.
+#[derive(Debug)]
+pub struct HomeSlice {
+    ports: Ports,
+    cores: usize,
+    /// From a message to one to a core that follows from it, in ticks.
+    service: Time,
+    mshrs: u32,
+    domain: Domain,
+    clwb: Clwb,
+    directory: Directory,
+    transactions: Transactions,
+    memory: MemoryPort,
+    writes: WritesUnderWay<PendingClean>,
+    journal: Option<Box<Notebook>>,
+    counters: HomeCounters,
+}
+
+impl HomeSlice {
+    /// An empty slice in domain ADR.
+    ///
+    /// # Panics
+    /// When the ports are those of another component.
+    pub fn new(spec: LlcSpec, wiring: HomeWiring) -> HomeSlice {
+        let HomeWiring { clock, ports, memory_credits } = wiring;
+        let places = spec.slice_kb as usize * 1024 / CPU_LINE_BYTES as usize;
+        HomeSlice {
+            ports,
+            cores: ports.roster().cores().count(),
+            service: clock.cycles(u64::from(spec.service_cycles)),
+            mshrs: spec.mshr_entries,
+            domain: Domain::Adr,
+            clwb: Clwb::Write,
+            directory: Directory::new(ports.map(), places, spec.ways as usize),
+            transactions: Transactions::default(),
+            memory: MemoryPort::new(ports, memory_credits),
+            writes: WritesUnderWay::new(),
+            journal: None,
+            counters: HomeCounters::default(),
+        }
+    }
+
+    /// What survives a power failure, and hence when a clean is acknowledged; and whether it keeps a journal.
+    pub fn set_persistence(&mut self, persist: &PersistSpec, journal: bool) {
+        (self.domain, self.clwb) = (persist.domain, persist.clwb);
+        self.journal = journal.then(Box::default);
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> &HomeCounters {
+        &self.counters
+    }
+
+    /// Every line with bytes that memory does not have yet: address, content, dirty bytes. Owners may have
+    /// newer ones.
+    pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8], u128)> {
+        self.directory.dirty_lines().map(|(line, bytes)| (line, bytes, CPU_LINE_MASK))
+    }
+
+    /// The journal, where it keeps one. Controllers note what becomes durable and cores what they store: it
+    /// is empty.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.journal.as_deref()
+    }
+
+    /// The requester's bit: none of the OS, which keeps no copies.
+    #[inline]
+    fn core(&self, from: Requester) -> CoreSet {
+        if from.index() < self.cores { 1 << from.index() } else { 0 }
+    }
+
+    /// Sends a message to a core or to the OS. All take the same time, so that none overtakes another.
+    #[inline]
+    fn send(&self, to: Requester, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+        cx.send(self.ports.to_requester(to), Msg::Cpu(message), self.service);
+    }
+
+    /// A changed line leaves its core.
+    fn put(&mut self, line: u64, from: Requester, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
+        self.counters.puts += 1;
+        self.take_bytes(line, from, &data, true);
+        self.send(from, CpuMsg::PutAck { line, room: data }, cx);
+    }
+
+    /// Bytes that a core has changed come, also while the line is busy; the core may keep its copy. They are
+    /// dropped unless the core owns the line.
+    fn take_bytes(&mut self, line: u64, from: Requester, data: &Line, leaves: bool) {
+        let core = self.core(from);
+        let Some(place) = self.directory.find(line).filter(|&place| self.directory.owner(place) == core && core != 0)
+        else {
+            self.counters.stale_bytes += 1;
+            return;
+        };
+        self.directory.touch(place);
+        self.directory.store(place, data);
+        if leaves {
+            self.directory.release(place, core);
+        }
+    }
+
+    /// A write is durable: cleans that waited for it last are acknowledged.
+    fn durable(&mut self, token: u16, at: Time, cx: &mut Ctx<'_, Msg>) {
+        let (_, due) = self.writes.durable(token, at);
+        for (PendingClean { to, tag, room, .. }, _) in due {
+            self.send(to, CpuMsg::Cleaned { tag, room }, cx);
+        }
+    }
+
+    /// A write of the line is durable when its bytes are here, or needs not be.
+    fn is_durable_here(&self, line: u64) -> bool {
+        self.domain == Domain::Eadr || Medium::of(line) == Medium::Dram
+    }
+
+    fn hear(&mut self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+        let arrived = cx.now();
+        match message {
+            CpuMsg::Get { line, from, tag, want, room } => {
+                self.counters.gets += 1;
+                self.request(line, HomeRequest { from, tag, ask: Ask::Get(want), room, arrived }, cx);
+            }
+            CpuMsg::ProbeAck { line, from, dirty, room } => self.probe_ack(line, from, dirty, room, cx),
+            CpuMsg::Put { line, from, data } => self.put(line, from, data, cx),
+            CpuMsg::Clean { line, from, tag, flush, dirty, room } => {
+                self.counters.cleans += 1;
+                if dirty {
+                    // A flush that brings bytes gives up the copy that has them. One without may have been
+                    // sent while a copy was on its way to the core, which is probed then.
+                    self.take_bytes(line, from, &room, flush);
+                }
+                self.request(line, HomeRequest { from, tag, ask: Ask::Clean { flush }, room, arrived }, cx);
+            }
+            other => panic!("a home slice received {other:?}"),
+        }
+    }
+}
+
+impl Component<Msg> for HomeSlice {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        match message {
+            Msg::Cpu(message) => self.hear(message, cx),
+            Msg::MemoryData { tag, data, .. } => self.memory_data(tag, data, cx),
+            Msg::MemoryAccepted { token, durable, at, room } => {
+                self.memory.write_accepted(room, cx);
+                self.writes.accepted(token, at);
+                if durable {
+                    self.durable(token, at, cx);
+                }
+            }
+            Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
+            other => panic!("a home slice received {other:?}"),
+        }
+        if !self.transactions.is_settled() {
+            self.settle(cx);
+        }
+    }
+
+    fn wake(&mut self, _: &mut Ctx<'_, Msg>) {
+        unreachable!("a home slice asks for no wake-up")
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        out.extend(waits::waits(self.ports.roster(), &self.transactions, &self.writes));
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        self.directory.digest(&mut digest);
+        digest.word(self.transactions.open().count() as u64);
+        digest.word(self.writes.len() as u64);
+        digest.value()
+    }
+}

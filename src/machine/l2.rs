@@ -27,7 +27,6 @@ mod array;
 mod durability;
 mod handler_host;
 mod input;
-mod memory_port;
 mod mshr;
 mod parameters;
 mod service;
@@ -39,6 +38,7 @@ use crate::persist::journal::Notebook;
 
 use super::crossbar::PortEnd;
 use super::look::{Lines, Look};
+use super::memory_port::MemoryPort;
 use super::msg::{HEADER_BYTES, MAX_LINE_BYTES, Msg, sectors_touched};
 use super::persistence::PersistSpec;
 use super::ports::{Endpoint, Ports};
@@ -48,7 +48,6 @@ use durability::Durability;
 pub use durability::SliceTimeline;
 use handler_host::HandlerHost;
 use input::{DataPort, InputBuffer};
-use memory_port::MemoryPort;
 use mshr::{MshrFile, NO_MSHR};
 pub use parameters::{L2Counters, L2Spec, WriteMiss};
 use write_back_all::WriteBackAll;
@@ -96,7 +95,6 @@ impl L2Slice {
     pub fn new(spec: L2Spec, wiring: L2Wiring) -> Self {
         let Endpoint::Slice(slice) = wiring.ports.owner() else { panic!("the ports of {}", wiring.ports.owner()) };
         let (map, requesters) = (wiring.ports.map(), wiring.ports.roster().requesters());
-        let at_controller = (u32::from(slice) % map.slices_per_channel()) as u8;
         let places = (spec.slice_kb * 1024 / spec.line_bytes) as usize;
         L2Slice {
             slice,
@@ -106,7 +104,7 @@ impl L2Slice {
             mshrs: MshrFile::new(places, spec.mshr_entries, spec.mshr_merges),
             data_port: DataPort::new(wiring.clock, spec.port_bytes),
             injection: wiring.port,
-            memory: MemoryPort::new(wiring.ports, at_controller, wiring.memory_credits),
+            memory: MemoryPort::new(wiring.ports, wiring.memory_credits),
             durability: Durability::new(),
             write_back_all: WriteBackAll::default(),
             host: HandlerHost::default(),

@@ -140,6 +140,7 @@ pub(crate) fn sample() -> Outcome {
         workload: json!({ "workload": "nw", "profile": "ci", "params": { "N": 64, "MODE": "fast" } }),
         end: End::Finished,
         time: cycles(10_000),
+        process: None,
         launches: vec![
             launch("fill", [[6, 1, 1], [32, 4, 1]], [2, 100, 1_500]),
             launch("nw", [[5, 3, 1], [8, 4, 2]], [4, 1_700, 8_200]),

@@ -1,10 +1,9 @@
 //! Writes of a slice that are not durable yet, the acknowledgements that wait for them, the slice's journal
 //! and timeline.
 //!
-//! Every write to memory has a *token* until it is durable. A request is acknowledged when its writes are: at
-//! acceptance by the write-pending queue (ADR), when the cells are written (media), or, when the L2 itself
-//! survives (eADR), at once. A write-back of a line that is clean because its bytes are already on their way
-//! waits for these; that is what makes an acknowledgement sound whatever the cache did in between.
+//! A request is acknowledged when its writes are durable: at acceptance by the write-pending queue (ADR),
+//! when the cells are written (media), or, when the L2 itself survives (eADR), at once. Which acknowledgement
+//! waits for which write is the matter of `writes_under_way`.
 //!
 //! Invariant: an acknowledged byte is durable.
 
@@ -15,6 +14,7 @@ use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, Payload, Persist, Request, RequestKind};
 use crate::machine::persistence::{PastAck, PastL2, PersistSpec};
 use crate::machine::ports::Requester;
+use crate::machine::writes_under_way::{Due, WritesUnderWay};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::timeline::{Label, Level, Recorder};
@@ -48,35 +48,7 @@ impl PendingAck {
 }
 
 /// An acknowledgement that is due, and when the last write that it waited for was accepted and durable.
-pub(super) type DueAck = (PendingAck, [Time; 2]);
-
-/// What waits for a write.
-#[derive(Debug)]
-enum Waiter {
-    /// An acknowledgement that waits for this write alone.
-    Ack(PendingAck),
-    /// One that waits for several, by its number.
-    Group(u64),
-}
-
-/// A write that is not durable yet.
-#[derive(Debug, Default)]
-struct InFlight {
-    line: u64,
-    under_way: bool,
-    /// When its controller accepted it, once that is known.
-    accepted: Time,
-    waiters: Vec<Waiter>,
-}
-
-/// An acknowledgement that waits for several writes.
-#[derive(Debug)]
-struct GroupAck {
-    number: u64,
-    ack: PendingAck,
-    /// Writes that are not durable.
-    left: u32,
-}
+pub(super) type DueAck = Due<PendingAck>;
 
 /// What a slice keeps for a timeline.
 #[derive(Debug)]
@@ -96,11 +68,7 @@ pub(super) struct Durability {
     past_l2: PastL2,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<SliceTimeline>>,
-    /// By token.
-    writes: Vec<InFlight>,
-    free: Vec<u16>,
-    groups: Vec<GroupAck>,
-    next_group: u64,
+    writes: WritesUnderWay<PendingAck>,
 }
 
 impl Durability {
@@ -112,10 +80,7 @@ impl Durability {
             past_l2: PastL2::Update,
             journal: None,
             timeline: None,
-            writes: Vec::new(),
-            free: Vec::new(),
-            groups: Vec::new(),
-            next_group: 0,
+            writes: WritesUnderWay::new(),
         }
     }
 
@@ -160,57 +125,29 @@ impl Durability {
 
     /// A write to memory begins; returns its token.
     pub(super) fn open(&mut self, line: u64, now: Time) -> u16 {
-        let token = self.free.pop().unwrap_or_else(|| {
-            self.writes.push(InFlight::default());
-            (self.writes.len() - 1) as u16
-        });
-        let write = &mut self.writes[usize::from(token)];
-        write.line = line;
-        write.under_way = true;
-        write.accepted = 0;
+        let token = self.writes.open(line);
         if let Some(timeline) = &mut self.timeline {
             let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
             timeline.writes.begin(usize::from(token), now, label);
-            timeline.under_way.note(now, (self.writes.len() - self.free.len()) as u64);
+            timeline.under_way.note(now, self.writes.len() as u64);
         }
         token
     }
 
     /// A write was accepted by its controller.
     pub(super) fn accepted(&mut self, token: u16, at: Time) {
-        self.writes[usize::from(token)].accepted = at;
+        self.writes.accepted(token, at);
     }
 
     /// A write is durable since `at`, as the slice knows `now`: its line, and what is acknowledged for it, in
     /// order.
     pub(super) fn durable(&mut self, token: u16, at: Time, now: Time) -> (u64, SmallVec<[DueAck; 2]>) {
-        let write = &mut self.writes[usize::from(token)];
-        write.under_way = false;
-        let line = write.line;
-        let times = [write.accepted, at];
-        let mut waiters = std::mem::take(&mut write.waiters);
-        let mut due = SmallVec::new();
-        self.free.push(token);
+        let due = self.writes.durable(token, at);
         if let Some(timeline) = &mut self.timeline {
             timeline.writes.end(usize::from(token), at);
-            timeline.under_way.note(now, (self.writes.len() - self.free.len()) as u64);
+            timeline.under_way.note(now, self.writes.len() as u64);
         }
-        for waiter in waiters.drain(..) {
-            match waiter {
-                Waiter::Ack(ack) => due.push((ack, times)),
-                Waiter::Group(number) => due.extend(self.advance(number).map(|ack| (ack, times))),
-            }
-        }
-        // The list is used again.
-        self.writes[usize::from(token)].waiters = waiters;
-        (line, due)
-    }
-
-    /// One more write of a group is durable: the acknowledgement, with the last of them.
-    fn advance(&mut self, number: u64) -> Option<PendingAck> {
-        let at = self.groups.iter().position(|group| group.number == number)?;
-        self.groups[at].left -= 1;
-        (self.groups[at].left == 0).then(|| self.groups.remove(at).ack)
+        due
     }
 
     /// Acknowledges when a write is durable; returns what is due at once, since the L2 survives.
@@ -218,30 +155,19 @@ impl Durability {
         if self.l2_survives() {
             return Some(ack);
         }
-        self.writes[usize::from(token)].waiters.push(Waiter::Ack(ack));
+        self.writes.await_write(token, ack);
         None
     }
 
     /// Acknowledges when every write that is under way to one of these lines is durable; returns what is due
     /// at once, since there is none or the L2 survives.
     pub(super) fn await_lines(&mut self, ack: PendingAck, of: impl Fn(u64) -> bool) -> Option<PendingAck> {
-        let concerns = |write: &InFlight| write.under_way && of(write.line);
-        let left = self.writes.iter().filter(|write| concerns(write)).count() as u32;
-        if left == 0 || self.l2_survives() {
-            return Some(ack);
-        }
-        let number = self.next_group;
-        self.next_group += 1;
-        self.groups.push(GroupAck { number, ack, left });
-        for write in self.writes.iter_mut().filter(|write| concerns(write)) {
-            write.waiters.push(Waiter::Group(number));
-        }
-        None
+        if self.l2_survives() { Some(ack) } else { self.writes.await_lines(ack, of) }
     }
 
     /// No write of a line is under way, or none needs to be.
     pub(super) fn is_durable(&self, line: u64) -> bool {
-        self.l2_survives() || !self.writes.iter().any(|write| write.under_way && write.line == line)
+        self.l2_survives() || !self.writes.concern(line)
     }
 
     /// Journals a write to persistent memory as it becomes visible to all.
@@ -258,43 +184,5 @@ impl Durability {
             let author = Author { sm: from.number(), ..Author::default() };
             journal.note_data(now, FactKind::Performed, line, mask, author, bytes);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ack(tag: u32) -> PendingAck {
-        PendingAck { from: Requester::sm(0), tag, kind: RequestKind::WriteBack, persist: None }
-    }
-
-    fn due(writes: &mut Durability, token: u16, at: Time) -> Vec<(u32, [Time; 2])> {
-        writes.accepted(token, at - 5);
-        writes.durable(token, at, at).1.into_iter().map(|(ack, times)| (ack.tag, times)).collect()
-    }
-
-    #[test]
-    fn a_line_is_acknowledged_with_the_last_of_its_writes_under_way() {
-        let mut writes = Durability::new();
-        let tokens = [128, 256, 128].map(|line| writes.open(line, 0));
-        assert!(writes.await_lines(ack(9), |line| line == 128).is_none());
-        assert!(writes.await_write(tokens[1], ack(8)).is_none());
-        assert_eq!(due(&mut writes, tokens[2], 40), [], "the first is on its way");
-        assert!(!writes.is_durable(128));
-        assert_eq!(due(&mut writes, tokens[0], 50), [(9, [45, 50])]);
-        assert!(writes.is_durable(128));
-        assert_eq!(due(&mut writes, tokens[1], 60), [(8, [55, 60])]);
-    }
-
-    #[test]
-    fn nothing_under_way_is_acknowledged_at_once() {
-        let mut writes = Durability::new();
-        let token = writes.open(128, 0);
-        assert_eq!(writes.await_lines(ack(1), |line| line == 256).unwrap().tag, 1);
-        assert!(writes.await_lines(ack(2), |line| line == 128).is_none());
-        assert_eq!(due(&mut writes, token, 7), [(2, [2, 7])]);
-        assert_eq!(writes.open(256, 8), token, "a token is used again");
-        assert_eq!(due(&mut writes, token, 9), [], "with no waiter of the write before");
     }
 }

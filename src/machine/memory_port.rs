@@ -1,5 +1,5 @@
-//! The way from a slice to its memory controller: messages in the order of their causes, credits, boxes for
-//! lines.
+//! The way from a slice (of an L2, or a home slice) to its memory controller: messages in the order of their
+//! causes, credits, boxes for lines.
 //!
 //! A write that finds no credit waits, and every later message with it. Invariant: a read never overtakes a
 //! write of the same line, since messages leave in the order in which they were sent.
@@ -7,8 +7,9 @@
 use std::collections::VecDeque;
 
 use crate::engine::Ctx;
-use crate::machine::msg::{Line, LinePool, MemoryRead, MemoryWrite, Msg};
-use crate::machine::ports::Ports;
+
+use super::msg::{Line, LinePool, MemoryRead, MemoryWrite, Msg};
+use super::ports::{Endpoint, Ports};
 
 /// The port to the controller.
 #[derive(Debug)]
@@ -26,7 +27,12 @@ pub(super) struct MemoryPort {
 
 impl MemoryPort {
     /// A port with credits for reads and for writes.
-    pub(super) fn new(ports: Ports, at_controller: u8, (read_credits, write_credits): (u32, u32)) -> Self {
+    ///
+    /// # Panics
+    /// When the ports are those of another component.
+    pub(super) fn new(ports: Ports, (read_credits, write_credits): (u32, u32)) -> Self {
+        let Endpoint::Slice(slice) = ports.owner() else { panic!("the ports of {}", ports.owner()) };
+        let at_controller = (u32::from(slice) % ports.map().slices_per_channel()) as u8;
         let line_pool = LinePool::default();
         MemoryPort { ports, at_controller, read_credits, write_credits, outbox: VecDeque::new(), line_pool }
     }

@@ -1,0 +1,328 @@
+//! The walk of a request through a home slice: what it needs first, and what it gets then.
+//!
+//! ```text
+//!  request ──> needs ──nothing──────────────────────────────────> complete: Data, or bytes to memory
+//!               │├──probe──> Probing ──last ack──────────────────────┤
+//!               │└──fetch──> Held ──> Fetching ──bytes and place─────┤
+//!               │                      └─victim: Recalling ──> evict │
+//!               └───────────────── ready: next of the queue <────────┘
+//! ```
+//! Invariant: a request that needs nothing is completed without a core and without memory. Where
+//! several transactions can go on in one event, fetches that wait go first, then transactions in the order in
+//! which they became ready.
+
+use crate::engine::Ctx;
+use crate::machine::coherence::{CPU_LINE_MASK, CpuMsg, Want};
+use crate::machine::line::{Line, sectors_touched};
+use crate::machine::msg::Msg;
+use crate::machine::persistence::Clwb;
+use crate::machine::ports::Requester;
+
+use super::HomeSlice;
+use super::request::{Ask, CoreSet, HomeRequest, PendingClean, TransactionId};
+use super::transactions::Phase;
+
+/// What a request needs before it can be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// No core and no memory.
+    Nothing,
+    /// That these cores give the line up, or keep a copy to read.
+    Probe { cores: CoreSet, invalidate: bool },
+    /// The line.
+    Fetch,
+}
+
+impl HomeSlice {
+    /// A request comes: it is served, or begins a transaction of its line, or waits behind one.
+    pub(super) fn request(&mut self, line: u64, request: HomeRequest, cx: &mut Ctx<'_, Msg>) {
+        let place = self.directory.find(line);
+        let busy = match place {
+            Some(place) => self.directory.transaction(place),
+            None => self.transactions.of_absent(line),
+        };
+        if let Some(id) = busy {
+            self.counters.queued += 1;
+            self.transactions.at_mut(id).queue.push_back(request);
+            return;
+        }
+        let needs = self.needs(place, &request);
+        self.count_hit(needs, &request);
+        if needs == Needs::Nothing {
+            self.complete(line, place, request, cx);
+        } else {
+            let id = self.transactions.begin(line, place, cx.now());
+            if let Some(place) = place {
+                self.directory.set_transaction(place, Some(id));
+            }
+            self.start(id, request, needs, cx);
+        }
+    }
+
+    /// What a request of a line at a place needs, or of one that is not there.
+    fn needs(&self, place: Option<usize>, request: &HomeRequest) -> Needs {
+        let from = self.core(request.from);
+        let Some(place) = place else {
+            // A line that is not here is in no cache: a clean of it has nothing to do.
+            return if matches!(request.ask, Ask::Get(_)) { Needs::Fetch } else { Needs::Nothing };
+        };
+        let (cores, invalidate) = match request.ask {
+            Ask::Get(Want::Shared | Want::Once) | Ask::Clean { flush: false } => {
+                (self.directory.owner(place) & !from, false)
+            }
+            Ask::Get(Want::Exclusive) => (self.directory.holders(place) & !from, true),
+            // The sender may have been granted a copy that comes after its flush was sent.
+            Ask::Clean { flush: true } => (self.directory.holders(place), true),
+        };
+        if cores == 0 { Needs::Nothing } else { Needs::Probe { cores, invalidate } }
+    }
+
+    fn count_hit(&mut self, needs: Needs, request: &HomeRequest) {
+        let hit = needs != Needs::Fetch && matches!(request.ask, Ask::Get(_));
+        self.counters.get_hits += u64::from(hit);
+    }
+
+    /// The step of a transaction that its head needs begins.
+    fn start(&mut self, id: TransactionId, head: HomeRequest, needs: Needs, cx: &mut Ctx<'_, Msg>) {
+        self.transactions.at_mut(id).head = Some(head);
+        match needs {
+            Needs::Probe { cores, invalidate } => self.probe(id, cores, Phase::Probing { invalidate }, cx),
+            Needs::Fetch => self.transactions.set_phase(id, Phase::Held, cx.now()),
+            Needs::Nothing => unreachable!("a request that needs nothing begins no step"),
+        }
+    }
+
+    /// Asks cores to give a line up, or to keep a copy to read; its place stays as it is until they have.
+    fn probe(&mut self, id: TransactionId, cores: CoreSet, phase: Phase, cx: &mut Ctx<'_, Msg>) {
+        self.transactions.set_phase(id, phase, cx.now());
+        let transaction = self.transactions.at_mut(id);
+        (transaction.awaited, transaction.probed) = (cores, cores);
+        let line = transaction.line;
+        let Some(place) = transaction.place else { unreachable!("line {line:#x} has no copies: it is not here") };
+        self.directory.lock(place, true);
+        self.counters.probes += u64::from(cores.count_ones());
+        let invalidate = phase != Phase::Probing { invalidate: false };
+        let mut left = cores;
+        while left != 0 {
+            let core = left.trailing_zeros() as u16;
+            left &= left - 1;
+            let room = self.memory.line_pool.take();
+            self.send(Requester::core(core), CpuMsg::Probe { line, invalidate, room }, cx);
+        }
+    }
+
+    /// A core has obeyed a probe.
+    ///
+    /// # Panics
+    /// When it was not asked.
+    pub(super) fn probe_ack(
+        &mut self,
+        line: u64,
+        from: Requester,
+        dirty: bool,
+        room: Box<Line>,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let core = self.core(from);
+        let at = self.directory.find(line).and_then(|place| Some((place, self.directory.transaction(place)?)));
+        let Some((place, id)) = at.filter(|&(_, id)| self.transactions.at(id).awaited & core != 0) else {
+            panic!("an acknowledgement of core {} for line {line:#x}, which it was not asked for", from.number())
+        };
+        if dirty {
+            self.counters.dirty_probe_acks += 1;
+            // Where a put or a flush has crossed the probe, its bytes are in already, and the core owns the
+            // line no more.
+            if self.directory.owner(place) == core {
+                self.directory.store(place, &room);
+            }
+        }
+        self.memory.line_pool.give(room);
+        let transaction = self.transactions.at_mut(id);
+        transaction.awaited &= !core;
+        if transaction.awaited != 0 {
+            return;
+        }
+        let (probed, phase) = (transaction.probed, transaction.phase);
+        if phase == (Phase::Probing { invalidate: false }) {
+            self.directory.share(place);
+        } else {
+            self.directory.release(place, probed);
+        }
+        self.directory.lock(place, false);
+        if let Phase::Recalling { fetch } = phase {
+            self.evict(place, cx);
+            self.transactions.set_phase(id, Phase::Ready, cx.now());
+            self.occupy(fetch, place, cx);
+        } else {
+            self.serve_head(id, cx);
+        }
+    }
+
+    /// A transaction has what its head needs.
+    fn serve_head(&mut self, id: TransactionId, cx: &mut Ctx<'_, Msg>) {
+        let transaction = self.transactions.at_mut(id);
+        let (line, place) = (transaction.line, transaction.place);
+        let Some(head) = transaction.head.take() else { unreachable!("a step of line {line:#x} serves a request") };
+        self.complete(line, place, head, cx);
+        self.transactions.set_phase(id, Phase::Ready, cx.now());
+    }
+
+    /// Serves a request that needs nothing more.
+    fn complete(&mut self, line: u64, place: Option<usize>, request: HomeRequest, cx: &mut Ctx<'_, Msg>) {
+        let HomeRequest { from, tag, ask, mut room, .. } = request;
+        match ask {
+            Ask::Get(want) => {
+                let Some(place) = place else { unreachable!("line {line:#x} is granted from nowhere") };
+                self.directory.touch(place);
+                let grant = self.directory.grant(place, self.core(from), want);
+                self.directory.read(place, &mut room);
+                self.send(from, CpuMsg::Data { tag, grant, data: room }, cx);
+            }
+            Ask::Clean { flush } => {
+                let writes = flush || self.clwb == Clwb::Write;
+                if let Some(place) = place {
+                    if writes {
+                        self.write_back(place, cx);
+                    }
+                    if flush {
+                        self.remove(place);
+                    }
+                }
+                let clean = PendingClean { line, to: from, tag, room, since: cx.now() };
+                let due = if !writes || self.is_durable_here(line) {
+                    Some(clean)
+                } else {
+                    // Also writes that began before: the line may be clean because of them.
+                    self.writes.await_lines(clean, |of| of == line)
+                };
+                if let Some(PendingClean { to, tag, room, .. }) = due {
+                    self.send(to, CpuMsg::Cleaned { tag, room }, cx);
+                }
+            }
+        }
+    }
+
+    /// Memory gets the bytes of a line, if it lacks them.
+    fn write_back(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
+        let Some(line) = self.directory.line_at(place).filter(|_| self.directory.clean(place)) else { return };
+        let mut data = self.memory.line_pool.take();
+        self.directory.read(place, &mut data);
+        let token = self.writes.open(line);
+        self.counters.writebacks += 1;
+        self.memory.write(line, token, false, data, cx);
+    }
+
+    /// A line without copies leaves its place, which stays locked or not; requests of it may wait.
+    fn evict(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
+        self.write_back(place, cx);
+        self.remove(place);
+    }
+
+    /// Empties a place.
+    fn remove(&mut self, place: usize) {
+        if let Some(id) = self.directory.transaction(place) {
+            self.transactions.move_to(id, None);
+        }
+        self.directory.remove(place);
+    }
+
+    /// The bytes of a fetch come.
+    pub(super) fn memory_data(&mut self, id: TransactionId, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
+        self.memory.read_done();
+        let transaction = self.transactions.at_mut(id);
+        transaction.fetched = Some(data);
+        if transaction.place.is_some() {
+            self.fill(id, cx);
+        }
+    }
+
+    /// The line of a fetch gets its place.
+    fn occupy(&mut self, id: TransactionId, place: usize, cx: &mut Ctx<'_, Msg>) {
+        self.directory.replace(place, self.transactions.at(id).line);
+        self.directory.set_transaction(place, Some(id));
+        self.directory.lock(place, true);
+        self.transactions.move_to(id, Some(place));
+        if self.transactions.at(id).fetched.is_some() {
+            self.fill(id, cx);
+        }
+    }
+
+    /// Place and bytes of a fetch are there.
+    fn fill(&mut self, id: TransactionId, cx: &mut Ctx<'_, Msg>) {
+        let transaction = self.transactions.at_mut(id);
+        if let (Some(place), Some(data)) = (transaction.place, transaction.fetched.take()) {
+            self.directory.fill(place, &data);
+            self.directory.lock(place, false);
+            self.memory.line_pool.give(data);
+            self.transactions.fetched();
+            self.serve_head(id, cx);
+        }
+    }
+
+    /// Does all that can be done before the next message.
+    pub(super) fn settle(&mut self, cx: &mut Ctx<'_, Msg>) {
+        loop {
+            // A fetch may take the place of a line whose next request waits: else lines that are asked for
+            // again and again would leave it none.
+            while self.start_fetch(cx) {}
+            let Some(id) = self.transactions.pop_ready() else { return };
+            self.serve_queue(id, cx);
+        }
+    }
+
+    /// The requests of a line go on, up to one that needs a step.
+    fn serve_queue(&mut self, id: TransactionId, cx: &mut Ctx<'_, Msg>) {
+        while let Some(request) = self.transactions.at_mut(id).queue.pop_front() {
+            self.counters.queued_ticks += cx.now() - request.arrived;
+            let (line, place) = (self.transactions.at(id).line, self.transactions.at(id).place);
+            let needs = self.needs(place, &request);
+            self.count_hit(needs, &request);
+            if needs != Needs::Nothing {
+                self.start(id, request, needs, cx);
+                return;
+            }
+            self.complete(line, place, request, cx);
+        }
+        if let Some(place) = self.transactions.at(id).place {
+            self.directory.set_transaction(place, None);
+        }
+        self.transactions.end(id);
+    }
+
+    /// The fetch that waits longest starts, if there is all that it needs.
+    fn start_fetch(&mut self, cx: &mut Ctx<'_, Msg>) -> bool {
+        let Some(id) = self.transactions.first_held() else { return false };
+        let line = self.transactions.at(id).line;
+        if self.transactions.fetching() == self.mshrs || !self.memory.may_read() {
+            return false;
+        }
+        let Some(place) = self.directory.victim(line) else { return false };
+        self.transactions.pop_held();
+        let held = cx.now() - self.transactions.at(id).since;
+        self.counters.held_fetches += u64::from(held > 0);
+        self.counters.held_fetch_ticks += held;
+        self.counters.fetches += 1;
+        self.transactions.set_phase(id, Phase::Fetching, cx.now());
+        self.memory.read(line, id, sectors_touched(CPU_LINE_MASK), cx);
+        self.make_room(place, id, cx);
+        true
+    }
+
+    /// A place becomes free for a fetch: its line leaves, and its copies before.
+    fn make_room(&mut self, place: usize, fetch: TransactionId, cx: &mut Ctx<'_, Msg>) {
+        let Some(line) = self.directory.line_at(place) else { return self.occupy(fetch, place, cx) };
+        let copies = self.directory.holders(place);
+        if copies == 0 {
+            self.evict(place, cx);
+            return self.occupy(fetch, place, cx);
+        }
+        // The line has a transaction if requests of it wait: they go on when it has left.
+        let id = self.directory.transaction(place).unwrap_or_else(|| {
+            let id = self.transactions.begin(line, Some(place), cx.now());
+            self.directory.set_transaction(place, Some(id));
+            id
+        });
+        self.counters.recalls += 1;
+        self.probe(id, copies, Phase::Recalling { fetch }, cx);
+    }
+}
