@@ -1,6 +1,6 @@
 // A hash table with chains in persistent memory, of which threads toggle random keys: "Searches for a value in an
-// open-chain hash table. Insert if absent, remove if found." (Kolli et al. 2017, "hash" of Table IV of the persistence
-// parallelism paper.) A bucket is a word, a node a line; --locks of buckets are in ordinary memory.
+// open-chain hash table. Insert if absent, remove if found." ("Hash" of Table IV of the persistence parallelism paper.)
+// A bucket is a word, a node a line; locks of buckets are in ordinary memory.
 //
 //   --buckets 64 --keys 256 --ops 300 --threads 1 --seed 1 | --recover
 //
@@ -19,7 +19,7 @@ typedef struct {
 
 static padded_lock_t *locks;
 
-static u64 bucket_of(u64 key) { return mix(seed, ~key) % shape; }
+static u64 bucket_of(u64 key) { return mix(16 * seed + 15, key) % shape; }
 
 static off_t bucket_at(u64 bucket) { return shape_at + bucket * 8; }
 

@@ -20,13 +20,13 @@ static off_t heaps_at, shape_at, nodes_at;
 
 static inline u64 share(u64 all, u64 thread) { return all / threads + (thread < all % threads); }
 
-static inline u64 key_of(u64 operation) { return mix(mix(seed, 1), operation) % keys; }
+static inline u64 key_of(u64 operation) { return mix(16 * seed + 1, operation) % keys; }
 
 // Half of the keys are there at first.
-static inline int initially(u64 key) { return mix(mix(seed, 2), key) & 1; }
+static inline int initially(u64 key) { return mix(16 * seed + 2, key) & 1; }
 
 // Word `i` of the value of a key.
-static inline u64 value_of(u64 key, u64 i) { return mix(mix(seed, 3 + i), key); }
+static inline u64 value_of(u64 key, u64 i) { return mix(16 * seed + 3 + i, key); }
 
 // Lays the pool out. Its bytes.
 static inline u64 layout(u64 shape_bytes) {
@@ -115,7 +115,7 @@ static void meet_key(u64 key) {
     must(key < keys && expected[key] == 1, WRONG_SET, "key that must not be there");
     expected[key] = 2;
     items++;
-    key_sum += mix(seed, key);
+    key_sum += mix(16 * seed, key);
 }
 
 // After all keys and nodes of the structure were met.

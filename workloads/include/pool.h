@@ -66,8 +66,9 @@ static inline void must(int holds, int code, const char *what) {
 // Codes of what every pool must fulfil; a program's own begin at 20.
 enum { BAD_HEADER = 10, BAD_LOG = 11, BAD_HEAP = 12, BAD_COUNT = 13 };
 
+// Numbers that look like chance and follow from two.
 static inline u64 mix(u64 a, u64 b) {
-    u64 x = a + b * 0x9e3779b97f4a7c15ul + 0x7f4a7c159e3779b9ul;
+    u64 x = a * 0xd1342543de82ef95ul + b * 0x9e3779b97f4a7c15ul + 0x7f4a7c159e3779b9ul;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;
     return x ^ (x >> 31);

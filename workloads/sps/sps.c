@@ -22,11 +22,11 @@ static padded_lock_t *locks;
 
 static off_t element(u64 number) { return pool_area(threads) + number * LINE; }
 
-static u64 word_of(u64 identity, u64 i) { return i == 0 ? identity : mix(mix(seed, i), identity); }
+static u64 word_of(u64 identity, u64 i) { return i == 0 ? identity : mix(16 * seed + i, identity); }
 
 static u64 share(u64 all, u64 thread) { return all / threads + (thread < all % threads); }
 
-static u64 chosen(u64 operation, u64 which) { return mix(mix(seed, 100 + which), operation) % items; }
+static u64 chosen(u64 operation, u64 which) { return mix(16 * seed + 8 + which, operation) % items; }
 
 static void work(u64 thread) {
     tx_t *tx = tx_new(thread);

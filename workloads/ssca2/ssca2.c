@@ -57,12 +57,12 @@ static u64 edge_of(u64 number, u64 *word) {
     u64 source = 0, target = 0, random = 0;
     for (u64 level = 0; level < scale; level++) {
         // 16 bits a level.
-        random = level % 4 == 0 ? mix(mix(seed, 10 + level), number) : random >> 16;
+        random = level % 4 == 0 ? mix(16 * seed + level / 4, number) : random >> 16;
         u64 draw = (random & 0xffff) * 100 >> 16;
         source = source << 1 | (draw >= 65);
         target = target << 1 | ((draw >= 55 && draw < 65) || draw >= 75);
     }
-    u64 weight = mix(mix(seed, 9), number) % vertices;
+    u64 weight = mix(16 * seed + 9, number) % vertices;
     *word = (number + 1) << 40 | weight << 20 | target;
     return source;
 }
@@ -183,7 +183,7 @@ static void extract_subgraphs(search_t *search, u64 thread) {
 
 static void add_betweenness(search_t *search, u64 thread) {
     for (u64 i = thread; i < sources; i += threads) {
-        u64 from = mix(mix(seed, 8), i) % vertices, count = breadth(search, from, vertices), word;
+        u64 from = mix(16 * seed + 8, i) % vertices, count = breadth(search, from, vertices), word;
         u64 scores = 0, distances = 0, used = 0;
         for (u64 vertex = 0; vertex < vertices; vertex++) search->score[vertex] = 0;
         while (count--) {
