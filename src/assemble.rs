@@ -7,10 +7,11 @@
 //! ```
 //! Ports come from [`crate::machine::ports`]. Invariant: the order of components, which is the order of their
 //! events at one instant, depends on the machine alone: SMs, slices, controllers, command processor, hub,
-//! switches.
+//! switches. Machines of cores: [`assemble_cpu`].
 
 mod assembly;
 mod components;
+mod cpu;
 mod links;
 mod memory;
 mod parts;
@@ -23,6 +24,7 @@ use crate::machine::ports::Endpoint;
 
 pub use assembly::Assembly;
 use components::Components;
+pub use cpu::{CpuLoad, assemble_cpu, first_place_of_cores};
 use links::Latencies;
 pub use persistency::{Persistency, first_place};
 

@@ -9,27 +9,34 @@
 mod any;
 mod backlog;
 mod by_kernel;
+mod conduct;
+mod cpu;
 mod cpu_experiment;
 mod end;
+mod finished;
 mod program;
 mod recipe;
 mod simulated;
 mod timeline;
 
 pub use any::{AnyExperiment, AnyResolved};
+pub use conduct::Conduct;
+pub use cpu::run_cpu;
 pub use cpu_experiment::CpuExperiment;
+use end::Clocks;
+pub use finished::Finished;
+pub(crate) use finished::failures;
 use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
-use simulated::{Clocks, Simulated, parameters};
+use simulated::{Simulated, parameters};
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::config::MachineConfig;
-use crate::engine::{EpochDigests, Fallback, Placement, Rebalance, Snapshot, Time, Timebase};
+use crate::engine::{Time, Timebase};
 use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
@@ -39,83 +46,8 @@ use crate::machine::sm::SmCounters;
 use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::switch::SwitchCounters;
 use crate::outcome::{self, Distributions, End, Launch, Machine, Outcome, Persists, Spread, Stage, Warning};
-use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
-use crate::timeline::Timeline;
-use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun};
-
-/// How to simulate: nothing here changes a result, only `host` of the outcome.
-#[derive(Clone)]
-pub struct Conduct<'a> {
-    /// Threads: 0 for one a core, 1 for the sequential driver.
-    pub threads: usize,
-    /// Start all `threads` even where there are fewer cores.
-    pub oversubscribe: bool,
-    /// Where components start.
-    pub placement: Placement,
-    /// When components move.
-    pub rebalance: Rebalance,
-    /// When one thread takes over from many.
-    pub fallback: Fallback,
-    /// Keep every component's digest at multiples of this many core cycles.
-    pub epoch_cycles: Option<u64>,
-    /// Keep a journal of what happens to persistent memory.
-    pub journal: bool,
-    /// Keep a timeline for a file of up to this many bytes.
-    pub timeline: Option<u64>,
-    /// Set it to end the run early; what is known by then is reported.
-    pub stop: Option<&'a AtomicBool>,
-    /// Told about every 100 ms how the simulation is getting on.
-    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
-}
-
-impl Default for Conduct<'_> {
-    /// The sequential driver, unobserved.
-    fn default() -> Self {
-        Conduct {
-            threads: 1,
-            oversubscribe: false,
-            placement: Placement::Auto,
-            rebalance: Rebalance::Measured,
-            fallback: Fallback::Measured,
-            epoch_cycles: None,
-            journal: false,
-            timeline: None,
-            stop: None,
-            observer: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Conduct<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut out = f.debug_struct("Conduct");
-        out.field("threads", &self.threads).field("placement", &self.placement).field("rebalance", &self.rebalance);
-        out.finish_non_exhaustive()
-    }
-}
-
-/// An outcome, and what is too large for it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Finished {
-    /// The result.
-    pub outcome: Outcome,
-    /// Global memory at the end: what a read of every address would return.
-    pub memory: FlatMemory,
-    /// Which memory each buffer's name stands for at the end.
-    pub bindings: Bindings,
-    /// The program of formed kernels that ran, under a scheme of recoverable regions.
-    pub formed: Option<FormedProgram>,
-    /// Every component's digest by epoch, when asked for.
-    pub epochs: Option<EpochDigests>,
-    /// Names of the components, in the order of their ids.
-    pub components: Vec<String>,
-    /// What happened to persistent memory, when asked for.
-    pub journal: Option<Journal>,
-    /// What components did when, when asked for.
-    pub timeline: Option<Timeline>,
-}
+use crate::workload::{Evidence, FormedProgram, FunctionalError, FunctionalRun};
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how
 /// many times as many: a program with races may take another way, but not without end.
@@ -231,30 +163,6 @@ fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
         metrics.insert(name.to_owned(), outcome.total("sm", name) as f64);
     }
     metrics
-}
-
-/// One sentence for each check or expectation that failed.
-pub(crate) fn failures(verification: &workload::Verification) -> Vec<String> {
-    let failed = |outcome: workload::Outcome| outcome == workload::Outcome::Failed;
-    let checks = verification.checks.iter().filter(|check| failed(check.outcome)).map(|check| {
-        let mut text = format!("check `{}` failed", check.name);
-        if check.mismatches > 0 {
-            text += &format!(": {} of {} elements differ", check.mismatches, check.compared);
-        }
-        if let Some(first) = &check.first {
-            text +=
-                &format!("; first {}[{}]: got {}, expected {}", first.buffer, first.index, first.got, first.expected);
-        }
-        if let Some(message) = &check.message {
-            text += &format!(": {message}");
-        }
-        text
-    });
-    let expectations = verification.expectations.iter().filter(|e| failed(e.outcome)).map(|e| {
-        let got = e.got.map_or_else(|| "nothing".to_owned(), |got| got.to_string());
-        format!("expectation `{}` failed: got {got}, expected {} within {}", e.metric, e.expected, e.tolerance)
-    });
-    checks.chain(expectations).collect()
 }
 
 fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::engine::{ComponentId, Simulation, Time};
 use crate::machine::address::Interleave;
 use crate::machine::command_processor::CommandProcessor;
+use crate::machine::core::Core;
 use crate::machine::home::HomeSlice;
 use crate::machine::hub::Hub;
 use crate::machine::l2::L2Slice;
@@ -70,6 +71,11 @@ impl Assembly {
         self.components().next().unwrap_or_else(|| unreachable!("every machine has one"))
     }
 
+    /// The cores; none in a machine of SMs.
+    pub fn cores(&self) -> impl Iterator<Item = &Core> {
+        self.components()
+    }
+
     /// The home slices of the shared cache of a machine of cores.
     pub fn homes(&self) -> impl Iterator<Item = &HomeSlice> {
         self.components()
@@ -117,7 +123,7 @@ impl Assembly {
     /// before SMs, or cores, before slices before controllers.
     pub fn journal(&self) -> Journal {
         let host = self.components().filter_map(CommandProcessor::journal);
-        let sms = host.chain(self.sms().filter_map(Sm::journal));
+        let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));
         let slices = self.slices().filter_map(L2Slice::journal).chain(self.homes().filter_map(HomeSlice::journal));
         let controllers = self.controllers().filter_map(MemoryController::journal);
         Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())

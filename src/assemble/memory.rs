@@ -56,7 +56,7 @@ impl MemoryMap {
         let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_per_thread);
         let (mut extents, local) = extents(&memory, local_per_sm * u64::from(spec.sm.count));
         let reserved = if reserves { reserve(&mut extents, spec, map) } else { Vec::new() };
-        let shares = cut(memory.into_ranges().map(|(start, bytes)| (start, Shared(bytes))), map, extents);
+        let shares = cut(memory.into_ranges().map(|(start, bytes)| (start, FreedBytes(bytes))), map, extents);
         MemoryMap { map, shares, local, local_per_sm, local_per_thread, reserved }
     }
 
@@ -113,9 +113,9 @@ fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usiz
 }
 
 /// The bytes of a range, freed when it is cut.
-struct Shared(Arc<Vec<u8>>);
+struct FreedBytes(Arc<Vec<u8>>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for FreedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
@@ -177,8 +177,9 @@ impl Assembly {
         let slices = self.slices().flat_map(|slice| slice.dirty_lines());
         let slices = slices.map(|(line, bytes, dirty)| (line, Cow::Borrowed(&bytes[..]), dirty));
         let homes = self.homes().flat_map(|home| home.dirty_lines());
-        let homes = homes.map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
-        held.chain(slices).chain(homes)
+        let cores = self.cores().flat_map(|core| core.dirty_lines());
+        let of_cpus = homes.chain(cores).map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
+        held.chain(slices).chain(of_cpus)
     }
 
     /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the

@@ -1,5 +1,424 @@
-//! An out-of-order CPU core with its L1 data cache.
+//! An out-of-order CPU core with its L1 data cache, as one component.
+//!
+//! ```text
+//!   dispatch ──> window (reorder buffer, waiting instructions) ──> retirement ──> store buffer ──> L1 ──> homes
+//!      ▲             │ loads look in the store queue, then in the L1                            ◀──
+//!      └── redirect ─┘
+//! ```
+//! An instruction is executed when its last operand is known, with a cycle from which its result may be used;
+//! only what waits for a message waits in the window. A core executes several cycles in one event
+//! (`core.batch_cycles`, at most the way to a home), as no message of it can be seen before. The order of
+//! events is the order of memory: a load binds, and a store is performed, in an event.
+//!
+//! Source: machines of LightWSP (Table I) and of persistence parallelism (Table III); the window is that of a
+//! generic out-of-order core. Invariants: wrong paths fetch lines, and nothing else of them is seen; every
+//! dispatch slot is in one account; a line that comes is used in the event in which it comes by whoever is at
+//! the head of the store buffer or at an atomic, so that somebody always gets on. Not modelled: fetch and
+//! instruction cache, limits of execution units and of ports, translation, prefetchers, several nodes.
 
+mod cache;
+mod calls;
+mod commit;
+mod counters;
+mod dispatch;
+mod execute;
+mod hart;
+mod l1d;
+mod load_order;
 mod parameters;
+mod predictor;
+mod program;
+mod record;
+mod serial;
+mod store_queue;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod window;
+mod wiring;
 
+use crate::engine::{Component, Ctx, Progress, StateDigest, Wait};
+use crate::persist::handler::{Outbox, SmHandler};
+use crate::persist::journal::Notebook;
+use crate::persist::vocab::FenceKind;
+
+use super::coherence::{CpuMsg, HartState};
+use super::msg::Msg;
+
+pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
+pub use wiring::CoreWiring;
+
+use cache::Cache;
+use commit::Committed;
+use hart::{Blocked, Hart, Moment, Policy};
+use l1d::L1d;
+use program::Program;
+use record::{Cause, CoreRecord};
+use thread::Thread;
+use window::Retires;
+
+/// A core.
+#[derive(Debug)]
+pub struct Core {
+    harts: Vec<Hart>,
+    cache: Cache,
+    program: Program,
+    policy: Policy,
+    record: CoreRecord,
+    /// The first cycle that has not been executed.
+    next: u64,
+    /// See [`Moment::changed`]; empty between events.
+    changed: Vec<(u64, Option<u8>)>,
+}
+
+/// What a hart did in a cycle.
+#[derive(Debug, Clone, Copy)]
+struct Stepped {
+    used: u32,
+    /// Why it did not use more slots.
+    cause: Option<Cause>,
+    /// The next cycle in which it may do something by itself.
+    next: Option<u64>,
+}
+
+impl Core {
+    /// An idle core; with `journal` it keeps one.
+    pub fn new(
+        spec: CoreSpec,
+        l1d: L1dSpec,
+        wiring: CoreWiring,
+        mut handler: Box<dyn SmHandler>,
+        journal: bool,
+    ) -> Core {
+        let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
+        Core {
+            harts: (0..spec.harts as u8).map(|index| Hart::new(index, &spec)).collect(),
+            cache: Cache::new(L1d::new(&l1d), spec.mshr_entries, wiring.ports),
+            program: Program::new(&spec, &l1d, &wiring),
+            policy: Policy { handler, outbox: Outbox::of_host(journal), ofence, dfence },
+            record: CoreRecord::new(spec.width, wiring.index, journal),
+            next: 0,
+            changed: Vec::new(),
+        }
+    }
+
+    /// A hart of the machine, one of this core, begins to run before the simulation does; the core must be
+    /// woken at 0.
+    pub fn begin(&mut self, hart: u32, state: HartState) {
+        let at = (hart - self.program.first_hart) as usize;
+        self.harts[at].begin(&state);
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &CoreCounters {
+        &self.record.counters
+    }
+
+    /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.
+    pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8], u128)> {
+        self.cache.dirty_lines()
+    }
+
+    /// What happened to persistent memory here, when it keeps a journal.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.record.journal.as_ref()
+    }
+
+    /// Does something with a hart in this event, and tells the others what it changed.
+    fn with<R>(
+        &mut self,
+        hart: usize,
+        now: u64,
+        cx: &mut Ctx<'_, Msg>,
+        act: impl FnOnce(&mut Hart, &mut Moment<'_, '_>) -> R,
+    ) -> R {
+        let Core { harts, cache, program, policy, record, changed, .. } = self;
+        let mut moment = Moment { now, program, cache, record, policy, cx, changed };
+        let result = act(&mut harts[hart], &mut moment);
+        if !self.changed.is_empty() {
+            self.tell_changed(now, cx);
+        }
+        result
+    }
+
+    /// Lines have changed: loads that bound early are executed again, reservations end.
+    fn tell_changed(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
+        let mut lines = std::mem::take(&mut self.changed);
+        let Core { harts, cache, program, policy, record, changed, .. } = self;
+        let mut moment = Moment { now, program, cache, record, policy, cx, changed };
+        for (line, by) in lines.drain(..) {
+            for hart in harts.iter_mut().filter(|hart| Some(hart.index) != by) {
+                hart.line_changed(line, now, &mut moment);
+            }
+        }
+        self.changed = lines;
+    }
+
+    /// One cycle of a hart: retirement, the store buffer, dispatch.
+    fn step(&mut self, at: usize, cycle: u64, slots: u32, cx: &mut Ctx<'_, Msg>) -> Stepped {
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        self.with(at, now, cx, |hart, m| {
+            if !retire(hart, cycle, m) {
+                return Stepped { used: 0, cause: Some(Cause::Idle), next: None };
+            }
+            let committed = commit::commit(hart, cycle, m);
+            let wrote = calls::write(hart, cycle, m);
+            let mut used = 0;
+            let mut stall = None;
+            while used < slots && stall.is_none() {
+                match dispatch::dispatch(hart, cycle, m) {
+                    Ok(()) => used += 1,
+                    Err(found) => stall = Some(found),
+                }
+            }
+            // What an instruction that is executed alone or a call waits for may be this very store.
+            let soon = (used > 0 || wrote || committed == Committed::Performed).then_some(cycle + 1);
+            let retires = (!hart.stores.is_empty() && !hart.stores.has_retired()).then(|| hart.retires_at(cycle));
+            let candidates = [soon, stall.and_then(|stall| stall.until), retires.flatten()];
+            let next = candidates.into_iter().flatten().min().map(|next| next.max(cycle + 1));
+            Stepped { used, cause: stall.map(|stall| stall.cause), next }
+        })
+    }
+
+    /// Executes a cycle. The next one in which something may happen without a message.
+    fn cycle(&mut self, cycle: u64, cx: &mut Ctx<'_, Msg>) -> Option<u64> {
+        let width = self.program.spec.width;
+        let harts = self.harts.len();
+        if harts == 1 {
+            let stepped = self.step(0, cycle, width, cx);
+            self.record.cycle(cycle, stepped.used, stepped.cause);
+            return stepped.next;
+        }
+        // Each hart has its share of the slots, and what the other leaves.
+        let share = width / harts as u32;
+        let first = cycle as usize % harts;
+        let (mut used, mut next, mut cause) = (0, None, None);
+        for turn in 0..harts {
+            let at = (first + turn) % harts;
+            let slots = if turn + 1 == harts { width - used } else { share.max(1) };
+            let stepped = self.step(at, cycle, slots, cx);
+            used += stepped.used;
+            next = [next, stepped.next].into_iter().flatten().min();
+            // A hart that has something to do says better why a slot is lost than an idle one.
+            cause = match (cause, stepped.cause) {
+                (None | Some(Cause::Idle), Some(other)) => Some(other),
+                (cause, _) => cause,
+            };
+        }
+        if used < width && cause.is_none() {
+            cause = Some(Cause::Execution);
+        }
+        self.record.cycle(cycle, used, cause);
+        next
+    }
+
+    /// Executes cycles from now on, as far as an event may.
+    fn run(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        let end = now + u64::from(self.program.spec.batch_cycles);
+        let mut cycle = self.next.max(now);
+        loop {
+            if cycle >= end {
+                cx.wake_at(self.program.clock.cycles(cycle));
+                break;
+            }
+            let next = self.cycle(cycle, cx);
+            self.next = cycle + 1;
+            match next {
+                Some(next) => cycle = next,
+                None => break,
+            }
+        }
+    }
+
+    /// A message has come that something may have waited for.
+    fn look_again(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let at = self.program.clock.cycles(self.next).max(self.program.clock.edge_at_or_after(cx.now()));
+        cx.wake_at(at);
+    }
+
+    fn hart_of(&self, hart: u32) -> usize {
+        (hart - self.program.first_hart) as usize
+    }
+
+    /// A line has come: loads bind, and whoever stands at the head of a store buffer or at an atomic has it.
+    fn filled(&mut self, tag: u16, evicted: Option<u64>, now: u64, cx: &mut Ctx<'_, Msg>) {
+        if let Some(line) = evicted {
+            self.changed.push((line, None));
+            self.tell_changed(now, cx);
+        }
+        let waiters = self.cache.take_waiters(tag);
+        for waiter in &waiters {
+            self.with(waiter.hart.into(), now, cx, |hart, m| execute::bind_waiter(hart, waiter, m));
+        }
+        self.cache.return_waiters(tag, waiters);
+        let mut performed = false;
+        for at in 0..self.harts.len() {
+            self.with(at, now, cx, |hart, m| {
+                performed |= commit::commit(hart, now, m) == Committed::Performed;
+                if let Blocked::Serial(inst) = hart.front.blocked
+                    && hart.is_drained()
+                    && matches!(hart.thread, Thread::Running)
+                {
+                    // A stall is counted where the next cycle is.
+                    let _ = serial::step(hart, &inst, now, m);
+                }
+            });
+        }
+        // One store a cycle: this one was that of now.
+        if performed {
+            self.next = self.next.max(now + 1);
+        }
+        self.pass(now, cx);
+    }
+
+    /// What waited in the windows is looked at.
+    fn pass(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
+        for at in 0..self.harts.len() {
+            if !self.harts[at].waiting.is_empty() {
+                self.with(at, now, cx, execute::pass);
+            }
+        }
+    }
+
+    /// The process has ended: what has retired is performed, nothing else.
+    fn stop(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
+        self.record.idle_until(now);
+        for at in 0..self.harts.len() {
+            self.with(at, now, cx, |hart, m| {
+                while hart.window.retire(now).is_some_and(|(_, retires)| {
+                    if retires == Retires::Store {
+                        hart.stores.retire();
+                    }
+                    true
+                }) {
+                    m.record.counters.instructions += 1;
+                }
+                let (first, pc) = (hart.window.retired_count() + 1, hart.front.pc);
+                hart.squash(first, pc, 0, m.cache);
+                hart.thread = Thread::Stopped;
+            });
+        }
+    }
+
+    /// Performs what stopped harts have retired.
+    fn wind_down(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        for at in 0..self.harts.len() {
+            while self.with(at, now, cx, |hart, m| commit::commit(hart, now, m)) == Committed::Performed {}
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.harts.iter().all(|hart| matches!(hart.thread, Thread::Stopped))
+    }
+}
+
+/// Retires what may in a cycle. False when the program has failed.
+#[inline]
+fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
+    for _ in 0..m.program.spec.width {
+        let Some((number, retires)) = hart.window.retire(cycle) else { break };
+        m.record.counters.instructions += 1;
+        match retires {
+            Retires::Plain | Retires::Load => {}
+            Retires::Store => hart.stores.retire(),
+            Retires::Operation => m.record.counters.operations += 1,
+        }
+        if let Some((faulty, kind)) = hart.fault
+            && faulty == number
+        {
+            let pc = hart.window.entry(number).pc;
+            let fault = m.program.fault(hart.index, pc, kind);
+            hart.thread = Thread::Stopped;
+            m.cx.fail(fault);
+            return false;
+        }
+    }
+    true
+}
+
+impl Component<Msg> for Core {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        let Msg::Cpu(message) = message else { panic!("a core received {message:?}") };
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        match message {
+            CpuMsg::Data { tag, grant, data } => {
+                let (_, evicted) = self.cache.fill(tag, grant, data, &mut self.record.counters, cx);
+                self.filled(tag, evicted, now, cx);
+            }
+            CpuMsg::Probe { line, invalidate, room } => {
+                self.record.counters.probes += 1;
+                if self.cache.probe(line, invalidate, room, cx) {
+                    self.changed.push((line, None));
+                    self.tell_changed(now, cx);
+                }
+            }
+            CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
+            CpuMsg::Cleaned { tag, room } => self.cache.cleaned(tag, room),
+            CpuMsg::Return { hart, reply } => {
+                let at = self.hart_of(hart);
+                self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, m));
+            }
+            CpuMsg::Wake { hart, result } => {
+                let at = self.hart_of(hart);
+                calls::woken(&mut self.harts[at], result);
+            }
+            CpuMsg::Begin { hart, state } => self.begin(hart, *state),
+            CpuMsg::Stop => self.stop(now, cx),
+            CpuMsg::Get { .. }
+            | CpuMsg::ProbeAck { .. }
+            | CpuMsg::Put { .. }
+            | CpuMsg::Clean { .. }
+            | CpuMsg::Call(_)
+            | CpuMsg::Ended { .. } => panic!("a core received {message:?}"),
+        }
+        self.look_again(cx);
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.stopped() {
+            self.wind_down(cx);
+        } else {
+            self.run(cx);
+        }
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        for hart in &self.harts {
+            let what = match hart.thread {
+                Thread::Running => match self.cache.under_way().next() {
+                    Some(line) => format!("line {line:#x}"),
+                    None => "an instruction that nothing completes".to_owned(),
+                },
+                Thread::Calling(_) | Thread::Writing(..) => "the answer to its system call".to_owned(),
+                // Whoever waits in a call is told by the OS.
+                Thread::None | Thread::Waiting | Thread::Stopped => continue,
+            };
+            let id = self.program.first_hart + u32::from(hart.index);
+            let who = format!("hart {id} at {:#x}", hart.front.pc);
+            out.push(Wait { who, what, on: None, since: self.program.clock.cycles(self.next) });
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        for hart in &self.harts {
+            digest.word(hart.window.retired_count());
+            digest.word(hart.front.pc);
+            hart.window.values().into_iter().for_each(|value| digest.word(value));
+        }
+        for (line, bytes, _) in self.cache.dirty_lines() {
+            digest.word(line);
+            for word in bytes.chunks_exact(8) {
+                digest.word(u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            }
+        }
+        digest.value()
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { work: self.record.counters.instructions, ..Progress::default() }
+    }
+}

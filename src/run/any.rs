@@ -2,7 +2,7 @@
 //! or a program of CPUs on a machine of CPU cores.
 
 use super::cpu_experiment::CpuExperiment;
-use super::{Conduct, Experiment, Finished, run};
+use super::{Conduct, Experiment, Finished, run, run_cpu};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::workload::{CpuProgram, Description, Resolved};
 
@@ -144,14 +144,11 @@ impl AnyExperiment {
     /// Simulates.
     ///
     /// # Errors
-    /// Cores have no timing yet.
+    /// None.
     pub fn run(&self, conduct: &Conduct<'_>) -> Result<Finished, Diagnostics> {
         match self {
             AnyExperiment::Gpu(experiment) => Ok(run(experiment, conduct)),
-            AnyExperiment::Cpu(experiment) => {
-                let message = "machines of CPU cores cannot be simulated yet";
-                Err(Diagnostic::nowhere(&experiment.machine.name, message).into())
-            }
+            AnyExperiment::Cpu(experiment) => Ok(run_cpu(experiment, conduct)),
         }
     }
 }

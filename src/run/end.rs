@@ -1,6 +1,5 @@
 //! How a run ended and how long it took, in words of its report.
 
-use super::simulated::Clocks;
 use crate::assemble::Assembly;
 use crate::engine::{Blockage, Clock, RunEnd, Time, Timebase, Wait, blockage};
 use crate::outcome::{Duration, End};
@@ -8,6 +7,21 @@ use crate::outcome::{Duration, End};
 /// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among
 /// the first.
 const WAITS_TOLD: usize = 8;
+
+/// The tick rate of a machine and its core clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clocks {
+    pub(super) base: Timebase,
+    pub(super) core: Clock,
+}
+
+impl Clocks {
+    /// A time in ticks, in words of outcomes.
+    pub(super) fn duration(&self, ticks: Time) -> Duration {
+        let core_cycles = ticks.div_ceil(self.core.period_ticks());
+        Duration { ticks, ps: self.base.ps_of_ticks(ticks), core_cycles }
+    }
+}
 
 /// The end of a run of this machine.
 pub(super) fn end_of(end: &RunEnd, machine: &Assembly, clocks: Clocks) -> End {
@@ -48,9 +62,4 @@ pub(super) fn end_of(end: &RunEnd, machine: &Assembly, clocks: Clocks) -> End {
         }
         RunEnd::Panicked { name, message, .. } => End::Panicked { message: format!("{name}: {message}") },
     }
-}
-
-/// A time in ticks, with what it is in picoseconds and in core cycles.
-pub(super) fn duration(ticks: Time, base: Timebase, core: Clock) -> Duration {
-    Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core.period_ticks()) }
 }

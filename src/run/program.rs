@@ -28,8 +28,8 @@ pub struct Experiment {
     pub workload: Resolved,
     /// The persistency scheme, with its parameters.
     pub scheme: SchemeConfig,
-    /// Stop after this many core cycles, [`MAX_CORE_CYCLES`](crate::machine::MAX_CORE_CYCLES) at most; events at that
-    /// cycle are still handled.
+    /// Stop after this many core cycles, [`MAX_CORE_CYCLES`](crate::machine::MAX_CORE_CYCLES) at most; events
+    /// at that cycle are still handled.
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,

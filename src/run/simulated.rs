@@ -3,29 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration as WallTime, Instant};
 
-use super::Conduct;
 use super::backlog::Left;
-use super::end::{duration, end_of};
+use super::conduct::Conduct;
+use super::end::{Clocks, end_of};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
-use crate::engine::{Clock, RunEnd, RunOptions, Time, Timebase};
+use crate::engine::{RunEnd, RunOptions, Time};
 use crate::machine::MAX_CORE_CYCLES;
-use crate::outcome::{self, Duration, Engine, Host, Outcome, Parameter};
+use crate::outcome::{self, Engine, Host, Outcome, Parameter};
 use crate::spec::Key;
-
-/// The tick rate of a machine and its core clock.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Clocks {
-    pub(super) base: Timebase,
-    pub(super) core: Clock,
-}
-
-impl Clocks {
-    /// A time in ticks, in words of outcomes.
-    pub(super) fn duration(&self, ticks: Time) -> Duration {
-        duration(ticks, self.base, self.core)
-    }
-}
 
 /// A machine that has run.
 pub(super) struct Simulated {
@@ -113,6 +99,7 @@ impl Simulated {
             time: self.clocks.duration(self.time()),
             kernels: Vec::new(),
             launches: Vec::new(),
+            // Of the kind of machine: launches and kernels, or a process.
             process: None,
             counters: Vec::new(),
             persists: None,
@@ -122,6 +109,7 @@ impl Simulated {
                 .map(|left| left.backlog(simulated, |ticks| self.clocks.duration(ticks))),
             scheme_report: simulated.scheme_report(),
             scheme_counters: scheme_counters(simulated),
+            // These follow from the whole outcome and from memory, which are not known yet.
             warnings: Vec::new(),
             validity: Vec::new(),
             verification: None,

@@ -6,6 +6,7 @@ mod bench_machine;
 
 mod any_size;
 mod calls;
+mod coherence;
 mod combining_l1;
 mod config;
 mod datasheet_latency;
@@ -16,6 +17,7 @@ mod datasheet_throughput;
 mod faults;
 mod gate;
 mod l2_slice;
+mod litmus;
 mod memory_controller;
 mod persist_stalls;
 mod random_kernels;

@@ -1,0 +1,264 @@
+//! What a core's harts share: its L1, the lines under way to it, what has left it and is not acknowledged,
+//! and the messages to home slices.
+//!
+//! | line is | Probe, a copy may stay | Probe, none may | eviction |
+//! |---|---|---|---|
+//! | S, E | stays, S | leaves | leaves silently |
+//! | M | stays, S, its bytes go home | leaves, its bytes go home | `Put` with its bytes |
+//! | put, not acknowledged | its bytes once more | its bytes once more | - |
+//! | none of these | acknowledged | acknowledged | - |
+//!
+//! Invariant: a line has at most one request under way; probes are answered in the event in which they come.
+
+use crate::engine::{Ctx, Time};
+use crate::machine::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg, Grant, Want};
+use crate::machine::line::{Line, LinePool};
+use crate::machine::msg::Msg;
+use crate::machine::ports::{Endpoint, Ports, Requester};
+use crate::riscv::instruction::Op;
+
+use super::counters::CoreCounters;
+use super::l1d::{L1d, LineBytes, LineState};
+
+/// No line begins here.
+const NO_LINE: u64 = u64::MAX;
+
+/// A load that waits for its line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LoadWaiter {
+    pub(super) hart: u8,
+    pub(super) op: Op,
+    pub(super) width: u8,
+    /// Number of its instruction.
+    pub(super) number: u64,
+    /// Physical address.
+    pub(super) address: u64,
+}
+
+/// A line under way.
+#[derive(Debug)]
+struct Mshr {
+    line: u64,
+    waiters: Vec<LoadWaiter>,
+}
+
+/// A line operation that is not acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Cleaning {
+    hart: u8,
+    tag: u16,
+}
+
+/// What came of asking for a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It is under way; loads may wait for it here.
+    UnderWay(u16),
+    /// No more lines can be under way.
+    Full,
+}
+
+/// The L1 of a core and its requests.
+#[derive(Debug)]
+pub(super) struct Cache {
+    pub(super) l1: L1d,
+    mshrs: Vec<Mshr>,
+    /// Lines under way.
+    busy: usize,
+    /// Lines that have left and are not acknowledged.
+    puts: Vec<(u64, LineBytes)>,
+    cleanings: Vec<Cleaning>,
+    next_cleaning: u16,
+    pool: LinePool,
+    ports: Ports,
+    from: Requester,
+}
+
+impl Cache {
+    /// An empty cache with room for this many lines under way.
+    pub(super) fn new(l1: L1d, mshr_entries: u32, ports: Ports) -> Cache {
+        let free = || Mshr { line: NO_LINE, waiters: Vec::new() };
+        Cache {
+            l1,
+            mshrs: (0..mshr_entries).map(|_| free()).collect(),
+            busy: 0,
+            puts: Vec::new(),
+            cleanings: Vec::new(),
+            next_cleaning: 0,
+            pool: LinePool::default(),
+            from: ports.requester(),
+            ports,
+        }
+    }
+
+    fn send(&self, line: u64, message: CpuMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        let slice = self.ports.map().slice_of(line) as u16;
+        cx.send(self.ports.to(Endpoint::Slice(slice)), Msg::Cpu(message), delay);
+    }
+
+    /// Asks for a line, unless it is under way. The request leaves after `delay` ticks.
+    pub(super) fn ask(&mut self, line: u64, want: Want, delay: Time, cx: &mut Ctx<'_, Msg>) -> Asked {
+        if self.busy > 0
+            && let Some(tag) = self.mshrs.iter().position(|mshr| mshr.line == line)
+        {
+            return Asked::UnderWay(tag as u16);
+        }
+        if self.busy == self.mshrs.len() {
+            return Asked::Full;
+        }
+        let Some(tag) = self.mshrs.iter().position(|mshr| mshr.line == NO_LINE) else { return Asked::Full };
+        self.busy += 1;
+        self.mshrs[tag].line = line;
+        let room = self.pool.take();
+        self.send(line, CpuMsg::Get { line, from: self.from, tag: tag as u16, want, room }, delay, cx);
+        Asked::UnderWay(tag as u16)
+    }
+
+    /// How many lines are under way.
+    #[inline]
+    pub(super) fn lines_under_way(&self) -> usize {
+        self.busy
+    }
+
+    /// A load waits for a line that is under way.
+    pub(super) fn wait(&mut self, tag: u16, waiter: LoadWaiter) {
+        self.mshrs[usize::from(tag)].waiters.push(waiter);
+    }
+
+    /// Loads of a hart from this number on wait no more.
+    pub(super) fn squash(&mut self, hart: u8, first: u64) {
+        for mshr in &mut self.mshrs {
+            mshr.waiters.retain(|waiter| waiter.hart != hart || waiter.number < first);
+        }
+    }
+
+    /// A line has come. Its address, the line that it replaces, and where the loads are that wait for it.
+    pub(super) fn fill(
+        &mut self,
+        tag: u16,
+        grant: Grant,
+        data: Box<Line>,
+        counters: &mut CoreCounters,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> (u64, Option<u64>) {
+        let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
+        self.busy -= 1;
+        let place = self.l1.place_for(line);
+        let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
+        if let Some((old, LineState::Modified)) = evicted {
+            counters.puts += 1;
+            let bytes = *self.l1.line(place);
+            self.puts.push((old, bytes));
+            let mut room = self.pool.take();
+            put_bytes(&mut room, &bytes);
+            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room }, 0, cx);
+        }
+        let state = match grant {
+            Grant::Shared | Grant::Once => LineState::Shared,
+            Grant::Exclusive => LineState::Exclusive,
+            // It is written next, or else goes home as it came: its home has its bytes.
+            Grant::Modified => LineState::Exclusive,
+        };
+        self.l1.install(place, line, state, &data.bytes);
+        self.pool.give(data);
+        (line, evicted.map(|(old, _)| old))
+    }
+
+    /// The loads that waited for a line that has come, to be given back by [`Cache::return_waiters`].
+    pub(super) fn take_waiters(&mut self, tag: u16) -> Vec<LoadWaiter> {
+        std::mem::take(&mut self.mshrs[usize::from(tag)].waiters)
+    }
+
+    /// Gives room for waiters back.
+    pub(super) fn return_waiters(&mut self, tag: u16, mut waiters: Vec<LoadWaiter>) {
+        waiters.clear();
+        self.mshrs[usize::from(tag)].waiters = waiters;
+    }
+
+    /// A home asks for a line. True when the L1 has lost it.
+    pub(super) fn probe(&mut self, line: u64, invalidate: bool, mut room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
+        let place = self.l1.find(line);
+        let mut dirty = false;
+        if let Some(place) = place {
+            let modified = matches!(self.l1.occupant(place), Some((_, LineState::Modified)));
+            if modified {
+                dirty = true;
+                put_bytes(&mut room, self.l1.line(place));
+            }
+            if invalidate {
+                self.l1.remove(place);
+            } else {
+                self.l1.set_state(place, LineState::Shared);
+            }
+        } else if let Some((_, bytes)) = self.puts.iter().find(|(put, _)| *put == line) {
+            dirty = true;
+            put_bytes(&mut room, bytes);
+        }
+        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room }, 0, cx);
+        invalidate && place.is_some()
+    }
+
+    /// A line that has left is at its home.
+    pub(super) fn put_is_acknowledged(&mut self, line: u64, room: Box<Line>) {
+        if let Some(at) = self.puts.iter().position(|(put, _)| *put == line) {
+            self.puts.remove(at);
+        }
+        self.pool.give(room);
+    }
+
+    /// Sends a line operation of a hart. True when the L1 has lost the line.
+    pub(super) fn clean(&mut self, hart: u8, line: u64, flush: bool, delay: Time, cx: &mut Ctx<'_, Msg>) -> bool {
+        let mut room = self.pool.take();
+        let place = self.l1.find(line);
+        let mut dirty = false;
+        if let Some(place) = place {
+            dirty = matches!(self.l1.occupant(place), Some((_, LineState::Modified)));
+            if dirty {
+                put_bytes(&mut room, self.l1.line(place));
+                self.l1.set_state(place, LineState::Exclusive);
+            }
+            if flush {
+                self.l1.remove(place);
+            }
+        }
+        let tag = self.next_cleaning;
+        self.next_cleaning = tag.wrapping_add(1);
+        self.cleanings.push(Cleaning { hart, tag });
+        self.send(line, CpuMsg::Clean { line, from: self.from, tag, flush, dirty, room }, delay, cx);
+        flush && place.is_some()
+    }
+
+    /// A line operation is acknowledged.
+    pub(super) fn cleaned(&mut self, tag: u16, room: Box<Line>) {
+        self.cleanings.retain(|cleaning| cleaning.tag != tag);
+        self.pool.give(room);
+    }
+
+    /// Line operations of a hart that are not acknowledged.
+    pub(super) fn cleanings_of(&self, hart: u8) -> usize {
+        self.cleanings.iter().filter(|cleaning| cleaning.hart == hart).count()
+    }
+
+    /// No more line operations can be told apart.
+    pub(super) fn cleanings_are_full(&self) -> bool {
+        self.cleanings.len() >= usize::from(u16::MAX)
+    }
+
+    /// The lines under way, for reports.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = u64> {
+        self.mshrs.iter().map(|mshr| mshr.line).filter(|&line| line != NO_LINE)
+    }
+
+    /// Lines that their homes lack, with their bytes: in the L1, then on their way home.
+    pub(super) fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8], u128)> {
+        let in_l1 = self.l1.modified();
+        // What is under way comes first: a line that has come back since is newer.
+        let put = self.puts.iter().map(|(line, bytes)| (*line, bytes));
+        put.chain(in_l1).map(|(line, bytes)| (line, &bytes[..], CPU_LINE_MASK))
+    }
+}
+
+fn put_bytes(room: &mut Line, bytes: &LineBytes) {
+    room.bytes[..CPU_LINE_BYTES as usize].copy_from_slice(bytes);
+    room.mask = CPU_LINE_MASK;
+}

@@ -1,0 +1,102 @@
+//! What has retired is performed: stores and line operations leave the store buffer in program order, one a
+//! cycle, when the core may write their line.
+
+use crate::kernel::memory::Medium;
+use crate::machine::coherence::Want;
+use crate::persist::handler::WriteBack;
+use crate::persist::journal::FactKind;
+use crate::persist::vocab::{WriteBackClass, WriteBackRule};
+
+use super::hart::{Hart, Moment};
+use super::l1d::{LineState, line_of};
+use super::store_queue::{StoreEntry, StoreKind};
+
+/// What became of the oldest store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Committed {
+    /// None has retired.
+    Nothing,
+    /// It, or its first half, is performed.
+    Performed,
+    /// It waits for its line.
+    Waits,
+}
+
+/// Performs the oldest store that has retired, if its line is there.
+pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Committed {
+    let Some(&entry) = hart.stores.first_retired() else { return Committed::Nothing };
+    match entry.kind {
+        StoreKind::Store => store(hart, &entry, cycle, m),
+        StoreKind::Clean | StoreKind::Flush => {
+            if m.cache.cleanings_are_full() {
+                return Committed::Waits;
+            }
+            clean(hart, &entry, cycle, m);
+            hart.stores.pop();
+            Committed::Performed
+        }
+    }
+}
+
+fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>) -> Committed {
+    let (Some(address), Some(value)) = (entry.address, entry.value) else {
+        unreachable!("a store that has retired has an address and bytes")
+    };
+    let width = usize::from(entry.width);
+    // A store across lines is performed in two parts.
+    let first = width.min((64 - address % 64) as usize);
+    let (address, bytes, value) = if hart.half_stored {
+        (address + first as u64, width - first, value >> (8 * first))
+    } else {
+        (address, first, value)
+    };
+    let line = line_of(address);
+    let place = match m.cache.l1.look_up(line) {
+        Some(place) if m.cache.l1.state(line) >= LineState::Exclusive => place,
+        _ => {
+            let before = m.cache.lines_under_way();
+            let delay = m.program.until(cycle, m.cx);
+            m.cache.ask(line, Want::Exclusive, delay, m.cx);
+            let asked = (m.cache.lines_under_way() - before) as u64;
+            m.record.counters.gets_exclusive += asked;
+            m.record.counters.l1_store_misses += asked;
+            return Committed::Waits;
+        }
+    };
+    m.cache.l1.write(place, (address - line) as usize, bytes, value);
+    m.changed.push((line, Some(hart.index)));
+    m.record.performed(m.program.clock.cycles(cycle), hart.index, entry.pc, address, bytes, value);
+    hart.half_stored = !hart.half_stored && first < width;
+    if !hart.half_stored {
+        m.record.counters.stores += 1;
+        hart.stores.pop();
+    }
+    Committed::Performed
+}
+
+fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>) {
+    let Some(line) = entry.address else { unreachable!("a line operation that has retired has an address") };
+    let flush = entry.kind == StoreKind::Flush;
+    let class = if flush { WriteBackClass::Flush } else { WriteBackClass::Data };
+    // Nothing of DRAM becomes durable; but a flushed line leaves all caches.
+    let rule = if Medium::of(line) == Medium::Nvm {
+        let write_back = WriteBack { class, warp: hart.index, lines: &[line] };
+        m.policy.handler.write_back(&write_back, &mut m.policy.outbox)
+    } else if flush {
+        WriteBackRule::Done
+    } else {
+        WriteBackRule::Dropped
+    };
+    if rule == WriteBackRule::Dropped {
+        m.record.counters.dropped_cleans += 1;
+        return;
+    }
+    m.record.counters.cleans += 1;
+    if Medium::of(line) == Medium::Nvm {
+        m.record.note(m.program.clock.cycles(cycle), FactKind::WroteBack, hart.index, entry.pc, line);
+    }
+    let delay = m.program.until(cycle, m.cx);
+    if m.cache.clean(hart.index, line, flush, delay, m.cx) {
+        m.changed.push((line, None));
+    }
+}

@@ -1,0 +1,308 @@
+//! Dispatch: instruction after instruction enters the window, in program order along the predicted path.
+//!
+//! | instruction | operands are there | an operand waits for memory |
+//! |---|---|---|
+//! | arithmetic | executed, result at operands + latency | waits in the window |
+//! | load, store | loads look for their bytes | waits; loads wait behind an unknown address |
+//! | branch | resolved at operands + 1 cycle; a wrong prediction stops dispatch until then + redirect | predicted |
+//! | indirect jump | goes on at its target | stops dispatch until the target is known |
+//! | atomic, fence, call | executed alone, see [`super::serial`] | - |
+//!
+//! Not modelled: fetch and its cache, limits of execution units.
+
+use crate::machine::coherence::Want;
+use crate::riscv::decode::csr;
+use crate::riscv::fault::FaultKind;
+use crate::riscv::instruction::{Class, Inst, NOWHERE, Op, X0};
+use crate::riscv::semantics;
+
+use super::execute::{self, Loading};
+use super::hart::{Blocked, Hart, Moment, Stall, Waiting};
+use super::l1d::{LineState, line_of};
+use super::record::Cause;
+use super::serial;
+use super::store_queue::{StoreEntry, StoreKind};
+use super::thread::Thread;
+use super::window::{PENDING, Retires, Source};
+
+/// A fence orders stores before it (bit 0) and loads (bit 1), as `Inst::ordered` has it.
+const WRITES: u8 = 1;
+const READS: u8 = 2;
+
+/// Dispatches the next instruction in a cycle.
+pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    if !matches!(hart.thread, Thread::Running) {
+        return Err(Stall { cause: hart.thread.cause(), until: None });
+    }
+    if cycle < hart.front.resume_at {
+        return Err(Stall { cause: Cause::Redirect, until: Some(hart.front.resume_at) });
+    }
+    // What stands at the head of dispatch may be waiting, though there is room behind it.
+    match hart.front.blocked {
+        Blocked::No => {}
+        Blocked::Jump(_) => return Err(Stall { cause: Cause::Memory, until: None }),
+        Blocked::Fault => return Err(Stall { cause: Cause::Execution, until: hart.retires_at(cycle) }),
+        Blocked::Serial(inst) => return serial::step(hart, &inst, cycle, m),
+    }
+    if hart.window.is_full() {
+        return Err(behind_oldest(hart, cycle));
+    }
+    let pc = hart.front.pc;
+    let Some(&inst) = m.program.code.at(pc) else {
+        fault(hart, pc, cycle, FaultKind::NoCode);
+        return Ok(());
+    };
+    match inst.class() {
+        Class::Alu | Class::Mul | Class::Div | Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
+            arithmetic(hart, pc, &inst, cycle, m)?;
+        }
+        Class::Load => load(hart, pc, &inst, cycle, m)?,
+        Class::Store | Class::CacheLine => store(hart, pc, &inst, cycle, m)?,
+        Class::Branch => return branch(hart, pc, &inst, cycle, m),
+        Class::Jump => return jump(hart, pc, &inst, cycle, m),
+        _ => return rare(hart, pc, &inst, cycle, m),
+    }
+    hart.front.pc = pc.wrapping_add(u64::from(inst.length));
+    Ok(())
+}
+
+/// The window, or one of its queues, has no room until the oldest instruction retires.
+fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
+    let until = hart.retires_at(cycle);
+    Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
+}
+
+/// The values of an instruction's sources and the cycle from which all are there; none while one is pending.
+#[inline]
+fn ready(sources: &[Source; 3], cycle: u64) -> Option<([u64; 3], u64)> {
+    let mut at = cycle;
+    let mut values = [0; 3];
+    for (value, source) in values.iter_mut().zip(sources) {
+        let Source::Ready(of_source, ready) = *source else { return None };
+        *value = of_source;
+        at = at.max(ready);
+    }
+    Some((values, at))
+}
+
+#[inline]
+fn sources(hart: &Hart, inst: &Inst) -> [Source; 3] {
+    inst.sources().map(|register| hart.window.source(register))
+}
+
+/// An instruction waits in the window: there must be room in the issue queue.
+fn wait(
+    hart: &mut Hart,
+    pc: u64,
+    inst: &Inst,
+    sources: [Source; 3],
+    cycle: u64,
+    retires: Retires,
+) -> Result<u64, Stall> {
+    if hart.waiting.len() >= hart.room.0 {
+        return Err(Stall { cause: Cause::Memory, until: None });
+    }
+    let number = hart.window.push(pc, inst.rd, retires, 0, PENDING);
+    hart.waiting.push(Waiting { number, pc, inst: *inst, dispatched: cycle, sources, prediction: None });
+    Ok(number)
+}
+
+#[inline]
+fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    let sources = sources(hart, inst);
+    let Some((values, at)) = ready(&sources, cycle) else {
+        wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+        return Ok(());
+    };
+    if inst.class() == Class::Alu {
+        let value = semantics::integer(inst, pc, values[0], values[1]);
+        hart.window.push(pc, inst.rd, Retires::Plain, value, at + 1);
+    } else {
+        let number = hart.window.push(pc, inst.rd, Retires::Plain, 0, PENDING);
+        execute::compute(hart, number, inst, pc, values, at, m);
+    }
+    Ok(())
+}
+
+fn load(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    if hart.window.loads >= hart.room.1 {
+        return Err(behind_oldest(hart, cycle));
+    }
+    let source = hart.window.source(inst.rs1);
+    let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];
+    let Source::Ready(base, at) = source else {
+        let number = wait(hart, pc, inst, sources, cycle, Retires::Load)?;
+        m.record.counters.loads += 1;
+        hart.loads.waits(number);
+        return Ok(());
+    };
+    if hart.waiting.len() >= hart.room.0 {
+        // It may have to wait, and must have room to.
+        return Err(Stall { cause: Cause::Memory, until: None });
+    }
+    m.record.counters.loads += 1;
+    let number = hart.window.push(pc, inst.rd, Retires::Load, 0, PENDING);
+    let loading = execute::load(hart, number, inst, semantics::address(inst, base), at.max(cycle), true, m);
+    if loading != Loading::Bound {
+        hart.loads.waits(number);
+    }
+    if loading == Loading::Blocked {
+        hart.waiting.push(Waiting { number, pc, inst: *inst, dispatched: cycle, sources, prediction: None });
+    }
+    Ok(())
+}
+
+fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    if hart.stores.is_full() {
+        return Err(Stall { cause: Cause::Stores, until: hart.retires_at(cycle) });
+    }
+    let sources = sources(hart, inst);
+    let known = ready(&sources, cycle);
+    let number = match known {
+        Some((_, at)) => hart.window.push(pc, inst.rd, Retires::Store, 0, at + 1),
+        None => wait(hart, pc, inst, sources, cycle, Retires::Store)?,
+    };
+    // It enters the queue in program order, whatever is known of it: loads behind it look there.
+    let kind = match inst.op {
+        Op::CboClean => StoreKind::Clean,
+        Op::CboFlush => StoreKind::Flush,
+        _ => StoreKind::Store,
+    };
+    let value = match (kind, sources[1]) {
+        (StoreKind::Store, Source::Ready(value, _)) => Some(value),
+        (StoreKind::Store, Source::Pending(_)) => None,
+        _ => Some(0),
+    };
+    let width = if kind == StoreKind::Store { inst.width() } else { 64 };
+    hart.stores.push(StoreEntry { number, pc, address: None, value, width, kind });
+    if let Source::Ready(base, at) = sources[0] {
+        execute::set_address(hart, number, inst, base, m);
+        ask_ahead(hart, number, kind, at.max(cycle), m);
+    }
+    Ok(())
+}
+
+/// A store that will be performed asks for its line when its address is known, so that it need not later.
+fn ask_ahead(hart: &Hart, number: u64, kind: StoreKind, at: u64, m: &mut Moment<'_, '_>) {
+    if hart.open_branches > 0 || kind != StoreKind::Store || hart.fault.is_some() {
+        return;
+    }
+    let Some(address) = hart.stores.address_of(number) else { return };
+    let line = line_of(address);
+    if m.cache.l1.state(line) < LineState::Exclusive {
+        let before = m.cache.lines_under_way();
+        let delay = m.program.until(at, m.cx);
+        m.cache.ask(line, Want::Exclusive, delay, m.cx);
+        m.record.counters.gets_exclusive += (m.cache.lines_under_way() - before) as u64;
+    }
+}
+
+fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    let sources = sources(hart, inst);
+    let next = pc.wrapping_add(u64::from(inst.length));
+    let Some(([a, b, _], at)) = ready(&sources, cycle) else {
+        wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+        let prediction = hart.predictor.predict(pc);
+        if let Some(waiting) = hart.waiting.last_mut() {
+            waiting.prediction = Some(prediction);
+        }
+        hart.open_branches += 1;
+        hart.front.pc = if prediction.taken { semantics::target(inst, pc, 0) } else { next };
+        return Ok(());
+    };
+    let taken = semantics::taken(inst.op, a, b);
+    hart.window.push(pc, NOWHERE, Retires::Plain, 0, at + 1);
+    m.record.counters.branches += 1;
+    let prediction = hart.predictor.predict(pc);
+    if !hart.predictor.resolve(prediction, taken) {
+        m.record.counters.mispredictions += 1;
+        hart.front.resume_at = at + 1 + u64::from(m.program.spec.redirect_cycles);
+    }
+    hart.front.pc = if taken { semantics::target(inst, pc, a) } else { next };
+    Ok(())
+}
+
+fn jump(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, _: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    let source = if inst.op == Op::Jal { Source::Ready(0, 0) } else { hart.window.source(inst.rs1) };
+    match source {
+        Source::Ready(a, _) => {
+            hart.window.push(pc, inst.rd, Retires::Plain, semantics::integer(inst, pc, 0, 0), cycle + 1);
+            hart.front.pc = semantics::target(inst, pc, a);
+        }
+        Source::Pending(_) => {
+            let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];
+            let number = wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+            hart.front.blocked = Blocked::Jump(number);
+        }
+    }
+    Ok(())
+}
+
+/// Instructions that are seldom dispatched.
+#[inline(never)]
+fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    let mut retires = Retires::Plain;
+    match inst.class() {
+        Class::Illegal => {
+            fault(hart, pc, cycle, FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length });
+            return Ok(());
+        }
+        // There is no network on a machine of one node.
+        Class::Remote => {
+            let word = 0x0b | u32::from(inst.op == Op::RdmaPoll) << 12 | 6 << 12 | u32::from(inst.rs1) << 15;
+            fault(hart, pc, cycle, FaultKind::Unsupported { word, bytes: 4 });
+            return Ok(());
+        }
+        Class::System if inst.op == Op::Ebreak => {
+            fault(hart, pc, cycle, FaultKind::Breakpoint);
+            return Ok(());
+        }
+        Class::Fence if !fence_waits(inst, m) => {}
+        Class::Csr if inst.rs1 == X0 && csr_only_reads(inst) => {
+            let value = serial::csr_value(hart, inst, cycle, m);
+            hart.window.push(pc, inst.rd, Retires::Plain, value, cycle + 1);
+            hart.front.pc = pc.wrapping_add(u64::from(inst.length));
+            return Ok(());
+        }
+        Class::Hint => {}
+        Class::Persist => match inst.op {
+            Op::PmOfence | Op::PmDfence if serial::persist_waits(inst, m) => return alone(hart, inst, cycle, m),
+            Op::PmOfence | Op::PmDfence => {}
+            Op::PmOp => retires = Retires::Operation,
+            _ => m.record.counters.persistency_hints += 1,
+        },
+        _ => return alone(hart, inst, cycle, m),
+    }
+    hart.window.push(pc, NOWHERE, retires, 0, cycle + 1);
+    hart.front.pc = pc.wrapping_add(u64::from(inst.length));
+    Ok(())
+}
+
+fn alone(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    hart.front.blocked = Blocked::Serial(*inst);
+    serial::step(hart, inst, cycle, m)
+}
+
+/// An ordinary fence has something to wait for: stores before it that loads behind it must not pass; under
+/// the weak order loads before it, too.
+fn fence_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
+    let (before, after) = inst.ordered();
+    before & WRITES != 0 && after & READS != 0
+        || !m.program.tso && before & READS != 0
+        || m.program.spec.fence_persists && serial::persist_waits(inst, m)
+}
+
+fn csr_only_reads(inst: &Inst) -> bool {
+    let immediate = inst.imm >> 12 & 0x1f;
+    match inst.op {
+        Op::Csrrs | Op::Csrrc => true,
+        Op::Csrrsi | Op::Csrrci => immediate == 0,
+        _ => matches!(inst.imm & 0xfff, csr::CYCLE | csr::TIME | csr::INSTRET),
+    }
+}
+
+/// An instruction that is a fault, unless it is squashed.
+fn fault(hart: &mut Hart, pc: u64, cycle: u64, kind: FaultKind) {
+    let number = hart.window.push(pc, NOWHERE, Retires::Plain, 0, cycle + 1);
+    hart.note_fault(number, kind);
+}

@@ -1,0 +1,316 @@
+//! Execution of instructions whose operands are there: loads, branches, arithmetic; and the pass over those
+//! that waited.
+//!
+//! An instruction is executed once, when its last operand is known: its result has a cycle, which may lie
+//! ahead. Order of accesses is the order of execution, which is that of events; cycles say when results may
+//! be used. A load that finds its line nowhere, or an older store without address, waits in the window.
+
+use crate::machine::coherence::Want;
+use crate::riscv::fault::FaultKind;
+use crate::riscv::instruction::{Class, Inst, Op};
+use crate::riscv::semantics;
+
+use super::cache::{Asked, LoadWaiter};
+use super::hart::{Blocked, Hart, Moment, Waiting};
+use super::l1d::{line_of, ones};
+use super::store_queue::Forwarded;
+use super::window::Source;
+
+/// What came of trying to execute a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loading {
+    /// It has its value.
+    Bound,
+    /// Its line is under way, and it waits there.
+    UnderWay,
+    /// It must be tried again.
+    Blocked,
+}
+
+/// Tries to execute a load whose address is known from cycle `at` on. `fresh`: it is dispatched just now.
+pub(super) fn load(
+    hart: &mut Hart,
+    number: u64,
+    inst: &Inst,
+    address: u64,
+    at: u64,
+    fresh: bool,
+    m: &mut Moment<'_, '_>,
+) -> Loading {
+    let width = inst.width();
+    let Some(address) = m.program.memory.physical(address, width.into()) else {
+        hart.window.complete(number, 0, at + 1);
+        hart.note_fault(number, FaultKind::Unmapped { address, bytes: width.into(), write: false });
+        settle(hart, number, 0, fresh, m);
+        return Loading::Bound;
+    };
+    // Older stores come first: what they write is not in the L1 yet.
+    let Forwarded::Bytes { value, mask } = hart.stores.forward(number, address, width) else {
+        return Loading::Blocked;
+    };
+    let line = line_of(address);
+    let complete = at + m.program.hit_cycles;
+    if u32::from(mask) == (1 << width) - 1 {
+        m.record.counters.forwarded_loads += 1;
+        bind(hart, number, inst.op, value, complete, line, fresh, m);
+        return Loading::Bound;
+    }
+    let offset = (address - line) as usize;
+    if offset + usize::from(width) > 64 {
+        return load_across(hart, number, inst, address, (value, mask), complete, fresh, m);
+    }
+    // The rest is in the L1, or comes with the line.
+    match m.cache.l1.look_up(line) {
+        Some(place) => {
+            let bytes = merged(m.cache.l1.read(place, offset, width.into()), value, mask);
+            bind(hart, number, inst.op, bytes, complete, line, fresh, m);
+            Loading::Bound
+        }
+        None => {
+            let delay = m.program.until(complete, m.cx);
+            match ask_to_read(line, delay, m) {
+                Asked::UnderWay(tag) => {
+                    m.record.counters.l1_load_misses += 1;
+                    m.cache.wait(tag, LoadWaiter { hart: hart.index, op: inst.op, width, number, address });
+                    Loading::UnderWay
+                }
+                Asked::Full => Loading::Blocked,
+            }
+        }
+    }
+}
+
+fn ask_to_read(line: u64, delay: u64, m: &mut Moment<'_, '_>) -> Asked {
+    let before = m.cache.lines_under_way();
+    let asked = m.cache.ask(line, Want::Shared, delay, m.cx);
+    m.record.counters.gets_shared += (m.cache.lines_under_way() - before) as u64;
+    asked
+}
+
+/// A load across two lines: it binds when both are there at once.
+#[expect(clippy::too_many_arguments, reason = "the tail of `load`, which is long enough")]
+fn load_across(
+    hart: &mut Hart,
+    number: u64,
+    inst: &Inst,
+    address: u64,
+    (value, mask): (u64, u8),
+    complete: u64,
+    fresh: bool,
+    m: &mut Moment<'_, '_>,
+) -> Loading {
+    let (width, line) = (usize::from(inst.width()), line_of(address));
+    let offset = (address - line) as usize;
+    let (first, next) = (64 - offset, line + 64);
+    let places = [line, next].map(|line| m.cache.l1.look_up(line));
+    if let [Some(low), Some(high)] = places {
+        let low = m.cache.l1.read(low, offset, first);
+        let bytes = low | m.cache.l1.read(high, 0, width - first) << (8 * first);
+        bind(hart, number, inst.op, merged(bytes, value, mask), complete, line, fresh, m);
+        hart.loads.has_bytes_of(number, next);
+        return Loading::Bound;
+    }
+    // What is missing is asked for; the other line may be lost meanwhile, and is asked for then.
+    let delay = m.program.until(complete, m.cx);
+    for (line, place) in [line, next].into_iter().zip(places) {
+        if place.is_none() {
+            ask_to_read(line, delay, m);
+        }
+    }
+    Loading::Blocked
+}
+
+/// Bytes of a line under those that older stores of the hart have yet to write.
+#[inline]
+fn merged(line: u64, stored: u64, mask: u8) -> u64 {
+    if mask == 0 {
+        return line;
+    }
+    let mut of_stores = 0;
+    for byte in (0..8).filter(|&byte| mask >> byte & 1 == 1) {
+        of_stores |= 0xff << (8 * byte);
+    }
+    line & !of_stores | stored & of_stores
+}
+
+/// A load has its bytes.
+#[expect(clippy::too_many_arguments, reason = "what a load is and what it found")]
+#[inline]
+fn bind(hart: &mut Hart, number: u64, op: Op, raw: u64, complete: u64, line: u64, fresh: bool, m: &mut Moment<'_, '_>) {
+    hart.window.complete(number, semantics::loaded(op, raw), complete);
+    settle(hart, number, line, fresh, m);
+}
+
+/// A load has bound: its place in the order.
+#[inline]
+fn settle(hart: &mut Hart, number: u64, line: u64, fresh: bool, m: &mut Moment<'_, '_>) {
+    if fresh {
+        hart.loads.bound_at_once(number, line);
+        return;
+    }
+    hart.loads.bound(number, line);
+    if !m.program.tso
+        && let Some(first) = hart.loads.overtaken(number, line)
+    {
+        hart.execute_again(first, m.now, m);
+    }
+}
+
+/// A line has come that a load waited for.
+pub(super) fn bind_waiter(hart: &mut Hart, waiter: &LoadWaiter, m: &mut Moment<'_, '_>) {
+    // Loads of this hart after it may have been squashed by one before it in this very event.
+    if waiter.number >= hart.window.next() {
+        return;
+    }
+    let line = line_of(waiter.address);
+    let (Some(place), Forwarded::Bytes { value, mask }) =
+        (m.cache.l1.look_up(line), hart.stores.forward(waiter.number, waiter.address, waiter.width))
+    else {
+        unreachable!("the line has just come, and older stores were known when the load was executed")
+    };
+    let raw = m.cache.l1.read(place, (waiter.address - line) as usize, waiter.width.into());
+    let raw = merged(raw, value, mask) & ones(waiter.width.into());
+    bind(hart, waiter.number, waiter.op, raw, m.now, line, false, m);
+}
+
+/// Executes those of the waiting instructions whose operands have come, oldest first.
+pub(super) fn pass(hart: &mut Hart, m: &mut Moment<'_, '_>) {
+    let mut list = std::mem::take(&mut hart.waiting);
+    let mut kept = 0;
+    for at in 0..list.len() {
+        let mut waiting = list[at];
+        // A squash on the way forgets this one and all that follow.
+        if waiting.number >= hart.window.next() {
+            hart.open_branches -= u32::from(waiting.inst.class() == Class::Branch);
+            continue;
+        }
+        if !resolve(hart, &mut waiting, m) {
+            list[kept] = waiting;
+            kept += 1;
+        }
+    }
+    list.truncate(kept);
+    hart.waiting = list;
+}
+
+/// True when a waiting instruction needs to wait no more.
+fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bool {
+    let mut at = waiting.dispatched;
+    let mut complete = true;
+    for source in &mut waiting.sources {
+        if let Source::Pending(number) = *source {
+            *source = hart.window.result(number);
+        }
+        match *source {
+            Source::Ready(_, ready) => at = at.max(ready),
+            Source::Pending(_) => complete = false,
+        }
+    }
+    let (inst, number) = (waiting.inst, waiting.number);
+    // An address is worth knowing before the bytes are: loads behind the store may go on.
+    if inst.class() == Class::Store
+        && let Source::Ready(base, _) = waiting.sources[0]
+    {
+        set_address(hart, number, &inst, base, m);
+    }
+    if !complete {
+        return false;
+    }
+    let at = at.max(waiting.dispatched);
+    let [a, b, c] = waiting.sources.map(|source| if let Source::Ready(value, _) = source { value } else { 0 });
+    match inst.class() {
+        Class::Load => {
+            // What kept it from binding may have gone just now.
+            let at = at.max(m.now);
+            load(hart, number, &inst, semantics::address(&inst, a), at, false, m) != Loading::Blocked
+        }
+        Class::Branch => {
+            resolve_branch(hart, waiting, semantics::taken(inst.op, a, b), at + 1, m);
+            true
+        }
+        Class::Jump => {
+            hart.window.complete(number, semantics::integer(&inst, waiting.pc, a, b), at + 1);
+            if let Blocked::Jump(jump) = hart.front.blocked
+                && jump == number
+            {
+                hart.front.blocked = Blocked::No;
+                hart.front.pc = semantics::target(&inst, waiting.pc, a);
+                hart.front.resume_at = at + 1;
+            }
+            true
+        }
+        Class::Store => {
+            hart.stores.set_value(number, b);
+            hart.window.complete(number, 0, at + 1);
+            true
+        }
+        Class::CacheLine => {
+            set_address(hart, number, &inst, a, m);
+            hart.window.complete(number, 0, at + 1);
+            true
+        }
+        _ => {
+            compute(hart, number, &inst, waiting.pc, [a, b, c], at, m);
+            true
+        }
+    }
+}
+
+/// The result of an instruction that only computes.
+#[inline]
+pub(super) fn compute(
+    hart: &mut Hart,
+    number: u64,
+    inst: &Inst,
+    pc: u64,
+    [a, b, c]: [u64; 3],
+    at: u64,
+    m: &mut Moment<'_, '_>,
+) {
+    let class = inst.class();
+    let complete = at + m.program.latency(class);
+    let value = match class {
+        Class::Alu | Class::Mul | Class::Div => semantics::integer(inst, pc, a, b),
+        _ => match semantics::float(inst, a, b, c, hart.frm) {
+            Ok(value) => value,
+            Err(mode) => {
+                hart.note_fault(number, FaultKind::Rounding { mode: mode.0 });
+                0
+            }
+        },
+    };
+    hart.window.complete(number, value, complete);
+}
+
+/// The address of a store or line operation is known: it is translated, and its line asked for.
+pub(super) fn set_address(hart: &mut Hart, number: u64, inst: &Inst, base: u64, m: &mut Moment<'_, '_>) {
+    let (address, width) = match inst.class() {
+        Class::CacheLine => (base & !63, 64),
+        _ => (semantics::address(inst, base), u64::from(inst.width())),
+    };
+    if m.program.code.overlaps(address, width) && inst.class() == Class::Store {
+        hart.note_fault(number, FaultKind::CodeWrite { address });
+    }
+    let Some(physical) = m.program.memory.physical(address, width) else {
+        hart.stores.set_address(number, 0);
+        hart.note_fault(number, FaultKind::Unmapped { address, bytes: width, write: true });
+        return;
+    };
+    hart.stores.set_address(number, physical);
+}
+
+/// A branch that was predicted is resolved in a cycle.
+fn resolve_branch(hart: &mut Hart, waiting: &Waiting, taken: bool, cycle: u64, m: &mut Moment<'_, '_>) {
+    hart.open_branches -= 1;
+    hart.window.complete(waiting.number, 0, cycle);
+    m.record.counters.branches += 1;
+    let Some(prediction) = waiting.prediction else { unreachable!("a branch that waits was predicted") };
+    if hart.predictor.resolve(prediction, taken) {
+        return;
+    }
+    m.record.counters.mispredictions += 1;
+    let length = u64::from(waiting.inst.length);
+    let pc = if taken { semantics::target(&waiting.inst, waiting.pc, 0) } else { waiting.pc.wrapping_add(length) };
+    let resume_at = cycle + u64::from(m.program.spec.redirect_cycles);
+    hart.squash(waiting.number + 1, pc, resume_at, m.cache);
+}

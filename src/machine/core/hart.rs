@@ -1,0 +1,205 @@
+//! A hart: the thread that it runs, its window, and what stands in its way.
+
+use crate::engine::Ctx;
+use crate::machine::coherence::HartState;
+use crate::machine::msg::Msg;
+use crate::persist::handler::{Outbox, SmHandler};
+use crate::persist::vocab::FenceRule;
+use crate::riscv::fault::FaultKind;
+use crate::riscv::instruction::{Class, Inst};
+
+use super::cache::Cache;
+use super::load_order::LoadOrder;
+use super::parameters::CoreSpec;
+use super::predictor::{Prediction, Predictor};
+use super::program::Program;
+use super::record::{Cause, CoreRecord};
+use super::store_queue::StoreQueue;
+use super::thread::Thread;
+use super::window::{Source, Window};
+
+/// The scheme in a core. What fences do does not change in a run.
+#[derive(Debug)]
+pub(super) struct Policy {
+    pub(super) handler: Box<dyn SmHandler>,
+    pub(super) outbox: Outbox,
+    pub(super) ofence: FenceRule,
+    pub(super) dfence: FenceRule,
+}
+
+/// The other parts of the core, for what a hart does in one event.
+pub(super) struct Moment<'a, 'c> {
+    /// The cycle in which the event is.
+    pub(super) now: u64,
+    pub(super) program: &'a Program,
+    pub(super) cache: &'a mut Cache,
+    pub(super) record: &'a mut CoreRecord,
+    pub(super) policy: &'a mut Policy,
+    pub(super) cx: &'a mut Ctx<'c, Msg>,
+    /// Lines that were lost by the core, or written by a hart, which are to be told to all harts but that
+    /// one.
+    pub(super) changed: &'a mut Vec<(u64, Option<u8>)>,
+}
+
+/// An instruction whose operands, or whose bytes, are not there yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) number: u64,
+    pub(super) pc: u64,
+    pub(super) inst: Inst,
+    /// Cycle of dispatch.
+    pub(super) dispatched: u64,
+    pub(super) sources: [Source; 3],
+    /// Of a branch.
+    pub(super) prediction: Option<Prediction>,
+}
+
+/// Why nothing is dispatched, beside lack of room.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Blocked {
+    /// It is.
+    No,
+    /// The target of the jump with this number is not known.
+    Jump(u64),
+    /// A fault, unless it is squashed.
+    Fault,
+    /// An instruction that is executed alone.
+    Serial(Inst),
+}
+
+/// Where dispatch stands.
+#[derive(Debug)]
+pub(super) struct FrontEnd {
+    pub(super) pc: u64,
+    /// Nothing is dispatched before this cycle, which follows a redirection.
+    pub(super) resume_at: u64,
+    pub(super) blocked: Blocked,
+}
+
+/// A reservation of `lr`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) line: u64,
+    pub(super) address: u64,
+    pub(super) width: u8,
+}
+
+/// A hart of a core.
+#[derive(Debug)]
+pub(super) struct Hart {
+    /// Its number in the core.
+    pub(super) index: u8,
+    pub(super) thread: Thread,
+    pub(super) front: FrontEnd,
+    pub(super) predictor: Predictor,
+    pub(super) window: Window,
+    pub(super) waiting: Vec<Waiting>,
+    /// Entries of the issue queue and of the load queue.
+    pub(super) room: (usize, u32),
+    pub(super) stores: StoreQueue,
+    /// The first part of a store across lines is performed.
+    pub(super) half_stored: bool,
+    pub(super) loads: LoadOrder,
+    /// Branches that were predicted and are not resolved.
+    pub(super) open_branches: u32,
+    /// The oldest instruction that cannot be executed, and why.
+    pub(super) fault: Option<(u64, FaultKind)>,
+    /// Rounding mode of floating point.
+    pub(super) frm: u8,
+    pub(super) reservation: Option<Reservation>,
+}
+
+impl Hart {
+    /// A hart without a thread, with its share of the core's window.
+    pub(super) fn new(index: u8, spec: &CoreSpec) -> Hart {
+        let share = |entries: u32| entries / spec.harts;
+        Hart {
+            index,
+            thread: Thread::None,
+            front: FrontEnd { pc: 0, resume_at: 0, blocked: Blocked::No },
+            predictor: Predictor::new(spec.predictor_entries),
+            window: Window::new(share(spec.rob_entries)),
+            waiting: Vec::with_capacity(share(spec.iq_entries) as usize),
+            room: (share(spec.iq_entries) as usize, share(spec.lq_entries)),
+            stores: StoreQueue::new(share(spec.sq_entries)),
+            half_stored: false,
+            loads: LoadOrder::default(),
+            open_branches: 0,
+            fault: None,
+            frm: 0,
+            reservation: None,
+        }
+    }
+
+    /// Begins to run a thread.
+    pub(super) fn begin(&mut self, state: &HartState) {
+        self.window.begin(&state.registers);
+        self.front = FrontEnd { pc: state.pc, resume_at: 0, blocked: Blocked::No };
+        self.frm = state.frm;
+        self.reservation = None;
+        self.thread = Thread::Running;
+    }
+
+    /// Nothing of what it has dispatched is left to be done.
+    pub(super) fn is_drained(&self) -> bool {
+        self.window.is_empty() && self.stores.is_empty()
+    }
+
+    /// The cycle in which the oldest instruction may retire, after `cycle`; none where memory decides.
+    pub(super) fn retires_at(&self, cycle: u64) -> Option<u64> {
+        let oldest = self.window.oldest()?;
+        (oldest.complete != super::window::PENDING).then(|| oldest.complete.max(cycle + 1))
+    }
+
+    /// Forgets every instruction from `first` on, and goes on elsewhere.
+    pub(super) fn squash(&mut self, first: u64, pc: u64, resume_at: u64, cache: &mut Cache) {
+        self.window.squash(first);
+        self.stores.squash(first);
+        self.loads.squash(first);
+        cache.squash(self.index, first);
+        self.forget_waiting(first);
+        self.fault = self.fault.filter(|&(number, _)| number < first);
+        self.front = FrontEnd { pc, resume_at, blocked: Blocked::No };
+    }
+
+    /// Forgets what waits from `first` on.
+    pub(super) fn forget_waiting(&mut self, first: u64) {
+        let kept = self.waiting.partition_point(|waiting| waiting.number < first);
+        let dead = self.waiting.drain(kept..).filter(|waiting| waiting.inst.class() == Class::Branch);
+        self.open_branches -= dead.count() as u32;
+    }
+
+    /// An instruction cannot be executed: it is a fault once it would retire.
+    pub(super) fn note_fault(&mut self, number: u64, kind: FaultKind) {
+        if self.fault.is_none_or(|(other, _)| number < other) {
+            self.fault = Some((number, kind));
+        }
+        self.front.blocked = Blocked::Fault;
+    }
+
+    /// A line was lost by the core, or written by another of its harts.
+    pub(super) fn line_changed(&mut self, line: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+        if self.reservation.is_some_and(|reservation| reservation.line == line) {
+            self.reservation = None;
+        }
+        if let Some(first) = self.loads.lost(line, m.program.tso) {
+            self.execute_again(first, cycle, m);
+        }
+    }
+
+    /// Executes a load and all after it once more: it has bytes that it may not have.
+    pub(super) fn execute_again(&mut self, first: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+        m.record.counters.order_squashes += 1;
+        let pc = self.window.entry(first).pc;
+        let resume_at = cycle + u64::from(m.program.spec.redirect_cycles);
+        self.squash(first, pc, resume_at, m.cache);
+    }
+}
+
+/// Nothing can be dispatched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stall {
+    pub(super) cause: Cause,
+    /// The cycle in which to look again; none where a message, or a store that is performed, must come first.
+    pub(super) until: Option<u64>,
+}

@@ -1,0 +1,136 @@
+//! What a core keeps about a run: counters, the accounts of its dispatch slots, its journal.
+
+use crate::engine::Time;
+use crate::kernel::memory::Medium;
+use crate::machine::coherence::CPU_LINE_BYTES;
+use crate::persist::journal::{Author, FactKind, Notebook};
+
+use super::counters::CoreCounters;
+use super::l1d::line_of;
+
+/// Why a hart dispatched nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    Memory,
+    Execution,
+    Stores,
+    Redirect,
+    Atomic,
+    Fence,
+    Persist,
+    Call,
+    Idle,
+}
+
+/// Counters and journal of a core.
+#[derive(Debug)]
+pub(super) struct CoreRecord {
+    pub(super) counters: CoreCounters,
+    pub(super) journal: Option<Notebook>,
+    width: u64,
+    core: u16,
+    /// First cycle that is in no account.
+    next: u64,
+    /// Why nothing is dispatched since then.
+    cause: Cause,
+}
+
+impl CoreRecord {
+    pub(super) fn new(width: u32, core: u16, journal: bool) -> CoreRecord {
+        let journal = journal.then(Notebook::default);
+        CoreRecord {
+            counters: CoreCounters::default(),
+            journal,
+            width: width.into(),
+            core,
+            next: 0,
+            cause: Cause::Idle,
+        }
+    }
+
+    fn lose(&mut self, cause: Cause, slots: u64) {
+        let counters = &mut self.counters;
+        *match cause {
+            Cause::Memory => &mut counters.memory_slots,
+            Cause::Execution => &mut counters.execution_slots,
+            Cause::Stores => &mut counters.store_slots,
+            Cause::Redirect => &mut counters.redirect_slots,
+            Cause::Atomic => &mut counters.atomic_slots,
+            Cause::Fence => &mut counters.fence_slots,
+            Cause::Persist => &mut counters.persist_slots,
+            Cause::Call => &mut counters.call_slots,
+            Cause::Idle => &mut counters.idle_slots,
+        } += slots;
+    }
+
+    /// Accounts for every cycle before this one, in which nothing was dispatched.
+    #[inline]
+    pub(super) fn idle_until(&mut self, cycle: u64) {
+        if cycle > self.next {
+            let cycles = cycle - self.next;
+            self.lose(self.cause, cycles * self.width);
+            self.counters.cycles += cycles;
+            self.next = cycle;
+        }
+    }
+
+    /// Accounts for a cycle: slots that were used, and why not the others, if any.
+    #[inline]
+    pub(super) fn cycle(&mut self, cycle: u64, used: u32, cause: Option<Cause>) {
+        self.idle_until(cycle);
+        self.counters.cycles += 1;
+        self.counters.used_slots += u64::from(used);
+        self.next = cycle + 1;
+        if let Some(cause) = cause {
+            self.cause = cause;
+            self.lose(cause, self.width - u64::from(used));
+        }
+    }
+
+    /// An author of this core.
+    fn author(&self, hart: u8, pc: u64) -> Author {
+        Author { sm: self.core, launch: 0, cta: 0, warp: hart.into(), pc: pc as u32 }
+    }
+
+    /// Notes that a store was performed, if it was to persistent memory.
+    #[inline]
+    pub(super) fn performed(&mut self, time: Time, hart: u8, pc: u64, address: u64, width: usize, value: u64) {
+        if self.journal.is_none() || Medium::of(address) != Medium::Nvm {
+            return;
+        }
+        let author = self.author(hart, pc);
+        let Some(journal) = &mut self.journal else { return };
+        let offset = (address % CPU_LINE_BYTES) as usize;
+        let mut bytes = [0; 128];
+        bytes[offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        let mask = ((1u128 << width) - 1) << offset;
+        for kind in [FactKind::Stored, FactKind::Performed] {
+            journal.note_data(time, kind, line_of(address), mask, author, &bytes);
+        }
+    }
+
+    /// Notes something else that a hart did, about a line of persistent memory, or about none.
+    pub(super) fn note(&mut self, time: Time, kind: FactKind, hart: u8, pc: u64, line: u64) {
+        let author = self.author(hart, pc);
+        if let Some(journal) = &mut self.journal {
+            journal.note(time, kind, line, author);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_of_every_cycle_is_in_one_account() {
+        let mut record = CoreRecord::new(4, 0, false);
+        record.cycle(2, 3, Some(Cause::Memory));
+        record.cycle(3, 4, None);
+        record.cycle(9, 0, Some(Cause::Redirect));
+        record.idle_until(11);
+        let c = record.counters;
+        assert_eq!((c.cycles, c.used_slots, c.idle_slots), (11, 7, 8));
+        assert_eq!((c.memory_slots, c.redirect_slots), (1 + 5 * 4, 4 + 4));
+    }
+}

@@ -1,0 +1,181 @@
+//! Instructions that are executed alone: atomics, fences that wait, control registers, system calls.
+//!
+//! All of them wait until everything before has retired and every store is performed. An atomic then needs
+//! its line for itself (`lr` to read), and is performed in the event in which the line comes: so somebody
+//! always gets on. `sc` fails if the line was lost since `lr`.
+
+use crate::machine::coherence::Want;
+use crate::persist::journal::FactKind;
+use crate::persist::vocab::FenceRule;
+use crate::riscv::decode::csr;
+use crate::riscv::fault::FaultKind;
+use crate::riscv::instruction::{Class, Inst, NOWHERE, Op};
+use crate::riscv::semantics::{self, atomic};
+
+use super::calls;
+use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
+use super::l1d::{LineState, line_of};
+use super::record::Cause;
+use super::window::{Retires, Source};
+
+/// A fence of persistency has something to wait for.
+pub(super) fn persist_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
+    let rule = if inst.op == Op::PmDfence { m.policy.dfence } else { m.policy.ofence };
+    rule != FenceRule::Pass
+}
+
+/// The instruction is one of durability.
+fn is_persist(inst: &Inst, m: &Moment<'_, '_>) -> bool {
+    let by_fence = inst.class() == Class::Fence && m.program.spec.fence_persists;
+    (inst.class() == Class::Persist || by_fence) && persist_waits(inst, m)
+}
+
+fn cause(inst: &Inst, m: &Moment<'_, '_>) -> Cause {
+    match inst.class() {
+        Class::Amo | Class::LoadReserved | Class::StoreConditional => Cause::Atomic,
+        Class::System => Cause::Call,
+        _ if is_persist(inst, m) => Cause::Persist,
+        _ => Cause::Fence,
+    }
+}
+
+/// Gets on with the instruction that is executed alone.
+pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    let cause = cause(inst, m);
+    let stall = |until| Err(Stall { cause, until });
+    if !hart.window.is_empty() {
+        return stall(hart.retires_at(cycle));
+    }
+    if !hart.stores.is_empty() {
+        // The store that is performed last has this looked at again.
+        return stall(None);
+    }
+    if is_persist(inst, m) && m.cache.cleanings_of(hart.index) > 0 {
+        return stall(None);
+    }
+    // Now everything before it is done, and seen.
+    let pc = hart.front.pc;
+    match inst.class() {
+        Class::Amo | Class::LoadReserved | Class::StoreConditional => {
+            if !perform(hart, inst, pc, cycle, m) {
+                return stall(None);
+            }
+        }
+        Class::System => {
+            go_on(hart, inst);
+            calls::call(hart, cycle, m);
+            return Ok(());
+        }
+        Class::Csr => {
+            // Later instructions are dispatched with the new rounding mode.
+            let old = csr_value(hart, inst, cycle, m);
+            let a = if let Source::Ready(a, _) = hart.window.source(inst.rs1) { a } else { 0 };
+            match (inst.imm & 0xfff, semantics::csr_written(inst, old, a)) {
+                (csr::FRM, Some(new)) => hart.frm = new as u8 & 7,
+                (csr::FCSR, Some(new)) => hart.frm = (new >> 5) as u8 & 7,
+                _ => {}
+            }
+            hart.window.push(pc, inst.rd, Retires::Plain, old, cycle + 1);
+        }
+        _ => {
+            if is_persist(inst, m) {
+                m.record.counters.durable_fences += 1;
+                m.record.note(m.program.clock.cycles(cycle), FactKind::FencePassed, hart.index, pc, 0);
+            }
+            hart.window.push(pc, NOWHERE, Retires::Plain, 0, cycle + 1);
+        }
+    }
+    go_on(hart, inst);
+    Ok(())
+}
+
+/// The instruction is executed; the next one follows.
+fn go_on(hart: &mut Hart, inst: &Inst) {
+    if !matches!(hart.front.blocked, Blocked::Fault) {
+        hart.front.blocked = Blocked::No;
+        hart.front.pc = hart.front.pc.wrapping_add(u64::from(inst.length));
+    }
+}
+
+/// The value of a control and status register.
+pub(super) fn csr_value(hart: &Hart, inst: &Inst, cycle: u64, m: &Moment<'_, '_>) -> u64 {
+    match inst.imm & 0xfff {
+        csr::FRM => hart.frm.into(),
+        csr::FCSR => u64::from(hart.frm) << 5,
+        csr::CYCLE => cycle,
+        csr::INSTRET => hart.window.next() - 1,
+        csr::TIME => m.program.ns(cycle),
+        _ => 0,
+    }
+}
+
+/// Performs an atomic if its line is there; asks for the line otherwise.
+fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
+    let value = |register| if let Source::Ready(value, _) = hart.window.source(register) { value } else { 0 };
+    let (virtual_address, operand) = (value(inst.rs1), value(inst.rs2));
+    let width = inst.width();
+    let done = cycle + u64::from(m.program.spec.amo_cycles);
+    let bytes = u64::from(width);
+    // A fault of an instruction that is alone is one at once.
+    let fault = if !virtual_address.is_multiple_of(bytes) {
+        Some(FaultKind::MisalignedAtomic { address: virtual_address, bytes: width })
+    } else if m.program.code.overlaps(virtual_address, bytes) && inst.class() != Class::LoadReserved {
+        Some(FaultKind::CodeWrite { address: virtual_address })
+    } else {
+        None
+    };
+    let physical = m.program.memory.physical(virtual_address, bytes);
+    let write = inst.class() != Class::LoadReserved;
+    let unmapped = FaultKind::Unmapped { address: virtual_address, bytes, write };
+    let (None, Some(address)) = (fault, physical) else {
+        let number = hart.window.push(pc, NOWHERE, Retires::Plain, 0, cycle + 1);
+        hart.note_fault(number, fault.unwrap_or(unmapped));
+        return true;
+    };
+    let line = line_of(address);
+    let reserved = hart.reservation == Some(Reservation { line, address, width });
+    if inst.class() == Class::StoreConditional && !reserved {
+        m.record.counters.atomics += 1;
+        m.record.counters.failed_conditionals += 1;
+        hart.reservation = None;
+        hart.window.push(pc, inst.rd, Retires::Plain, 1, done);
+        return true;
+    }
+    // A copy to read will do for `lr`: of several that hold one, the first `sc` at the home wins.
+    let (want, needed) =
+        if write { (Want::Exclusive, LineState::Exclusive) } else { (Want::Shared, LineState::Shared) };
+    let place = match m.cache.l1.look_up(line) {
+        Some(place) if m.cache.l1.state(line) >= needed => place,
+        _ => {
+            let before = m.cache.lines_under_way();
+            let delay = m.program.until(cycle + m.program.hit_cycles, m.cx);
+            m.cache.ask(line, want, delay, m.cx);
+            let asked = (m.cache.lines_under_way() - before) as u64;
+            *(if write { &mut m.record.counters.gets_exclusive } else { &mut m.record.counters.gets_shared }) += asked;
+            return false;
+        }
+    };
+    // The line is there: reading and writing are one event.
+    m.record.counters.atomics += 1;
+    let offset = (address - line) as usize;
+    let old = m.cache.l1.read(place, offset, width.into());
+    let (new, result) = match inst.class() {
+        Class::LoadReserved => {
+            hart.reservation = Some(Reservation { line, address, width });
+            (None, semantics::loaded(inst.op, old))
+        }
+        Class::StoreConditional => {
+            hart.reservation = None;
+            (Some(operand), 0)
+        }
+        _ => (Some(atomic::stored(inst.op, old, operand)), atomic::fetched(width, old)),
+    };
+    if let Some(new) = new {
+        m.cache.l1.write(place, offset, width.into(), new);
+        m.changed.push((line, Some(hart.index)));
+        let time = m.program.clock.cycles(cycle);
+        m.record.performed(time, hart.index, pc, address, width.into(), new);
+    }
+    hart.window.push(pc, inst.rd, Retires::Plain, result, done);
+    true
+}

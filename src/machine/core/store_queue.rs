@@ -1,0 +1,252 @@
+//! The store queue of a hart: stores and cache-line operations from dispatch until they are performed, in
+//! program order. What has retired is the store buffer.
+//!
+//! Loads look here first, byte by byte, the youngest older store first. A load behind a store whose address
+//! is not known yet waits. Invariant: entries are in program order; the first `retired` of them may be
+//! performed.
+
+use std::collections::VecDeque;
+
+/// What an entry does when it is performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoreKind {
+    /// It writes bytes.
+    Store,
+    /// `cbo.clean`.
+    Clean,
+    /// `cbo.flush`.
+    Flush,
+}
+
+/// An entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoreEntry {
+    /// Number of its instruction; 0 of what a system call writes.
+    pub(super) number: u64,
+    pub(super) pc: u64,
+    /// Physical address, once it is known.
+    pub(super) address: Option<u64>,
+    /// Bytes, little-endian, once they are known.
+    pub(super) value: Option<u64>,
+    pub(super) width: u8,
+    pub(super) kind: StoreKind,
+}
+
+/// What the store queue has of a load's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forwarded {
+    /// These, one bit of the mask a byte; none of them for a mask of 0.
+    Bytes {
+        /// Bytes at their places.
+        value: u64,
+        /// Which.
+        mask: u8,
+    },
+    /// An older store's address, or the bytes that it writes there, are not known yet.
+    Unknown,
+}
+
+/// Stores by their 8-byte granules: a load of a granule that counts none has no store to look for.
+const FILTER: usize = 256;
+
+/// The store queue.
+#[derive(Debug)]
+pub(super) struct StoreQueue {
+    entries: VecDeque<StoreEntry>,
+    capacity: usize,
+    retired: usize,
+    /// Entries whose address is not known.
+    unknown: usize,
+    filter: [u8; FILTER],
+}
+
+fn granules(address: u64, width: u8) -> [usize; 2] {
+    [address, address + u64::from(width) - 1].map(|at| (at >> 3) as usize % FILTER)
+}
+
+impl StoreQueue {
+    /// An empty queue.
+    pub(super) fn new(capacity: u32) -> StoreQueue {
+        let capacity = capacity as usize;
+        let entries = VecDeque::with_capacity(capacity);
+        StoreQueue { entries, capacity, retired: 0, unknown: 0, filter: [0; FILTER] }
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() >= self.capacity
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Stores that have retired and are not performed.
+    #[inline]
+    pub(super) fn has_retired(&self) -> bool {
+        self.retired > 0
+    }
+
+    /// The oldest entry, if it has retired.
+    #[inline]
+    pub(super) fn first_retired(&self) -> Option<&StoreEntry> {
+        if self.retired > 0 { self.entries.front() } else { None }
+    }
+
+    fn count(&mut self, entry: &StoreEntry, up: bool) {
+        let Some(address) = entry.address else { return };
+        let [first, last] = granules(address, entry.width);
+        for granule in std::iter::once(first).chain((last != first).then_some(last)) {
+            let counted = &mut self.filter[granule];
+            // A queue has at most 1,024 entries: a count that is full stays so, and is never relied upon.
+            *counted = match (up, *counted) {
+                (_, u8::MAX) => u8::MAX,
+                (true, count) => count + 1,
+                (false, count) => count - 1,
+            };
+        }
+    }
+
+    /// Takes an entry in, in program order.
+    pub(super) fn push(&mut self, entry: StoreEntry) {
+        self.unknown += usize::from(entry.address.is_none());
+        self.count(&entry, true);
+        self.entries.push_back(entry);
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
+    }
+
+    /// The address of a store, if it is known.
+    pub(super) fn address_of(&self, number: u64) -> Option<u64> {
+        self.entries[self.place(number)?].address
+    }
+
+    /// The address of a store is known.
+    pub(super) fn set_address(&mut self, number: u64, address: u64) {
+        let Some(place) = self.place(number) else { return };
+        if self.entries[place].address.replace(address).is_none() {
+            self.unknown -= 1;
+            let entry = self.entries[place];
+            self.count(&entry, true);
+        }
+    }
+
+    /// The bytes of a store are known.
+    pub(super) fn set_value(&mut self, number: u64, value: u64) {
+        if let Some(place) = self.place(number) {
+            self.entries[place].value = Some(value);
+        }
+    }
+
+    /// The oldest entry that had not retired has.
+    #[inline]
+    pub(super) fn retire(&mut self) {
+        self.retired += 1;
+    }
+
+    /// The oldest entry is performed.
+    pub(super) fn pop(&mut self) {
+        if let Some(entry) = self.entries.pop_front() {
+            self.retired -= 1;
+            self.count(&entry, false);
+        }
+    }
+
+    /// Forgets entries from this number on, none of which has retired.
+    pub(super) fn squash(&mut self, first: u64) {
+        while let Some(&entry) = self.entries.back().filter(|entry| entry.number >= first) {
+            self.entries.pop_back();
+            self.unknown -= usize::from(entry.address.is_none());
+            self.count(&entry, false);
+        }
+    }
+
+    /// What older stores write of the `width` bytes at an address, for the load of this number.
+    #[inline]
+    pub(super) fn forward(&self, number: u64, address: u64, width: u8) -> Forwarded {
+        let none = Forwarded::Bytes { value: 0, mask: 0 };
+        if self.unknown == 0 && granules(address, width).iter().all(|&granule| self.filter[granule] == 0) {
+            return none;
+        }
+        self.search(number, address, width)
+    }
+
+    fn search(&self, number: u64, address: u64, width: u8) -> Forwarded {
+        let all = (1u16 << width) as u8;
+        let all = all.wrapping_sub(1);
+        let (mut value, mut mask) = (0, 0u8);
+        for entry in self.entries.iter().rev().filter(|entry| entry.number < number) {
+            let Some(at) = entry.address else { return Forwarded::Unknown };
+            if entry.kind != StoreKind::Store
+                || at >= address + u64::from(width)
+                || address >= at + u64::from(entry.width)
+            {
+                continue;
+            }
+            let missing = !mask;
+            for byte in (0..width).filter(|&byte| missing >> byte & 1 == 1) {
+                let of_store = (address + u64::from(byte)).wrapping_sub(at);
+                if of_store < entry.width.into() {
+                    let Some(stored) = entry.value else { return Forwarded::Unknown };
+                    value |= (stored >> (8 * of_store) & 0xff) << (8 * byte);
+                    mask |= 1 << byte;
+                }
+            }
+            if mask == all {
+                break;
+            }
+        }
+        Forwarded::Bytes { value, mask }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(number: u64, address: Option<u64>, value: Option<u64>, width: u8) -> StoreEntry {
+        StoreEntry { number, pc: 0, address, value, width, kind: StoreKind::Store }
+    }
+
+    #[test]
+    fn a_load_gets_the_youngest_older_bytes() {
+        let mut queue = StoreQueue::new(8);
+        queue.push(store(1, Some(0x100), Some(0x8877_6655_4433_2211), 8));
+        queue.push(store(3, Some(0x102), Some(0xaa), 1));
+        queue.push(store(5, Some(0x100), Some(0), 8));
+        assert_eq!(queue.forward(4, 0x100, 4), Forwarded::Bytes { value: 0x44aa_2211, mask: 15 });
+        assert_eq!(queue.forward(4, 0x106, 4), Forwarded::Bytes { value: 0x8877, mask: 3 });
+        assert_eq!(queue.forward(1, 0x100, 8), Forwarded::Bytes { value: 0, mask: 0 });
+        assert_eq!(queue.forward(9, 0x100, 8), Forwarded::Bytes { value: 0, mask: 255 });
+    }
+
+    #[test]
+    fn a_load_waits_behind_what_is_not_known() {
+        let mut queue = StoreQueue::new(8);
+        queue.push(store(1, None, Some(1), 8));
+        queue.push(store(2, Some(0x200), None, 4));
+        assert_eq!(queue.forward(3, 0x300, 8), Forwarded::Unknown);
+        queue.set_address(1, 0x100);
+        assert_eq!(queue.forward(3, 0x300, 8), Forwarded::Bytes { value: 0, mask: 0 });
+        assert_eq!(queue.forward(3, 0x200, 1), Forwarded::Unknown);
+        queue.set_value(2, 0x0403_0201);
+        assert_eq!(queue.forward(3, 0x202, 1), Forwarded::Bytes { value: 3, mask: 1 });
+    }
+
+    #[test]
+    fn a_squash_forgets_the_youngest() {
+        let mut queue = StoreQueue::new(2);
+        queue.push(store(1, Some(0x100), Some(1), 8));
+        queue.push(store(2, None, None, 8));
+        assert!(queue.is_full());
+        queue.squash(2);
+        assert_eq!(queue.forward(9, 0x108, 8), Forwarded::Bytes { value: 0, mask: 0 });
+        queue.retire();
+        assert!(queue.has_retired());
+        queue.pop();
+        assert_eq!((queue.is_empty(), queue.forward(9, 0x100, 8)), (true, Forwarded::Bytes { value: 0, mask: 0 }));
+    }
+}
