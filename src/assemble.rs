@@ -7,20 +7,24 @@
 //! ```
 //! Ports come from [`crate::machine::ports`]. Invariant: the order of components, which is the order of their
 //! events at one instant, depends on the machine alone: SMs, slices, controllers, command processor, hub,
-//! switches.
+//! switches. Machines of cores: [`assemble_cpu`].
 
 mod assembly;
 mod components;
+mod cpu;
 mod links;
 mod memory;
+mod parts;
 mod persistency;
 
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
+use crate::machine::ports::Endpoint;
 
 pub use assembly::Assembly;
 use components::Components;
+pub use cpu::{CpuLoad, assemble_cpu, first_place_of_cores};
 use links::Latencies;
 pub use persistency::{Persistency, first_place};
 
@@ -53,24 +57,24 @@ pub fn assemble_with(
     let memory = components.cut(memory, local_bytes);
     components.add_sms(&memory);
     components.add_slices(&memory);
-    components.add_controllers(memory);
+    components.parts.add_controllers(memory.shares);
     components.add_command_processor(host);
-    components.add_hub();
+    components.parts.add_hub();
     components.add_switches();
     let roster = components.roster();
     let mut wiring = components.into_wiring();
     wiring.join_crossbar(&latencies);
-    wiring.join_memory(&latencies);
+    wiring.join_memory(latencies.front, latencies.back);
     wiring.join_commands(&latencies);
     if roster.hub {
-        wiring.join_hub(&latencies, persistency.scheme.path_links());
+        wiring.join_hub(latencies.base, latencies.command, persistency.scheme.path_links());
     }
     if let Some(paths) = persistency.scheme.path_links() {
-        wiring.join_controllers(&latencies, paths);
+        wiring.join_controllers(latencies.base, paths);
     }
     if roster.switched {
         wiring.join_switches(&latencies);
     }
-    let (simulation, ids) = wiring.start();
+    let (simulation, ids) = wiring.start(Endpoint::CommandProcessor);
     Assembly { simulation, ids, map: roster.map }
 }

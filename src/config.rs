@@ -3,10 +3,12 @@
 //!
 //! A machine file has a table for each component (`[l2]`), and in it that component's keys, either plain
 //! (`slice_kb = 256`) or with the number's owner (`slice_kb = { value = 256, source = "..." }`). `inherits =
-//! "NAME"` starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`])
-//! is the schema. Scheme files (`scheme`) are read the same way, with a scheme's parameters as their one
-//! table.
+//! "NAME"` starts from another machine of its kind ([`Compute`]). What the components declare
+//! ([`ComputeSpec::TABLES`]) is the schema. Scheme files (`scheme`) are read the same way, with a scheme's
+//! parameters as their one table.
 
+mod any_machine;
+mod compute;
 pub(crate) mod derived;
 pub mod explain;
 pub(crate) mod kind;
@@ -17,7 +19,9 @@ pub mod presets;
 pub(crate) mod scheme;
 
 pub use crate::document::Override;
+pub use any_machine::AnyMachine;
+pub use compute::{Compute, ComputeSpec};
 pub use kind::Kind;
 pub use listing::Listing;
-pub use machine::MachineConfig;
+pub use machine::{CpuMachine, MachineConfig};
 pub use scheme::SchemeConfig;

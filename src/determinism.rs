@@ -7,9 +7,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::diagnostic::Diagnostics;
 use crate::engine::{EpochDigests, Fallback, Placement, Rebalance, first_difference};
 use crate::outcome::{End, Outcome};
-use crate::run::{Conduct, Experiment, Finished, run};
+use crate::run::{AnyExperiment, Conduct, Finished};
 
 /// One way to run an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +73,15 @@ impl std::fmt::Display for Way {
 }
 
 /// Runs the experiment one way, keeping digests every `epoch_cycles` core cycles.
-pub fn run_one(experiment: &Experiment, way: &Way, epoch_cycles: u64, stop: Option<&AtomicBool>) -> Finished {
+///
+/// # Errors
+/// As [`AnyExperiment::run`].
+pub fn run_one(
+    experiment: &AnyExperiment,
+    way: &Way,
+    epoch_cycles: u64,
+    stop: Option<&AtomicBool>,
+) -> Result<Finished, Diagnostics> {
     let conduct = Conduct {
         threads: way.threads,
         oversubscribe: true,
@@ -84,24 +93,27 @@ pub fn run_one(experiment: &Experiment, way: &Way, epoch_cycles: u64, stop: Opti
         stop,
         ..Conduct::default()
     };
-    run(experiment, &conduct)
+    experiment.run(&conduct)
 }
 
 /// Runs the experiment in every way and compares each with `reference`. `told` hears of each comparison as it
 /// is made. Ends early when `stop` is set.
+///
+/// # Errors
+/// As [`AnyExperiment::run`].
 pub fn compare_all(
-    experiment: &Experiment,
+    experiment: &AnyExperiment,
     reference: &Finished,
     ways: &[Way],
     epoch_cycles: u64,
     stop: Option<&AtomicBool>,
     mut told: impl FnMut(&Compared),
-) -> Vec<Compared> {
+) -> Result<Vec<Compared>, Diagnostics> {
     let mut all = Vec::new();
     // The reference has the verdict on the memory; the others must have its memory.
-    let unverified = Experiment { reference: false, ..experiment.clone() };
+    let unverified = experiment.clone().with_reference(false);
     for way in ways {
-        let other = run_one(&unverified, way, epoch_cycles, stop);
+        let other = run_one(&unverified, way, epoch_cycles, stop)?;
         if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             break;
         }
@@ -110,7 +122,7 @@ pub fn compare_all(
         told(&compared);
         all.push(compared);
     }
-    all
+    Ok(all)
 }
 
 /// The first thing in which two finished runs differ, in words.

@@ -27,8 +27,8 @@ mod value;
 pub use overrides::Override;
 pub use value::Value;
 
-pub(crate) use draft::{Draft, ParameterDocument, parameters_of, top_keys};
-pub(crate) use form::{Form, ParameterTable, assumptions, is_path, is_unowned, written};
+pub(crate) use draft::{Draft, ParameterDocument, parameters_of, top_keys, top_texts};
+pub(crate) use form::{Form, FormKind, ParameterTable, assumptions, is_path, is_unowned, written};
 pub(crate) use place::{Place, SourceText};
 pub(crate) use scalar::{expectation, unit_of};
 pub(crate) use schema::{KeyRule, Shape, check, check_keys, not_yet, optional, quoted, required};

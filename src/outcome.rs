@@ -55,6 +55,9 @@ pub struct Outcome {
     /// The same by kernel, in the order of first launches.
     #[serde(default)]
     pub kernels: Vec<KernelTotals>,
+    /// What the process of a machine of CPU cores left; `None` of other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessOutcome>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
     /// Where persists waited; `None` without persists and without waits for them.
@@ -184,6 +187,20 @@ pub struct Launch {
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.
     pub length: Duration,
+}
+
+/// What a process left beside memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ProcessOutcome {
+    /// Its exit code; `None` when the run ended before it.
+    pub exit_code: Option<i32>,
+    /// What it wrote to standard output; bytes that are no UTF-8 are replaced.
+    pub stdout: String,
+    /// What it wrote to standard error, likewise.
+    pub stderr: String,
+    /// System calls that are not modelled and gave ENOSYS: number, and how often it was made.
+    pub unsupported_calls: Vec<(u64, u64)>,
 }
 
 /// All launches of one kernel together.
@@ -386,9 +403,21 @@ impl Outcome {
         self.kernels.iter().find(|totals| totals.kernel == name)
     }
 
-    /// Warp instructions issued.
+    /// Warp instructions issued; of CPU cores, instructions retired.
     pub fn warp_instructions(&self) -> u64 {
-        self.total("sm", "warp_instructions")
+        let of_cores = || self.count_of("core", "instructions");
+        self.count_of("sm", "warp_instructions").or_else(of_cores).unwrap_or(0)
+    }
+
+    /// A counter summed over components; `None` where the machine has none of that kind.
+    pub fn count_of(&self, kind: &str, name: &str) -> Option<u64> {
+        let table = self.counters.iter().find(|table| table.kind == kind)?;
+        table.names.iter().any(|own| own == name).then(|| table.total(name))
+    }
+
+    /// It is of a machine of CPU cores.
+    pub fn is_of_a_cpu(&self) -> bool {
+        self.counters.iter().any(|table| table.kind == "core")
     }
 
     /// Warp instructions a core cycle, all SMs together.

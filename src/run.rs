@@ -6,114 +6,48 @@
 //! simulation executed, so that a program that never ends cannot hang here. Wall clocks are read here and
 //! never below.
 
+mod any;
 mod backlog;
 mod by_kernel;
+mod conduct;
+mod cpu;
+mod cpu_experiment;
 mod end;
+mod finished;
 mod program;
 mod recipe;
+mod simulated;
 mod timeline;
 
-use backlog::Left;
-use end::{duration, end_of};
+pub use any::{AnyExperiment, AnyResolved};
+pub use conduct::Conduct;
+pub use cpu::run_cpu;
+pub use cpu_experiment::CpuExperiment;
+use end::Clocks;
+pub use finished::Finished;
+pub(crate) use finished::failures;
 use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
+use simulated::{Simulated, parameters};
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration as WallTime, Instant};
+use std::time::Instant;
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
-use crate::config::{MachineConfig, SchemeConfig};
-use crate::engine::{EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase};
+use crate::config::MachineConfig;
+use crate::engine::{Time, Timebase};
 use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::memory::FlatMemory;
+use crate::machine::MachineSpec;
 use crate::machine::l2::L2Counters;
 use crate::machine::memory_controller::ControllerCounters;
 use crate::machine::sm::SmCounters;
 use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::switch::SwitchCounters;
-use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
-use crate::outcome::{
-    self, Distributions, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
-};
-use crate::persist::Journal;
+use crate::outcome::{self, Distributions, End, Launch, Machine, Outcome, Persists, Spread, Stage, Warning};
 use crate::stats::{Counters as _, Description, Histogram, Table};
-use crate::timeline::Timeline;
-use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun};
-
-/// How to simulate: nothing here changes a result, only `host` of the outcome.
-#[derive(Clone)]
-pub struct Conduct<'a> {
-    /// Threads: 0 for one a core, 1 for the sequential driver.
-    pub threads: usize,
-    /// Start all `threads` even where there are fewer cores.
-    pub oversubscribe: bool,
-    /// Where components start.
-    pub placement: Placement,
-    /// When components move.
-    pub rebalance: Rebalance,
-    /// When one thread takes over from many.
-    pub fallback: Fallback,
-    /// Keep every component's digest at multiples of this many core cycles.
-    pub epoch_cycles: Option<u64>,
-    /// Keep a journal of what happens to persistent memory.
-    pub journal: bool,
-    /// Keep a timeline for a file of up to this many bytes.
-    pub timeline: Option<u64>,
-    /// Set it to end the run early; what is known by then is reported.
-    pub stop: Option<&'a AtomicBool>,
-    /// Told about every 100 ms how the simulation is getting on.
-    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
-}
-
-impl Default for Conduct<'_> {
-    /// The sequential driver, unobserved.
-    fn default() -> Self {
-        Conduct {
-            threads: 1,
-            oversubscribe: false,
-            placement: Placement::Auto,
-            rebalance: Rebalance::Measured,
-            fallback: Fallback::Measured,
-            epoch_cycles: None,
-            journal: false,
-            timeline: None,
-            stop: None,
-            observer: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Conduct<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut out = f.debug_struct("Conduct");
-        out.field("threads", &self.threads).field("placement", &self.placement).field("rebalance", &self.rebalance);
-        out.finish_non_exhaustive()
-    }
-}
-
-/// An outcome, and what is too large for it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Finished {
-    /// The result.
-    pub outcome: Outcome,
-    /// Global memory at the end: what a read of every address would return.
-    pub memory: FlatMemory,
-    /// Which memory each buffer's name stands for at the end.
-    pub bindings: Bindings,
-    /// The program of formed kernels that ran, under a scheme of recoverable regions.
-    pub formed: Option<FormedProgram>,
-    /// Every component's digest by epoch, when asked for.
-    pub epochs: Option<EpochDigests>,
-    /// Names of the components, in the order of their ids.
-    pub components: Vec<String>,
-    /// What happened to persistent memory, when asked for.
-    pub journal: Option<Journal>,
-    /// What components did when, when asked for.
-    pub timeline: Option<Timeline>,
-}
+use crate::workload::{Evidence, FormedProgram, FunctionalError, FunctionalRun};
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how
 /// many times as many: a program with races may take another way, but not without end.
@@ -121,11 +55,10 @@ const REFERENCE_EXTRA: u64 = 1 << 20;
 const REFERENCE_FACTOR: u64 = 4;
 
 /// Simulates.
-#[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
 pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
-    let core = base.clock(spec.clock.core_mhz.khz);
+    let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
     let Program { formed, host, bindings } = Program::of(experiment, conduct.stop);
     let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
     let persistency = Persistency {
@@ -134,58 +67,19 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, spec)),
         halts_at_end: true,
     };
-    let mut machine = assemble_with(spec, image(), workload.local_bytes() as u32, host, &persistency);
+    let machine = assemble_with(spec, image(), workload.local_bytes() as u32, host, &persistency);
+    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
-    let began = Instant::now();
-    let options = RunOptions {
-        threads: conduct.threads,
-        placement: conduct.placement.clone(),
-        rebalance: conduct.rebalance,
-        fallback: conduct.fallback,
-        time_limit: Some(core.cycles(experiment.max_cycles.unwrap_or(u64::MAX).min(MAX_CORE_CYCLES))),
-        epoch_ticks: conduct.epoch_cycles.map(|cycles| core.cycles(cycles)),
-        stop: conduct.stop,
-        observer: conduct.observer,
-        oversubscribe: conduct.oversubscribe,
-        ..RunOptions::default()
-    };
-    let mut end = machine.simulation.run(&options);
-    // The engine halts when the host program is done: what is still to be written then is the backlog.
-    let mut left = None;
-    if let RunEnd::Halted { at, .. } = end {
-        left = Some(Left::of(&machine, at));
-        end = machine.simulation.run(&options);
-    }
-    let wall = began.elapsed();
-
-    let time = time_of(&end, &machine);
-    let launches = launches(&machine, time, base, spec);
-    let finished = matches!(end, RunEnd::Finished { .. });
+    let (machine, time) = (&ran.machine, ran.time());
+    let launches = launches(machine, time, clocks);
+    let described = serde_json::to_value(workload.describe()).unwrap_or_default();
     let mut outcome = Outcome {
-        schema: outcome::SCHEMA,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        machine: describe(&experiment.machine, base),
-        scheme: experiment.scheme.built.name().to_owned(),
-        scheme_variant: variant(&experiment.scheme),
-        scheme_logs: experiment.scheme.built.logs(),
-        scheme_parameters: scheme_parameters(&experiment.scheme),
-        workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
-        end: end_of(end, &machine, spec, base),
-        time: duration(time, base, spec),
-        kernels: by_kernel::totals(&machine, &launches, |ticks| duration(ticks, base, spec)),
+        kernels: by_kernel::totals(machine, &launches, |ticks| clocks.duration(ticks)),
         launches,
-        counters: counters(&machine),
-        persists: persists(&machine, base),
-        backlog: left.filter(|_| finished).map(|left| left.backlog(&machine, |ticks| duration(ticks, base, spec))),
-        scheme_report: machine.scheme_report(),
-        scheme_counters: scheme_counters(&machine),
-        warnings: warnings(&machine),
-        validity: Vec::new(),
-        verification: None,
-        digest: format!("{:016x}", machine.simulation.digest()),
-        memory_digest: String::new(),
-        engine: engine_of(&machine),
-        host: host_of(&machine, conduct, wall),
+        counters: counters(machine),
+        persists: persists(machine, base),
+        warnings: warnings(machine),
+        ..ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct)
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
     let epochs = machine.simulation.epoch_digests().cloned();
@@ -193,10 +87,10 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let timeline = conduct.timeline.map(|_| {
         let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
         let selection = outcome.selection();
-        timeline::timeline(&machine, &outcome.launches, selection.as_ref(), time, base.tick_khz(), open)
+        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, base.tick_khz(), open)
     });
     let components = machine.component_names();
-    let memory = machine.into_memory(image());
+    let memory = ran.machine.into_memory(image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
     let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline };
     if finished.outcome.end == End::Finished {
@@ -271,54 +165,16 @@ fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// One sentence for each check or expectation that failed.
-pub(crate) fn failures(verification: &workload::Verification) -> Vec<String> {
-    let failed = |outcome: workload::Outcome| outcome == workload::Outcome::Failed;
-    let checks = verification.checks.iter().filter(|check| failed(check.outcome)).map(|check| {
-        let mut text = format!("check `{}` failed", check.name);
-        if check.mismatches > 0 {
-            text += &format!(": {} of {} elements differ", check.mismatches, check.compared);
-        }
-        if let Some(first) = &check.first {
-            text +=
-                &format!("; first {}[{}]: got {}, expected {}", first.buffer, first.index, first.got, first.expected);
-        }
-        if let Some(message) = &check.message {
-            text += &format!(": {message}");
-        }
-        text
-    });
-    let expectations = verification.expectations.iter().filter(|e| failed(e.outcome)).map(|e| {
-        let got = e.got.map_or_else(|| "nothing".to_owned(), |got| got.to_string());
-        format!("expectation `{}` failed: got {got}, expected {} within {}", e.metric, e.expected, e.tolerance)
-    });
-    checks.chain(expectations).collect()
-}
-
-/// When the program was over; for a run that was cut short, how far it came.
-fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
-    match *end {
-        // Write-backs may go on after the host knows that its last step is done.
-        RunEnd::Finished { at } => machine.command_processor().ended().unwrap_or(at),
-        RunEnd::Deadlock { at, .. }
-        | RunEnd::TimeLimit { at }
-        | RunEnd::Stopped { at }
-        | RunEnd::Halted { at, .. }
-        | RunEnd::Failed { at, .. } => at,
-        RunEnd::Panicked { .. } => machine.simulation.reached(),
-    }
-}
-
-fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {
+fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {
     let of = |record: &crate::machine::command_processor::LaunchRecord| Launch {
         kernel: record.kernel.clone(),
         grid: record.grid,
         block: record.block,
         ctas_per_sm: record.occupancy.ctas,
         limited_by: record.occupancy.limit.clone(),
-        start: duration(record.start, base, spec),
+        start: clocks.duration(record.start),
         // One that was cut short lasts until the cut.
-        length: duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start, base, spec),
+        length: clocks.duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start),
     };
     machine.command_processor().launches().iter().map(of).collect()
 }
@@ -330,15 +186,6 @@ fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
         Table::of("switch", &machine.switches().map(|switch| *switch.counters()).collect::<Vec<_>>()),
     ]
-}
-
-fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
-    let mut counters = BTreeMap::new();
-    let mut add = |name: &'static str, count: u64| *counters.entry(name.to_owned()).or_default() += count;
-    machine.sms().for_each(|sm| sm.tally(&mut add));
-    machine.slices().for_each(|slice| slice.tally(&mut add));
-    machine.controllers().for_each(|controller| controller.tally(&mut add));
-    counters
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
@@ -408,58 +255,13 @@ fn digest_of(memory: &FlatMemory) -> u64 {
     digest
 }
 
-fn engine_of(machine: &Assembly) -> Engine {
-    let stats = machine.simulation.stats();
-    Engine {
-        events: stats.events(),
-        messages: stats.messages,
-        rounds: stats.totals.rounds,
-        lookahead_ticks: machine.simulation.horizon().lookahead(),
-        parallelism_bound: stats.parallelism(),
-    }
-}
-
-fn host_of(machine: &Assembly, conduct: &Conduct<'_>, wall: WallTime) -> Host {
-    let stats = machine.simulation.stats();
-    let blocked: f64 = stats.blocked.iter().map(WallTime::as_secs_f64).sum();
-    let wall_s = wall.as_secs_f64();
-    Host {
-        threads: stats.workers.max(1),
-        threads_asked: conduct.threads,
-        wall_s,
-        blocked_share: (blocked / (wall_s * stats.workers.max(1) as f64).max(1e-9)).min(1.0),
-        functional_s: 0.0,
-    }
-}
-
-/// What the scheme's file calls it.
-fn variant(config: &SchemeConfig) -> Option<String> {
-    (config.name != config.built.name()).then(|| config.name.clone())
-}
-
-fn scheme_parameters(config: &SchemeConfig) -> BTreeMap<String, Parameter> {
-    let of = |(name, value): (&String, &serde_json::Value)| {
-        let source = config.sources.get(name).cloned().unwrap_or_default();
-        (name.clone(), Parameter { value: value.clone(), source })
-    };
-    config.values.iter().map(of).collect()
-}
-
 fn describe(config: &MachineConfig, base: Timebase) -> Machine {
     let values = serde_json::to_value(&config.spec).unwrap_or_default();
-    let mut parameters = BTreeMap::new();
-    for (table, keys) in MachineSpec::TABLES {
-        for key in *keys {
-            let name = format!("{table}.{}", key.name);
-            let source = config.sources.get(&name).cloned().unwrap_or_default();
-            parameters.insert(name, Parameter { value: values[*table][key.name].clone(), source });
-        }
-    }
     let spec = &config.spec;
     Machine {
         name: config.name.clone(),
         description: config.description.clone(),
-        parameters,
+        parameters: parameters(MachineSpec::TABLES, &values, &config.sources),
         peak_memory_bytes_per_s: spec.peak_memory_bandwidth(),
         peak_issue_per_cycle: spec.issue_peak(),
         warp_slots: u64::from(spec.sm.count) * u64::from(spec.sm.warps),

@@ -14,4 +14,5 @@ pub mod nvw_fifo;
 pub mod pmem_spec;
 pub mod sbrp;
 pub mod store_order;
+pub mod sync;
 pub mod themis;

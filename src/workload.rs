@@ -1,4 +1,5 @@
-//! Workloads: what runs on the simulated GPU. A folder with a manifest (`workload.toml`) and PTX; no Rust.
+//! Workloads: what runs on the simulated machine. A folder with a manifest (`workload.toml`) and PTX, or with
+//! a RISC-V executable for a machine of CPU cores (`cpu`); no Rust.
 //!
 //! ```text
 //! workload.toml ─ document ─> read ─> Manifest ─┐
@@ -11,11 +12,13 @@
 //! | this file | [`Workload`], [`Resolved`]: the facade; nothing below takes it |
 //! | `instrument` | undo logging added to plain kernels: a plan of plain launches becomes one of transactions |
 //! | `formed` | programs of kernels in recoverable regions, and how they go on after a power failure |
+//! | `cpu` | programs of CPUs: their manifests, what a run starts from, their checks |
 //! | `check` | verdicts: final memory, expected figures, conditions on crash images |
 //! | `host` | the host program as a state machine, on the functional driver; recovery kernels |
 //! | `plan` | everything about a run that is known before it starts, as data |
 //! | `read` | from a well-formed document to a manifest |
 //! | `data` | generators, files, references |
+//! | `description` | a resolved workload as plain data |
 //! | `manifest` | the manifest as data, its keys, its files |
 //! | `expr` | the expressions of manifests |
 //!
@@ -24,11 +27,15 @@
 //! gives the initial memory and the host program to its driver (the functional driver here, a timed machine
 //! elsewhere) and judges the final memory. `workloads/README.md` describes the format.
 //!
+//! [`Workload::program`] applies a choice to a program of CPUs: a [`CpuProgram`].
+//!
 //! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
 //! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
 
 mod check;
+mod cpu;
 mod data;
+mod description;
 mod expr;
 mod formed;
 mod host;
@@ -42,6 +49,8 @@ use std::sync::Arc;
 pub use check::conditions::{CrashCondition, Expected, Violation};
 pub use check::elements::WrongElement;
 pub use check::verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
+pub use cpu::{CpuCheck, CpuCheckKind, CpuProgram, Ran};
+pub use description::{BufferDescription, Description, ProgramDescription};
 pub use formed::regions::{KernelRegions, RegionRun};
 pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
@@ -57,6 +66,7 @@ pub use plan::{Choice, Demands};
 pub use crate::document::Value;
 
 use check::{conditions, elements, verdict, verify};
+use cpu::CpuManifest;
 use formed::regions;
 use host::functional;
 use instrument::{apply, layout};
@@ -74,9 +84,13 @@ use crate::persist::undo::UndoLog;
 /// A workload that was read and found sound, whatever the profile.
 #[derive(Debug, Clone)]
 pub struct Workload {
-    manifest: Arc<Manifest>,
-    programs: Arc<Programs>,
-    folder: Folder,
+    of: WorkloadKind,
+}
+
+#[derive(Debug, Clone)]
+enum WorkloadKind {
+    Kernels { manifest: Arc<Manifest>, programs: Arc<Programs>, folder: Folder },
+    Process(Arc<CpuManifest>),
 }
 
 /// A line of the list of built-in workloads.
@@ -91,12 +105,16 @@ pub struct Listing {
 }
 
 impl Workload {
-    /// Finds and reads a workload: a path of its folder or manifest, or the name of a built-in one. A path
-    /// that exists wins over a name.
+    /// Finds and reads a workload: a path of its folder or manifest, of a RISC-V executable, or the name of a
+    /// built-in one. A path that exists wins over a name.
     ///
     /// # Errors
-    /// Everything that is wrong with the manifest and its PTX, each with file, line and column.
+    /// Everything that is wrong with the manifest and its program, each with file, line and column.
     pub fn load(name_or_path: &str) -> Result<Workload, Diagnostics> {
+        let path = std::path::Path::new(name_or_path);
+        if cpu::is_executable(path) {
+            return Ok(Workload { of: WorkloadKind::Process(Arc::new(cpu::of_executable(path)?)) });
+        }
         let folder = Folder::find(name_or_path)?;
         let file = folder.display_name(folder.manifest());
         let text = folder.read_text(folder.manifest()).map_err(|error| Diagnostic::nowhere(&file, error))?;
@@ -120,16 +138,30 @@ impl Workload {
         // What follows a broken line can mean anything: the faults of the syntax come alone.
         faults = faults.into_result(Diagnostics::default())?;
         let root = TomlTable::root(&source, &document);
+        if cpu::is_of_a_cpu(root) {
+            let manifest = cpu::of_document(root, &folder, &mut faults);
+            return faults.into_result(Workload { of: WorkloadKind::Process(Arc::new(manifest)) });
+        }
         schema::check_manifest(root, &mut faults);
         let programs = Programs::read(root, &folder, &mut faults);
         let manifest = read::manifest(root, &programs, &mut faults);
         faults.into_result(())?;
-        Ok(Workload { manifest: Arc::new(manifest), programs: Arc::new(programs), folder })
+        let (manifest, programs) = (Arc::new(manifest), Arc::new(programs));
+        Ok(Workload { of: WorkloadKind::Kernels { manifest, programs, folder } })
     }
 
-    /// The built-in workloads, by name.
+    /// The built-in workloads of kernels, by name.
     pub fn builtin() -> Vec<Listing> {
-        source::builtin_names().filter_map(|name| Workload::load(name).ok()).map(|found| found.listing()).collect()
+        Self::embedded().filter(|found| !found.is_of_a_cpu()).map(|found| found.listing()).collect()
+    }
+
+    /// The built-in programs of CPUs, by name.
+    pub fn builtin_of_cpus() -> Vec<Listing> {
+        Self::embedded().filter(Workload::is_of_a_cpu).map(|found| found.listing()).collect()
+    }
+
+    fn embedded() -> impl Iterator<Item = Workload> {
+        source::builtin_names().filter_map(|name| Workload::load(name).ok())
     }
 
     /// The built-in litmus programs, by name: small programs of persistency with conditions on what power
@@ -140,29 +172,65 @@ impl Workload {
 
     /// Name, description, profiles.
     pub fn listing(&self) -> Listing {
-        let mut profiles = vec!["default".to_owned()];
-        profiles.extend(self.manifest.profiles.iter().map(|p| p.name.clone()).filter(|name| name != "default"));
-        Listing { name: self.manifest.name.clone(), description: self.manifest.description.clone(), profiles }
+        let (profiles, description) = match &self.of {
+            WorkloadKind::Kernels { manifest, .. } => (&manifest.profiles, &manifest.description),
+            WorkloadKind::Process(manifest) => (&manifest.profiles, &manifest.description),
+        };
+        let named = profiles.iter().map(|profile| profile.name.clone()).filter(|name| name != "default");
+        let profiles = ["default".to_owned()].into_iter().chain(named).collect();
+        Listing { name: self.name().to_owned(), description: description.clone(), profiles }
     }
 
     /// It can run with this profile.
     pub fn has_profile(&self, name: &str) -> bool {
-        name == "default" || self.manifest.profiles.iter().any(|profile| profile.name == name)
+        self.listing().profiles.iter().any(|profile| profile == name)
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.manifest.name
+        match &self.of {
+            WorkloadKind::Kernels { manifest, .. } => &manifest.name,
+            WorkloadKind::Process(manifest) => &manifest.name,
+        }
     }
 
     /// Names of its parameters.
     pub fn params(&self) -> impl Iterator<Item = &str> {
-        self.manifest.params.iter().map(|param| param.name.as_str())
+        let params = match &self.of {
+            WorkloadKind::Kernels { manifest, .. } => &manifest.params,
+            WorkloadKind::Process(manifest) => &manifest.params,
+        };
+        params.iter().map(|param| param.name.as_str())
     }
 
     /// What the manifest's `[instrument]` makes of the kernels; [`Mode::None`] without one.
     pub fn instrument(&self) -> Mode {
-        self.manifest.instrument.as_ref().map_or(Mode::None, |instrument| instrument.mode)
+        match &self.of {
+            WorkloadKind::Kernels { manifest, .. } => {
+                manifest.instrument.as_ref().map_or(Mode::None, |instrument| instrument.mode)
+            }
+            WorkloadKind::Process(_) => Mode::None,
+        }
+    }
+
+    /// It is a program of CPUs, not of kernels.
+    pub fn is_of_a_cpu(&self) -> bool {
+        matches!(self.of, WorkloadKind::Process(_))
+    }
+
+    /// Applies a choice to a program of CPUs: arguments and sizes are computed, its executable is looked at
+    /// in its memory.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the choice, or with the manifest under it; it has kernels.
+    pub fn program(&self, choice: &Choice) -> Result<CpuProgram, Diagnostics> {
+        match &self.of {
+            WorkloadKind::Process(manifest) => CpuProgram::new(manifest, choice),
+            WorkloadKind::Kernels { manifest, .. } => {
+                let message = format!("workload `{}` has kernels: it is no program of CPUs", manifest.name);
+                Err(Diagnostic::nowhere("", message).into())
+            }
+        }
     }
 
     /// Applies a choice: every size is computed, every buffer allocated and filled, every launch that does
@@ -180,7 +248,15 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`]; what stands in the way of the instrumentation.
     pub fn resolve_under(&self, choice: &Choice, demands: Demands) -> Result<Resolved, Diagnostics> {
-        let plan = resolve::resolve(&self.manifest, &self.programs, &self.folder, choice, demands)?;
+        let WorkloadKind::Kernels { manifest, programs, folder } = &self.of else {
+            let message = format!("workload `{}` is a program of CPUs: it has no kernels", self.name());
+            return Err(Diagnostic::nowhere("", message).with_help("it runs on a machine of CPU cores").into());
+        };
+        if let Some(first) = choice.args.first() {
+            let message = format!("workload `{}` has kernels and takes no arguments", manifest.name);
+            return Err(Diagnostic::nowhere(first, message).with_help("--set params.NAME=VALUE").into());
+        }
+        let plan = resolve::resolve(manifest, programs, folder, choice, demands)?;
         let plan = Arc::new(plan);
         let mut faults = Diagnostics::default();
         host::check_steps(&plan, &mut faults);
@@ -439,43 +515,7 @@ impl Resolved {
             params: params.collect(),
             buffers: buffers.collect(),
             instrument: plan.settings,
+            program: None,
         }
     }
-}
-
-/// A resolved workload as plain data.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Description {
-    /// Name of the workload.
-    pub workload: String,
-    /// Profile.
-    pub profile: String,
-    /// The run's seed.
-    pub seed: u64,
-    /// Every parameter and its value.
-    pub params: std::collections::BTreeMap<String, Value>,
-    /// Every buffer, in manifest order; those that instrumentation adds come last.
-    pub buffers: Vec<BufferDescription>,
-    /// What `[instrument]` made of the kernels.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instrument: Option<Settings>,
-}
-
-/// A buffer of a resolved workload.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct BufferDescription {
-    /// Name.
-    pub name: String,
-    /// Elements.
-    pub elements: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// Where it lies.
-    pub space: Space,
-    /// What it is for.
-    pub role: Role,
-    /// First address; 0 in the constant bank.
-    pub address: u64,
-    /// The buffer it logs.
-    pub undo_log_of: Option<String>,
 }

@@ -6,14 +6,17 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use crate::engine::{ComponentId, Simulation};
+use crate::engine::{ComponentId, Simulation, Time};
 use crate::machine::address::Interleave;
 use crate::machine::command_processor::CommandProcessor;
+use crate::machine::core::Core;
+use crate::machine::home::HomeSlice;
 use crate::machine::hub::Hub;
 use crate::machine::l2::L2Slice;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
 use crate::machine::on_dram::OnDram;
+use crate::machine::os::OperatingSystem;
 use crate::machine::ports::Endpoint;
 use crate::machine::sm::Sm;
 use crate::machine::stalls::PersistStalls;
@@ -68,6 +71,29 @@ impl Assembly {
         self.components().next().unwrap_or_else(|| unreachable!("every machine has one"))
     }
 
+    /// The cores; none in a machine of SMs.
+    pub fn cores(&self) -> impl Iterator<Item = &Core> {
+        self.components()
+    }
+
+    /// The home slices of the shared cache of a machine of cores.
+    pub fn homes(&self) -> impl Iterator<Item = &HomeSlice> {
+        self.components()
+    }
+
+    /// The operating system of a machine of cores.
+    pub fn os(&self) -> Option<&OperatingSystem> {
+        self.components().next()
+    }
+
+    /// When the program was over, in ticks; none while it runs.
+    pub fn ended(&self) -> Option<Time> {
+        match self.os() {
+            Some(os) => os.ended().map(|(at, _)| at),
+            None => self.command_processor().ended(),
+        }
+    }
+
     /// What the scheme tells about the run: its own component, and of recoverable regions all its handlers
     /// together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
@@ -94,21 +120,22 @@ impl Assembly {
     }
 
     /// What happened to persistent memory, when journals were kept: by time, then the command processor
-    /// before SMs before slices before controllers.
+    /// before SMs, or cores, before slices before controllers.
     pub fn journal(&self) -> Journal {
-        let sms = self.command_processor().journal().into_iter().chain(self.sms().filter_map(Sm::journal));
-        let slices = self.slices().filter_map(L2Slice::journal);
+        let host = self.components().filter_map(CommandProcessor::journal);
+        let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));
+        let slices = self.slices().filter_map(L2Slice::journal).chain(self.homes().filter_map(HomeSlice::journal));
         let controllers = self.controllers().filter_map(MemoryController::journal);
         Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
     }
 
-    /// Where persists waited: of all SMs, then of the command processor.
+    /// Where persists waited: of all SMs, then of the command processor. Not of cores, which count it.
     pub fn persist_stalls(&self) -> PersistStalls {
         let mut all = PersistStalls::default();
         for stalls in self.sms().map(Sm::stalls) {
             all.add(stalls);
         }
-        all.boundaries.add(self.command_processor().boundaries());
+        self.components().for_each(|host: &CommandProcessor| all.boundaries.add(host.boundaries()));
         all
     }
 

@@ -1,40 +1,32 @@
 //! The components of a machine: a function a kind.
 
-use crate::engine::{Clock, Component, Timebase, Topology};
+use crate::engine::Clock;
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
 use crate::machine::address::Interleave;
 use crate::machine::command_processor::{CommandProcessor, CommandProcessorWiring};
 use crate::machine::crossbar::{PortEnd, SwitchKind};
-use crate::machine::hub::Hub;
 use crate::machine::l2::{L2Slice, L2Wiring};
-use crate::machine::media::Media;
-use crate::machine::memory_controller::MemoryController;
-use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Roster};
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::LinkParts;
 use crate::machine::switch::Switch;
-use crate::persist::handler::{Handler, HandlerPlace};
 
 use super::links::Wiring;
 use super::memory::MemoryMap;
+use super::parts::{MemoryParts, SharedParts};
 use super::persistency::{Persistency, first_place};
 
 /// What components are made of, and those that are made so far.
 pub(super) struct Components<'a> {
     spec: &'a MachineSpec,
-    persistency: &'a Persistency,
-    base: Timebase,
+    pub(super) parts: SharedParts<'a>,
     core: Clock,
     crossbar: Clock,
     l2: Clock,
-    memory: Clock,
     /// Any port of the crossbar, at any end.
     end: PortEnd,
-    hub: Option<Box<dyn Handler>>,
-    wiring: Wiring,
 }
 
 impl<'a> Components<'a> {
@@ -42,51 +34,46 @@ impl<'a> Components<'a> {
     pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Components<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
-        let hub = persistency.scheme.hub_handler(first_place(spec));
-        let roster = Roster {
-            sms: spec.sm.count as u16,
-            cores: 0,
-            map: Interleave::new(spec.l2.slices, spec.controller.channels, spec.l2.interleave_bytes),
-            hub: hub.is_some(),
-            paths: persistency.scheme.path_links().is_some(),
-            switched: spec.crossbar.switch == SwitchKind::InputQueued,
+        let map = Interleave::new(spec.l2.slices, spec.controller.channels, spec.l2.interleave_bytes);
+        let switched = spec.crossbar.switch == SwitchKind::InputQueued;
+        let roster = Roster { switched, ..Roster::new(spec.sm.count as u16, map) };
+        let memory = MemoryParts {
+            controller: &spec.controller,
+            bus: &spec.bus,
+            dram: &spec.dram,
+            nvm: &spec.nvm,
+            persist: &spec.persist,
+            clock: base.clock(spec.clock.memory_mhz.khz),
         };
         Components {
             spec,
-            persistency,
-            base,
+            parts: SharedParts::new(persistency, base, first_place(spec), memory, roster),
             core: base.clock(spec.clock.core_mhz.khz),
             crossbar,
             l2: base.clock(spec.clock.l2_mhz.khz),
-            memory: base.clock(spec.clock.memory_mhz.khz),
             end: PortEnd::new(crossbar, spec.crossbar.flit_bytes),
-            hub,
-            wiring: Wiring { topology: Topology::new(), roster, ids: Default::default() },
         }
     }
 
     /// What links may lead to.
     pub(super) fn roster(&self) -> Roster {
-        self.wiring.roster
+        self.parts.roster()
     }
 
     /// All components, to be joined.
     pub(super) fn into_wiring(self) -> Wiring {
-        self.wiring
-    }
-
-    fn add(&mut self, role: Endpoint, component: impl Component<Msg> + 'static) {
-        let id = self.wiring.topology.add(role.to_string(), Box::new(component));
-        self.wiring.ids.insert(role, id);
-    }
-
-    fn place(&self, index: u16) -> HandlerPlace {
-        HandlerPlace { index, ..first_place(self.spec) }
+        self.parts.into_wiring()
     }
 
     /// Cuts a memory image for this machine.
     pub(super) fn cut(&self, memory: FlatMemory, local_bytes: u32) -> MemoryMap {
-        MemoryMap::cut(memory, self.spec, self.roster().map, local_bytes, self.persistency.scheme.reserves_memory())
+        MemoryMap::cut(
+            memory,
+            self.spec,
+            self.roster().map,
+            local_bytes,
+            self.parts.persistency.scheme.reserves_memory(),
+        )
     }
 
     /// The SMs.
@@ -109,7 +96,7 @@ impl<'a> Components<'a> {
             let wiring = SmWiring {
                 index,
                 clock: self.core,
-                timebase: self.base,
+                timebase: self.parts.base,
                 line_bytes: spec.l2.line_bytes,
                 ports: self.roster().ports(Endpoint::Sm(index)),
                 port: self.end.clone(),
@@ -117,10 +104,10 @@ impl<'a> Components<'a> {
                 persist: spec.persist.clone(),
                 link,
             };
-            let handler = self.persistency.scheme.sm_handler(self.place(index));
-            let mut sm = Sm::new(parameters.clone(), wiring, handler, self.persistency.journal);
-            self.persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
-            self.add(Endpoint::Sm(index), sm);
+            let handler = self.parts.persistency.scheme.sm_handler(self.parts.place(index));
+            let mut sm = Sm::new(parameters.clone(), wiring, handler, self.parts.persistency.journal);
+            self.parts.persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
+            self.parts.add(Endpoint::Sm(index), sm);
         }
     }
 
@@ -136,30 +123,14 @@ impl<'a> Components<'a> {
                 port: self.end.clone(),
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
-            component.set_persistence(&spec.persist, self.persistency.journal);
-            self.persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
+            component.set_persistence(&spec.persist, self.parts.persistency.journal);
+            self.parts.persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
             if self.roster().paths {
                 component.drop_write_backs();
             }
-            let handler = self.persistency.scheme.slice_handler(self.place(slice));
+            let handler = self.parts.persistency.scheme.slice_handler(self.parts.place(slice));
             component.host(handler, memory.reserved_of(slice));
-            self.add(Endpoint::Slice(slice), component);
-        }
-    }
-
-    /// The memory controllers, each with its share of the image.
-    pub(super) fn add_controllers(&mut self, memory: MemoryMap) {
-        let spec = self.spec;
-        for (channel, images) in (0..).zip(memory.shares) {
-            let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, self.memory, self.base);
-            let forward = self.base.ticks_of_ps(spec.controller.forward_ns.ps);
-            let ports = self.roster().ports(Endpoint::Controller(channel));
-            let mut controller =
-                MemoryController::new(spec.controller.clone(), self.memory, forward, ports, media, images);
-            controller.set_persistence(&spec.persist, self.persistency.journal);
-            self.persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
-            controller.host(self.persistency.scheme.controller_handler(self.place(channel)));
-            self.add(Endpoint::Controller(channel), controller);
+            self.parts.add(Endpoint::Slice(slice), component);
         }
     }
 
@@ -168,29 +139,22 @@ impl<'a> Components<'a> {
         let spec = self.spec;
         let wiring = CommandProcessorWiring {
             clock: self.core,
-            launch_ticks: self.base.ticks_of_ps(spec.dispatch.launch_ns.ps),
+            launch_ticks: self.parts.base.ticks_of_ps(spec.dispatch.launch_ns.ps),
             line_bytes: spec.l2.line_bytes,
             ports: self.roster().ports(Endpoint::CommandProcessor),
             crossbar: (spec.crossbar.clone(), self.end.clone()),
         };
-        let handler = self.persistency.scheme.host_handler();
+        let handler = self.parts.persistency.scheme.host_handler();
         let mut processor =
             CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, handler);
-        if self.persistency.journal {
+        if self.parts.persistency.journal {
             processor.keep_journal();
         }
-        self.persistency.timeline.into_iter().for_each(|spans| processor.keep_timeline(spans));
-        if self.persistency.halts_at_end {
+        self.parts.persistency.timeline.into_iter().for_each(|spans| processor.keep_timeline(spans));
+        if self.parts.persistency.halts_at_end {
             processor.halt_at_end();
         }
-        self.add(Endpoint::CommandProcessor, processor);
-    }
-
-    /// The scheme's own component, if it has one.
-    pub(super) fn add_hub(&mut self) {
-        if let Some(handler) = self.hub.take() {
-            self.add(Endpoint::Hub, Hub::new(handler, self.roster().ports(Endpoint::Hub)));
-        }
+        self.parts.add(Endpoint::CommandProcessor, processor);
     }
 
     /// The crossbar's switches, if it has any.
@@ -200,7 +164,7 @@ impl<'a> Components<'a> {
         }
         for role in [Endpoint::RequestSwitch, Endpoint::ReplySwitch] {
             let ports = self.roster().ports(role);
-            self.add(role, Switch::new(&self.spec.crossbar, self.crossbar, self.end.clone(), ports));
+            self.parts.add(role, Switch::new(&self.spec.crossbar, self.crossbar, self.end.clone(), ports));
         }
     }
 }

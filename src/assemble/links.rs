@@ -25,7 +25,7 @@ use crate::persist::handler::PathLinks;
 /// Latencies of links, in ticks.
 #[derive(Debug)]
 pub(super) struct Latencies {
-    base: Timebase,
+    pub(super) base: Timebase,
     /// From an SM's load-store unit to the crossbar.
     miss: Time,
     /// Across the crossbar.
@@ -36,9 +36,9 @@ pub(super) struct Latencies {
     pipeline: Time,
     /// From the crossbar to an SM's registers.
     fill: Time,
-    command: Time,
-    front: Time,
-    back: Time,
+    pub(super) command: Time,
+    pub(super) front: Time,
+    pub(super) back: Time,
 }
 
 impl Latencies {
@@ -76,19 +76,19 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    fn id(&self, role: Endpoint) -> ComponentId {
+    pub(super) fn id(&self, role: Endpoint) -> ComponentId {
         match self.ids.get(&role) {
             Some(&id) => id,
             None => panic!("the machine has no {role}"),
         }
     }
 
-    fn connect(&mut self, from: Endpoint, to: Endpoint, latency: Time) {
+    pub(super) fn connect(&mut self, from: Endpoint, to: Endpoint, latency: Time) {
         let port = self.roster.ports(from).to(to);
         self.topology.connect(self.id(from), port, self.id(to), Link { latency, phase: 0 });
     }
 
-    fn connect_both(&mut self, one: Endpoint, other: Endpoint, latency: Time) {
+    pub(super) fn connect_both(&mut self, one: Endpoint, other: Endpoint, latency: Time) {
         self.connect(one, other, latency);
         self.connect(other, one, latency);
     }
@@ -105,13 +105,13 @@ impl Wiring {
     }
 
     /// Slices and their controllers, which share a partition and a tier.
-    pub(super) fn join_memory(&mut self, l: &Latencies) {
+    pub(super) fn join_memory(&mut self, front: Time, back: Time) {
         for controller in self.roster.controllers() {
             let own: Vec<Endpoint> =
                 self.roster.slices().filter(|&slice| self.roster.serves(controller, slice)).collect();
             for &slice in &own {
-                self.connect(slice, controller, l.front);
-                self.connect(controller, slice, l.back);
+                self.connect(slice, controller, front);
+                self.connect(controller, slice, back);
             }
             let together: Vec<ComponentId> = own.into_iter().chain([controller]).map(|role| self.id(role)).collect();
             self.topology.fuse(&together);
@@ -128,26 +128,26 @@ impl Wiring {
     }
 
     /// The scheme's own component and all that write to it.
-    pub(super) fn join_hub(&mut self, l: &Latencies, paths: Option<PathLinks>) {
-        let to_sms = paths.map_or(l.command, |paths| l.base.ticks_of_ps(paths.hub_ps));
-        for sm in self.roster.sms() {
-            self.connect_both(sm, Endpoint::Hub, to_sms);
+    pub(super) fn join_hub(&mut self, base: Timebase, command: Time, paths: Option<PathLinks>) {
+        let to_compute = paths.map_or(command, |paths| base.ticks_of_ps(paths.hub_ps));
+        for compute in self.roster.sms().chain(self.roster.cores()) {
+            self.connect_both(compute, Endpoint::Hub, to_compute);
         }
         for slice in self.roster.slices() {
-            self.connect_both(slice, Endpoint::Hub, l.command);
+            self.connect_both(slice, Endpoint::Hub, command);
         }
-        self.connect(Endpoint::CommandProcessor, Endpoint::Hub, l.command);
+        self.connect(self.roster.host(), Endpoint::Hub, command);
         self.topology.put_in_tier(2, &[self.id(Endpoint::Hub)]);
     }
 
     /// Controllers of a scheme with handlers there: with SMs, with each other, with the hub. They stand in a
     /// row, SMs before the first.
-    pub(super) fn join_controllers(&mut self, l: &Latencies, paths: PathLinks) {
-        let ticks = |ps| l.base.ticks_of_ps(ps);
+    pub(super) fn join_controllers(&mut self, base: Timebase, paths: PathLinks) {
+        let ticks = |ps| base.ticks_of_ps(ps);
         let controllers: Vec<Endpoint> = self.roster.controllers().collect();
         for (at, &controller) in controllers.iter().enumerate() {
-            for sm in self.roster.sms() {
-                self.connect_both(sm, controller, ticks(paths.path_ps + paths.step_ps * at as u64));
+            for compute in self.roster.sms().chain(self.roster.cores()) {
+                self.connect_both(compute, controller, ticks(paths.path_ps + paths.step_ps * at as u64));
             }
             for (other_at, &other) in controllers.iter().enumerate().filter(|&(other_at, _)| other_at != at) {
                 let between = at.abs_diff(other_at) as u64 - 1;
@@ -177,9 +177,9 @@ impl Wiring {
         self.topology.put_in_tier(1, &[self.id(requests), self.id(replies)]);
     }
 
-    /// A simulation that begins with the host program's first step, and its components by role.
-    pub(super) fn start(mut self) -> (Simulation<Msg>, BTreeMap<Endpoint, ComponentId>) {
-        self.topology.wake_at(self.id(Endpoint::CommandProcessor), 0);
+    /// A simulation that begins with this component, and its components by role.
+    pub(super) fn start(mut self, first: Endpoint) -> (Simulation<Msg>, BTreeMap<Endpoint, ComponentId>) {
+        self.topology.wake_at(self.id(first), 0);
         match Simulation::new(self.topology) {
             Ok(simulation) => (simulation, self.ids),
             Err(fault) => panic!("the assembled topology is faulty: {fault}"),

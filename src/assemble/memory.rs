@@ -10,12 +10,13 @@
 //! bytes.
 
 use std::any::Any;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
 use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
 use crate::machine::image::Image;
-use crate::machine::l2::L2Slice;
 use crate::machine::memory_controller::MemoryController;
 
 use super::assembly::Assembly;
@@ -23,8 +24,8 @@ use super::assembly::Assembly;
 /// Lines of DRAM that each slice's handler may move bytes to.
 const RESERVED_LINES: u64 = 64;
 
-/// Bytes after which a machine that is taken apart frees what has been moved out.
-const FREED_BYTES: usize = 1 << 20;
+/// Bytes that a machine which is taken apart looks at, and frees, at a time.
+const STRIPE_BYTES: u64 = 1 << 20;
 
 /// What lies where in a machine's memory.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl MemoryMap {
         let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_per_thread);
         let (mut extents, local) = extents(&memory, local_per_sm * u64::from(spec.sm.count));
         let reserved = if reserves { reserve(&mut extents, spec, map) } else { Vec::new() };
-        let shares = cut(memory, map, spec.controller.channels, extents);
+        let shares = cut(memory.into_ranges().map(|(start, bytes)| (start, FreedBytes(bytes))), map, extents);
         MemoryMap { map, shares, local, local_per_sm, local_per_thread, reserved }
     }
 
@@ -111,11 +112,27 @@ fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usiz
     })
 }
 
-/// Cuts an image into the channels' shares of DRAM and NVM, and frees it range by range.
-fn cut(memory: FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) -> Vec<[Image; 2]> {
+/// The bytes of a range, freed when it is cut.
+struct FreedBytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for FreedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Cuts ranges of bytes into the channels' shares of DRAM and NVM, range by range. What no range has is zeros
+/// and costs nothing.
+pub(super) fn cut(
+    ranges: impl Iterator<Item = (u64, impl AsRef<[u8]>)>,
+    map: Interleave,
+    extents: [u64; 2],
+) -> Vec<[Image; 2]> {
     let share = extents.map(|bytes| map.channel_share(bytes) as usize);
+    let channels = map.slices() / map.slices_per_channel();
     let mut shares: Vec<[Image; 2]> = (0..channels).map(|_| share.map(Image::new)).collect();
-    for (start, bytes) in memory.into_ranges() {
+    for (start, bytes) in ranges {
+        let bytes = bytes.as_ref();
         for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
             let channel = map.channel_of(address);
             let from = (address - start) as usize;
@@ -136,9 +153,37 @@ fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
     }
 }
 
+/// Pieces of a range of which a channel may have something other than zeros: address, length.
+fn touched<'a>(
+    images: &'a [[Image; 2]],
+    map: Interleave,
+    start: u64,
+    bytes: u64,
+) -> impl Iterator<Item = (u64, u64)> + 'a {
+    let images = move |medium: Medium| images.iter().map(move |images| &images[medium as usize]);
+    pieces(start, bytes, STRIPE_BYTES).filter_map(move |(address, length)| {
+        let (from, to) = map.in_channels(address, length as u64);
+        let zeros = images(Medium::of(address)).all(|image| image.is_zero(from as usize, to as usize));
+        (!zeros).then_some((address, length as u64))
+    })
+}
+
 impl Assembly {
+    /// Lines of which caches or handlers hold bytes that memory lacks: address, bytes, which of them. A later
+    /// one lies over those before it: controllers' handlers, slices, cores.
+    fn dirty_lines(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>, u128)> {
+        let held = self.controllers().flat_map(MemoryController::held_lines);
+        let held = held.map(|(line, bytes, held)| (line, Cow::<[u8]>::Owned(bytes.to_vec()), held));
+        let slices = self.slices().flat_map(|slice| slice.dirty_lines());
+        let slices = slices.map(|(line, bytes, dirty)| (line, Cow::Borrowed(&bytes[..]), dirty));
+        let homes = self.homes().flat_map(|home| home.dirty_lines());
+        let cores = self.cores().flat_map(|core| core.dirty_lines());
+        let of_cpus = homes.chain(cores).map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
+        held.chain(slices).chain(of_cpus)
+    }
+
     /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the
-    /// dirty bytes of the L2.
+    /// dirty bytes of caches.
     pub fn collect(&self, memory: &mut FlatMemory) {
         let controllers: Vec<&MemoryController> = self.controllers().collect();
         let map = self.map;
@@ -150,51 +195,38 @@ impl Assembly {
                 image.read(map.in_channel(address) as usize, &mut bytes[to..to + length]);
             }
         }
-        for (line, bytes, held) in controllers.iter().flat_map(|controller| controller.held_lines()) {
-            put_dirty(memory, line, &bytes[..], held);
-        }
-        for slice in self.slices() {
-            for (line, bytes, dirty) in slice.dirty_lines() {
-                put_dirty(memory, line, bytes, dirty);
-            }
+        for (line, bytes, dirty) in self.dirty_lines() {
+            put_dirty(memory, line, &bytes, dirty);
         }
     }
 
     /// Takes the machine apart and brings `memory`, as it was before the first step, to what
     /// [`Assembly::collect`] would fill in. Its bytes are freed on the way, and what has not changed stays
-    /// shared.
+    /// shared. What was zeros and stayed so costs nothing.
     pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
-        let held = self.controllers().flat_map(MemoryController::held_lines);
-        let held = held.map(|(line, bytes, held)| (line, bytes.to_vec(), held));
-        let dirty = self.slices().flat_map(L2Slice::dirty_lines);
-        let dirty = dirty.map(|(line, bytes, dirty)| (line, bytes.to_vec(), dirty));
-        let dirty: Vec<(u64, Vec<u8>, u128)> = held.chain(dirty).collect();
+        let owned = |(line, bytes, dirty): (u64, Cow<'_, [u8]>, u128)| (line, bytes.into_owned(), dirty);
+        let dirty: Vec<(u64, Vec<u8>, u128)> = self.dirty_lines().map(owned).collect();
         let map = self.map;
         let controllers = self.simulation.into_components().into_iter().filter_map(|(_, component)| {
             let component: Box<dyn Any> = component;
             component.downcast::<MemoryController>().ok()
         });
         let mut images: Vec<[Image; 2]> = controllers.map(|controller| controller.into_images()).collect();
-        let round = u64::from(map.slices_per_channel()) * map.chunk_bytes();
         let mut now = vec![0; map.chunk_bytes() as usize];
-        let mut moved = 0;
-        let ranges: Vec<(u64, u64)> = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64)).collect();
-        for (address, length) in ranges.into_iter().flat_map(|(start, bytes)| pieces(start, bytes, map.chunk_bytes())) {
-            let channel = map.channel_of(address);
-            let (medium, from, now) = (Medium::of(address) as usize, map.in_channel(address), &mut now[..length]);
-            images[channel][medium].read(from as usize, now);
-            if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
-                unreachable!("{address:#x} is in a range");
-            }
-            moved += length;
-            if moved >= FREED_BYTES {
-                // Pieces come by address, so no later piece lies below by more than the chunks of
-                // a round over all slices.
-                moved = 0;
-                for image in &mut images {
-                    image[medium].forget_below(from.saturating_sub(round) as usize);
+        let ranges = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64));
+        let stripes: Vec<(u64, u64)> = ranges.flat_map(|(start, bytes)| touched(&images, map, start, bytes)).collect();
+        for (start, bytes) in stripes {
+            let medium = Medium::of(start) as usize;
+            for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
+                let (channel, from, now) = (map.channel_of(address), map.in_channel(address), &mut now[..length]);
+                images[channel][medium].read(from as usize, now);
+                if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
+                    unreachable!("{address:#x} is in a range");
                 }
             }
+            // Stripes come by address: no later one has bytes below its end.
+            let (below, _) = map.in_channels(start + bytes, 1);
+            images.iter_mut().for_each(|image| image[medium].forget_below(below as usize));
         }
         for (line, bytes, mask) in dirty {
             put_dirty(&mut memory, line, &bytes, mask);

@@ -12,7 +12,7 @@ mod round_trip;
 
 use durawarp::outcome::Outcome;
 use durawarp::report::{align_right, count, legend, lines, plain_table};
-use durawarp::run::{Experiment, run};
+use durawarp::run::AnyExperiment;
 use serde::Serialize;
 
 use super::args::BenchArgs;
@@ -100,9 +100,8 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let mut experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
-        experiment.reference = false;
-        experiments.push(experiment);
+        let experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+        experiments.push(experiment.with_reference(false));
     }
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
@@ -154,7 +153,7 @@ fn counts(asked: &[usize], cores: usize) -> Vec<usize> {
 }
 
 /// Runs a workload at every number of threads, or how the command ends when a run goes wrong.
-fn measured(experiment: &Experiment, counts: &[usize], repeats: usize) -> Result<Measured, Exit> {
+fn measured(experiment: &AnyExperiment, counts: &[usize], repeats: usize) -> Result<Measured, Exit> {
     let mut times = vec![Vec::new(); counts.len()];
     let mut last: Vec<Option<Outcome>> = vec![None; counts.len()];
     let mut equal = vec![true; counts.len()];
@@ -164,7 +163,7 @@ fn measured(experiment: &Experiment, counts: &[usize], repeats: usize) -> Result
         for (at, &count) in counts.iter().enumerate() {
             let mut conduct = threads(count);
             conduct.stop = Some(terminal::stop_flag());
-            let outcome = run(experiment, &conduct).outcome;
+            let outcome = experiment.run(&conduct).map_err(|faults| terminal::tell(faults.into()))?.outcome;
             let exit = exit_of(&outcome);
             if exit != Exit::Good {
                 complain(&outcome, true);

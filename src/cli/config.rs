@@ -1,8 +1,8 @@
 //! `durawarp config diff` and `config explain`: what configurations are, beside each other and key by key.
 
+use durawarp::config::Listing;
 use durawarp::config::explain::{self, Explanation, Placed};
 use durawarp::config::listing::{self, Comparison, Difference, Owned};
-use durawarp::config::{Kind, Listing};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 
 use super::args::{ConfigDiffArgs, ConfigExplainArgs};
@@ -21,8 +21,8 @@ pub(super) fn diff(args: &ConfigDiffArgs) -> Result<Exit, Stop> {
         _ => return Err(faults.into()),
     };
     if one.kind != other.kind {
-        let what = |of: &Listing| if of.kind == Kind::Machine { "a machine" } else { "a scheme" };
-        let message = format!("`{}` is {}, `{}` is {}", args.one, what(&one), args.other, what(&other));
+        let (what, other) = (one.kind.described(), other.kind.described());
+        let message = format!("`{}` is {what}, `{}` is {other}", args.one, args.other);
         return Err(Diagnostic::nowhere("", message).with_help("two of a kind can be compared").into());
     }
     let comparison = one.compared_with(&other);

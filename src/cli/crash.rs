@@ -12,12 +12,12 @@ use durawarp::workload::Expected;
 use super::args::{CrashArgs, State};
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::recipe::{SMALL, experiment};
+use super::recipe::{SMALL, of_kernels};
 use super::simulate::warn_of;
 use super::{progress, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
-    let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+    let experiment = of_kernels("crash", &args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
     let workload = &experiment.workload;
     // Outputs are looked at once all inputs are read and before the run: a path that cannot be written must
     // not cost a simulation.

@@ -1,5 +1,6 @@
 //! `durawarp check`.
 
+use durawarp::config::Compute;
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::outcome::End;
 use durawarp::report;
@@ -11,20 +12,21 @@ use super::recipe::{SMALL, experiment};
 use super::terminal;
 
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
-    let all: Vec<String> = Workload::builtin().into_iter().map(|listed| listed.name).collect();
+    let of_cpus = args.subject.machine.as_ref().is_some_and(|machine| Compute::of(machine) == Compute::Cpu);
+    let all = if of_cpus { Workload::builtin_of_cpus() } else { Workload::builtin() };
+    let all: Vec<String> = all.into_iter().map(|listed| listed.name).collect();
     let names = if args.workloads.is_empty() { &all } else { &args.workloads };
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let mut experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
-        experiment.max_cycles = args.max_cycles;
-        experiments.push((name, experiment));
+        let experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+        experiments.push((name, experiment.with_max_cycles(args.max_cycles)));
     }
     let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();
     let stop = Some(terminal::stop_flag());
     let mut exit = Exit::Good;
     for (name, experiment) in &experiments {
-        let reference = run_one(experiment, &Way::REFERENCE, args.epoch_cycles, stop);
+        let reference = run_one(experiment, &Way::REFERENCE, args.epoch_cycles, stop)?;
         if terminal::interrupted() {
             return Ok(terminal::interrupted_exit());
         }
@@ -52,7 +54,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
                 None => format!("  equal   {}\n", compared.way),
                 Some(difference) => format!("  DIFFERS {}: {difference}\n", compared.way),
             });
-        });
+        })?;
         if compared.iter().any(|compared| compared.difference.is_some()) {
             exit = Exit::Different;
         }

@@ -10,13 +10,13 @@ use durawarp::run::Experiment;
 use super::args::ExplainArgs;
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::recipe::{SMALL, experiment};
+use super::recipe::{SMALL, of_kernels};
 use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
 use super::terminal;
 
 /// `durawarp explain`.
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
-    let experiment = experiment(&args.workload, &args.scheme, &args.subject, Some(SMALL))?;
+    let experiment = of_kernels("explain", &args.workload, &args.scheme, &args.subject, Some(SMALL))?;
     let Experiment { machine, workload, scheme, .. } = &experiment;
     // A scheme without anything to explain or to draw is refused before the run.
     if !report::explained().any(|name| name == scheme.built.name()) {
@@ -39,7 +39,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     terminal::warn(workload.warnings());
     let name = scheme.name.clone();
     let storage = scheme.built.storage(first_place(&machine.spec));
-    let outcome = with_progress(&experiment, &name, &threads(args.threads), args.quiet).outcome;
+    let outcome = with_progress(&experiment.into(), &name, &threads(args.threads), args.quiet)?.outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);
     if exit != Exit::Good {

@@ -20,25 +20,39 @@ pub(super) fn bar(template: &str, length: Option<u64>, quiet: bool) -> ProgressB
     bar
 }
 
-/// A bar over the CTAs of a run.
+/// What a run has to do.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RunLength {
+    /// CTAs of all launches, where their number is known before the run.
+    Ctas(Option<u64>),
+    /// Instructions of a program of CPUs, of which nobody knows how many there are.
+    Instructions,
+}
+
+/// A bar over the work of a run.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: ProgressBar,
     /// CTAs of all launches, where that is known before the run.
     total: Option<u64>,
     cycle_ticks: u64,
+    /// Of what the instructions are: "warp ", or nothing.
+    of_warps: &'static str,
 }
 
 impl Progress {
-    /// A bar for a run of `total` CTAs; a core cycle has `cycle_ticks` ticks.
-    pub(super) fn new(name: &str, total: Option<u64>, cycle_ticks: u64, quiet: bool) -> Self {
-        let template = match total {
-            Some(_) => "{prefix} [{bar:30}] {percent:>3} %  {msg}  ETA {eta}",
-            None => "{prefix} {spinner} {human_pos} CTAs  {msg}  {elapsed}",
+    /// A bar for a run; a core cycle has `cycle_ticks` ticks.
+    pub(super) fn new(name: &str, length: RunLength, cycle_ticks: u64, quiet: bool) -> Self {
+        let (template, total, of_warps) = match length {
+            RunLength::Ctas(Some(total)) => {
+                ("{prefix} [{bar:30}] {percent:>3} %  {msg}  ETA {eta}", Some(total), "warp ")
+            }
+            RunLength::Ctas(None) => ("{prefix} {spinner} {human_pos} CTAs  {msg}  {elapsed}", None, "warp "),
+            RunLength::Instructions => ("{prefix} {spinner}  {msg}  {elapsed}", None, ""),
         };
         let bar = bar(template, total, quiet);
         bar.set_prefix(name.to_owned());
-        Progress { bar, total, cycle_ticks }
+        Progress { bar, total, cycle_ticks, of_warps }
     }
 
     /// Shows how far the run is.
@@ -46,7 +60,7 @@ impl Progress {
         let seconds = now.elapsed.as_secs_f64().max(1e-9);
         let cycles = report::count(now.time / self.cycle_ticks);
         let speed = report::rate(now.progress.work as f64 / seconds);
-        self.bar.set_message(format!("{cycles} cycles  {speed}warp instr/s"));
+        self.bar.set_message(format!("{cycles} cycles  {speed}{}instr/s", self.of_warps));
         self.bar.set_position(self.total.map_or(now.progress.steps_done, |total| now.progress.steps_done.min(total)));
         self.bar.tick();
     }

@@ -1,7 +1,7 @@
 //! From what is typed about machine, workload and scheme to the recipe of an experiment.
 
 use durawarp::diagnostic::Diagnostic;
-use durawarp::run::{Experiment, Recipe};
+use durawarp::run::{AnyExperiment, Experiment, Recipe};
 use durawarp::sweep::host::Memory;
 use durawarp::workload::{Mode, Overrides, Workload};
 
@@ -17,14 +17,35 @@ pub(super) fn experiment(
     scheme: &str,
     subject: &Subject,
     default_profile: Option<&str>,
+) -> Result<AnyExperiment, Stop> {
+    Ok(recipe(workload, subject, default_profile).scheme(scheme).changes(&subject.set).build_any()?)
+}
+
+/// As [`experiment`], for a command that there is for kernels only.
+pub(super) fn of_kernels(
+    command: &str,
+    workload: &str,
+    scheme: &str,
+    subject: &Subject,
+    default_profile: Option<&str>,
 ) -> Result<Experiment, Stop> {
-    Ok(recipe(workload, subject, default_profile).scheme(scheme).changes(&subject.set).build()?)
+    match experiment(workload, scheme, subject, default_profile)? {
+        AnyExperiment::Gpu(experiment) => Ok(*experiment),
+        AnyExperiment::Cpu(experiment) => {
+            let message =
+                format!("`{}` is a program of CPUs; there is no `{command}` of those yet", experiment.program.name);
+            Err(Diagnostic::nowhere(command, message).into())
+        }
+    }
 }
 
 /// What is typed about machine and workload, but for `--set`.
 pub(super) fn recipe(workload: &str, subject: &Subject, default_profile: Option<&str>) -> Recipe {
     let Subject { instrument: mode, flag_barrier, loop_log, seed, persistent, ref machine, .. } = *subject;
-    let mut recipe = Experiment::of(workload).machine(machine).seed(seed).persistent(persistent);
+    let mut recipe = Experiment::of(workload).seed(seed).persistent(persistent).args(&subject.program_args);
+    if let Some(machine) = machine {
+        recipe = recipe.machine(machine);
+    }
     recipe = recipe.most_bytes(Memory::of_host().total_bytes);
     recipe = match (&subject.profile, default_profile) {
         (Some(asked), _) => recipe.profile(asked),

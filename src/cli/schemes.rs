@@ -1,7 +1,7 @@
 //! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where
 //! persists waited.
 
-use durawarp::config::SchemeConfig;
+use durawarp::config::{Compute, SchemeConfig};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::outcome::{End, Outcome};
 use durawarp::plot::Figure;
@@ -9,6 +9,7 @@ use durawarp::report;
 use durawarp::run::Recipe;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 use durawarp::sweep::{Batch, Done};
+use durawarp::workload::Workload;
 
 use super::args::SchemesArgs;
 use super::exit::{Exit, Stop};
@@ -35,7 +36,8 @@ fn under_each(
     show: fn(&Outcome, &[&Outcome]) -> String,
     draw: fn(&Outcome, &[&Outcome]) -> Figure,
 ) -> Result<Exit, Stop> {
-    let catalogue: Vec<String> = catalogue::all().iter().map(|scheme| scheme.name().to_owned()).collect();
+    let fitting = if is_of_a_cpu(args) { catalogue::of_cpus() } else { catalogue::all() };
+    let catalogue: Vec<String> = fitting.iter().map(|scheme| scheme.name().to_owned()).collect();
     let all = args.schemes.is_empty() || args.schemes.iter().any(|name| name == "all");
     let asked = if all { &catalogue } else { &args.schemes };
     // What cycles are relative to is run first, asked for or not.
@@ -55,7 +57,8 @@ fn under_each(
     let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).flatten().collect();
     if !args.quiet {
         let program = report::programs(shown.iter().copied());
-        terminal::show(&format!("{}\n  {program}", show(base, &shown)), stdout_is_taken);
+        let program = if base.is_of_a_cpu() { String::new() } else { format!("\n  {program}") };
+        terminal::show(&format!("{}{program}", show(base, &shown)), stdout_is_taken);
     }
     if let Some(output) = svg {
         let drawn = draw(base, &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;
@@ -65,6 +68,15 @@ fn under_each(
         output.write_json(&shown)?;
     }
     Ok(exit)
+}
+
+/// All schemes are those of the machine; where none is named, of the workload's. What cannot be read is told
+/// when the batch is made.
+fn is_of_a_cpu(args: &SchemesArgs) -> bool {
+    match &args.subject.machine {
+        Some(machine) => Compute::of(machine) == Compute::Cpu,
+        None => Workload::load(&args.workload).is_ok_and(|workload| workload.is_of_a_cpu()),
+    }
 }
 
 /// The workload under each scheme: what is to be run, and each scheme's name and point. Every fault at once.

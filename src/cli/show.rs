@@ -1,10 +1,11 @@
 //! `durawarp list`, `durawarp config` and `durawarp ptx`: things as they are, nothing is run.
 
-use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as machines};
+use durawarp::config::{AnyMachine, Compute, Kind, Override, SchemeConfig, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::mangled::SourceName;
 use durawarp::kernel::ptx;
 use durawarp::papers;
+use durawarp::persist::vocab::Machines;
 use durawarp::report::{lines, plain_table};
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Demands, Overrides, Workload};
@@ -19,9 +20,12 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     // takes.
     match args.what {
         Listed::Workloads => {
-            table.set_header(["name", "profiles", "what it is"]);
-            for listed in Workload::builtin() {
-                table.add_row([listed.name, listed.profiles.join(", "), listed.description]);
+            table.set_header(["name", "profiles", "of", "what it is"]);
+            // Kernels and programs of CPUs share one space of names.
+            for (of, all) in [("GPU", Workload::builtin()), ("CPU", Workload::builtin_of_cpus())] {
+                for listed in all {
+                    table.add_row([&listed.name, &listed.profiles.join(", "), of, &listed.description]);
+                }
             }
         }
         Listed::Litmus => {
@@ -31,22 +35,37 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             }
         }
         Listed::Machines => {
-            table.set_header(["name", "SMs", "L2 slices", "channels", "what it is"]);
+            table.set_header(["name", "computes", "slices", "channels", "what it is"]);
             // Machines are loaded for their counts: the table shows what a run would simulate.
-            for (name, _) in machines::MACHINES {
-                let machine = MachineConfig::load(name, &[])?;
-                let spec = &machine.spec;
-                let counts = [spec.sm.count, spec.l2.slices, spec.controller.channels].map(|n| n.to_string());
-                let [sms, slices, channels] = counts;
-                table.add_row([machine.name, sms, slices, channels, machine.description]);
+            for name in machines::names() {
+                let machine = AnyMachine::load(name, &[])?;
+                let (computes, slices, channels) = match &machine {
+                    AnyMachine::Gpu(machine) => {
+                        let spec = &machine.spec;
+                        (format!("{} SMs", spec.sm.count), spec.l2.slices, spec.controller.channels)
+                    }
+                    AnyMachine::Cpu(machine) => {
+                        let spec = &machine.spec;
+                        let harts = if spec.core.harts > 1 { format!(" x {}", spec.core.harts) } else { String::new() };
+                        (format!("{} cores{harts}", spec.core.count), spec.llc.slices, spec.controller.channels)
+                    }
+                };
+                let counts = [slices, channels].map(|n| n.to_string());
+                let [slices, channels] = &counts;
+                table.add_row([machine.name(), &computes, slices, channels, machine.description()]);
             }
         }
         Listed::Schemes => {
-            table.set_header(["name", "undo logs", "parameters", "what it is"]);
+            table.set_header(["name", "undo logs", "parameters", "machines", "what it is"]);
             for entry in catalogue::entries() {
                 let logs = if entry.scheme.logs() { "yes" } else { "no" };
                 let keys = entry.parameters.as_ref().map_or("none".to_owned(), |all| all.keys.len().to_string());
-                table.add_row([entry.name(), logs, &keys, entry.scheme.description()]);
+                let machines = match entry.scheme.machines() {
+                    Machines::Gpu => "GPU",
+                    Machines::Cpu => "CPU",
+                    Machines::Both => "GPU, CPU",
+                };
+                table.add_row([entry.name(), logs, &keys, machines, entry.scheme.description()]);
             }
         }
         Listed::Papers => {
@@ -81,7 +100,7 @@ pub(super) fn overrides(set: &[String]) -> Result<Vec<Override>, Stop> {
 pub(super) fn config(args: &ConfigShowArgs) -> Result<Exit, Stop> {
     let overrides = overrides(&args.set)?;
     terminal::print(&match Kind::of(&args.name)? {
-        Kind::Machine => MachineConfig::load(&args.name, &overrides)?.to_toml(),
+        Kind::Machine | Kind::CpuMachine => AnyMachine::load(&args.name, &overrides)?.to_toml(),
         Kind::Scheme => SchemeConfig::load(&args.name, &overrides)?.to_toml(),
     });
     Ok(Exit::Good)
@@ -98,16 +117,20 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
         overrides(&args.set)?.into_iter().partition(Override::is_of_a_scheme);
     let schemes = catalogue::entries().iter().filter(|entry| entry.parameters.is_some());
     let schemes = schemes.map(|entry| entry.name().to_owned());
-    let builtin: Vec<String> = machines::MACHINES.iter().map(|(name, _)| (*name).to_owned()).chain(schemes).collect();
+    let builtin: Vec<String> = machines::names().map(str::to_owned).chain(schemes).collect();
     let names = if args.names.is_empty() { &builtin } else { &args.names };
     // An override is used once a name was checked that has its key; what is left at the end is a fault.
     let mut unused: Vec<&Override> = of_schemes.iter().chain(&of_machines).collect();
     let mut exit = Exit::Good;
     for name in names {
         let checked = match Kind::of(name) {
-            Ok(Kind::Machine) => {
-                unused.retain(|over| over.is_of_a_scheme());
-                check_machine(name, &of_machines)
+            Ok(kind @ (Kind::Machine | Kind::CpuMachine)) => {
+                let other = if kind == Kind::Machine { Compute::Cpu } else { Compute::Gpu };
+                // A named machine is given all that is set, and tells what it does not have. Of all that are
+                // built in, those of one kind lack what the others have.
+                let its = |over: &&Override| !args.names.is_empty() || over.only_of() != Some(other);
+                unused.retain(|over| over.is_of_a_scheme() || !its(over));
+                check_machine(name, &of_machines.iter().filter(its).cloned().collect::<Vec<_>>())
             }
             Ok(Kind::Scheme) => SchemeConfig::load(name, &[]).and_then(|plain| {
                 let its = |over: &Override| over.table() == plain.table();
@@ -144,11 +167,11 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
 }
 
 fn check_machine(name: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {
-    let machine = MachineConfig::load(name, overrides)?;
+    let machine = AnyMachine::load(name, overrides)?;
     let value = |key: &str| key.split_once('.').map_or_else(String::new, |(table, key)| machine.value_of(table, key));
     let assumed = machine.assumptions().into_iter();
     let assumed = assumed.map(|(key, source)| [key.to_owned(), value(key), source.to_owned()]).collect();
-    Ok(Checked { parameters: machine.sources.len(), assumed })
+    Ok(Checked { parameters: machine.sources().len(), assumed })
 }
 
 fn check_scheme(name: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {

@@ -7,7 +7,7 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::engine::Snapshot;
 use durawarp::outcome::{End, Outcome};
 use durawarp::report::{self, Kept};
-use durawarp::run::{Conduct, Experiment, Finished, run as simulate};
+use durawarp::run::{AnyExperiment, Conduct, Finished};
 use durawarp::sweep::host::{self, Memory};
 use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
@@ -18,28 +18,31 @@ use flate2::write::GzEncoder;
 use super::args::RunArgs;
 use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::progress::Progress;
+use super::progress::{Progress, RunLength};
 use super::recipe::experiment;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let mut experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, None)?;
-    (experiment.max_cycles, experiment.reference) = (args.max_cycles, !args.no_reference);
-    let dumps = dumps(args, &experiment.workload)?;
+    let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, None)?;
+    let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
+    let kernels = experiment.gpu().map(|experiment| &experiment.workload);
+    let dumps = dumps(args, kernels)?;
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
     let timeline_file = outputs.open("--timeline", args.timeline.as_deref());
     let dumps: Vec<(String, Option<Output>)> =
         dumps.into_iter().map(|(buffer, path)| (buffer, outputs.open("--dump", Some(&path)))).collect();
     let stdout_is_taken = outputs.ready()?;
-    terminal::warn(experiment.workload.warnings());
-    let buffers: u64 = experiment.workload.addresses().ranges().iter().map(|range| range.bytes).sum();
-    host::shortage(memory_of(buffers), Memory::of_host()).iter().for_each(|told| terminal::note(told));
+    if let Some(kernels) = kernels {
+        terminal::warn(kernels.warnings());
+        let buffers: u64 = kernels.addresses().ranges().iter().map(|range| range.bytes).sum();
+        host::shortage(memory_of(buffers), Memory::of_host()).iter().for_each(|told| terminal::note(told));
+    }
 
-    let name = experiment.workload.describe().workload;
+    let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
     let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), ..threads(args.threads) };
-    let finished = with_progress(&experiment, &name, &conduct, args.quiet);
+    let finished = with_progress(&experiment, &name, &conduct, args.quiet)?;
 
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
@@ -52,7 +55,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         written.push(write_timeline(output, timeline, outcome, budget));
     }
     for (buffer, output) in dumps {
-        let bytes = experiment.workload.dump(&buffer, &finished.memory, &finished.bindings)?;
+        let Some(kernels) = kernels else { break };
+        let bytes = kernels.dump(&buffer, &finished.memory, &finished.bindings)?;
         written.extend(output.map(|output| output.write(&bytes)));
     }
     warn_of(outcome);
@@ -96,20 +100,27 @@ pub(super) fn threads(threads: usize) -> Conduct<'static> {
 }
 
 /// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
-pub(super) fn with_progress(experiment: &Experiment, name: &str, conduct: &Conduct<'_>, quiet: bool) -> Finished {
-    let spec = &experiment.machine.spec;
-    let cycle_ticks = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
-    let progress = Progress::new(name, experiment.workload.total_ctas(), cycle_ticks, quiet);
+pub(super) fn with_progress(
+    experiment: &AnyExperiment,
+    name: &str,
+    conduct: &Conduct<'_>,
+    quiet: bool,
+) -> Result<Finished, Stop> {
+    let work = match experiment {
+        AnyExperiment::Gpu(experiment) => RunLength::Ctas(experiment.workload.total_ctas()),
+        AnyExperiment::Cpu(_) => RunLength::Instructions,
+    };
+    let progress = Progress::new(name, work, experiment.cycle_ticks(), quiet);
     let observer = |now: &Snapshot| progress.show(now);
     let conduct = Conduct { stop: Some(terminal::stop_flag()), observer: Some(&observer), ..conduct.clone() };
-    let finished = simulate(experiment, &conduct);
+    let finished = experiment.run(&conduct);
     progress.finish();
-    finished
+    Ok(finished?)
 }
 
 /// What to dump where; a buffer that does not exist is told before the run.
-fn dumps(args: &RunArgs, workload: &Resolved) -> Result<Vec<(String, PathBuf)>, Stop> {
-    let buffers: Vec<&str> = workload.buffer_names().collect();
+fn dumps(args: &RunArgs, workload: Option<&Resolved>) -> Result<Vec<(String, PathBuf)>, Stop> {
+    let buffers: Vec<&str> = workload.map_or_else(Vec::new, |workload| workload.buffer_names().collect());
     let (mut dumps, mut faults) = (Vec::new(), Diagnostics::default());
     for text in &args.dump {
         match text.split_once('=') {
@@ -117,7 +128,10 @@ fn dumps(args: &RunArgs, workload: &Resolved) -> Result<Vec<(String, PathBuf)>, 
                 dumps.push((buffer.to_owned(), PathBuf::from(file)));
             }
             Some((buffer, _)) => {
-                let message = format!("there is no buffer `{buffer}`; there are {}", buffers.join(", "));
+                let message = match buffers.is_empty() {
+                    true => format!("there is no buffer `{buffer}`: a program of CPUs has none"),
+                    false => format!("there is no buffer `{buffer}`; there are {}", buffers.join(", ")),
+                };
                 let fault = Diagnostic::nowhere("--dump", message);
                 faults.push(fault.with_nearest(buffer, buffers.iter().copied()));
             }

@@ -5,8 +5,10 @@
 //! over another that it follows from may not know that it does. Left out: sums over SMs, which are what a
 //! number of SMs is for.
 
-use super::machine::MachineConfig;
+use super::machine::{CpuMachine, MachineConfig};
 use crate::machine::MachineSpec;
+use crate::machine::coherence::CPU_LINE_BYTES;
+use crate::machine::cpu::CpuSpec;
 
 /// A quantity that follows from parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,9 +21,9 @@ pub struct Derived {
     pub plainly_of: &'static [&'static str],
 }
 
-type Row = (&'static str, &'static [&'static str], fn(&MachineSpec) -> f64);
+type Row<S> = (&'static str, &'static [&'static str], fn(&S) -> f64);
 
-const ALL: [Row; 12] = [
+const GPU: [Row<MachineSpec>; 12] = [
     ("sets of an L1", &["l1.kb"], |m| sets(m.l1.kb, m.l2.line_bytes, m.l1.ways)),
     ("sets of an L2 slice", &["l2.slice_kb"], |m| sets(m.l2.slice_kb, m.l2.line_bytes, m.l2.ways)),
     ("capacity of the L2 (KiB)", &["l2.slice_kb"], |m| f64::from(m.l2.slices) * f64::from(m.l2.slice_kb)),
@@ -44,6 +46,25 @@ const ALL: [Row; 12] = [
     }),
 ];
 
+const CPU: [Row<CpuSpec>; 7] = [
+    ("sets of an L1", &["l1d.kb"], |m| sets(m.l1d.kb, CPU_LINE_BYTES as u32, m.l1d.ways)),
+    ("sets of a home slice", &["llc.slice_kb"], |m| sets(m.llc.slice_kb, CPU_LINE_BYTES as u32, m.llc.ways)),
+    ("capacity of the shared cache (KiB)", &["llc.slice_kb"], |m| f64::from(m.llc.slices) * f64::from(m.llc.slice_kb)),
+    ("home slices of a channel", &["llc.slices"], |m| f64::from(m.llc.slices) / f64::from(m.controller.channels)),
+    (
+        "time of a hit in the shared cache (ns)",
+        &["llc.request_cycles", "llc.service_cycles", "llc.reply_cycles"],
+        |m| {
+            let cycles = m.llc.request_cycles + m.llc.service_cycles + m.llc.reply_cycles;
+            f64::from(cycles) * 1e3 / mhz(m.clock.core_mhz.khz)
+        },
+    ),
+    ("peak memory bandwidth (MB/s)", &["bus.bytes_per_cycle"], |m| m.peak_memory_bandwidth() as f64 / 1e6),
+    ("WPQ entries of all channels", &["controller.write_queue_entries"], |m| {
+        f64::from(m.controller.write_queue_entries) * f64::from(m.controller.channels)
+    }),
+];
+
 fn mhz(khz: u64) -> f64 {
     khz as f64 / 1e3
 }
@@ -52,11 +73,22 @@ fn sets(kb: u32, line_bytes: u32, ways: u32) -> f64 {
     f64::from(kb) * 1024.0 / f64::from(line_bytes) / f64::from(ways)
 }
 
+/// What follows from parameters, a row each.
+fn of_rows<S>(rows: &[Row<S>], spec: &S) -> Vec<Derived> {
+    rows.iter().map(|&(name, plainly_of, value)| Derived { name, value: value(spec), plainly_of }).collect()
+}
+
 impl MachineConfig {
     /// What follows from its parameters, always the same quantities in the same order.
     pub(crate) fn derived(&self) -> Vec<Derived> {
-        let of = |&(name, plainly_of, value): &Row| Derived { name, value: value(&self.spec), plainly_of };
-        ALL.iter().map(of).collect()
+        of_rows(&GPU, &self.spec)
+    }
+}
+
+impl CpuMachine {
+    /// As of machines with GPUs.
+    pub(crate) fn derived(&self) -> Vec<Derived> {
+        of_rows(&CPU, &self.spec)
     }
 }
 

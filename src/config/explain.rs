@@ -12,6 +12,7 @@ use super::presets;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{expectation, is_unowned, unit_of};
 use crate::machine::MachineSpec;
+use crate::machine::cpu::CpuSpec;
 use crate::schemes::catalogue;
 use crate::spec::Key;
 
@@ -51,23 +52,58 @@ struct Declared {
     key: &'static Key,
     /// `None`: a machine's.
     scheme: Option<&'static str>,
+    /// The key of a machine of CPU cores, where that has one of this name.
+    of_cores: Option<&'static Key>,
 }
 
 impl Declared {
     fn name(&self) -> String {
         format!("{}.{}", self.table, self.key.name)
     }
+
+    /// What it is a parameter of.
+    fn owner(&self) -> String {
+        match (self.scheme, self.of_cores) {
+            (Some(scheme), _) => format!("scheme `{scheme}`"),
+            (None, Some(own)) if std::ptr::eq(own, self.key) => "a machine of CPU cores".to_owned(),
+            (None, _) => "the machine".to_owned(),
+        }
+    }
+
+    /// What it means; a key may mean something of its own on machines of CPU cores.
+    fn meaning(&self) -> String {
+        let meaning = self.key.doc.trim();
+        match self.of_cores.map(|key| key.doc.trim()).filter(|own| *own != meaning) {
+            Some(own) => format!("{meaning} Of CPU cores: {own}"),
+            None => meaning.to_owned(),
+        }
+    }
 }
 
 /// Every key of machines and schemes, in the order of their declarations.
 fn declared() -> Vec<Declared> {
-    let of_machines = MachineSpec::TABLES
-        .iter()
-        .flat_map(|(table, keys)| keys.iter().map(|key| Declared { table: (*table).to_owned(), key, scheme: None }));
-    let mut all: Vec<Declared> = of_machines.collect();
+    let of_machines = |tables: &'static [(&'static str, &'static [Key])]| {
+        let of = |(table, keys): &'static (&'static str, &'static [Key])| keys.iter().map(move |key| (*table, key));
+        tables.iter().flat_map(of)
+    };
+    let of_cores = |table: &str, name: &str| {
+        let mut keys = of_machines(CpuSpec::TABLES);
+        keys.find(|(other, key)| *other == table && key.name == name).map(|(_, key)| key)
+    };
+    let mut all: Vec<Declared> = Vec::new();
+    for (table, key) in of_machines(MachineSpec::TABLES).chain(of_machines(CpuSpec::TABLES)) {
+        // What both kinds have is told once.
+        if !all.iter().any(|known| known.table == table && known.key.name == key.name) {
+            let of_cores = of_cores(table, key.name);
+            all.push(Declared { table: table.to_owned(), key, scheme: None, of_cores });
+        }
+    }
     for entry in catalogue::entries() {
         let keys = entry.parameters.as_ref().map_or(&[][..], |parameters| parameters.keys);
-        all.extend(keys.iter().map(|key| Declared { table: entry.table(), key, scheme: Some(entry.name()) }));
+        all.extend(keys.iter().map(|key| {
+            let (table, scheme) = (entry.table(), Some(entry.name()));
+            Declared { table, key, scheme, of_cores: None }
+        }));
     }
     all
 }
@@ -87,7 +123,7 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
     }
     // A scheme comes up once for each of its keys; it is chosen once.
     let schemes = all.iter().filter_map(|key| key.scheme);
-    let builtin = presets::MACHINES.iter().map(|(name, _)| *name).chain(schemes);
+    let builtin = presets::names().chain(schemes);
     let mut chosen: Vec<String> = names.to_vec();
     if names.is_empty() {
         for name in builtin {
@@ -104,7 +140,7 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
                 // lack most keys.
                 let has = |key: &&Declared| listing.parameters.contains_key(&key.name());
                 if !names.is_empty() && !wanted.is_empty() && !wanted.iter().any(has) {
-                    let what = if listing.kind == Kind::Machine { "machine" } else { "scheme" };
+                    let what = if listing.kind == Kind::Scheme { "scheme" } else { "machine" };
                     faults.push(Diagnostic::nowhere(name, format!("the {what} has no `{asked}`")));
                 }
                 listings.push(listing);
@@ -119,8 +155,8 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
             Some(Placed { name: listing.name.clone(), value, unowned: is_unowned(&source), source })
         };
         Explanation {
-            of: key.scheme.map_or_else(|| "the machine".to_owned(), |scheme| format!("scheme `{scheme}`")),
-            meaning: key.key.doc.trim().to_owned(),
+            of: key.owner(),
+            meaning: key.meaning(),
             unit: unit_of(key.key),
             values: expectation(key.key),
             places: listings.iter().filter_map(placed).collect(),

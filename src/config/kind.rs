@@ -4,6 +4,7 @@
 //! a scheme's table; everything else, also what cannot be parsed, is taken for a machine, whose reading tells
 //! what is wrong.
 
+use super::compute::Compute;
 use super::presets;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{is_path, top_keys};
@@ -12,8 +13,10 @@ use crate::schemes::catalogue;
 /// What a name or a file describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A machine.
+    /// A machine with a GPU.
     Machine,
+    /// A machine of CPU cores.
+    CpuMachine,
     /// A persistency scheme.
     Scheme,
 }
@@ -30,12 +33,12 @@ impl Kind {
             let text = crate::input::text(std::path::Path::new(name_or_path)).map_err(cannot)?;
             let says = |key: &str| key == "scheme" || entries.iter().any(|entry| entry.table() == key);
             let of_scheme = top_keys(name_or_path, text).iter().any(|key| says(key));
-            return Ok(if of_scheme { Kind::Scheme } else { Kind::Machine });
+            return Ok(if of_scheme { Kind::Scheme } else { Self::of_machine(name_or_path) });
         }
-        let machines = presets::MACHINES.map(|(name, _)| name);
+        let machines: Vec<&str> = presets::names().collect();
         let schemes: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
         if machines.contains(&name_or_path) {
-            return Ok(Kind::Machine);
+            return Ok(Self::of_machine(name_or_path));
         }
         if schemes.contains(&name_or_path) {
             return Ok(Kind::Scheme);
@@ -48,6 +51,22 @@ impl Kind {
         let fault = Diagnostic::nowhere(name_or_path, message);
         Err(fault.with_nearest(name_or_path, machines.into_iter().chain(schemes)).into())
     }
+
+    fn of_machine(name_or_path: &str) -> Self {
+        match Compute::of(name_or_path) {
+            Compute::Gpu => Kind::Machine,
+            Compute::Cpu => Kind::CpuMachine,
+        }
+    }
+
+    /// What it is, for messages.
+    pub fn described(self) -> &'static str {
+        match self {
+            Kind::Machine => "a machine with a GPU",
+            Kind::CpuMachine => "a machine of CPU cores",
+            Kind::Scheme => "a scheme",
+        }
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +77,9 @@ mod tests {
     fn names_of_machines_and_schemes_differ() {
         for (name, _) in presets::MACHINES {
             assert_eq!(Kind::of(name), Ok(Kind::Machine));
+        }
+        for (name, _) in presets::CPU_MACHINES {
+            assert_eq!(Kind::of(name), Ok(Kind::CpuMachine));
         }
         for entry in catalogue::entries() {
             assert_eq!(Kind::of(entry.name()), Ok(Kind::Scheme));
@@ -78,6 +100,9 @@ mod tests {
         assert_eq!(of("scheme = \"strict\"\n"), Ok(Kind::Scheme));
         assert_eq!(of("[nt_store]\n"), Ok(Kind::Scheme));
         assert_eq!(of("inherits = \"titan-x\"\n[sm]\ncount = 1\n"), Ok(Kind::Machine));
+        assert_eq!(of("kind = \"cpu\"\n[core]\ncount = 1\n"), Ok(Kind::CpuMachine));
+        assert_eq!(of("inherits = \"broi-cpu\"\n"), Ok(Kind::CpuMachine));
+        assert_eq!(of("kind = \"gpu\"\ninherits = \"broi-cpu\"\n"), Ok(Kind::Machine));
         assert_eq!(of("scheme = \n"), Ok(Kind::Machine));
         assert!(Kind::of("nowhere.toml").unwrap_err().to_string().contains("cannot read"));
     }

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::any_machine::AnyMachine;
+use super::compute::Compute;
 use super::kind::Kind;
-use super::machine::MachineConfig;
 use super::scheme::SchemeConfig;
 use crate::diagnostic::Diagnostics;
 use crate::document::Override;
@@ -84,18 +85,22 @@ impl Listing {
     /// The machine or scheme called `name_or_path`, with overrides applied.
     ///
     /// # Errors
-    /// As [`Kind::of`], [`MachineConfig::load`] and [`SchemeConfig::load`].
+    /// As [`Kind::of`], [`AnyMachine::load`] and [`SchemeConfig::load`].
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
         Ok(match Kind::of(name_or_path)? {
-            Kind::Machine => Self::of_machine(&MachineConfig::load(name_or_path, overrides)?),
+            Kind::Machine | Kind::CpuMachine => Self::of_machine(&AnyMachine::load(name_or_path, overrides)?),
             Kind::Scheme => Self::of_scheme(&SchemeConfig::load(name_or_path, overrides)?),
         })
     }
 
     /// A machine.
-    pub(crate) fn of_machine(machine: &MachineConfig) -> Self {
-        let parameters = owned(machine.values(), &machine.sources);
-        Listing { kind: Kind::Machine, name: machine.name.clone(), scheme: None, parameters }
+    pub(crate) fn of_machine(machine: &AnyMachine) -> Self {
+        let parameters = owned(machine.values(), machine.sources());
+        let kind = match machine.compute() {
+            Compute::Gpu => Kind::Machine,
+            Compute::Cpu => Kind::CpuMachine,
+        };
+        Listing { kind, name: machine.name().to_owned(), scheme: None, parameters }
     }
 
     /// A scheme.

@@ -5,54 +5,75 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::presets;
+use super::compute::{Compute, ComputeSpec};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Draft, Form, Override, ParameterTable, assumptions, written};
+use crate::document::{Draft, Form, FormKind, Override, ParameterTable, assumptions, written};
 use crate::machine::MachineSpec;
+use crate::machine::cpu::CpuSpec;
 use crate::schemes::catalogue;
 use crate::spec::Key;
 
-/// A machine, resolved.
+/// A machine, resolved: one with a GPU, unless `S` says otherwise.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MachineConfig {
+pub struct MachineConfig<S = MachineSpec> {
     /// Its name.
     pub name: String,
     /// One line about it.
     pub description: String,
     /// Every parameter.
-    pub spec: MachineSpec,
+    pub spec: S,
     /// Where each number comes from, by `table.key`.
     pub sources: BTreeMap<String, String>,
 }
 
-/// What machine files are like.
-fn form() -> Form {
+/// A machine of CPU cores, resolved.
+pub type CpuMachine = MachineConfig<CpuSpec>;
+
+/// What files of machines of a kind are like.
+fn form<S: ComputeSpec>() -> Form {
+    let other = match S::COMPUTE {
+        Compute::Gpu => Compute::Cpu,
+        Compute::Cpu => Compute::Gpu,
+    };
+    let elsewhere = other.builtin().iter().map(|(name, _)| *name).collect();
     let table = |&(name, keys): &(&str, &'static [Key])| ParameterTable { name: name.to_owned(), keys, of: None };
     Form {
         what: "machine",
         option: "--machine",
         base_key: "inherits",
         base_required: false,
-        builtin: presets::MACHINES.to_vec(),
-        tables: MachineSpec::TABLES.iter().map(table).collect(),
+        kind: Some(FormKind { word: S::COMPUTE.word(), words: &Compute::WORDS, elsewhere, other: other.word() }),
+        builtin: S::BUILTIN.to_vec(),
+        tables: S::TABLES.iter().map(table).collect(),
         other: ("scheme", catalogue::entries().iter().map(catalogue::Entry::table).collect()),
-        missing: format!("or start from another machine: inherits = \"{}\"", presets::DEFAULT_MACHINE),
+        missing: format!("or start from another machine: inherits = \"{}\"", S::DEFAULT),
     }
 }
 
 impl MachineConfig {
-    /// The machine called `name_or_path` (a built-in name, or a `.toml` file), with overrides applied.
+    /// The machine with a GPU called `name_or_path` (a built-in name, or a `.toml` file), with overrides
+    /// applied.
     ///
     /// # Errors
     /// All faults of the file and of the overrides, each with its place.
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
-        let form = form();
+        Self::read(name_or_path, overrides)
+    }
+}
+
+impl<S: ComputeSpec> MachineConfig<S> {
+    /// The machine of this kind called `name_or_path`, with overrides applied.
+    ///
+    /// # Errors
+    /// As [`MachineConfig::load`].
+    pub fn read(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
+        let form = form::<S>();
         let mut draft = Draft::read(&form, name_or_path);
         for over in overrides {
             draft.apply(over);
         }
         let document = draft.finish()?;
-        let spec: MachineSpec = match serde_json::from_value(Value::Object(document.tables.clone())) {
+        let spec: S = match serde_json::from_value(Value::Object(document.tables.clone())) {
             Ok(spec) => spec,
             Err(error) => {
                 return Err(Diagnostic::nowhere(name_or_path, format!("inconsistent machine: {error}")).into());
@@ -69,7 +90,7 @@ impl MachineConfig {
 
     /// The value in the key's unit, if there is such a key and it takes the value.
     pub(super) fn check(over: &Override) -> Result<Value, Diagnostics> {
-        let form = form();
+        let form = form::<S>();
         let mut draft = Draft::empty(&form);
         draft.apply(over);
         draft.value(over)
@@ -82,9 +103,14 @@ impl MachineConfig {
 
     /// The resolved machine as a machine file, every value with its source.
     pub fn to_toml(&self) -> String {
-        let mut out = format!("name = {:?}\ndescription = {:?}\n", self.name, self.description);
+        let mut out = match S::COMPUTE {
+            // The kind of files that say none.
+            Compute::Gpu => String::new(),
+            Compute::Cpu => format!("kind = {:?}\n", S::COMPUTE.word()),
+        };
+        out += &format!("name = {:?}\ndescription = {:?}\n", self.name, self.description);
         let values = serde_json::to_value(&self.spec).unwrap_or_default();
-        for (table, keys) in MachineSpec::TABLES {
+        for (table, keys) in S::TABLES {
             out += &written(table, keys, &values[*table], &self.sources);
         }
         out
@@ -97,7 +123,7 @@ impl MachineConfig {
             let of_key = |key: &Key| (format!("{table}.{}", key.name), values[table][key.name].clone());
             keys.iter().map(of_key).collect::<Vec<_>>()
         };
-        MachineSpec::TABLES.iter().flat_map(of).collect()
+        S::TABLES.iter().flat_map(of).collect()
     }
 
     /// The value of `table.key` as text, for tables.

@@ -1,16 +1,20 @@
 //! Whose an override is, and whether its owner takes the value.
 //!
 //! The first word of a key names its owner: a table of the machine, or the table of a scheme. The names of
-//! these never collide (a test holds it). Left out: the parameters of workloads (`params.`), which the
-//! workload looks at itself.
+//! these never collide (a test holds it). Machines of both kinds have some tables in common. Left out: the
+//! parameters of workloads (`params.`), which the workload looks at itself.
 
 use serde_json::Value;
 
-use super::machine::MachineConfig;
+use super::compute::Compute;
+use super::machine::{CpuMachine, MachineConfig};
 use super::scheme::SchemeConfig;
 use crate::diagnostic::Diagnostics;
 use crate::document::Override;
+use crate::machine::MachineSpec;
+use crate::machine::cpu::CpuSpec;
 use crate::schemes::catalogue;
+use crate::spec::Key;
 
 impl Override {
     /// It belongs to a scheme, not to the machine.
@@ -24,14 +28,32 @@ impl Override {
     /// # Errors
     /// What is wrong, without a place, and what may have been meant.
     pub fn check(&self) -> Result<Value, Diagnostics> {
-        if self.is_of_a_scheme() { SchemeConfig::check(self) } else { MachineConfig::check(self) }
+        if self.is_of_a_scheme() {
+            return SchemeConfig::check(self);
+        }
+        match self.only_of() {
+            Some(Compute::Cpu) => CpuMachine::check(self),
+            _ => MachineConfig::<MachineSpec>::check(self),
+        }
+    }
+
+    /// The kind of machines that alone has its key; where none has it, the one that alone has its table.
+    pub fn only_of(&self) -> Option<Compute> {
+        let table = |tables: &[(&str, &[Key])]| tables.iter().any(|(name, _)| *name == self.table());
+        let key = |tables: &[(&str, &[Key])]| {
+            tables.iter().any(|(table, keys)| keys.iter().any(|key| self.key == format!("{table}.{}", key.name)))
+        };
+        match ([key(MachineSpec::TABLES), key(CpuSpec::TABLES)], [table(MachineSpec::TABLES), table(CpuSpec::TABLES)]) {
+            ([true, false], _) | ([false, false], [true, false]) => Some(Compute::Gpu),
+            ([false, true], _) | ([false, false], [false, true]) => Some(Compute::Cpu),
+            _ => None,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::MachineSpec;
 
     #[test]
     fn the_first_word_says_whose_it_is() {
@@ -43,10 +65,24 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_of_one_kind_of_machines_or_of_both() {
+        let of = |key: &str| Override { key: key.to_owned(), value: "1".to_owned() }.only_of();
+        assert_eq!(of("core.count"), Some(Compute::Cpu));
+        assert_eq!(of("core.cuont"), Some(Compute::Cpu), "a table of that kind");
+        assert_eq!(of("l2.ways"), Some(Compute::Gpu));
+        assert_eq!(of("clock.l2_mhz"), Some(Compute::Gpu), "a table that both have");
+        assert_eq!((of("nvm.banks"), of("nvm.banksz"), of("cores")), (None, None, None));
+        let checked = |text: &str| Override::parse(text).unwrap().check().map_err(|faults| faults.to_string());
+        assert_eq!(checked("core.count=4"), Ok(4.into()));
+        assert!(checked("core.rob_entres=4").unwrap_err().contains("did you mean `core.rob_entries`?"));
+    }
+
+    #[test]
     fn no_scheme_is_called_like_a_table_of_the_machine_or_the_parameters_of_workloads() {
         for entry in catalogue::entries() {
             let table = entry.table();
-            assert!(table != "params" && MachineSpec::TABLES.iter().all(|(name, _)| *name != table), "{table}");
+            let machines = MachineSpec::TABLES.iter().chain(CpuSpec::TABLES);
+            assert!(table != "params" && machines.clone().all(|(name, _)| *name != table), "{table}");
         }
     }
 }

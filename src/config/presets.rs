@@ -1,6 +1,6 @@
 //! Named machines, embedded so that an installed binary works from any folder.
 
-/// Name and text of every built-in machine, in the order they are listed.
+/// Name and text of every built-in machine with a GPU, in the order they are listed.
 pub const MACHINES: [(&str, &str); 9] = [
     ("agpm-table4", include_str!("machines/agpm-table4.toml")),
     ("titan-x", include_str!("machines/titan-x.toml")),
@@ -13,10 +13,24 @@ pub const MACHINES: [(&str, &str); 9] = [
     ("cxl-pmem", include_str!("machines/cxl-pmem.toml")),
 ];
 
-/// The machine used when none is named.
+/// The same of machines of CPU cores.
+pub const CPU_MACHINES: [(&str, &str); 2] = [
+    ("lightwsp-cpu", include_str!("machines/lightwsp-cpu.toml")),
+    ("broi-cpu", include_str!("machines/broi-cpu.toml")),
+];
+
+/// The machine used when none is named, for programs of GPUs.
 pub const DEFAULT_MACHINE: &str = "agpm-table4";
+
+/// The machine used when none is named, for programs of CPUs.
+pub const DEFAULT_CPU_MACHINE: &str = "lightwsp-cpu";
+
+/// Names of all built-in machines, in the order they are listed.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().chain(&CPU_MACHINES).map(|(name, _)| *name)
+}
 
 /// The text of a built-in machine.
 pub fn find(name: &str) -> Option<&'static str> {
-    MACHINES.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+    MACHINES.iter().chain(&CPU_MACHINES).find(|(n, _)| *n == name).map(|(_, text)| *text)
 }

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Draft, Form, Override, ParameterDocument, ParameterTable, assumptions, written};
 use crate::machine::MachineSpec;
+use crate::machine::cpu::CpuSpec;
 use crate::persist::Scheme;
 use crate::schemes::catalogue::{self, Entry};
 use crate::spec::Key;
@@ -120,14 +121,16 @@ fn form(entries: &[Entry]) -> Form {
         of: Some(entry.name()),
     };
     let builtin = |entry: &Entry| (entry.name(), entry.parameters.as_ref().map_or("", |p| p.defaults));
+    let machines = MachineSpec::TABLES.iter().chain(CpuSpec::TABLES).map(|(table, _)| (*table).to_owned()).collect();
     Form {
         what: "scheme",
+        kind: None,
         option: "--scheme",
         base_key: "scheme",
         base_required: true,
         builtin: entries.iter().map(builtin).collect(),
         tables: entries.iter().map(table).collect(),
-        other: ("machine", MachineSpec::TABLES.iter().map(|(table, _)| (*table).to_owned()).collect()),
+        other: ("machine", machines),
         missing: "the scheme's own file must have them".to_owned(),
     }
 }

@@ -65,6 +65,15 @@ pub(crate) fn top_keys(file: &str, text: String) -> Vec<String> {
     }
 }
 
+/// The texts of some keys at the top of a TOML text; none of one that cannot be parsed.
+pub(crate) fn top_texts<const N: usize>(file: &str, text: String, keys: [&str; N]) -> [Option<String>; N] {
+    let source = Arc::new(SourceText { file: file.to_owned(), text });
+    let mut faults = Diagnostics::default();
+    let document = parse(&source, &mut faults);
+    let root = TomlTable::root(&source, &document);
+    keys.map(|key| root.text(key).filter(|_| faults.0.is_empty()).map(|(text, _)| text.to_owned()))
+}
+
 /// The values of a built-in document's tables, in the units of `keys`; which are missing is not looked at.
 ///
 /// # Errors
@@ -129,6 +138,13 @@ impl<'a> Draft<'a> {
         let builtin = self.form.builtin.iter().find(|(name, _)| *name == name_or_path);
         let (text, root) = match (builtin, is_path(name_or_path)) {
             (Some((name, text)), false) => ((*text).to_owned(), Some(*name)),
+            // A name of the other kind is not unknown, and one like it would not help.
+            (None, false) if self.is_elsewhere(name_or_path) => {
+                let message = format!("{what} `{name_or_path}` {}", self.of_another_kind());
+                let known = self.form.builtin.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+                self.faults.push(fault(message).with_help(format!("of this kind are {known}")));
+                return;
+            }
             (None, false) => {
                 let known: Vec<&str> = self.form.builtin.iter().map(|(name, _)| *name).collect();
                 let message = format!(
@@ -156,8 +172,50 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// It is the name of a built-in document of another kind.
+    fn is_elsewhere(&self, name: &str) -> bool {
+        self.form.kind.as_ref().is_some_and(|kind| kind.elsewhere.contains(&name))
+    }
+
+    /// "is of kind `cpu`, and ..."
+    fn of_another_kind(&self) -> String {
+        let Some(kind) = &self.form.kind else { return String::new() };
+        format!("is of kind `{}`, and one of kind `{}` is wanted here", kind.other, kind.word)
+    }
+
+    /// Whether a document is of the kind that is read. Another one is a fault: nothing else of it is read.
+    fn is_of_kind(&mut self, document: TomlTable<'_>, builtin: bool) -> bool {
+        let Some(kind) = &self.form.kind else { return true };
+        let what = self.form.what;
+        let fault = match document.get("kind") {
+            Some(item) => match item.text() {
+                Some(word) if word == kind.word => return true,
+                Some(word) if word == kind.other => {
+                    item.place().fault(format!("this {what} {}", self.of_another_kind()))
+                }
+                Some(word) => {
+                    let all = kind.words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ");
+                    let fault = item.place().fault(format!("`kind` of a {what} is {all}, found `{word}`"));
+                    fault.with_nearest(word, kind.words.iter().copied())
+                }
+                None => item.place().fault(format!("`kind` expects a word; got {}", item.described())),
+            },
+            None if builtin || kind.word == kind.words[0] || document.get(self.form.base_key).is_some() => return true,
+            None => {
+                let message = format!("a {what} that does not say its `kind` is of kind `{}`", kind.words[0]);
+                let help = format!("one of kind `{}` is wanted here: kind = \"{}\"", kind.word, kind.word);
+                Diagnostic::nowhere(&document.source.file, message).with_help(help)
+            }
+        };
+        self.faults.push(fault);
+        false
+    }
+
     fn read_document(&mut self, document: TomlTable<'_>, root: Option<&'static str>, depth: u32) {
         let (what, base_key) = (self.form.what, self.form.base_key);
+        if !self.is_of_kind(document, root.is_some()) {
+            return;
+        }
         // The base comes first, wherever the document names it: what follows overrides its values, and the
         // tables below are checked against the root that it leads to.
         match document.get(base_key) {
@@ -169,6 +227,10 @@ impl<'a> Draft<'a> {
                     let near = relative.filter(|p| base.ends_with(".toml") && p.exists());
                     let base = near.map_or_else(|| base.to_owned(), |p| p.to_string_lossy().into_owned());
                     self.read_from(&base, Some(item.place()), depth + 1);
+                    // Which kind this one is meant to be is not known: its tables are not looked at.
+                    if self.is_elsewhere(&base) {
+                        return;
+                    }
                 }
                 None => {
                     let got = item.described();
@@ -187,7 +249,7 @@ impl<'a> Draft<'a> {
         }
         for (name, place, item) in document.entries() {
             match (name, item.text(), self.form.table(name)) {
-                (name, ..) if name == base_key => {}
+                (name, ..) if name == base_key || name == "kind" && self.form.kind.is_some() => {}
                 ("name", Some(text), _) => self.name = text.to_owned(),
                 ("description", Some(text), _) => self.description = text.to_owned(),
                 ("name" | "description", None, _) => {

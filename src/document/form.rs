@@ -28,6 +28,8 @@ pub(crate) struct Form {
     /// The key that names the document to start from, and whether a file must have it.
     pub(crate) base_key: &'static str,
     pub(crate) base_required: bool,
+    /// Which of several kinds these documents are, if there are kinds: their key `kind` says it.
+    pub(crate) kind: Option<FormKind>,
     /// Built-in documents: name and text.
     pub(crate) builtin: Vec<(&'static str, &'static str)>,
     /// The tables.
@@ -36,6 +38,19 @@ pub(crate) struct Form {
     pub(crate) other: (&'static str, Vec<String>),
     /// Advice on keys that are missing.
     pub(crate) missing: String,
+}
+
+/// One of the kinds that documents are of: those of the others are named, so that they are not taken for
+/// unknown.
+#[derive(Debug)]
+pub(crate) struct FormKind {
+    /// As documents say it.
+    pub(crate) word: &'static str,
+    /// The words of all kinds; the first is of documents that neither say one nor start from another.
+    pub(crate) words: &'static [&'static str],
+    /// Built-in documents of the other kind, and its word.
+    pub(crate) elsewhere: Vec<&'static str>,
+    pub(crate) other: &'static str,
 }
 
 /// A table that a document may have.

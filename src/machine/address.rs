@@ -100,6 +100,15 @@ impl Interleave {
         (group * u64::from(self.slices_per_channel) + place) << self.chunk_shift | local & ((1 << self.chunk_shift) - 1)
     }
 
+    /// Where bytes of a medium lie in the channels: from the first number on and before the second, in every
+    /// channel.
+    pub fn in_channels(self, address: u64, bytes: u64) -> (u64, u64) {
+        let offset = offset_in_medium(address);
+        let group_bytes = u64::from(self.slices_per_channel) << self.chunk_shift;
+        let last = self.group_of(offset + bytes.max(1) - 1);
+        (self.group_of(offset) * group_bytes, (last + 1) * group_bytes)
+    }
+
     /// Bytes of a channel's share of a medium that holds `bytes` bytes from its base.
     pub fn channel_share(self, bytes: u64) -> u64 {
         let groups = bytes.div_ceil(1 << self.chunk_shift).div_ceil(u64::from(self.slices));
@@ -138,6 +147,8 @@ mod tests {
                     let address = base + line;
                     let channel = map.slice_of(address) / map.slices_per_channel();
                     assert!(map.in_channel(address) < map.channel_share(bytes));
+                    let (from, to) = map.in_channels(address, 128);
+                    assert!(from <= map.in_channel(address) && map.in_channel(address) + 128 <= to);
                     assert!(seen.insert((base, channel, map.in_channel(address))), "{address:#x} is not alone");
                 }
             }

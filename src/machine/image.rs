@@ -48,6 +48,12 @@ impl Image {
         self.bytes == 0
     }
 
+    /// No byte from `from` on and before `to` was ever other than zero. It may say no where all are zero.
+    pub fn is_zero(&self, from: usize, to: usize) -> bool {
+        let end = to.div_ceil(PAGE_BYTES).min(self.pages.len());
+        self.pages.get(from / PAGE_BYTES..end).is_none_or(|pages| pages.iter().all(Option::is_none))
+    }
+
     /// Copies the bytes from `at` on into `out`.
     ///
     /// # Panics
@@ -150,6 +156,8 @@ mod tests {
         assert!(image.pages.iter().all(Option::is_none), "zeros need no page");
         image.write(2 * PAGE_BYTES - 1, &[1, 2]);
         assert_eq!(image.pages.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true, false]);
+        let zero = |from, to| image.is_zero(from * PAGE_BYTES, to * PAGE_BYTES);
+        assert_eq!([zero(0, 1), zero(0, 2), zero(2, 3), zero(3, 9), zero(5, 9)], [true, false, false, true, true]);
         image.forget_below(2 * PAGE_BYTES + 5);
         let mut bytes = [9; 2];
         image.read(2 * PAGE_BYTES - 1, &mut bytes);

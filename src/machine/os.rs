@@ -1,14 +1,328 @@
-//! The operating system of a machine of cores, as a component.
+//! The operating system of a machine of cores, as a component: it performs system calls one at a time, reads
+//! memory for them at the home slices, and wakes harts.
+//!
+//! ```text
+//!  core ──Call, Ended──> queue ──> riscv::syscalls::Os ──Return, Wake, Stop──> cores   (os.syscall_ns more)
+//!       ──Begin────────────────────────────────────────Begin──> the hart's core        (at once)
+//!                                     │ reading: Get Once ─> homes ─ Data ─> again
+//! ```
+//! | instant of a call | what happens |
+//! |---|---|
+//! | it arrives | it waits for those before it |
+//! | its turn | it is performed; what it reads of memory comes line by line, then it is performed again |
+//! | it is done | its effect on the OS is there; `now` of the call is this instant |
+//! | `os.syscall_ns` later | the answer leaves, and the wakes |
+//!
+//! All that the OS says to cores of its own accord takes `os.syscall_ns`, so that no `Wake` overtakes the
+//! `Return` that began the waiting. A deadline of a wait is looked at before anything else of its instant.
+//!
+//! Invariants: between the reading of a futex's word and the end of that call no other call is performed, nor
+//! the end of a thread, which wakes a futex, too. After the end of the process nothing is performed and
+//! nothing waits. Not modelled: the kernel's code, its memory traffic other than arguments, time slicing,
+//! interrupts. Source of calls: [`crate::riscv::syscalls`].
 
-use crate::spec;
-use crate::spec::Nanos;
+mod line_reader;
+mod parameters;
+#[cfg(test)]
+mod tests;
 
-spec! {
-    /// Parameters of the operating system.
-    pub struct OsSpec {
-        /// What a system call costs its hart, beside its way and what it reads.
-        syscall_ns: Nanos,
-        /// From a core to the OS, and back.
-        link_ns: Nanos,
+use std::collections::VecDeque;
+
+use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
+use crate::riscv::syscalls::{Call, CallStep, Os, Reply, Then, Wake};
+
+use super::coherence::CpuMsg;
+use super::cpu::CpuMemory;
+use super::msg::Msg;
+use super::ports::{Endpoint, Ports};
+use line_reader::LineReader;
+
+pub use parameters::{OsCounters, OsSpec};
+
+/// Nanoseconds after which a deadline is never: more than any run has.
+const NEVER_NS: u64 = 1 << 53;
+
+/// How the OS is wired.
+#[derive(Debug)]
+pub struct OsWiring {
+    /// Its ports.
+    pub ports: Ports,
+    /// The machine's tick rate.
+    pub timebase: Timebase,
+    /// Where a process' memory lies.
+    pub memory: CpuMemory,
+    /// Harts of a core.
+    pub harts: u32,
+}
+
+/// What is to be done, in the order of arrival.
+#[derive(Debug)]
+enum Task {
+    /// A call to perform.
+    Call(Box<Call>),
+    /// The thread of this hart has ended.
+    Ended(u32),
+}
+
+/// The operating system.
+#[derive(Debug)]
+pub struct OperatingSystem {
+    ports: Ports,
+    timebase: Timebase,
+    harts: u32,
+    /// `syscall_ns` in ticks.
+    syscall: Time,
+    calls: Os,
+    /// The first is being performed. With each: when it arrived.
+    tasks: VecDeque<(Task, Time)>,
+    /// What is read for the first task.
+    reader: LineReader,
+    /// By hart: when its wait began.
+    waiting_since: Vec<Time>,
+    /// The earliest end of a wait, in ticks.
+    deadline: Option<Time>,
+    /// When the process ended, and its exit code.
+    ended: Option<(Time, i32)>,
+    /// The simulation halts once when the process has ended.
+    halts: bool,
+    counters: OsCounters,
+    /// Ticks that calls waited for their turn, and harts for a wake.
+    ticks: Waited,
+}
+
+/// Sums of waiting, in ticks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waited {
+    turn: Time,
+    wake: Time,
+}
+
+impl OperatingSystem {
+    /// The OS of a process before its first instruction; `calls` has as many harts as the machine.
+    pub fn new(spec: OsSpec, wiring: OsWiring, calls: Os) -> OperatingSystem {
+        let OsWiring { ports, timebase, memory, harts } = wiring;
+        let all = usize::from(ports.roster().cores) * harts as usize;
+        OperatingSystem {
+            ports,
+            timebase,
+            harts,
+            syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
+            calls,
+            tasks: VecDeque::new(),
+            reader: LineReader::new(ports, memory),
+            waiting_since: vec![0; all],
+            deadline: None,
+            ended: None,
+            halts: false,
+            counters: OsCounters::default(),
+            ticks: Waited::default(),
+        }
+    }
+
+    /// Halts the simulation once when the process has ended.
+    pub fn halt_at_end(&mut self) {
+        self.halts = true;
+    }
+
+    /// When the process ended, in ticks, and its exit code; none while it runs.
+    pub fn ended(&self) -> Option<(Time, i32)> {
+        self.ended
+    }
+
+    /// What was written to standard output and standard error.
+    pub fn output(&self) -> (&[u8], &[u8]) {
+        self.calls.output()
+    }
+
+    /// Calls that are not modelled, by number and how often they were made.
+    pub fn unsupported(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.calls.unsupported()
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> OsCounters {
+        let ns = |ticks: Time| self.timebase.ps_of_ticks(ticks) / 1000;
+        let Waited { turn, wake } = self.ticks;
+        OsCounters { read_lines: self.reader.lines(), turn_ns: ns(turn), wait_ns: ns(wake), ..self.counters }
+    }
+
+    fn core_of(&self, hart: u32) -> Endpoint {
+        Endpoint::Core((hart / self.harts) as u16)
+    }
+
+    /// Nanoseconds of simulated time until now.
+    fn now_ns(&self, now: Time) -> u64 {
+        self.timebase.ps_of_ticks(now) / 1000
+    }
+
+    /// Says something to a core, `syscall_ns` from now.
+    fn tell(&self, core: Endpoint, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+        cx.send(self.ports.to(core), Msg::Cpu(message), self.syscall);
+    }
+
+    fn push(&mut self, task: Task, cx: &mut Ctx<'_, Msg>) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.tasks.push_back((task, cx.now()));
+        if self.tasks.len() == 1 {
+            self.perform(cx);
+        }
+    }
+
+    /// Performs tasks until one has to read memory or none is left.
+    fn perform(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some((task, arrived)) = self.tasks.front_mut() {
+            let begins = !self.reader.has_read();
+            if begins {
+                self.ticks.turn += cx.now() - *arrived;
+            }
+            match task {
+                Task::Ended(hart) => {
+                    let hart = *hart;
+                    self.tasks.pop_front();
+                    match self.calls.ended(hart) {
+                        Ok(wakes) => self.wake_harts(&wakes, cx),
+                        Err(code) => self.end(code, cx),
+                    }
+                }
+                Task::Call(call) => {
+                    call.now_ns = self.timebase.ps_of_ticks(cx.now()) / 1000;
+                    match self.calls.perform(call, self.reader.read()) {
+                        CallStep::Read { address, bytes } => {
+                            self.reader.begin(address, bytes, cx);
+                            return;
+                        }
+                        CallStep::Done(reply) => {
+                            let hart = call.hart;
+                            self.tasks.pop_front();
+                            self.reader.clear();
+                            self.answer(hart, reply, cx);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A call is done.
+    fn answer(&mut self, hart: u32, mut reply: Reply, cx: &mut Ctx<'_, Msg>) {
+        let wakes = std::mem::take(&mut reply.wakes);
+        match reply.then {
+            Then::Exit(code) => return self.end(code, cx),
+            Then::Wait => self.waiting_since[hart as usize] = cx.now(),
+            Then::Spawn { .. } => self.counters.threads += 1,
+            Then::Return(_) | Then::Yield(_) | Then::End | Then::Signal(_) | Then::NoFreeHart => {}
+        }
+        self.tell(self.core_of(hart), CpuMsg::Return { hart, reply: Box::new(reply) }, cx);
+        self.wake_harts(&wakes, cx);
+        self.await_deadline(cx);
+    }
+
+    fn wake_harts(&mut self, wakes: &[Wake], cx: &mut Ctx<'_, Msg>) {
+        for &Wake { hart, result } in wakes {
+            self.counters.wakes += 1;
+            self.ticks.wake += cx.now() - self.waiting_since[hart as usize];
+            self.tell(self.core_of(hart), CpuMsg::Wake { hart, result }, cx);
+        }
+    }
+
+    /// Sees to it that it wakes at the earliest deadline.
+    fn await_deadline(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let at = self.calls.next_deadline().filter(|&ns| ns < NEVER_NS);
+        self.deadline = at.map(|ns| self.timebase.ticks_of_ps(ns * 1000).max(cx.now()));
+        if let Some(at) = self.deadline {
+            cx.wake_at(at);
+        }
+    }
+
+    /// Ends the waits whose deadline has come.
+    fn expire(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.deadline.is_some_and(|at| at <= cx.now()) {
+            let expired = self.calls.expired(self.now_ns(cx.now()));
+            self.counters.timeouts += expired.len() as u64;
+            self.wake_harts(&expired, cx);
+            self.await_deadline(cx);
+        }
+    }
+
+    /// The process has ended.
+    fn end(&mut self, code: i32, cx: &mut Ctx<'_, Msg>) {
+        let at = cx.now() + self.syscall;
+        self.ended = Some((at, code));
+        (self.deadline, self.tasks) = (None, VecDeque::new());
+        for core in self.ports.roster().cores() {
+            self.tell(core, CpuMsg::Stop, cx);
+        }
+        if self.halts {
+            cx.wake_at(at);
+        }
+    }
+}
+
+impl Component<Msg> for OperatingSystem {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        self.expire(cx);
+        let Msg::Cpu(message) = message else { panic!("the OS received {message:?}") };
+        match message {
+            CpuMsg::Call(call) => {
+                self.counters.calls += 1;
+                self.push(Task::Call(call), cx);
+            }
+            CpuMsg::Ended { hart } => self.push(Task::Ended(hart), cx),
+            CpuMsg::Data { tag, data, .. } => {
+                if self.reader.receive(tag, data, cx) && self.ended.is_none() {
+                    self.perform(cx);
+                }
+            }
+            CpuMsg::Begin { hart, state } => {
+                cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(CpuMsg::Begin { hart, state }), 0);
+            }
+            other => panic!("the OS received {other:?}"),
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.expire(cx);
+        match self.ended {
+            // A wake for a deadline that is no more may come before.
+            Some((at, _)) if self.halts && at > cx.now() => cx.wake_at(at),
+            Some((at, _)) if self.halts && at == cx.now() => cx.halt(),
+            _ => {}
+        }
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        if self.ended.is_some() {
+            return;
+        }
+        for (task, since) in &self.tasks {
+            let (who, what) = match task {
+                Task::Call(call) => (call.hart, format!("system call {}", call.number)),
+                Task::Ended(hart) => (*hart, "the end of its thread".to_owned()),
+            };
+            out.push(Wait { who: format!("hart {who}"), what, on: None, since: *since });
+        }
+        for (hart, futex) in self.calls.waiting() {
+            let what = futex.map_or_else(|| "the end of its sleep".to_owned(), |at| format!("a wake of futex {at:#x}"));
+            let since = self.waiting_since[hart as usize];
+            out.push(Wait { who: format!("hart {hart}"), what, on: None, since });
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        let (at, code) = self.ended.unwrap_or_default();
+        [at, code as u64, self.tasks.len() as u64, self.deadline.unwrap_or_default()]
+            .into_iter()
+            .for_each(|word| digest.word(word));
+        for (hart, futex) in self.calls.waiting() {
+            digest.word(u64::from(hart));
+            digest.word(futex.unwrap_or_default());
+        }
+        let (stdout, stderr) = self.output();
+        digest.bytes(stdout);
+        digest.bytes(stderr);
+        digest.value()
     }
 }

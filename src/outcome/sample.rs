@@ -140,6 +140,7 @@ pub(crate) fn sample() -> Outcome {
         workload: json!({ "workload": "nw", "profile": "ci", "params": { "N": 64, "MODE": "fast" } }),
         end: End::Finished,
         time: cycles(10_000),
+        process: None,
         launches: vec![
             launch("fill", [[6, 1, 1], [32, 4, 1]], [2, 100, 1_500]),
             launch("nw", [[5, 3, 1], [8, 4, 2]], [4, 1_700, 8_200]),
@@ -163,6 +164,20 @@ pub(crate) fn sample() -> Outcome {
         engine: Engine { events: 84_000, messages: 51_000, rounds: 700, lookahead_ticks: 35, parallelism_bound: 5.3 },
         host: Host { threads: 4, threads_asked: 8, wall_s: 0.5, blocked_share: 0.137, functional_s: 0.04 },
     }
+}
+
+/// An outcome of a machine of one core with these counters, whose process wrote a word.
+pub(crate) fn cores(counters: &[(&str, u64)]) -> Outcome {
+    let core = Table {
+        kind: "core".to_owned(),
+        names: counters.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        docs: counters.iter().map(|(name, _)| format!("What {name} are (slots)")).collect(),
+        rows: vec![counters.iter().map(|(_, value)| *value).collect()],
+    };
+    let process = ProcessOutcome { exit_code: Some(3), stdout: "hello\n".to_owned(), ..ProcessOutcome::default() };
+    let (launches, persists) = (Vec::new(), None);
+    let counters = vec![core, table("memory_controller", &CONTROLLERS)];
+    Outcome { counters, process: Some(process), launches, persists, ..sample() }
 }
 
 /// The same outcome, as if `scheme` had run it in `core_cycles` cycles.

@@ -83,7 +83,8 @@ impl Judge<'_> {
 
     /// Persistency operations of the program.
     fn persistency(&self) -> u64 {
-        self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"])
+        let of_cores = self.count("core", &["cleans", "dropped_cleans", "durable_fences"]);
+        self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + of_cores
     }
 
     /// What its fences do not make durable, though the program took it for that.
@@ -184,7 +185,7 @@ impl Judge<'_> {
                  persistence domain had no part",
                 o.scheme_name()
             ));
-        } else if o.scheme_logs && self.sm(&["pm_log_stores"]) == 0 {
+        } else if o.scheme_logs && !o.is_of_a_cpu() && self.sm(&["pm_log_stores"]) == 0 {
             let name = o.scheme_name();
             texts.push(format!(
                 "scheme `{name}` keeps undo logs and the program updated none: it may have no [instrument]"

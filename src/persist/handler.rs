@@ -29,7 +29,7 @@ pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Of
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
 use super::storage::StorageCost;
 use super::vocab::{
-    Boundary, FenceKind, FenceRule, NonTemporalOrder, RegionRule, Route, StoreClass, StoreRule, WriteBackRule,
+    Boundary, FenceKind, FenceRule, Machines, NonTemporalOrder, RegionRule, Route, StoreClass, StoreRule, WriteBackRule,
 };
 
 /// Where a handler sits.
@@ -203,6 +203,11 @@ pub trait Scheme: Send + Sync + Debug {
     /// Its slices' handlers move bytes to memory of their own and back, which takes bandwidth.
     fn reserves_memory(&self) -> bool {
         false
+    }
+
+    /// On which machines it is.
+    fn machines(&self) -> Machines {
+        Machines::Gpu
     }
 
     /// What it cannot do on a machine of so many components: the parameter to blame, and why.

@@ -144,6 +144,29 @@ pub enum FenceKind {
     BarrierKernel,
 }
 
+/// The machines that a scheme is for, by what computes in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machines {
+    /// Those with GPUs.
+    Gpu,
+    /// Those of CPU cores.
+    Cpu,
+    /// Both.
+    Both,
+}
+
+impl Machines {
+    /// It is on machines with GPUs.
+    pub fn gpu(self) -> bool {
+        self != Machines::Cpu
+    }
+
+    /// It is on machines of CPU cores.
+    pub fn cpu(self) -> bool {
+        self != Machines::Gpu
+    }
+}
+
 impl FenceKind {
     /// Its instruction.
     pub fn name(self) -> &'static str {

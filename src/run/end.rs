@@ -1,17 +1,31 @@
 //! How a run ended and how long it took, in words of its report.
 
 use crate::assemble::Assembly;
-use crate::engine::{Blockage, RunEnd, Time, Timebase, Wait, blockage};
-use crate::machine::MachineSpec;
+use crate::engine::{Blockage, Clock, RunEnd, Time, Timebase, Wait, blockage};
 use crate::outcome::{Duration, End};
 
 /// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among
 /// the first.
 const WAITS_TOLD: usize = 8;
 
+/// The tick rate of a machine and its core clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clocks {
+    pub(super) base: Timebase,
+    pub(super) core: Clock,
+}
+
+impl Clocks {
+    /// A time in ticks, in words of outcomes.
+    pub(super) fn duration(&self, ticks: Time) -> Duration {
+        let core_cycles = ticks.div_ceil(self.core.period_ticks());
+        Duration { ticks, ps: self.base.ps_of_ticks(ticks), core_cycles }
+    }
+}
+
 /// The end of a run of this machine.
-pub(super) fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: Timebase) -> End {
-    let cycle = |ticks: Time| duration(ticks, base, spec).core_cycles;
+pub(super) fn end_of(end: &RunEnd, machine: &Assembly, clocks: Clocks) -> End {
+    let cycle = |ticks: Time| clocks.duration(ticks).core_cycles;
     let told = |name: &str, wait: &Wait| {
         let on = wait.on.map_or_else(String::new, |on| format!(" (from {})", machine.simulation.name(on)));
         format!("{name}: {} waits for {}{on} since cycle {}", wait.who, wait.what, cycle(wait.since))
@@ -44,14 +58,8 @@ pub(super) fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: 
         }
         RunEnd::Stopped { .. } | RunEnd::Halted { .. } => End::Stopped,
         RunEnd::Failed { at, name, error, .. } => {
-            End::Failed { error: format!("{error} [{name}, cycle {}]", cycle(at)) }
+            End::Failed { error: format!("{error} [{name}, cycle {}]", cycle(*at)) }
         }
         RunEnd::Panicked { name, message, .. } => End::Panicked { message: format!("{name}: {message}") },
     }
-}
-
-/// A time in ticks, with what it is in picoseconds and in core cycles.
-pub(super) fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
-    let core = base.clock(spec.clock.core_mhz.khz).period_ticks();
-    Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core) }
 }

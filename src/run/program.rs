@@ -6,6 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::cpu_experiment::other_machines;
 use crate::assemble::first_place;
 use crate::config::{MachineConfig, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -14,6 +15,7 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::regions::RegionOptions;
 use crate::persist::Scheme;
 use crate::persist::vocab::{Domain, RegionRule};
+use crate::schemes::catalogue::{self, Entry};
 use crate::workload::{Bindings, Demands, FormedProgram, Resolved};
 
 /// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`](super::Recipe) that makes one.
@@ -26,8 +28,8 @@ pub struct Experiment {
     pub workload: Resolved,
     /// The persistency scheme, with its parameters.
     pub scheme: SchemeConfig,
-    /// Stop after this many core cycles, [`MAX_CORE_CYCLES`](super::MAX_CORE_CYCLES) at most; events at that
-    /// cycle are still handled.
+    /// Stop after this many core cycles, [`MAX_CORE_CYCLES`](crate::machine::MAX_CORE_CYCLES) at most; events
+    /// at that cycle are still handled.
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,
@@ -75,6 +77,13 @@ impl Experiment {
         if self.workload.demands() != demands(&*self.scheme.built) {
             faults.push(self.other_demands());
             return faults.into_result(());
+        }
+        // Schemes of the caller's own are in no catalogue: they say themselves what they are for.
+        if !self.scheme.built.machines().gpu() {
+            let names: Vec<&str> =
+                catalogue::entries().iter().filter(|entry| entry.scheme.machines().gpu()).map(Entry::name).collect();
+            let (scheme, machine) = (self.scheme.built.name(), &self.machine.name);
+            faults.push(other_machines(scheme, "machines of CPU cores", machine, &names));
         }
         if let Some((key, why)) = self.scheme.built.unfit(first_place(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));

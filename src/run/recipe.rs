@@ -11,13 +11,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Experiment, demands};
-use crate::config::presets::DEFAULT_MACHINE;
-use crate::config::{MachineConfig, Override, SchemeConfig};
+use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
+use crate::config::presets::{DEFAULT_CPU_MACHINE, DEFAULT_MACHINE};
+use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
 use crate::schemes::catalogue::DEFAULT_SCHEME;
-use crate::workload::{Choice, Demands, Overrides, Resolved, Workload};
+use crate::workload::{Choice, Demands, Overrides, Workload};
 
 /// A part of a recipe: by name or path, or as a value that the caller has.
 #[derive(Debug, Clone)]
@@ -46,9 +46,21 @@ impl<T> From<&String> for Part<T> {
     }
 }
 
-impl From<MachineConfig> for Part<MachineConfig> {
-    fn from(machine: MachineConfig) -> Self {
+impl From<AnyMachine> for Part<AnyMachine> {
+    fn from(machine: AnyMachine) -> Self {
         Part::Value(Box::new(machine))
+    }
+}
+
+impl From<MachineConfig> for Part<AnyMachine> {
+    fn from(machine: MachineConfig) -> Self {
+        AnyMachine::from(machine).into()
+    }
+}
+
+impl From<CpuMachine> for Part<AnyMachine> {
+    fn from(machine: CpuMachine) -> Self {
+        AnyMachine::from(machine).into()
     }
 }
 
@@ -104,7 +116,8 @@ impl<T: Clone> Part<T> {
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Recipe {
-    pub(crate) machine: Part<MachineConfig>,
+    /// `None`: the default of the workload's kind.
+    pub(crate) machine: Option<Part<AnyMachine>>,
     pub(crate) machine_set: Vec<Override>,
     pub(crate) scheme: Part<SchemeConfig>,
     pub(crate) scheme_set: Vec<Override>,
@@ -125,7 +138,7 @@ impl Recipe {
     /// As [`Experiment::of`], which says what is chosen here.
     pub(crate) fn of(workload: impl Into<Part<Workload>>) -> Self {
         Recipe {
-            machine: DEFAULT_MACHINE.into(),
+            machine: None,
             machine_set: Vec::new(),
             scheme: DEFAULT_SCHEME.into(),
             scheme_set: Vec::new(),
@@ -138,9 +151,10 @@ impl Recipe {
         }
     }
 
-    /// The machine: a built-in name, a path of a file, or a [`MachineConfig`].
-    pub fn machine(mut self, machine: impl Into<Part<MachineConfig>>) -> Self {
-        self.machine = machine.into();
+    /// The machine: a built-in name, a path of a file, or a [`MachineConfig`]. Without it, the default one
+    /// with a GPU, for a program of CPUs with CPU cores.
+    pub fn machine(mut self, machine: impl Into<Part<AnyMachine>>) -> Self {
+        self.machine = Some(machine.into());
         self
     }
 
@@ -317,17 +331,37 @@ impl Recipe {
         self
     }
 
+    /// Arguments of a program of CPUs, after those of its manifest.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.choice.args = args.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// As [`Recipe::build_any`], of kernels on a machine with a GPU.
+    ///
+    /// # Errors
+    /// As [`Recipe::build_any`]; a program of CPUs.
+    pub fn build(&self) -> Result<Experiment, Diagnostics> {
+        match self.build_any()? {
+            AnyExperiment::Gpu(experiment) => Ok(*experiment),
+            AnyExperiment::Cpu(experiment) => {
+                let message = format!("workload `{}` is a program of CPUs", experiment.program.name);
+                Err(Diagnostic::nowhere("", message).with_help("a workload of kernels is wanted here").into())
+            }
+        }
+    }
+
     /// Reads and checks everything.
     ///
     /// # Errors
     /// All faults of the machine, the scheme, the workload and of what was set; what keeps a run from
     /// starting.
-    pub fn build(&self) -> Result<Experiment, Diagnostics> {
+    pub fn build_any(&self) -> Result<AnyExperiment, Diagnostics> {
         let mut faults = self.faults.clone();
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
-        let machine = self.load_machine();
-        let scheme = self.load_scheme();
         let workload = self.load_workload();
+        let machine = self.load_machine(workload.as_ref().ok());
+        let scheme = self.load_scheme();
         let machine = machine.map_err(|found| keep(self.advised(found, workload.as_ref().ok()))).ok();
         let scheme = scheme.map_err(&mut keep).ok();
         let resolved = workload.and_then(|workload| self.resolve(&workload, scheme.as_ref()));
@@ -354,9 +388,25 @@ impl Recipe {
     }
 
     /// The machine, with its changes.
-    pub(crate) fn load_machine(&self) -> Result<MachineConfig, Diagnostics> {
-        given_is_not_changed("machine", self.machine.name(), &self.machine_set)?;
-        self.machine.load(|name| MachineConfig::load(name, &self.machine_set))
+    pub(crate) fn load_machine(&self, workload: Option<&Workload>) -> Result<AnyMachine, Diagnostics> {
+        let machine = self.machine_for(workload);
+        given_is_not_changed("machine", machine.name(), &self.machine_set)?;
+        machine.load(|name| AnyMachine::load(name, &self.machine_set))
+    }
+
+    /// As [`Recipe::load_machine`]; the workload is read where the machine follows from it.
+    pub(crate) fn load_own_machine(&self) -> Result<AnyMachine, Diagnostics> {
+        let workload = if self.machine.is_none() { Some(self.load_workload()?) } else { None };
+        self.load_machine(workload.as_ref())
+    }
+
+    /// The machine for a workload.
+    pub(crate) fn machine_for(&self, workload: Option<&Workload>) -> Part<AnyMachine> {
+        match &self.machine {
+            Some(machine) => machine.clone(),
+            None if workload.is_some_and(Workload::is_of_a_cpu) => DEFAULT_CPU_MACHINE.into(),
+            None => DEFAULT_MACHINE.into(),
+        }
     }
 
     /// The scheme, with its changes.
@@ -371,21 +421,56 @@ impl Recipe {
     }
 
     /// The workload as it runs under the scheme; without one, as under a scheme that demands nothing.
-    pub(crate) fn resolve(&self, workload: &Workload, scheme: Option<&SchemeConfig>) -> Result<Resolved, Diagnostics> {
+    pub(crate) fn resolve(
+        &self,
+        workload: &Workload,
+        scheme: Option<&SchemeConfig>,
+    ) -> Result<AnyResolved, Diagnostics> {
+        if workload.is_of_a_cpu() {
+            return Ok(workload.program(&self.choice)?.into());
+        }
         let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
-        workload.resolve_under(&self.choice, demands)
+        Ok(workload.resolve_under(&self.choice, demands)?.into())
     }
 
     /// The experiment of these parts.
     pub(crate) fn of_parts(
         &self,
-        machine: MachineConfig,
-        workload: Resolved,
+        machine: AnyMachine,
+        workload: AnyResolved,
         scheme: SchemeConfig,
-    ) -> Result<Experiment, Diagnostics> {
-        let experiment = Experiment::of_resolved(machine, workload, scheme)?;
-        Ok(Experiment { max_cycles: self.max_cycles, reference: self.reference, ..experiment })
+    ) -> Result<AnyExperiment, Diagnostics> {
+        let &Recipe { max_cycles, reference, .. } = self;
+        Ok(match (machine, workload) {
+            (AnyMachine::Gpu(machine), AnyResolved::Kernels(workload)) => {
+                let experiment = Experiment::of_resolved(*machine, *workload, scheme)?;
+                AnyExperiment::Gpu(Box::new(Experiment { max_cycles, reference, ..experiment }))
+            }
+            (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {
+                let experiment = CpuExperiment::of_parts(*machine, *program, scheme)?;
+                AnyExperiment::Cpu(Box::new(CpuExperiment {
+                    max_cycles,
+                    reference,
+                    persistent: self.choice.persistent,
+                    ..experiment
+                }))
+            }
+            (machine, workload) => return Err(unfit(&machine, &workload.describe().workload).into()),
+        })
     }
+}
+
+/// A machine that does not compute with what a workload is a program of.
+fn unfit(machine: &AnyMachine, workload: &str) -> Diagnostic {
+    let (of, wanted) = match machine.compute() {
+        Compute::Gpu => ("a program of CPUs", Compute::Cpu),
+        Compute::Cpu => ("made of kernels", Compute::Gpu),
+    };
+    let message =
+        format!("workload `{workload}` is {of}, and machine `{}` computes with {}", machine.name(), machine.compute());
+    let names: Vec<&str> = wanted.builtin().iter().map(|(name, _)| *name).collect();
+    let fault = Diagnostic::nowhere("--machine", message);
+    fault.with_help(format!("machines with {wanted}: {}", names.join(", ")))
 }
 
 /// A part that is a value has its parameters already.

@@ -16,6 +16,7 @@
 
 use crate::persist::Handler;
 use crate::persist::non_temporal::NonTemporalStores;
+use crate::persist::vocab::Machines;
 use crate::persist::{
     Boundary, FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule,
     WriteBack, WriteBackClass, WriteBackRule,
@@ -39,6 +40,7 @@ pub struct Baseline {
     wait: bool,
     cta_end: Boundary,
     kernel_end: Boundary,
+    machines: Machines,
 }
 
 /// Persistent memory without persistency: operations on it and logs are taken out of the program.
@@ -52,6 +54,7 @@ pub const BASE: Baseline = Baseline {
     wait: false,
     cta_end: Boundary::None,
     kernel_end: Boundary::None,
+    machines: Machines::Both,
 };
 
 /// Strict persistency: every store is durable before the warp's next instruction.
@@ -61,6 +64,7 @@ pub const STRICT: Baseline = Baseline {
     data: Route::NonTemporal,
     non_temporal: Route::NonTemporal,
     wait: true,
+    machines: Machines::Gpu,
     ..BASE
 };
 
@@ -69,6 +73,7 @@ pub const EPOCH_CTA: Baseline = Baseline {
     name: "epoch-cta",
     description: "the L2's dirty lines are written back at the end of each CTA (PACT'19 epoch persistency, CTA)",
     cta_end: Boundary::WriteBackL2,
+    machines: Machines::Gpu,
     ..BASE
 };
 
@@ -77,6 +82,7 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     name: "epoch-kernel",
     description: "the L2's dirty lines are written back at the end of each kernel (PACT'19 epoch persistency, kernel)",
     kernel_end: Boundary::WriteBackL2,
+    machines: Machines::Gpu,
     ..BASE
 };
 
@@ -88,6 +94,7 @@ pub const NT_STORE: Baseline = Baseline {
     logs: true,
     non_temporal: Route::NonTemporal,
     log: Route::NonTemporal,
+    machines: Machines::Gpu,
     ..BASE
 };
 
@@ -192,6 +199,10 @@ impl Scheme for Baseline {
 
     fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(*self)
+    }
+
+    fn machines(&self) -> Machines {
+        self.machines
     }
 
     fn logs(&self) -> bool {

@@ -13,6 +13,7 @@ use super::light_wsp::{self, LightWsp, LightWspSpec};
 use super::nvw_fifo::{self, NvwFifo};
 use super::pmem_spec::{self, PmemSpec};
 use super::sbrp::{self, Sbrp};
+use super::sync::Sync;
 use super::themis::{self, Themis};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
@@ -38,6 +39,7 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::parametrised(epoch_tag::DEFAULTS, |_| Vec::new(), |spec| Arc::new(EpochTag::new(spec))),
         Entry::parametrised(sbrp::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Sbrp::new(spec))),
         Entry::parametrised(light_wsp::DEFAULTS, LightWspSpec::faults, |spec| Arc::new(LightWsp::new(spec))),
+        Entry::fixed(Sync),
     ]
 });
 
@@ -46,9 +48,14 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// Every scheme as it is by default, in the order they are listed.
+/// Every scheme of machines with GPUs as it is by default, in the order they are listed.
 pub fn all() -> Vec<Arc<dyn Scheme>> {
-    entries().iter().map(|entry| entry.scheme.clone()).collect()
+    entries().iter().map(|entry| entry.scheme.clone()).filter(|scheme| scheme.machines().gpu()).collect()
+}
+
+/// The same of machines of CPU cores.
+pub fn of_cpus() -> Vec<Arc<dyn Scheme>> {
+    entries().iter().map(|entry| entry.scheme.clone()).filter(|scheme| scheme.machines().cpu()).collect()
 }
 
 /// The scheme called `name`, as it is by default.
@@ -56,10 +63,9 @@ pub fn all() -> Vec<Arc<dyn Scheme>> {
 /// # Errors
 /// There is none; the nearest name is told.
 pub fn find(name: &str) -> Result<Arc<dyn Scheme>, Diagnostics> {
-    let schemes = all();
-    let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
-    match schemes.iter().find(|scheme| scheme.name() == name) {
-        Some(scheme) => Ok(scheme.clone()),
+    let names: Vec<&str> = entries().iter().map(Entry::name).collect();
+    match entries().iter().find(|entry| entry.name() == name) {
+        Some(entry) => Ok(entry.scheme.clone()),
         None => {
             let message = format!("there is no scheme `{name}`; there are {}", names.join(", "));
             Err(Diagnostic::nowhere("--scheme", message).with_nearest(name, names).into())
@@ -74,15 +80,17 @@ mod tests {
 
     #[test]
     fn names_are_distinct_and_found() {
-        for scheme in all() {
+        let every = || entries().iter().map(|entry| entry.scheme.clone());
+        assert_eq!(of_cpus().iter().map(|scheme| scheme.name()).collect::<Vec<_>>(), ["base", "sync"]);
+        for scheme in every() {
             assert_eq!(find(scheme.name()).unwrap().name(), scheme.name());
             assert!(!scheme.description().is_empty());
         }
         for told in [Scheme::name, Scheme::description] {
-            let mut texts: Vec<_> = all().iter().map(|scheme| told(&**scheme)).collect();
+            let mut texts: Vec<_> = entries().iter().map(|entry| told(&*entry.scheme)).collect();
             texts.sort_unstable();
             texts.dedup();
-            assert_eq!(texts.len(), all().len(), "{texts:?}");
+            assert_eq!(texts.len(), entries().len(), "{texts:?}");
         }
     }
 

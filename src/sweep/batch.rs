@@ -9,15 +9,14 @@ use std::collections::BTreeMap;
 
 use super::host::Memory;
 use super::key;
-use crate::config::MachineConfig;
+use crate::config::AnyMachine;
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
-use crate::run::{Experiment, Recipe, demands};
+use crate::run::{AnyExperiment, AnyResolved, Recipe, demands};
 use crate::workload::Demands;
 use crate::workload::FlagBarrier;
-use crate::workload::Resolved;
 use crate::workload::Workload;
 
 /// A point.
@@ -42,7 +41,7 @@ struct Content {
     bytes: u64,
     warnings: Vec<Diagnostic>,
     /// Kept while there is room; else resolved again for each run.
-    resolved: Option<Resolved>,
+    resolved: Option<AnyResolved>,
 }
 
 /// Points to run.
@@ -56,7 +55,7 @@ pub struct Batch {
     known_contents: BTreeMap<String, usize>,
     workloads: BTreeMap<String, Workload>,
     // Points next to each other often have the same machine.
-    machines: BTreeMap<String, MachineConfig>,
+    machines: BTreeMap<String, AnyMachine>,
     schemes: BTreeMap<String, SchemeConfig>,
     /// Most bytes that a point's buffers may have: what this host has.
     most_bytes: u64,
@@ -107,7 +106,7 @@ fn known<T>(
 /// Digits of the hash at the start of a key.
 const HASH_DIGITS: usize = 64;
 
-fn key_of(recipe: &Recipe, machine: &MachineConfig, scheme: &SchemeConfig, content: &str) -> String {
+fn key_of(recipe: &Recipe, machine: &AnyMachine, scheme: &SchemeConfig, content: &str) -> String {
     key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference)
 }
 
@@ -126,8 +125,9 @@ impl Batch {
         let named = |name: Option<&str>| name.map_or_else(|| format!("\0{added}"), str::to_owned);
         let workload_name = named(recipe.workload.name());
         let workload = known(workloads, workload_name.clone(), || recipe.load_workload());
-        let told = format!("{} {:?}", named(recipe.machine.name()), recipe.machine_set);
-        let machine = known(machines, told, || recipe.load_machine());
+        let of = workload.as_ref().ok().copied();
+        let told = format!("{} {:?}", named(recipe.machine_for(of).name()), recipe.machine_set);
+        let machine = known(machines, told, || recipe.load_machine(of));
         let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
         let told = format!("{} {:?}", named(recipe.scheme.name()), recipe.scheme_set);
         let scheme = known(schemes, told, || recipe.load_scheme());
@@ -140,13 +140,13 @@ impl Batch {
             None => {
                 let resolved = workload.and_then(|workload| recipe.resolve(workload, scheme));
                 resolved.map_err(&mut keep).ok().map(|resolved| {
-                    let bytes = resolved.addresses().ranges().iter().map(|range| range.bytes).sum();
+                    let bytes = resolved.bytes();
                     *kept += bytes;
                     contents.push(Content {
                         name: resolved.describe().workload,
                         hash: key::of_content(&resolved),
                         bytes,
-                        warnings: resolved.warnings().cloned().collect(),
+                        warnings: resolved.warnings().into_iter().cloned().collect(),
                         resolved: (*kept <= KEPT_BYTES).then_some(resolved),
                     });
                     known_contents.insert(told, contents.len() - 1);
@@ -196,7 +196,7 @@ impl Batch {
     ///
     /// # Errors
     /// A file that it needs is not there any more, or wrong.
-    pub fn workload(&self, point: usize) -> Result<Resolved, Diagnostics> {
+    pub fn workload(&self, point: usize) -> Result<AnyResolved, Diagnostics> {
         let Point { recipe, content, .. } = &self.points[point];
         let content = &self.contents[*content];
         match &content.resolved {
@@ -209,9 +209,9 @@ impl Batch {
     ///
     /// # Errors
     /// A file that it needs is not what it was; a kernel that its scheme's compiler cannot form.
-    pub fn experiment(&self, point: usize) -> Result<Experiment, Diagnostics> {
+    pub fn experiment(&self, point: usize) -> Result<AnyExperiment, Diagnostics> {
         let Point { recipe, key, label, content, .. } = &self.points[point];
-        let (machine, scheme) = (recipe.load_machine()?, recipe.load_scheme()?);
+        let (machine, scheme) = (recipe.load_own_machine()?, recipe.load_scheme()?);
         let content = &self.contents[*content];
         let workload = self.workload(point)?;
         let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };
@@ -230,7 +230,10 @@ impl Batch {
         let said = |name: Option<&str>| name.unwrap_or("...").to_owned();
         let mut words = vec!["durawarp".to_owned(), "run".to_owned(), said(recipe.workload.name())];
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        option("--machine", said(recipe.machine.name()));
+        // Without one, `run` takes the same default.
+        if let Some(machine) = &recipe.machine {
+            option("--machine", said(machine.name()));
+        }
         option("--scheme", said(recipe.scheme.name()));
         // What the recipe leaves open is left out: `run` resolves it in the same way.
         if let Some(profile) = &choice.profile {
@@ -264,6 +267,10 @@ impl Batch {
         }
         if !recipe.reference {
             words.push("--no-reference".to_owned());
+        }
+        if !choice.args.is_empty() {
+            words.push("--".to_owned());
+            words.extend(choice.args.iter().cloned());
         }
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }

@@ -25,7 +25,7 @@ use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
 use super::store::{Author, Order, Store, Writer};
 use crate::outcome::Outcome;
-use crate::run::{self, Conduct};
+use crate::run::Conduct;
 
 /// Which points of a batch, and how.
 #[derive(Debug, Clone, Copy, Default)]
@@ -162,12 +162,10 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 
 /// Simulates a point whose turn it is.
 fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
-    match batch.experiment(point) {
-        Ok(experiment) => {
-            let (stop, observer) = (sweep.stop, Some(turn.observer));
-            let conduct = Conduct { threads: turn.threads, stop, observer, ..Conduct::default() };
-            Done::of(run::run(&experiment, &conduct).outcome)
-        }
+    let (stop, observer) = (sweep.stop, Some(turn.observer));
+    let conduct = Conduct { threads: turn.threads, stop, observer, ..Conduct::default() };
+    match batch.experiment(point).and_then(|experiment| experiment.run(&conduct)) {
+        Ok(finished) => Done::of(finished.outcome),
         Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },
     }
 }

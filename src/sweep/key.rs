@@ -7,10 +7,10 @@
 
 use serde_json::{Value, json};
 
-use crate::config::MachineConfig;
+use crate::config::AnyMachine;
 use crate::config::SchemeConfig;
 use crate::outcome;
-use crate::workload::Resolved;
+use crate::run::AnyResolved;
 
 /// JSON with the keys of every object in order and no blanks: equal values have equal texts.
 pub(crate) fn canonical(value: &Value) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn canonical(value: &Value) -> String {
 }
 
 /// Hash of a workload's content.
-pub(crate) fn of_content(workload: &Resolved) -> String {
+pub(crate) fn of_content(workload: &AnyResolved) -> String {
     let mut hasher = blake3::Hasher::new();
     workload.fingerprint(&mut |name, bytes| {
         for part in [name.as_bytes(), bytes] {
@@ -45,14 +45,14 @@ pub(crate) fn of_content(workload: &Resolved) -> String {
 
 /// The key of a run.
 pub(crate) fn of_run(
-    machine: &MachineConfig,
+    machine: &AnyMachine,
     scheme: &SchemeConfig,
     content: &str,
     max_cycles: Option<u64>,
     reference: bool,
 ) -> String {
     let whole = json!({
-        "machine": serde_json::to_value(&machine.spec).unwrap_or_default(),
+        "machine": machine.tables(),
         "scheme": { "name": scheme.built.name(), "values": scheme.values },
         "workload": content,
         "max_cycles": max_cycles,
@@ -72,7 +72,7 @@ pub(crate) fn shard(key: &str, of: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Override;
+    use crate::config::{MachineConfig, Override};
     use crate::workload::Choice;
     use crate::workload::Workload;
 
@@ -88,13 +88,13 @@ mod tests {
     fn whatever_changes_a_run_changes_its_key() {
         let key = |set: &[&str], scheme: &str, size: &str, seed: u64, limit: Option<u64>| {
             let set: Vec<Override> = set.iter().map(|text| Override::parse(text).unwrap()).collect();
-            let machine = MachineConfig::load("agpm-table4", &set).unwrap();
+            let machine = MachineConfig::load("agpm-table4", &set).unwrap().into();
             let scheme = SchemeConfig::load(scheme, &[]).unwrap();
             let params = vec![("N".to_owned(), size.to_owned())];
             let choice = Choice { params, seed, ..Choice::default() };
             let demands = crate::run::demands(&*scheme.built);
             let workload = Workload::load("vecadd").unwrap().resolve_under(&choice, demands).unwrap();
-            of_run(&machine, &scheme, &of_content(&workload), limit, true)
+            of_run(&machine, &scheme, &of_content(&workload.into()), limit, true)
         };
         let plain = key(&[], "base", "64", 0, None);
         assert_eq!(plain, key(&[], "base", "64", 0, None));
@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_key_is_the_hash_of_all_that_a_run_follows_from() {
-        let machine = MachineConfig::load("agpm-table4", &[]).unwrap();
+        let machine = AnyMachine::load("agpm-table4", &[]).unwrap();
         let scheme = SchemeConfig::load("agpm", &[]).unwrap();
         let key = |limit, reference| of_run(&machine, &scheme, "the content", limit, reference);
         let whole = |limit: &str, reference: bool| {
-            let spec = canonical(&serde_json::to_value(&machine.spec).unwrap());
+            let spec = canonical(&machine.tables());
             let values = canonical(&serde_json::to_value(&scheme.values).unwrap());
             assert!(spec.contains("\"slice_kb\":") && values.contains("threshold_logs\":10000"));
             let (version, schema) = (env!("CARGO_PKG_VERSION"), outcome::SCHEMA);
@@ -136,11 +136,12 @@ mod tests {
 
     #[test]
     fn points_that_differ_in_one_thing_only_have_keys_of_their_own() {
-        let machine = |set: &str| MachineConfig::load("agpm-table4", &[Override::parse(set).unwrap()]).unwrap();
+        let machine = |set: &str| AnyMachine::load("agpm-table4", &[Override::parse(set).unwrap()]).unwrap();
         let agpm = |set: &str| SchemeConfig::load("agpm", &[Override::parse(set).unwrap()]).unwrap();
         let (table4, scheme) = (machine("l2.slice_kb=256"), agpm("agpm.step_percent=11"));
         let plain = of_run(&table4, &scheme, "content", None, true);
-        let renamed = MachineConfig { name: "other".to_owned(), description: "other".to_owned(), ..table4.clone() };
+        let own = table4.gpu().unwrap().clone();
+        let renamed = MachineConfig { name: "other".to_owned(), description: "other".to_owned(), ..own }.into();
         assert_eq!(of_run(&renamed, &scheme, "content", None, true), plain, "names do not matter");
         let others = [
             of_run(&table4, &scheme, "content", None, false),
@@ -161,7 +162,7 @@ mod tests {
     fn a_contents_hash_tells_its_parts_apart() {
         let hash = |choice: Choice| {
             let workload = Workload::load("vecadd").unwrap();
-            of_content(&workload.resolve_under(&choice, crate::workload::Demands::default()).unwrap())
+            of_content(&workload.resolve_under(&choice, crate::workload::Demands::default()).unwrap().into())
         };
         let params = |n: &str| vec![("N".to_owned(), n.to_owned())];
         let ci = || Choice { profile: Some("ci".to_owned()), params: params("64"), ..Choice::default() };

@@ -260,7 +260,8 @@ impl Warnings<'_> {
         }
         let keys = &self.axis.keys;
         let is_meant = |plainly_of: &[&str]| plainly_of.iter().any(|key| keys.iter().any(|own| own == key));
-        let pairs = one.derived.iter().zip(&other.derived);
+        // Machines of two kinds have other quantities.
+        let pairs = one.derived.iter().zip(&other.derived).filter(|(one, other)| one.name == other.name);
         let names: Vec<&str> = pairs
             .filter(|(one, other)| (one.value - other.value).abs() > 1e-9 * one.value.abs())
             .filter(|(one, _)| !is_meant(one.plainly_of))

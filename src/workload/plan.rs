@@ -3,7 +3,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | `resolve` | manifest and choice to plan: the order of the stages |
-//! | `stage` | parameters, graphs, extents, lengths |
+//! | `params` | values of parameters: the manifest's, a profile's, the user's |
+//! | `stage` | graphs, extents, lengths |
 //! | `contents` | initial contents, textures, surfaces, constant banks |
 //! | `allocate` | addresses |
 //! | `image` | global memory before the first step |
@@ -17,6 +18,7 @@ pub(crate) mod allocation;
 mod contents;
 pub(crate) mod fingerprint;
 pub(crate) mod image;
+pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod resolve;
 mod stage;
@@ -60,6 +62,8 @@ pub struct Choice {
     /// Buffers to fill from a file instead of as the manifest says (`--input BUFFER=FILE`): raw little-endian
     /// or `.npy`.
     pub inputs: Vec<(String, PathBuf)>,
+    /// Arguments of a program of CPUs, after those of its manifest.
+    pub args: Vec<String>,
     /// All memory is persistent, whatever the manifest says and the scheme demands ([`Demands::persistent`]).
     pub persistent: bool,
     /// What to do otherwise than the manifest's `[instrument]` says.

@@ -103,7 +103,7 @@ fn clashes(root: TomlTable<'_>, faults: &mut Diagnostics) {
     }
 }
 
-fn params(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Param> {
+pub(crate) fn params(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Param> {
     let Some(table) = root.table("params") else {
         return Vec::new();
     };
@@ -118,7 +118,7 @@ fn params(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Param> {
     params
 }
 
-fn profiles(root: TomlTable<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<Profile> {
+pub(crate) fn profiles(root: TomlTable<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<Profile> {
     let Some(table) = root.table("profile") else {
         return Vec::new();
     };

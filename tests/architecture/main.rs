@@ -59,10 +59,10 @@ fn programs_of_cpus_know_no_time_and_no_machine() {
 #[test]
 fn workloads_are_programs_and_data() {
     forbid(
-        "workload -> anything but kernel, document, diagnostic, input and the layout of undo logs",
+        "workload -> anything but kernel, riscv, document, diagnostic, input and the layout of undo logs",
         |s| s.room() == "workload",
         |_, m| {
-            !["workload", "kernel", "document", "diagnostic", "input"].contains(&room_of(m))
+            !["workload", "kernel", "riscv", "document", "diagnostic", "input"].contains(&room_of(m))
                 && !m.starts_with("persist::undo")
         },
     );

@@ -17,6 +17,7 @@ mod datasheet_throughput;
 mod faults;
 mod gate;
 mod l2_slice;
+mod litmus;
 mod memory_controller;
 mod persist_stalls;
 mod random_kernels;

@@ -35,7 +35,7 @@ fn digests(results: &[Done]) -> Vec<String> {
 #[test]
 fn results_are_those_of_single_runs_in_the_order_of_the_points() {
     let batch = batch(|_, recipe| recipe);
-    let alone = |at| simulate(&batch.experiment(at).unwrap(), &Conduct::default()).outcome.digest;
+    let alone = |at| simulate(batch.experiment(at).unwrap().gpu().unwrap(), &Conduct::default()).outcome.digest;
     let alone: Vec<String> = (0..SIZES.len()).map(alone).collect();
     for jobs in [1, 2, 4] {
         assert_eq!(digests(&without_store(&batch, &Workers { jobs, ..Workers::default() })), alone, "{jobs} at a time");

@@ -29,7 +29,7 @@ fn a_caller_gets_the_digests_of_the_command_line_and_of_a_sweep_under_every_sche
         let ours = recipe.run().unwrap();
         let mut batch = Batch::default();
         let point = batch.add(name, 0, recipe.clone()).unwrap();
-        let of_sweep = batch.experiment(point).unwrap().run();
+        let of_sweep = batch.experiment(point).unwrap().gpu().unwrap().run();
         let path = folder.join("outcome.json");
         let typed = ["run", "atax", "--scheme", name, "--profile", "ci", "--set", "sm.count=2", "-q", "--json"];
         durawarp(&[&typed[..], &[path.to_str().unwrap()]].concat());
@@ -148,7 +148,7 @@ fn a_scheme_of_ones_own_runs_and_two_that_have_one_name_are_not_one() {
     assert!(waiting > passing, "{waiting} {passing}");
     let mut batch = Batch::default();
     let points = [true, false].map(|waits| batch.add("own", 0, of(waits)).unwrap());
-    let of_batch = points.map(|point| batch.experiment(point).unwrap().run().time.core_cycles);
+    let of_batch = points.map(|point| batch.experiment(point).unwrap().gpu().unwrap().run().time.core_cycles);
     assert_eq!(of_batch, [waiting, passing]);
 }
 

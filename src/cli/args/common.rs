@@ -1,7 +1,6 @@
 //! Arguments that several commands have: what is simulated, under which scheme, how many runs at a time.
 
 use clap::Args;
-use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
@@ -14,9 +13,10 @@ pub(crate) const RESULTS: &str = "durawarp-results";
 /// What is simulated.
 #[derive(Debug, Args)]
 pub(crate) struct Subject {
-    /// Machine: a built-in name or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
-    pub(crate) machine: String,
+    /// Machine: a built-in name or a .toml file; agpm-table4 unless another is named, for RISC-V programs
+    /// lightwsp-cpu
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) machine: Option<String>,
     /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE)
     /// or of the workload (params.n=4096); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
@@ -47,6 +47,9 @@ pub(crate) struct Subject {
     /// Seed of every random content
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) seed: u64,
+    /// Arguments of a RISC-V program, after those of its manifest
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) program_args: Vec<String>,
 }
 
 /// Under which persistency scheme.

@@ -12,7 +12,7 @@ spec! {
         /// Banks of one channel.
         banks: u32 where 1..=256,
         /// Bytes of one row (row buffer) of a bank.
-        row_bytes: u32 where 128..=65536,
+        row_bytes: u32 where 64..=65536,
         /// Activate to column command: sensing a row.
         t_rcd_ns: Nanos,
         /// Column read to its first data.
@@ -78,7 +78,7 @@ spec! {
         /// Banks of one channel.
         banks: u32 where 1..=256,
         /// Bytes of one row (row buffer) of a bank.
-        row_bytes: u32 where 128..=65536,
+        row_bytes: u32 where 64..=65536,
         /// Activate to column command: sensing a row.
         t_rcd_ns: Nanos,
         /// Column read to its first data.

@@ -10,9 +10,10 @@ use super::super::batch::Batch;
 use super::super::file::{Axis, LOGGING, SweepFile, WORDS, same, text_of};
 use super::super::key;
 use super::planned::{Planned, label};
-use crate::config::MachineConfig;
+use crate::config::AnyMachine;
 use crate::config::Override;
 use crate::config::SchemeConfig;
+use crate::config::presets::DEFAULT_CPU_MACHINE;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::document::Place;
@@ -101,7 +102,7 @@ impl Making {
     fn names(&mut self) {
         let folder = self.file.folder.clone();
         for (value, place) in self.values_of("machine") {
-            if let Err(found) = MachineConfig::load(&located(&folder, &text_of(&value)), &[]) {
+            if let Err(found) = AnyMachine::load(&located(&folder, &text_of(&value)), &[]) {
                 self.blame(&place, found);
             }
         }
@@ -121,6 +122,14 @@ impl Making {
                 }
                 Err(found) => self.blame(&place, found),
             }
+        }
+        // A file that names no machine means the one of its workloads' kind.
+        let of_cpus = !self.workloads.is_empty() && self.workloads.values().all(Workload::is_of_a_cpu);
+        if let Some(machine) = self.file.base.get_mut("machine")
+            && machine.place.start() == 0
+            && of_cpus
+        {
+            machine.value = DEFAULT_CPU_MACHINE.into();
         }
         // Profiles come last, as they are looked up in the workloads. One workload that has it is enough;
         // without any workload the fault is theirs.

@@ -17,7 +17,7 @@ use crate::workload::plan::RunPlan;
 
 /// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the
 /// swaps.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Bindings(Arc<[AtomicUsize]>);
 
 impl Bindings {

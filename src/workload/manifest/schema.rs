@@ -260,7 +260,7 @@ const INSTRUMENT: Shape = Shape::Table(&[
 
 /// Exactly one of `file` and `text`: the reader of programs sees to it.
 const ISA: Shape = Shape::Table(&[
-    required("kind", Words(&["ptx"])),
+    required("kind", Words(&["ptx", "riscv"])),
     optional("file", OneOrMany(&Text)),
     optional("text", Text),
     optional("stack_bytes", Whole),
@@ -352,7 +352,8 @@ mod tests {
     fn the_readme_names_every_key_kind_word_reference_and_function() {
         let readme = include_str!("../../../workloads/README.md");
         let mut all = Vec::new();
-        for shape in [&MANIFEST, &LOOP_SHAPE, &CONDITION, &REFERENCE_KINDS] {
+        let of_cpus = crate::workload::cpu::shapes();
+        for shape in [&MANIFEST, &LOOP_SHAPE, &CONDITION, &REFERENCE_KINDS].into_iter().chain(of_cpus) {
             words(shape, &mut all);
         }
         for reference in &crate::workload::data::reference::ALL {

@@ -3,14 +3,15 @@
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use std::path::PathBuf;
 
+use super::params::Parameters;
 use crate::workload::data::data_file::input_bytes;
 use crate::workload::data::generate::part_len;
 use crate::workload::data::graph::Csr;
 use crate::workload::data::random::{Random, Seeds};
 use crate::workload::data::{graph, graph_file};
-use crate::workload::expr::{Expr, Value};
+use crate::workload::expr::Expr;
 use crate::workload::manifest::Manifest;
-use crate::workload::manifest::buffers::{Buffer, GraphKind, Init, SurfaceForm, TextureForm, param_value};
+use crate::workload::manifest::buffers::{Buffer, GraphKind, Init, SurfaceForm, TextureForm};
 use crate::workload::manifest::source::Folder;
 use crate::workload::manifest::steps::{HostStep, LaunchStep};
 /// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
@@ -79,42 +80,10 @@ impl Stage<'_> {
 
     pub(crate) fn params(&mut self, profile: &str, overrides: &[(String, String)]) {
         let manifest = self.manifest;
-        // Three layers, of which a later one counts: the manifest's values, the profile's, the user's.
-        for (number, param) in manifest.params.iter().enumerate() {
-            self.frame[manifest.names.param(number)] = param.value.bits();
-        }
-        match manifest.profiles.iter().find(|p| p.name == profile) {
-            Some(found) => {
-                for (number, value) in &found.values {
-                    self.frame[manifest.names.param(*number)] = value.bits();
-                }
-            }
-            None if profile == "default" => {}
-            None => {
-                let mut names: Vec<&str> = manifest.profiles.iter().map(|p| p.name.as_str()).collect();
-                if !names.contains(&"default") {
-                    names.push("default");
-                }
-                let message = format!("workload `{}` has no profile `{profile}`", manifest.name);
-                let fault = Diagnostic::nowhere("", message);
-                let all = || Some(format!("profiles: {}", names.join(", ")));
-                self.faults.push(fault.with_nearest_or(profile, names.iter().copied(), all));
-            }
-        }
-        for (name, text) in overrides {
-            let shown = format!("--param {name}={text}");
-            let Some(number) = manifest.params.iter().position(|param| param.name == *name) else {
-                let message = format!("workload `{}` has no parameter `{name}`", manifest.name);
-                let valid: Vec<&str> = manifest.params.iter().map(|param| param.name.as_str()).collect();
-                let fault = Diagnostic::nowhere(&shown, message);
-                let all = || Some(format!("parameters: {}", valid.join(", ")));
-                self.faults.push(fault.with_nearest_or(name, valid.iter().copied(), all));
-                continue;
-            };
-            match number_of(text).and_then(|value| param_value(&manifest.params[number], value)) {
-                Ok(value) => self.frame[manifest.names.param(number)] = value.bits(),
-                Err(message) => self.faults.push(Diagnostic::nowhere(&shown, message)),
-            }
+        let Manifest { name, params, profiles, .. } = manifest;
+        let values = Parameters { workload: name, params, profiles }.values(profile, overrides, self.faults);
+        for (number, value) in values.into_iter().enumerate() {
+            self.frame[manifest.names.param(number)] = value.bits();
         }
     }
 
@@ -281,15 +250,4 @@ impl Stage<'_> {
             _ => Err(expr.place().fault(format!("buffer `{name}` with {len} elements is larger than 512 GiB"))),
         }
     }
-}
-
-fn number_of(text: &str) -> Result<Value, String> {
-    let digits: String = text.trim().chars().filter(|c| *c != '_').collect();
-    if let Ok(value) = digits.parse() {
-        return Ok(Value::Int(value));
-    }
-    if let Some(Ok(value)) = digits.strip_prefix("0x").map(|hex| i64::from_str_radix(hex, 16)) {
-        return Ok(Value::Int(value));
-    }
-    digits.parse().map(Value::Float).map_err(|_| format!("`{text}` is not a number"))
 }

@@ -1,0 +1,259 @@
+//! A machine of CPU cores around a process.
+//!
+//! | from | to | latency | the way back |
+//! |---|---|---|---|
+//! | core, OS | home slice | `llc.request_cycles` | `llc.reply_cycles` |
+//! | home slice | its controller | front end | back end |
+//! | core | OS | `os.link_ns` | the same |
+//! | hub | cores, home slices; from the OS | `os.link_ns`, or the scheme's | the same |
+//!
+//! Tiers: cores; home slices fused with their controller; the OS and the hub. The order of components is
+//! cores, home slices, controllers, OS, hub. Hart 0 begins at the program's entry at time 0.
+//!
+//! | physical memory | holds |
+//! |---|---|
+//! | from the base of DRAM, or of NVM where all memory is persistent | the main window, by virtual address |
+//! | from the base of NVM, a page after a main window there | the persistent window |
+//!
+//! Invariant: memory that nothing was written to costs neither host memory nor time.
+
+use crate::engine::{Clock, Time};
+use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium, NVM_BASE};
+use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::coherence::HartState;
+use crate::machine::core::{Core, CoreWiring};
+use crate::machine::cpu::{CpuMemory, CpuSpec};
+use crate::machine::home::{HomeSlice, HomeWiring};
+use crate::machine::os::{OperatingSystem, OsWiring};
+use crate::machine::ports::{Endpoint, Roster};
+use crate::persist::handler::HandlerPlace;
+use crate::riscv::instruction::SP;
+use crate::riscv::memory::{PAGE_BYTES, Windows};
+use crate::riscv::process::Process;
+use crate::riscv::syscalls::{File, Os};
+
+use super::assembly::Assembly;
+use super::links::Wiring;
+use super::memory::cut;
+use super::parts::{MemoryParts, SharedParts};
+use super::persistency::Persistency;
+
+/// What a machine of cores is to run.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuLoad<'a> {
+    /// The process.
+    pub process: &'a Process,
+    /// Files that it may open.
+    pub files: &'a [File],
+    /// The main window lies in persistent memory, too.
+    pub all_persistent: bool,
+}
+
+impl CpuLoad<'_> {
+    /// Where its windows lie in physical memory.
+    pub fn memory(&self) -> CpuMemory {
+        let windows = self.process.start.windows;
+        let [main, persistent] = if self.all_persistent {
+            [NVM_BASE, NVM_BASE + windows.memory_bytes + PAGE_BYTES]
+        } else {
+            [DRAM_BASE, NVM_BASE]
+        };
+        CpuMemory { windows, main, persistent }
+    }
+
+    /// Both windows as the process finds them, by physical address. Zeros are committed by the host when they
+    /// are touched.
+    pub fn image(&self) -> FlatMemory {
+        let memory = self.memory();
+        let Windows { memory_bytes, pm_bytes } = memory.windows;
+        let mut image = FlatMemory::default();
+        for (start, bytes) in [(memory.main, memory_bytes), (memory.persistent, pm_bytes)] {
+            if bytes > 0 {
+                image.place(start, vec![0; bytes as usize]);
+            }
+        }
+        for (address, bytes) in self.contents() {
+            if image.write(address, bytes).is_err() {
+                unreachable!("{address:#x} lies in a window");
+            }
+        }
+        image
+    }
+
+    /// The bytes that memory begins with, by physical address.
+    fn contents(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let memory = self.memory();
+        self.process.contents().filter(|(_, bytes)| !bytes.is_empty()).map(move |(address, bytes)| {
+            match memory.physical(address, bytes.len() as u64) {
+                Some(physical) => (physical, bytes),
+                None => panic!("the process begins with {} bytes at {address:#x}, outside its memory", bytes.len()),
+            }
+        })
+    }
+
+    /// Bytes of each medium, from its base, that the windows reach to.
+    fn extents(&self) -> [u64; 2] {
+        let memory = self.memory();
+        let Windows { memory_bytes, pm_bytes } = memory.windows;
+        let mut extents = [0; 2];
+        for (start, bytes) in [(memory.main, memory_bytes), (memory.persistent, pm_bytes)] {
+            let extent: &mut u64 = &mut extents[Medium::of(start) as usize];
+            *extent = (*extent).max(offset_in_medium(start) + bytes);
+        }
+        extents
+    }
+}
+
+/// The place of a scheme's handlers in a machine of cores, as they hear of it: the first of each kind.
+pub fn first_place_of_cores(spec: &CpuSpec) -> HandlerPlace {
+    HandlerPlace {
+        index: 0,
+        sms: spec.core.count as u16,
+        slices: spec.llc.slices as u16,
+        controllers: spec.controller.channels as u16,
+        tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
+        l1_combines: true,
+    }
+}
+
+/// Wires a machine of cores around a process.
+///
+/// # Panics
+/// When `spec` has [`CpuSpec::faults`].
+pub fn assemble_cpu(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency) -> Assembly {
+    let faults = spec.faults();
+    assert!(faults.is_empty(), "a machine with faults: {faults:?}");
+    let mut components = CpuComponents::new(spec, load, persistency);
+    components.add_cores();
+    components.add_homes();
+    components.add_controllers();
+    components.add_os();
+    components.parts.add_hub();
+    let (base, core, roster) = (components.parts.base, components.core, components.roster());
+    let ticks = |ps| base.ticks_of_ps(ps);
+    let mut wiring = components.parts.into_wiring();
+    let (request, reply) = (core.cycles(spec.llc.request_cycles.into()), core.cycles(spec.llc.reply_cycles.into()));
+    wiring.join_homes(request, reply);
+    wiring.join_memory(ticks(spec.controller.front_ns.ps), ticks(spec.controller.back_ns.ps));
+    wiring.join_os(ticks(spec.os.link_ns.ps));
+    if roster.hub {
+        wiring.join_hub(base, ticks(spec.os.link_ns.ps), persistency.scheme.path_links());
+    }
+    if let Some(paths) = persistency.scheme.path_links() {
+        wiring.join_controllers(base, paths);
+    }
+    let (simulation, ids) = wiring.start(Endpoint::Core(0));
+    Assembly { simulation, ids, map: roster.map }
+}
+
+/// What components are made of, and those that are made so far.
+struct CpuComponents<'a> {
+    spec: &'a CpuSpec,
+    load: CpuLoad<'a>,
+    parts: SharedParts<'a>,
+    core: Clock,
+}
+
+impl<'a> CpuComponents<'a> {
+    fn new(spec: &'a CpuSpec, load: CpuLoad<'a>, persistency: &'a Persistency) -> CpuComponents<'a> {
+        let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
+        let map = Interleave::new(spec.llc.slices, spec.controller.channels, spec.llc.interleave_bytes);
+        let roster = Roster::of_cores(spec.core.count as u16, map);
+        let memory = MemoryParts {
+            controller: &spec.controller,
+            bus: &spec.bus,
+            dram: &spec.dram,
+            nvm: &spec.nvm,
+            persist: &spec.persist,
+            clock: base.clock(spec.clock.memory_mhz.khz),
+        };
+        let parts = SharedParts::new(persistency, base, first_place_of_cores(spec), memory, roster);
+        CpuComponents { spec, load, parts, core: base.clock(spec.clock.core_mhz.khz) }
+    }
+
+    fn roster(&self) -> Roster {
+        self.parts.roster()
+    }
+
+    /// The cores; hart 0 is at the program's entry.
+    fn add_cores(&mut self) {
+        let (spec, process) = (self.spec, self.load.process);
+        for index in 0..self.roster().cores {
+            let wiring = CoreWiring {
+                index,
+                clock: self.core,
+                timebase: self.parts.base,
+                ports: self.roster().ports(Endpoint::Core(index)),
+                memory: self.load.memory(),
+                code: process.code.clone(),
+                image: process.image.clone(),
+            };
+            let handler = self.parts.persistency.scheme.sm_handler(self.parts.place(index));
+            let journal = self.parts.persistency.journal;
+            let mut core = Core::new(spec.core.clone(), spec.l1d.clone(), wiring, handler, journal);
+            if index == 0 {
+                let mut registers = [0; 64];
+                registers[usize::from(SP)] = process.stack_pointer;
+                core.begin(0, HartState { registers, pc: process.image.entry, frm: 0 });
+            }
+            self.parts.add(Endpoint::Core(index), core);
+        }
+    }
+
+    /// The home slices.
+    fn add_homes(&mut self) {
+        let spec = self.spec;
+        for slice in 0..spec.llc.slices as u16 {
+            let wiring = HomeWiring {
+                clock: self.core,
+                ports: self.roster().ports(Endpoint::Slice(slice)),
+                memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
+            };
+            let mut home = HomeSlice::new(spec.llc.clone(), wiring);
+            home.set_persistence(&spec.persist, self.parts.persistency.journal);
+            self.parts.add(Endpoint::Slice(slice), home);
+        }
+    }
+
+    /// The memory controllers, with what the process' memory begins with.
+    fn add_controllers(&mut self) {
+        let shares = cut(self.load.contents(), self.roster().map, self.load.extents());
+        self.parts.add_controllers(shares);
+    }
+
+    /// The operating system.
+    fn add_os(&mut self) {
+        let wiring = OsWiring {
+            ports: self.roster().ports(Endpoint::Os),
+            timebase: self.parts.base,
+            memory: self.load.memory(),
+            harts: self.spec.core.harts,
+        };
+        let calls = Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec());
+        let mut os = OperatingSystem::new(self.spec.os.clone(), wiring, calls);
+        if self.parts.persistency.halts_at_end {
+            os.halt_at_end();
+        }
+        self.parts.add(Endpoint::Os, os);
+    }
+}
+
+impl Wiring {
+    /// Cores and the OS with home slices.
+    fn join_homes(&mut self, request: Time, reply: Time) {
+        for slice in self.roster.slices() {
+            for requester in self.roster.requester_roles() {
+                self.connect(requester, slice, request);
+                self.connect(slice, requester, reply);
+            }
+        }
+    }
+
+    /// Cores with the OS.
+    fn join_os(&mut self, link: Time) {
+        for core in self.roster.cores() {
+            self.connect_both(core, Endpoint::Os, link);
+        }
+        self.topology.put_in_tier(2, &[self.id(Endpoint::Os)]);
+    }
+}

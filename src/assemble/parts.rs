@@ -1,0 +1,94 @@
+//! What machines of SMs and machines of cores have alike: memory controllers with their media, the scheme's
+//! own component, and how a component gets its place.
+
+use crate::engine::{Clock, Component, Timebase, Topology};
+use crate::machine::hub::Hub;
+use crate::machine::image::Image;
+use crate::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
+use crate::machine::memory_controller::{ControllerSpec, MemoryController};
+use crate::machine::msg::Msg;
+use crate::machine::persistence::PersistSpec;
+use crate::machine::ports::{Endpoint, Roster};
+use crate::persist::handler::{Handler, HandlerPlace};
+
+use super::links::Wiring;
+use super::persistency::Persistency;
+
+/// What memory controllers are made of.
+pub(super) struct MemoryParts<'a> {
+    pub(super) controller: &'a ControllerSpec,
+    pub(super) bus: &'a BusSpec,
+    pub(super) dram: &'a MediaSpec,
+    pub(super) nvm: &'a NvmSpec,
+    pub(super) persist: &'a PersistSpec,
+    /// Their clock.
+    pub(super) clock: Clock,
+}
+
+/// What components are made of in either kind of machine, and those that are made so far.
+pub(super) struct SharedParts<'a> {
+    pub(super) persistency: &'a Persistency,
+    pub(super) base: Timebase,
+    /// The place of the first handler of each kind.
+    pub(super) first: HandlerPlace,
+    memory: MemoryParts<'a>,
+    hub: Option<Box<dyn Handler>>,
+    wiring: Wiring,
+}
+
+impl<'a> SharedParts<'a> {
+    /// No components yet. Whether there are a hub and paths follows from the scheme.
+    pub(super) fn new(
+        persistency: &'a Persistency,
+        base: Timebase,
+        first: HandlerPlace,
+        memory: MemoryParts<'a>,
+        roster: Roster,
+    ) -> SharedParts<'a> {
+        let hub = persistency.scheme.hub_handler(first);
+        let roster = Roster { hub: hub.is_some(), paths: persistency.scheme.path_links().is_some(), ..roster };
+        let wiring = Wiring { topology: Topology::new(), roster, ids: Default::default() };
+        SharedParts { persistency, base, first, memory, hub, wiring }
+    }
+
+    /// What links may lead to.
+    pub(super) fn roster(&self) -> Roster {
+        self.wiring.roster
+    }
+
+    /// All components, to be joined.
+    pub(super) fn into_wiring(self) -> Wiring {
+        self.wiring
+    }
+
+    pub(super) fn add(&mut self, role: Endpoint, component: impl Component<Msg> + 'static) {
+        let id = self.wiring.topology.add(role.to_string(), Box::new(component));
+        self.wiring.ids.insert(role, id);
+    }
+
+    pub(super) fn place(&self, index: u16) -> HandlerPlace {
+        HandlerPlace { index, ..self.first }
+    }
+
+    /// The memory controllers, each with its share of the image.
+    pub(super) fn add_controllers(&mut self, shares: Vec<[Image; 2]>) {
+        for (channel, images) in (0..).zip(shares) {
+            let MemoryParts { controller: spec, bus, dram, nvm, persist, clock } = self.memory;
+            let media = Media::new(dram, nvm, bus, clock, self.base);
+            let forward = self.base.ticks_of_ps(spec.forward_ns.ps);
+            let ports = self.roster().ports(Endpoint::Controller(channel));
+            let mut controller = MemoryController::new(spec.clone(), clock, forward, ports, media, images);
+            controller.set_persistence(persist, self.persistency.journal);
+            self.persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
+            controller.host(self.persistency.scheme.controller_handler(self.place(channel)));
+            self.add(Endpoint::Controller(channel), controller);
+        }
+    }
+
+    /// The scheme's own component, if it has one.
+    pub(super) fn add_hub(&mut self) {
+        if let Some(handler) = self.hub.take() {
+            self.add(Endpoint::Hub, Hub::new(handler, self.roster().ports(Endpoint::Hub)));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Workloads and experiments of either kind, where it does not matter which: kernels on a machine with a GPU,
+//! or a program of CPUs on a machine of CPU cores.
+
+use super::cpu_experiment::CpuExperiment;
+use super::{Conduct, Experiment, Finished, run, run_cpu};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::workload::{CpuProgram, Description, Resolved};
+
+/// A workload ready to run.
+#[derive(Debug, Clone)]
+pub enum AnyResolved {
+    /// Kernels and their host program.
+    Kernels(Box<Resolved>),
+    /// A program of CPUs.
+    Process(Box<CpuProgram>),
+}
+
+impl From<Resolved> for AnyResolved {
+    fn from(resolved: Resolved) -> Self {
+        AnyResolved::Kernels(Box::new(resolved))
+    }
+}
+
+impl From<CpuProgram> for AnyResolved {
+    fn from(program: CpuProgram) -> Self {
+        AnyResolved::Process(Box::new(program))
+    }
+}
+
+impl AnyResolved {
+    /// As [`Resolved::fingerprint`].
+    pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
+        match self {
+            AnyResolved::Kernels(resolved) => resolved.fingerprint(take),
+            AnyResolved::Process(program) => program.fingerprint(take),
+        }
+    }
+
+    /// As plain data.
+    pub fn describe(&self) -> Description {
+        match self {
+            AnyResolved::Kernels(resolved) => resolved.describe(),
+            AnyResolved::Process(program) => program.describe(),
+        }
+    }
+
+    /// Bytes of its buffers, or of its executable: the pages that a program touches are not known before.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            AnyResolved::Kernels(resolved) => resolved.addresses().ranges().iter().map(|range| range.bytes).sum(),
+            AnyResolved::Process(program) => program.image.segments.iter().map(|part| part.memory_bytes).sum(),
+        }
+    }
+
+    /// As [`Resolved::warnings`].
+    pub fn warnings(&self) -> Vec<&Diagnostic> {
+        match self {
+            AnyResolved::Kernels(resolved) => resolved.warnings().collect(),
+            AnyResolved::Process(_) => Vec::new(),
+        }
+    }
+
+    /// As [`Resolved::largest_cta`].
+    pub(crate) fn largest_cta(&self) -> Option<u64> {
+        self.kernels().and_then(Resolved::largest_cta)
+    }
+
+    /// The workload, if it has kernels.
+    pub fn kernels(&self) -> Option<&Resolved> {
+        match self {
+            AnyResolved::Kernels(resolved) => Some(resolved),
+            AnyResolved::Process(_) => None,
+        }
+    }
+}
+
+/// An experiment on a machine of either kind.
+#[derive(Debug, Clone)]
+pub enum AnyExperiment {
+    /// With a GPU.
+    Gpu(Box<Experiment>),
+    /// With CPU cores.
+    Cpu(Box<CpuExperiment>),
+}
+
+impl From<Experiment> for AnyExperiment {
+    fn from(experiment: Experiment) -> Self {
+        AnyExperiment::Gpu(Box::new(experiment))
+    }
+}
+
+impl AnyExperiment {
+    /// The same, to be cut after this many core cycles.
+    #[must_use]
+    pub fn with_max_cycles(mut self, cycles: Option<u64>) -> Self {
+        match &mut self {
+            AnyExperiment::Gpu(experiment) => experiment.max_cycles = cycles,
+            AnyExperiment::Cpu(experiment) => experiment.max_cycles = cycles,
+        }
+        self
+    }
+
+    /// The same, compared with the functional driver or not.
+    #[must_use]
+    pub fn with_reference(mut self, compared: bool) -> Self {
+        match &mut self {
+            AnyExperiment::Gpu(experiment) => experiment.reference = compared,
+            AnyExperiment::Cpu(experiment) => experiment.reference = compared,
+        }
+        self
+    }
+
+    /// What it is made of, as plain data.
+    pub fn describe(&self) -> Description {
+        match self {
+            AnyExperiment::Gpu(experiment) => experiment.workload.describe(),
+            AnyExperiment::Cpu(experiment) => experiment.program.describe(),
+        }
+    }
+
+    /// Ticks of a core cycle of its machine.
+    pub fn cycle_ticks(&self) -> u64 {
+        let (base, core) = match self {
+            AnyExperiment::Gpu(experiment) => {
+                let spec = &experiment.machine.spec;
+                (spec.timebase(), spec.clock.core_mhz)
+            }
+            AnyExperiment::Cpu(experiment) => {
+                let spec = &experiment.machine.spec;
+                (spec.timebase(), spec.clock.core_mhz)
+            }
+        };
+        base.map_or(1, |base| base.clock(core.khz).period_ticks())
+    }
+
+    /// The experiment, if it is of a GPU.
+    pub fn gpu(&self) -> Option<&Experiment> {
+        match self {
+            AnyExperiment::Gpu(experiment) => Some(experiment),
+            AnyExperiment::Cpu(_) => None,
+        }
+    }
+
+    /// Simulates.
+    ///
+    /// # Errors
+    /// None.
+    pub fn run(&self, conduct: &Conduct<'_>) -> Result<Finished, Diagnostics> {
+        match self {
+            AnyExperiment::Gpu(experiment) => Ok(run(experiment, conduct)),
+            AnyExperiment::Cpu(experiment) => Ok(run_cpu(experiment, conduct)),
+        }
+    }
+}

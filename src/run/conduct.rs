@@ -1,0 +1,56 @@
+//! How an experiment is simulated: threads, what is kept beside the outcome, who may stop it and who watches.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
+
+/// How to simulate: nothing here changes a result, only `host` of the outcome.
+#[derive(Clone)]
+pub struct Conduct<'a> {
+    /// Threads: 0 for one a core, 1 for the sequential driver.
+    pub threads: usize,
+    /// Start all `threads` even where there are fewer cores.
+    pub oversubscribe: bool,
+    /// Where components start.
+    pub placement: Placement,
+    /// When components move.
+    pub rebalance: Rebalance,
+    /// When one thread takes over from many.
+    pub fallback: Fallback,
+    /// Keep every component's digest at multiples of this many core cycles.
+    pub epoch_cycles: Option<u64>,
+    /// Keep a journal of what happens to persistent memory.
+    pub journal: bool,
+    /// Keep a timeline for a file of up to this many bytes.
+    pub timeline: Option<u64>,
+    /// Set it to end the run early; what is known by then is reported.
+    pub stop: Option<&'a AtomicBool>,
+    /// Told about every 100 ms how the simulation is getting on.
+    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
+}
+
+impl Default for Conduct<'_> {
+    /// The sequential driver, unobserved.
+    fn default() -> Self {
+        Conduct {
+            threads: 1,
+            oversubscribe: false,
+            placement: Placement::Auto,
+            rebalance: Rebalance::Measured,
+            fallback: Fallback::Measured,
+            epoch_cycles: None,
+            journal: false,
+            timeline: None,
+            stop: None,
+            observer: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Conduct<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Conduct");
+        out.field("threads", &self.threads).field("placement", &self.placement).field("rebalance", &self.rebalance);
+        out.finish_non_exhaustive()
+    }
+}

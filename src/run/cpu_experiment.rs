@@ -1,0 +1,60 @@
+//! A program of CPUs on a machine of CPU cores under a scheme: what to simulate, and how far.
+
+use crate::config::{CpuMachine, SchemeConfig};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::schemes::catalogue;
+use crate::workload::CpuProgram;
+
+/// What to simulate on a machine of CPU cores, and how far.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CpuExperiment {
+    /// The machine.
+    pub machine: CpuMachine,
+    /// The program, with its profile, parameters, arguments and seed.
+    pub program: CpuProgram,
+    /// The persistency scheme, with its parameters.
+    pub scheme: SchemeConfig,
+    /// All of its memory is persistent: its main window lies in NVM.
+    pub persistent: bool,
+    /// Stop after this many core cycles.
+    pub max_cycles: Option<u64>,
+    /// Run the functional driver for checks that compare with it.
+    pub reference: bool,
+}
+
+impl CpuExperiment {
+    /// An experiment of parts that are read, to its end.
+    ///
+    /// # Errors
+    /// What keeps a run from starting.
+    pub fn of_parts(machine: CpuMachine, program: CpuProgram, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
+        let experiment =
+            CpuExperiment { machine, program, scheme, persistent: false, max_cycles: None, reference: true };
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts.
+    ///
+    /// # Errors
+    /// All of them.
+    pub fn check(&self) -> Result<(), Diagnostics> {
+        let mut faults = Diagnostics::default();
+        let scheme = &self.scheme.built;
+        if !scheme.machines().cpu() {
+            let names: Vec<&str> = catalogue::of_cpus().iter().map(|scheme| scheme.name()).collect();
+            faults.push(other_machines(scheme.name(), "machines with GPUs", &self.machine.name, &names));
+        }
+        if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
+            faults.0.extend(found.0);
+        }
+        faults.into_result(())
+    }
+}
+
+/// A scheme that is not for the machine, and those that are.
+pub(super) fn other_machines(scheme: &str, of: &str, machine: &str, fitting: &[&str]) -> Diagnostic {
+    let message = format!("scheme `{scheme}` is for {of}, which `{machine}` is not");
+    Diagnostic::nowhere("--scheme", message).with_help(format!("for `{machine}` there are {}", fitting.join(", ")))
+}

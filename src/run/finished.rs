@@ -1,0 +1,55 @@
+//! What a run gives: an outcome, and what is too large for it.
+
+use crate::engine::EpochDigests;
+use crate::kernel::memory::FlatMemory;
+use crate::outcome::Outcome;
+use crate::persist::Journal;
+use crate::timeline::Timeline;
+use crate::workload;
+use crate::workload::{Bindings, FormedProgram};
+
+/// An outcome, and what is too large for it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// The result.
+    pub outcome: Outcome,
+    /// Global memory at the end: what a read of every address would return.
+    pub memory: FlatMemory,
+    /// Which memory each buffer's name stands for at the end.
+    pub bindings: Bindings,
+    /// The program of formed kernels that ran, under a scheme of recoverable regions.
+    pub formed: Option<FormedProgram>,
+    /// Every component's digest by epoch, when asked for.
+    pub epochs: Option<EpochDigests>,
+    /// Names of the components, in the order of their ids.
+    pub components: Vec<String>,
+    /// What happened to persistent memory, when asked for.
+    pub journal: Option<Journal>,
+    /// What components did when, when asked for.
+    pub timeline: Option<Timeline>,
+}
+
+/// One sentence for each check or expectation that failed.
+pub(crate) fn failures(verification: &workload::Verification) -> Vec<String> {
+    let failed = |outcome: workload::Outcome| outcome == workload::Outcome::Failed;
+    let checks = verification.checks.iter().filter(|check| failed(check.outcome)).map(|check| {
+        let mut text = format!("check `{}` failed", check.name);
+        if check.mismatches > 0 {
+            text += &format!(": {} of {} elements differ", check.mismatches, check.compared);
+        }
+        if let Some(first) = &check.first {
+            text +=
+                &format!("; first {}[{}]: got {}, expected {}", first.buffer, first.index, first.got, first.expected);
+        }
+        if let Some(message) = &check.message {
+            text += &format!(": {message}");
+        }
+        text
+    });
+    let expectations = verification.expectations.iter().filter(|e| failed(e.outcome)).map(|e| {
+        let got = e.got.map_or_else(|| "nothing".to_owned(), |got| got.to_string());
+        format!("expectation `{}` failed: got {got}, expected {} within {}", e.metric, e.expected, e.tolerance)
+    });
+    checks.chain(expectations).collect()
+}

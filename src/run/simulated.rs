@@ -1,0 +1,185 @@
+//! A machine of either kind, simulated: how far it came, and what is asked of every machine for an outcome.
+
+use std::collections::BTreeMap;
+use std::time::{Duration as WallTime, Instant};
+
+use super::backlog::Left;
+use super::conduct::Conduct;
+use super::end::{Clocks, end_of};
+use crate::assemble::Assembly;
+use crate::config::SchemeConfig;
+use crate::engine::{RunEnd, RunOptions, Time};
+use crate::machine::MAX_CORE_CYCLES;
+use crate::outcome::{self, Engine, Host, Outcome, Parameter};
+use crate::spec::Key;
+
+/// A machine that has run.
+pub(super) struct Simulated {
+    pub(super) machine: Assembly,
+    pub(super) clocks: Clocks,
+    pub(super) end: RunEnd,
+    /// What was left to be written when the program was over.
+    left: Option<Left>,
+    wall: WallTime,
+}
+
+impl Simulated {
+    /// Simulates to the end, or for `max_cycles` core cycles.
+    #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
+    pub(super) fn of(
+        mut machine: Assembly,
+        clocks: Clocks,
+        max_cycles: Option<u64>,
+        conduct: &Conduct<'_>,
+    ) -> Simulated {
+        let began = Instant::now();
+        let options = RunOptions {
+            threads: conduct.threads,
+            placement: conduct.placement.clone(),
+            rebalance: conduct.rebalance,
+            fallback: conduct.fallback,
+            time_limit: Some(clocks.core.cycles(max_cycles.unwrap_or(u64::MAX).min(MAX_CORE_CYCLES))),
+            epoch_ticks: conduct.epoch_cycles.map(|cycles| clocks.core.cycles(cycles)),
+            stop: conduct.stop,
+            observer: conduct.observer,
+            oversubscribe: conduct.oversubscribe,
+            ..RunOptions::default()
+        };
+        let mut end = machine.simulation.run(&options);
+        // The engine halts when the program is done: what is still to be written then is the backlog.
+        let mut left = None;
+        if let RunEnd::Halted { at, .. } = end {
+            left = Some(Left::of(&machine, at));
+            end = machine.simulation.run(&options);
+        }
+        if let RunEnd::TimeLimit { at } = end
+            && machine.ended().is_some()
+            && machine.simulation.waits().is_empty()
+        {
+            // All that lay beyond the limit was a wake-up for a deadline that is no more.
+            end = RunEnd::Finished { at };
+        }
+        Simulated { machine, clocks, end, left, wall: began.elapsed() }
+    }
+
+    /// When the program was over; for a run that was cut short, how far it came.
+    pub(super) fn time(&self) -> Time {
+        match self.end {
+            // Write-backs may go on after the program is over.
+            RunEnd::Finished { at } => self.machine.ended().unwrap_or(at),
+            RunEnd::Deadlock { at, .. }
+            | RunEnd::TimeLimit { at }
+            | RunEnd::Stopped { at }
+            | RunEnd::Halted { at, .. }
+            | RunEnd::Failed { at, .. } => at,
+            RunEnd::Panicked { .. } => self.machine.simulation.reached(),
+        }
+    }
+
+    /// What an outcome of either kind has; its tables, launches and the digest of memory are the caller's.
+    pub(super) fn outcome(
+        &self,
+        machine: outcome::Machine,
+        scheme: &SchemeConfig,
+        workload: serde_json::Value,
+        conduct: &Conduct<'_>,
+    ) -> Outcome {
+        let finished = matches!(self.end, RunEnd::Finished { .. });
+        let simulated = &self.machine;
+        Outcome {
+            schema: outcome::SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine,
+            scheme: scheme.built.name().to_owned(),
+            scheme_variant: variant(scheme),
+            scheme_logs: scheme.built.logs(),
+            scheme_parameters: scheme_parameters(scheme),
+            workload,
+            end: end_of(&self.end, simulated, self.clocks),
+            time: self.clocks.duration(self.time()),
+            kernels: Vec::new(),
+            launches: Vec::new(),
+            // Of the kind of machine: launches and kernels, or a process.
+            process: None,
+            counters: Vec::new(),
+            persists: None,
+            backlog: self
+                .left
+                .filter(|_| finished)
+                .map(|left| left.backlog(simulated, |ticks| self.clocks.duration(ticks))),
+            scheme_report: simulated.scheme_report(),
+            scheme_counters: scheme_counters(simulated),
+            // These follow from the whole outcome and from memory, which are not known yet.
+            warnings: Vec::new(),
+            validity: Vec::new(),
+            verification: None,
+            digest: format!("{:016x}", simulated.simulation.digest()),
+            memory_digest: String::new(),
+            engine: engine_of(simulated),
+            host: self.host(conduct),
+        }
+    }
+
+    fn host(&self, conduct: &Conduct<'_>) -> Host {
+        let stats = self.machine.simulation.stats();
+        let blocked: f64 = stats.blocked.iter().map(WallTime::as_secs_f64).sum();
+        let wall_s = self.wall.as_secs_f64();
+        Host {
+            threads: stats.workers.max(1),
+            threads_asked: conduct.threads,
+            wall_s,
+            blocked_share: (blocked / (wall_s * stats.workers.max(1) as f64).max(1e-9)).min(1.0),
+            functional_s: 0.0,
+        }
+    }
+}
+
+/// Every parameter of a machine, with its value and source.
+pub(super) fn parameters(
+    tables: &[(&str, &'static [Key])],
+    values: &serde_json::Value,
+    sources: &BTreeMap<String, String>,
+) -> BTreeMap<String, Parameter> {
+    let mut parameters = BTreeMap::new();
+    for (table, keys) in tables {
+        for key in *keys {
+            let name = format!("{table}.{}", key.name);
+            let source = sources.get(&name).cloned().unwrap_or_default();
+            parameters.insert(name, Parameter { value: values[*table][key.name].clone(), source });
+        }
+    }
+    parameters
+}
+
+fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let mut add = |name: &'static str, count: u64| *counters.entry(name.to_owned()).or_default() += count;
+    machine.sms().for_each(|sm| sm.tally(&mut add));
+    machine.slices().for_each(|slice| slice.tally(&mut add));
+    machine.controllers().for_each(|controller| controller.tally(&mut add));
+    counters
+}
+
+fn engine_of(machine: &Assembly) -> Engine {
+    let stats = machine.simulation.stats();
+    Engine {
+        events: stats.events(),
+        messages: stats.messages,
+        rounds: stats.totals.rounds,
+        lookahead_ticks: machine.simulation.horizon().lookahead(),
+        parallelism_bound: stats.parallelism(),
+    }
+}
+
+/// What the scheme's file calls it.
+fn variant(config: &SchemeConfig) -> Option<String> {
+    (config.name != config.built.name()).then(|| config.name.clone())
+}
+
+fn scheme_parameters(config: &SchemeConfig) -> BTreeMap<String, Parameter> {
+    let of = |(name, value): (&String, &serde_json::Value)| {
+        let source = config.sources.get(name).cloned().unwrap_or_default();
+        (name.clone(), Parameter { value: value.clone(), source })
+    };
+    config.values.iter().map(of).collect()
+}

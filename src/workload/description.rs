@@ -1,0 +1,60 @@
+//! A resolved workload as plain data, for result files.
+
+use std::collections::BTreeMap;
+
+use super::manifest::buffers::{Role, Space};
+use super::manifest::instrument::Settings;
+use crate::document::Value;
+
+/// A resolved workload as plain data.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Description {
+    /// Name of the workload.
+    pub workload: String,
+    /// Profile.
+    pub profile: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// Every parameter and its value.
+    pub params: BTreeMap<String, Value>,
+    /// Every buffer, in manifest order; those that instrumentation adds come last.
+    pub buffers: Vec<BufferDescription>,
+    /// What `[instrument]` made of the kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instrument: Option<Settings>,
+    /// How a program of CPUs is started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramDescription>,
+}
+
+/// How a program of CPUs is started.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ProgramDescription {
+    /// Arguments.
+    pub args: Vec<String>,
+    /// Threads that its manifest says.
+    pub threads: u32,
+    /// Bytes of its memory.
+    pub memory_bytes: u64,
+    /// Bytes of its persistent memory.
+    pub pm_bytes: u64,
+}
+
+/// A buffer of a resolved workload.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct BufferDescription {
+    /// Name.
+    pub name: String,
+    /// Elements.
+    pub elements: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Where it lies.
+    pub space: Space,
+    /// What it is for.
+    pub role: Role,
+    /// First address; 0 in the constant bank.
+    pub address: u64,
+    /// The buffer it logs.
+    pub undo_log_of: Option<String>,
+}
