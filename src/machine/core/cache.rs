@@ -69,6 +69,8 @@ pub(super) struct Cache {
     puts: Vec<(u64, LineBytes)>,
     cleanings: Vec<Cleaning>,
     next_cleaning: u16,
+    /// When the last line operation with bytes leaves: no answer to a probe, and no line, overtakes it.
+    bytes_leave: Time,
     pool: LinePool,
     ports: Ports,
     from: Requester,
@@ -85,6 +87,7 @@ impl Cache {
             puts: Vec::new(),
             cleanings: Vec::new(),
             next_cleaning: 0,
+            bytes_leave: 0,
             pool: LinePool::default(),
             from: ports.requester(),
             ports,
@@ -151,7 +154,8 @@ impl Cache {
             self.puts.push((old, bytes));
             let mut room = self.pool.take();
             put_bytes(&mut room, &bytes);
-            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room }, 0, cx);
+            let delay = self.bytes_leave.saturating_sub(cx.now());
+            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room }, delay, cx);
         }
         let state = match grant {
             Grant::Shared | Grant::Once => LineState::Shared,
@@ -194,7 +198,8 @@ impl Cache {
             dirty = true;
             put_bytes(&mut room, bytes);
         }
-        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room }, 0, cx);
+        let delay = self.bytes_leave.saturating_sub(cx.now());
+        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room }, delay, cx);
         invalidate && place.is_some()
     }
 
@@ -216,6 +221,7 @@ impl Cache {
             if dirty {
                 put_bytes(&mut room, self.l1.line(place));
                 self.l1.set_state(place, LineState::Exclusive);
+                self.bytes_leave = self.bytes_leave.max(cx.now() + delay);
             }
             if flush {
                 self.l1.remove(place);
