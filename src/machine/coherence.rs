@@ -11,13 +11,13 @@
 //! | [`Clean`](CpuMsg::Clean), [`Cleaned`](CpuMsg::Cleaned) | core, and back | home, and back | the line; room |
 //! | [`Call`](CpuMsg::Call) ... [`Stop`](CpuMsg::Stop) | core and OS | OS and core | a system call and what follows |
 //!
-//! Links are FIFO and of constant latency. A core's `ProbeAck`, `Put` and `Clean` of a line leave in the order
-//! in which its L1 changed: an answer without bytes that overtakes a `Clean` with bytes loses these, since the
-//! core owns the line no more when they come. The protocol is a blocking full-map MESI directory: the home of a
-//! line serves one transaction of it at a time, others wait in their order ([`super::home`]). Boxes travel in
-//! circles, as in [`super::msg`]: a core's `Get` brings the box in which `Data` comes, a home's `Probe` that
-//! of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer on Memory Consistency
-//! and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
+//! Links are FIFO and of constant latency. A core's `ProbeAck`, `Put` and `Clean` of a line leave in the
+//! order in which its L1 changed: an answer without bytes that overtakes a `Clean` with bytes loses these,
+//! since the core owns the line no more when they come. The protocol is a blocking full-map MESI directory:
+//! the home of a line serves one transaction of it at a time, others wait in their order ([`super::home`]).
+//! Boxes travel in circles, as in [`super::msg`]: a core's `Get` brings the box in which `Data` comes, a
+//! home's `Probe` that of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer
+//! on Memory Consistency and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
 
 use crate::riscv::syscalls::{Call, Reply};
 

@@ -1,6 +1,7 @@
 //! Tests of how a run ends.
 
 use super::*;
+use std::sync::atomic::AtomicBool;
 
 #[test]
 fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {

@@ -25,6 +25,7 @@ fn persist(role: &str, [launch, cta, warp]: [u32; 3]) -> Persist {
 
 fn by_kernel(role: &str, place: [u32; 3]) -> Placed {
     Placed {
+        function: None,
         persist: persist(role, place),
         kernel: Some("nw".to_owned()),
         source: Some(("nw.ptx".to_owned(), 37)),
