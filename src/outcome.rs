@@ -405,11 +405,14 @@ impl Outcome {
 
     /// Warp instructions issued; of CPU cores, instructions retired.
     pub fn warp_instructions(&self) -> u64 {
-        let of = |kind: &str, name: &str| {
-            let table = self.counters.iter().find(|table| table.kind == kind)?;
-            table.names.iter().any(|own| own == name).then(|| table.total(name))
-        };
-        of("sm", "warp_instructions").or_else(|| of("core", "instructions")).unwrap_or(0)
+        let of_cores = || self.count_of("core", "instructions");
+        self.count_of("sm", "warp_instructions").or_else(of_cores).unwrap_or(0)
+    }
+
+    /// A counter summed over components; `None` where the machine has none of that kind.
+    pub fn count_of(&self, kind: &str, name: &str) -> Option<u64> {
+        let table = self.counters.iter().find(|table| table.kind == kind)?;
+        table.names.iter().any(|own| own == name).then(|| table.total(name))
     }
 
     /// It is of a machine of CPU cores.

@@ -1,8 +1,10 @@
 //! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it
 //! reads plain data.
 
+mod backlog;
 mod compare;
 mod console;
+mod cores;
 mod crash;
 mod explain;
 mod markdown;

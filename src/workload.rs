@@ -150,9 +150,18 @@ impl Workload {
         Ok(Workload { of: WorkloadKind::Kernels { manifest, programs, folder } })
     }
 
-    /// The built-in workloads, by name.
+    /// The built-in workloads of kernels, by name.
     pub fn builtin() -> Vec<Listing> {
-        source::builtin_names().filter_map(|name| Workload::load(name).ok()).map(|found| found.listing()).collect()
+        Self::embedded().filter(|found| !found.is_of_a_cpu()).map(|found| found.listing()).collect()
+    }
+
+    /// The built-in programs of CPUs, by name.
+    pub fn builtin_of_cpus() -> Vec<Listing> {
+        Self::embedded().filter(Workload::is_of_a_cpu).map(|found| found.listing()).collect()
+    }
+
+    fn embedded() -> impl Iterator<Item = Workload> {
+        source::builtin_names().filter_map(|name| Workload::load(name).ok())
     }
 
     /// The built-in litmus programs, by name: small programs of persistency with conditions on what power

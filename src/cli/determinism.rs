@@ -1,5 +1,6 @@
 //! `durawarp check`.
 
+use durawarp::config::Compute;
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::outcome::End;
 use durawarp::report;
@@ -11,7 +12,9 @@ use super::recipe::{SMALL, experiment};
 use super::terminal;
 
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
-    let all: Vec<String> = Workload::builtin().into_iter().map(|listed| listed.name).collect();
+    let of_cpus = args.subject.machine.as_ref().is_some_and(|machine| Compute::of(machine) == Compute::Cpu);
+    let all = if of_cpus { Workload::builtin_of_cpus() } else { Workload::builtin() };
+    let all: Vec<String> = all.into_iter().map(|listed| listed.name).collect();
     let names = if args.workloads.is_empty() { &all } else { &args.workloads };
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();

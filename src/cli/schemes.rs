@@ -57,7 +57,8 @@ fn under_each(
     let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).flatten().collect();
     if !args.quiet {
         let program = report::programs(shown.iter().copied());
-        terminal::show(&format!("{}\n  {program}", show(base, &shown)), stdout_is_taken);
+        let program = if base.is_of_a_cpu() { String::new() } else { format!("\n  {program}") };
+        terminal::show(&format!("{}{program}", show(base, &shown)), stdout_is_taken);
     }
     if let Some(output) = svg {
         let drawn = draw(base, &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;

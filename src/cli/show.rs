@@ -20,9 +20,12 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     // takes.
     match args.what {
         Listed::Workloads => {
-            table.set_header(["name", "profiles", "what it is"]);
-            for listed in Workload::builtin() {
-                table.add_row([listed.name, listed.profiles.join(", "), listed.description]);
+            table.set_header(["name", "profiles", "of", "what it is"]);
+            // Kernels and programs of CPUs share one space of names.
+            for (of, all) in [("GPU", Workload::builtin()), ("CPU", Workload::builtin_of_cpus())] {
+                for listed in all {
+                    table.add_row([&listed.name, &listed.profiles.join(", "), of, &listed.description]);
+                }
             }
         }
         Listed::Litmus => {

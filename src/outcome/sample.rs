@@ -166,6 +166,20 @@ pub(crate) fn sample() -> Outcome {
     }
 }
 
+/// An outcome of a machine of one core with these counters, whose process wrote a word.
+pub(crate) fn cores(counters: &[(&str, u64)]) -> Outcome {
+    let core = Table {
+        kind: "core".to_owned(),
+        names: counters.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        docs: counters.iter().map(|(name, _)| format!("What {name} are (slots)")).collect(),
+        rows: vec![counters.iter().map(|(_, value)| *value).collect()],
+    };
+    let process = ProcessOutcome { exit_code: Some(3), stdout: "hello\n".to_owned(), ..ProcessOutcome::default() };
+    let (launches, persists) = (Vec::new(), None);
+    let counters = vec![core, table("memory_controller", &CONTROLLERS)];
+    Outcome { counters, process: Some(process), launches, persists, ..sample() }
+}
+
 /// The same outcome, as if `scheme` had run it in `core_cycles` cycles.
 pub(crate) fn under(scheme: &str, core_cycles: u64) -> Outcome {
     Outcome { scheme: scheme.to_owned(), time: cycles(core_cycles), ..sample() }

@@ -186,7 +186,7 @@ impl Judge<'_> {
                  persistence domain had no part",
                 o.scheme_name()
             ));
-        } else if o.scheme_logs && self.sm(&["pm_log_stores"]) == 0 {
+        } else if o.scheme_logs && !o.is_of_a_cpu() && self.sm(&["pm_log_stores"]) == 0 {
             let name = o.scheme_name();
             texts.push(format!(
                 "scheme `{name}` keeps undo logs and the program updated none: it may have no [instrument]"

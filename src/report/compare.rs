@@ -7,6 +7,7 @@
 //! queues is entries in use, averaged over the run and all channels, of those there are.
 
 use super::console::{align_right, legend, lines, plain_table};
+use super::cores;
 use super::explain::{REASONS, reasons};
 use super::numbers::{count, percent};
 use crate::outcome::{Outcome, ratio};
@@ -37,6 +38,9 @@ const LEGEND: [(&str, &str); 13] = [
 
 /// Runs of one workload, a row each; times are relative to those of `base`.
 pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
+    if base.is_of_a_cpu() {
+        return cores::comparison(base, runs);
+    }
     let mut table = plain_table();
     let header = [
         "scheme",
@@ -113,7 +117,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
 fn backlogs(runs: &[&Outcome]) -> String {
     let left = |run: &&Outcome| {
         let left = run.backlog.as_ref().filter(|backlog| backlog.is_some())?;
-        Some(format!("    {}: {}\n", run.scheme_name(), super::summary::backlog(left, run.time.ticks)))
+        Some(format!("    {}: {}\n", run.scheme_name(), super::backlog::backlog(left, run.time.ticks)))
     };
     let lines: String = runs.iter().filter_map(left).collect();
     if lines.is_empty() { lines } else { format!("  not in these times, left when the program was over:\n{lines}\n") }
@@ -138,6 +142,9 @@ const PARTS: [(&str, &str); 5] = [
 
 /// Times over that of `base` as bars, each divided by what its resident warps' cycles were spent on.
 pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
+    if base.is_of_a_cpu() {
+        return cores::comparison_figure(base, runs);
+    }
     let bar = |run: &&Outcome| {
         let relative = ratio(run.time.core_cycles, base.time.core_cycles);
         let resident = run.total("sm", "slots_resident");

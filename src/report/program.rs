@@ -29,7 +29,8 @@ pub fn programs<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> String {
     let mut found: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
     for outcome in outcomes {
         let logging = logging(outcome).unwrap_or_else(|| NONE.to_owned());
-        let logs = outcome.total("sm", "pm_log_stores");
+        // Of CPUs a program is what its executable is.
+        let Some(logs) = outcome.count_of("sm", "pm_log_stores") else { continue };
         let (runs, least, most) = found.entry(logging).or_insert((0, u64::MAX, 0));
         (*runs, *least, *most) = (*runs + 1, (*least).min(logs), (*most).max(logs));
     }

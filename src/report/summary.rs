@@ -7,11 +7,13 @@
 
 use comfy_table::Table;
 
+use super::backlog::backlog;
 use super::console::{align_right, lines, plain_table};
+use super::cores;
 use super::numbers::{bandwidth, count, percent, rate, seconds};
 use super::program::logging;
 use crate::outcome::validity::{Caveat, Kind};
-use crate::outcome::{Backlog, End, Outcome, ratio};
+use crate::outcome::{End, Outcome, ratio};
 
 /// The accounts of warp slots, in the order shown: counter and what it means.
 const SLOTS: [(&str, &str); 10] = [
@@ -33,16 +35,26 @@ const LAUNCHES_SHOWN: usize = 8;
 /// The run as text, ending in a newline.
 pub fn summary(outcome: &Outcome) -> String {
     let mut out = format!("{}\n", title(outcome));
-    out += &lines(&facts(outcome), 1);
+    let of_a_cpu = outcome.is_of_a_cpu();
+    out += &lines(&if of_a_cpu { cores::facts(outcome) } else { facts(outcome) }, 1);
     if !outcome.launches.is_empty() {
         out += "\nLaunches\n";
         out += &lines(&launches(outcome), 1);
     }
-    out += "\nWarp slots\n";
-    out += &lines(&slots(outcome), 1);
+    if of_a_cpu {
+        out += "\nDispatch slots\n";
+        out += &lines(&cores::stalls(outcome), 1);
+    } else {
+        out += "\nWarp slots\n";
+        out += &lines(&slots(outcome), 1);
+    }
     if let Some(persists) = &outcome.persists {
         out += "\nPersists\n";
         out += &lines(&super::persists::stages(persists), 1);
+    }
+    if let Some(process) = &outcome.process {
+        out += "\nProcess\n";
+        out += &lines(&cores::process(process), 1);
     }
     out += "\nResult\n";
     out += &lines(&result(outcome), 1);
@@ -147,25 +159,6 @@ fn facts(o: &Outcome) -> Table {
     table
 }
 
-/// What the program left behind, in words; the time that it took over that of the run.
-pub(super) fn backlog(left: &Backlog, of_ticks: u64) -> String {
-    let gated = match left.gated_stores {
-        0 => String::new(),
-        stores => format!("{} gated stores in {} entries, ", count(stores), count(left.gated_entries)),
-    };
-    format!(
-        "{gated}{} writes in write-pending queues; written {} later ({} of the run's time){}",
-        count(left.queued_writes),
-        seconds(left.drain.ps as f64 * 1e-12),
-        percent(ratio(left.drain.ticks, of_ticks)),
-        if left.kept_writes > 0 {
-            format!(", but for {} that stay there", count(left.kept_writes))
-        } else {
-            String::new()
-        }
-    )
-}
-
 fn launches(o: &Outcome) -> Table {
     let mut table = plain_table();
     table.set_header(["kernel", "grid", "block", "CTAs/SM", "limited by", "start cycle", "cycles"]);
@@ -266,7 +259,8 @@ fn speed(o: &Outcome) -> Table {
     let h = &o.host;
     let mut table = plain_table();
     table.add_row(["wall time", &seconds(h.wall_s)]);
-    let speed = format!("{}cycles/s, {}warp instructions/s", rate(o.cycles_per_s()), rate(o.warp_instructions_per_s()));
+    let what = if o.is_of_a_cpu() { "instructions" } else { "warp instructions" };
+    let speed = format!("{}cycles/s, {}{what}/s", rate(o.cycles_per_s()), rate(o.warp_instructions_per_s()));
     table.add_row(["speed", &speed]);
     let blocked =
         if h.threads > 1 { format!(", {} of their time waiting", percent(h.blocked_share)) } else { String::new() };

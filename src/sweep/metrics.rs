@@ -72,13 +72,15 @@ const DERIVED: [Derived; 15] = [
         Some(o.time.core_cycles as f64)
     }),
     ("time_ns", "ns", "The same in simulated time", |o| Some(o.time.ps as f64 / 1e3)),
-    ("warp_instructions", "warp instructions", "Instructions issued, one a warp", |o| {
+    ("warp_instructions", "warp instructions", "Instructions issued, one a warp; of CPU cores, retired", |o| {
         Some(o.warp_instructions() as f64)
     }),
     ("thread_instructions", "thread instructions", "Lanes that executed them", |o| {
-        Some(o.total("sm", "thread_instructions") as f64)
+        o.count_of("sm", "thread_instructions").map(|lanes| lanes as f64)
     }),
-    ("ipc", "warp instructions/core cycle", "Warp instructions a core cycle, all SMs together", |o| Some(o.ipc())),
+    ("ipc", "warp instructions/core cycle", "Warp instructions a core cycle, all SMs or cores together", |o| {
+        Some(o.ipc())
+    }),
     ("launches", "launches", "Kernel launches", |o| Some(o.launches.len() as f64)),
     ("persists.count", "requests", "Lines that warps wrote through or wrote back", |o| {
         Some(o.persists.as_ref().map_or(0.0, |p| p.total.count as f64))

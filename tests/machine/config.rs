@@ -1,8 +1,9 @@
 //! Machine files and overrides: what is accepted, and that every fault is told at once, with its place.
 
-use durawarp::config::{MachineConfig, Override, presets};
+use durawarp::config::{AnyMachine, CpuMachine, MachineConfig, Override, presets};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::machine::MachineSpec;
+use durawarp::machine::cpu::CpuSpec;
 use durawarp::machine::media::WriteMode;
 use durawarp::spec::Kind;
 use proptest::prelude::*;
@@ -31,9 +32,9 @@ fn faults(result: Result<MachineConfig, Diagnostics>) -> Vec<(u32, u32, String)>
 
 #[test]
 fn every_built_in_machine_is_valid_and_every_number_has_an_owner() {
-    for (name, _) in presets::MACHINES {
-        let machine = MachineConfig::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
-        assert_eq!(machine.name, name);
+    for name in presets::names() {
+        let machine = AnyMachine::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
+        assert_eq!(machine.name(), name);
         let unowned: Vec<_> = machine.assumptions().into_iter().filter(|(_, s)| !s.starts_with("chosen")).collect();
         assert!(unowned.is_empty(), "{name}: {unowned:?}");
     }
@@ -41,14 +42,15 @@ fn every_built_in_machine_is_valid_and_every_number_has_an_owner() {
 
 #[test]
 fn every_number_says_where_it_comes_from_and_choices_are_listed() {
-    for (name, _) in presets::MACHINES {
-        let machine = MachineConfig::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
-        let keys: usize = MachineSpec::TABLES.iter().map(|(_, keys)| keys.len()).sum();
-        assert_eq!(machine.sources.len(), keys, "{name}");
-        for (key, source) in &machine.sources {
+    for name in presets::names() {
+        let machine = AnyMachine::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
+        let tables = if machine.gpu().is_some() { MachineSpec::TABLES } else { CpuSpec::TABLES };
+        let keys: usize = tables.iter().map(|(_, keys)| keys.len()).sum();
+        assert_eq!(machine.sources().len(), keys, "{name}");
+        for (key, source) in machine.sources() {
             assert!(source.len() >= 2 && !source.contains("TODO"), "{name}: {key} has the source `{source}`");
         }
-        let chosen = machine.sources.values().filter(|source| source.starts_with("chosen")).count();
+        let chosen = machine.sources().values().filter(|source| source.starts_with("chosen")).count();
         assert_eq!(machine.assumptions().len(), chosen, "{name}: without overrides only choices are assumptions");
         assert!(chosen > 0, "{name}: some numbers are always chosen");
     }
@@ -63,6 +65,67 @@ fn the_paper_machine_has_the_papers_numbers() {
     assert_eq!(spec.l2.slices * spec.l2.slice_kb, 2048);
     assert_eq!(spec.nvm.cell_write_ns.ps, 480_000);
     assert_eq!(spec.dram.t_rcd_ns.ps + spec.dram.t_cl_ns.ps, 160_000);
+}
+
+#[test]
+fn the_machines_of_cpu_cores_have_their_papers_numbers() {
+    let spec = CpuMachine::read("lightwsp-cpu", &[]).unwrap().spec;
+    assert_eq!((spec.core.count, spec.core.harts, spec.core.width, spec.clock.core_mhz.khz), (8, 1, 4, 2_000_000));
+    let core = &spec.core;
+    let window = (core.rob_entries, core.iq_entries, core.sq_entries, core.lq_entries);
+    assert_eq!(window, (224, 97, 56, 72));
+    // 16 MB in 44 cycles, those of the L1 included.
+    let llc = &spec.llc;
+    assert_eq!(llc.slices * llc.slice_kb, 16 << 10);
+    assert_eq!(spec.l1d.hit_cycles + llc.request_cycles + llc.service_cycles + llc.reply_cycles, 44);
+    let way = spec.controller.front_ns.ps + spec.controller.back_ns.ps;
+    assert_eq!((way, way + spec.nvm.t_rcd_ns.ps + spec.nvm.t_cl_ns.ps), (90_000, 175_000));
+    // 2 x 6.6 GB/s of reads, by banks of one line.
+    let nvm = &spec.nvm;
+    let read_gb_s = f64::from(nvm.banks * nvm.row_bytes) / (nvm.t_ras_ns.ps as f64 / 1e3);
+    assert!((read_gb_s - 13.2).abs() < 0.01, "{read_gb_s}");
+
+    let spec = CpuMachine::read("broi-cpu", &[]).unwrap().spec;
+    assert_eq!((spec.core.count, spec.core.harts, spec.clock.core_mhz.khz), (4, 2, 2_500_000));
+    let (llc, nvm) = (&spec.llc, &spec.nvm);
+    // 8 MB in 4.4 ns: 11 cycles of 2.5 GHz.
+    assert_eq!(llc.slices * llc.slice_kb, 8 << 10);
+    assert_eq!(spec.l1d.hit_cycles + llc.request_cycles + llc.service_cycles + llc.reply_cycles, 11);
+    assert_eq!((nvm.banks, nvm.row_bytes, nvm.write_mode), (8, 2048, WriteMode::RowBuffer));
+    let (hit, miss) = (nvm.t_cl_ns.ps, nvm.t_rcd_ns.ps + nvm.t_cl_ns.ps);
+    assert_eq!((hit, miss, nvm.row_write_ns.ps + nvm.t_rcd_ns.ps + nvm.t_wl_ns.ps), (36_000, 100_000, 300_000));
+    assert_eq!((nvm.t_wl_ns.ps, nvm.write_hit_ns.ps), (36_000, 36_000));
+}
+
+#[test]
+fn a_machine_starts_from_one_of_its_own_kind() {
+    let of = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        std::fs::write(&file, text).unwrap();
+        AnyMachine::load(file.to_str().unwrap(), &[]).map_err(|faults| faults.to_string())
+    };
+    let mine = of("inherits = \"broi-cpu\"\n[core]\ncount = 2\n").unwrap();
+    assert_eq!(mine.cpu().unwrap().spec.harts(), 4);
+    assert!(of("kind = \"cpu\"\ninherits = \"lightwsp-cpu\"\n").unwrap().cpu().is_some());
+    assert!(of("kind = \"gpu\"\ninherits = \"titan-x\"\n").unwrap().gpu().is_some());
+    for (kind, base, other) in [("gpu", "broi-cpu", "cpu"), ("cpu", "titan-x", "gpu")] {
+        let told = of(&format!("kind = \"{kind}\"\ninherits = \"{base}\"\n[core]\ncount = 1\n")).unwrap_err();
+        let words = format!("machine `{base}` is of kind `{other}`, and one of kind `{kind}` is wanted here");
+        assert!(told.contains(&words) && told.matches("mine.toml:").count() == 1, "{told}");
+    }
+    let told = of("kind = \"cpus\"\ninherits = \"broi-cpu\"\n").unwrap_err();
+    assert!(told.contains("did you mean `cpu`?"), "{told}");
+    // A wrong key is told with the nearest of that kind.
+    let told = of("inherits = \"broi-cpu\"\n[core]\nmshrs = 1\n[l1d]\nway = 1\n").unwrap_err();
+    assert!(told.contains("did you mean `l1d.ways`?"), "{told}");
+    let told = MachineConfig::load("broi-cpu", &[]).unwrap_err().to_string();
+    assert!(told.contains("is of kind `cpu`, and one of kind `gpu` is wanted here"), "{told}");
+    // What a machine says of itself is a file of its kind.
+    let shown = mine.to_toml();
+    assert_eq!(of(&shown).unwrap().values(), mine.values());
+    let faults = AnyMachine::load("broi-cpu", &[set("core.batch_cycles=4"), set("llc.slices=3")]);
+    assert!(faults.unwrap_err().to_string().contains("core.batch_cycles"));
 }
 
 /// LightWSP's Tables I and III: ns of a read and of a write, GB/s of a controller's reads and writes.

@@ -1,44 +1,81 @@
-//! The C programs of `workloads/`: right by their own checks with any number of threads, the same line, and at
-//! their size.
+//! The built-in C programs: right by their own checks and those of their manifests, with any number of threads.
+
+use std::collections::BTreeSet;
 
 use durawarp::riscv::functional::{self, End, Options};
-
-use crate::common::executable;
+use durawarp::workload::{Choice, CpuProgram, Ran, Workload};
 
 pub(crate) const HASH: &[u8] = include_bytes!("../../workloads/hash/hash.elf");
 pub(crate) const RBTREE: &[u8] = include_bytes!("../../workloads/rbtree/rbtree.elf");
 pub(crate) const BTREE: &[u8] = include_bytes!("../../workloads/btree/btree.elf");
 pub(crate) const SPS: &[u8] = include_bytes!("../../workloads/sps/sps.elf");
 pub(crate) const SSCA2: &[u8] = include_bytes!("../../workloads/ssca2/ssca2.elf");
-const STENCIL: &[u8] = include_bytes!("../../workloads/stencil_cpu/stencil_cpu.elf");
-const TREAP: &[u8] = include_bytes!("../../workloads/treap/treap.elf");
-const SPIN_COUNTER: &[u8] = include_bytes!("../../workloads/spin_counter/spin_counter.elf");
+
+const NAMES: [&str; 8] = ["hash", "rbtree", "btree", "sps", "ssca2", "stencil_cpu", "treap", "spin_counter"];
+
+/// A built-in program with a profile and these parameters.
+fn program(name: &str, profile: &str, params: &[(&str, &str)]) -> CpuProgram {
+    let params = params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let choice = Choice { profile: Some(profile.to_owned()), params, ..Choice::default() };
+    let found = Workload::load(name).and_then(|workload| workload.program(&choice));
+    found.unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// Runs it, with the checks of its manifest. What it printed.
+fn checked_run(program: &CpuProgram) -> String {
+    let process = program.process().unwrap_or_else(|faults| panic!("{faults}"));
+    let options = Options { harts: program.threads, instructions: 50_000_000, ..Options::default() };
+    let outcome = functional::run(&process, process.memory(), &options);
+    let name = &program.start.name;
+    let text = String::from_utf8(outcome.stdout).unwrap();
+    assert_eq!(outcome.end, End::Exited(0), "{name}: {text}");
+    assert_eq!(outcome.unsupported_calls, [], "{name}");
+    let ran = Ran { exit_code: 0, stdout: text.as_bytes(), persistent: outcome.memory.persistent() };
+    assert!(program.verify(&ran, None).passed(), "{name}: {text}");
+    text
+}
 
 #[test]
-fn programs_print_the_line_that_qemu_prints_with_any_number_of_threads() {
-    // Arguments are the programs' own defaults. The lines were printed by qemu-riscv64.
-    for (name, bytes, line) in [
-        ("hash", HASH, "hash: 300 operations, 126 items, sum 10489933986639409532\n"),
-        ("rbtree", RBTREE, "rbtree: 300 operations, 126 items, sum 10489933986639409532\n"),
-        ("btree", BTREE, "btree: 300 operations, 126 items, sum 10489933986639409532\n"),
-        ("sps", SPS, "sps: 300 swaps, 256 elements, each there once\n"),
-        (
-            "ssca2",
-            SSCA2,
-            "ssca2: 384 edges, 9 vertices of heaviest edges, 380 vertices in subgraphs, betweenness 501\n",
-        ),
-        ("stencil_cpu", STENCIL, "stencil_cpu: 20 steps, energy 172804361 millionths\n"),
-        ("treap", TREAP, "treap: 2000 nodes, depth 24, sum 10525211072105655627\n"),
-        ("spin_counter", SPIN_COUNTER, "spin_counter: 2000\n"),
-    ] {
-        for threads in [1u32, 2, 4] {
-            let process = executable(name, bytes, &["--threads", &threads.to_string()]);
-            let options = Options { harts: threads, instructions: 50_000_000, ..Options::default() };
-            let outcome = functional::run(&process, process.memory(), &options);
-            let text = String::from_utf8_lossy(&outcome.stdout);
-            assert_eq!((&outcome.end, &text[..]), (&End::Exited(0), line), "{name} with {threads} threads");
-            assert_eq!(outcome.unsupported_calls, [], "{name}");
-            println!("{name} with {threads} threads: {:?} {:?}", outcome.instructions, outcome.pm);
+fn programs_pass_the_checks_of_their_manifests() {
+    for name in NAMES {
+        for (profile, threads, checks) in [("ci", 4, 2), ("default", 8, 2)] {
+            let program = program(name, profile, &[]);
+            assert_eq!((program.threads, program.checks.len()), (threads, checks), "{name}");
+            checked_run(&program);
         }
+    }
+}
+
+#[test]
+fn programs_print_the_same_line_with_any_number_of_threads() {
+    for name in NAMES {
+        let lines: BTreeSet<String> =
+            ["1", "2", "3", "4"].map(|threads| checked_run(&program(name, "ci", &[("THREADS", threads)]))).into();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+    }
+}
+
+#[test]
+fn programs_print_another_line_with_another_seed() {
+    // The vector of sps has the same elements whatever is swapped; the others have no seed.
+    for name in ["hash", "rbtree", "btree", "ssca2", "treap"] {
+        let [one, other] = ["1", "2"].map(|seed| checked_run(&program(name, "ci", &[("SEED", seed)])));
+        assert_ne!(one, other);
+    }
+}
+
+#[test]
+fn the_window_of_persistent_memory_grows_with_a_program_s_parameters() {
+    let larger: [(&str, &[(&str, &str)]); 5] = [
+        ("hash", &[("KEYS", "20000")]),
+        ("rbtree", &[("KEYS", "20000")]),
+        ("btree", &[("KEYS", "20000")]),
+        ("sps", &[("ITEMS", "20000")]),
+        ("ssca2", &[("SCALE", "14")]),
+    ];
+    for (name, params) in larger {
+        let program = program(name, "ci", params);
+        assert!(program.start.windows.pm_bytes > 1 << 20, "{name}");
+        checked_run(&program);
     }
 }

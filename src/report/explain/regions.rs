@@ -174,7 +174,7 @@ impl Regions {
             count(hits.victims_searched),
         );
         if let Some(left) = outcome.backlog.as_ref().filter(|backlog| backlog.is_some()) {
-            out += &format!("  left at the end: {}\n", crate::report::summary::backlog(left, outcome.time.ticks));
+            out += &format!("  left at the end: {}\n", crate::report::backlog::backlog(left, outcome.time.ticks));
         }
         out
     }

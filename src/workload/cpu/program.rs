@@ -11,6 +11,7 @@ use crate::riscv::process::{Process, Start};
 use crate::riscv::syscalls::File;
 use crate::workload::description::{Description, ProgramDescription};
 use crate::workload::expr::{Expr, Value};
+use crate::workload::manifest::instrument::Mode;
 use crate::workload::plan::Choice;
 use crate::workload::plan::params::Parameters;
 
@@ -83,6 +84,10 @@ impl CpuProgram {
             let message = format!("workload `{name}` is a program of CPUs and has no buffers");
             faults.push(Diagnostic::nowhere(&format!("--input {buffer}={}", file.display()), message));
         }
+        if choice.instrument.mode.is_some_and(|mode| mode != Mode::None) {
+            let message = format!("workload `{name}` is a program of CPUs: it has no kernels to instrument");
+            faults.push(Diagnostic::nowhere("--instrument", message));
+        }
         // Wrong parameters would bring faults of everything that follows from them.
         faults = faults.into_result(Diagnostics::default())?;
         let mut frame = vec![0; manifest.names.slots()];
@@ -92,6 +97,14 @@ impl CpuProgram {
         let altered = !choice.params.is_empty() || !choice.args.is_empty();
         let mut making = Making { manifest, frame, altered, faults };
         let made = making.program(choice, profile, &values);
+        if let Some(most) = choice.most_bytes.filter(|most| made.bytes() > *most) {
+            let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+            let (own, host) = (gib(made.bytes()), gib(most));
+            let message = format!("its memory has {own:.1} GiB, and this host has {host:.1} GiB");
+            making
+                .faults
+                .push(Diagnostic::nowhere(name, message).with_help("choose a smaller profile, or less memory"));
+        }
         making.faults.into_result(())?;
         Ok(made)
     }

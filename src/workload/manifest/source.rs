@@ -65,13 +65,15 @@ impl Folder {
         if let Some(dir) = BUILTIN.get_dir(name_or_path).filter(|dir| is_workload(dir)) {
             return Ok(Folder::Builtin { dir, manifest: MANIFEST_FILE.to_owned() });
         }
-        if let Some((folder, name)) = name_or_path.split_once('/')
-            && folder == LITMUS
-            && let Some(dir) = BUILTIN.get_dir(LITMUS)
+        // Litmus programs of CPUs have a folder of their own among the others.
+        if let Some((folder, name)) = name_or_path.rsplit_once('/')
+            && folder.starts_with(LITMUS)
+            && BUILTIN.get_file(format!("{name_or_path}.toml")).is_some()
+            && let Some(dir) = BUILTIN.get_dir(folder)
         {
-            if litmus_names().any(|known| known == name_or_path) {
-                return Ok(Folder::Builtin { dir, manifest: format!("{name}.toml") });
-            }
+            return Ok(Folder::Builtin { dir, manifest: format!("{name}.toml") });
+        }
+        if name_or_path.split_once('/').is_some_and(|(folder, _)| folder == LITMUS) {
             let names: Vec<String> = litmus_names().collect();
             let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
             let all = || Some(format!("built in: {}", names.join(", ")));

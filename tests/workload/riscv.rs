@@ -1,0 +1,216 @@
+//! Programs of CPUs as workloads: manifests that name a RISC-V executable, executables by themselves, and what
+//! is wrong with either.
+
+use std::path::{Path, PathBuf};
+
+use durawarp::diagnostic::Diagnostics;
+use durawarp::riscv::functional::{End, Options, run};
+use durawarp::workload::{Choice, CpuCheckKind, CpuProgram, Workload};
+use durawarp::{Experiment, SchemeConfig};
+use tempfile::TempDir;
+
+use crate::cli_common::{durawarp, ended};
+
+const MANIFEST: &str = r#"schema = 1
+name = "count"
+description = "threads that count"
+isa = { kind = "riscv", file = "counter.elf" }
+params = { THREADS = 4, STEPS = 1000 }
+profile.ci = { STEPS = 100 }
+program = { args = ["--threads", "THREADS", "--steps", "STEPS * 2"], threads = "THREADS", memory_mb = 64, pm_mb = 2 }
+verify = [
+    { ref = { kind = "exit_code", value = 0 } },
+    { name = "output", profile = "ci", ref = { kind = "stdout", text = "lock 800\naddition 800\nexchange 800" } },
+    { ref = { kind = "functional" } },
+]
+recovery = { args = ["--recover", "STEPS"] }
+"#;
+
+fn executable(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/riscv").join(name)
+}
+
+/// A folder with this manifest and the executable beside it.
+fn folder(manifest: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("workload.toml"), manifest).unwrap();
+    std::fs::copy(executable("counter.elf"), folder.path().join("counter.elf")).unwrap();
+    folder
+}
+
+fn program(manifest: &str, choice: &Choice) -> Result<CpuProgram, Diagnostics> {
+    Workload::load(&folder(manifest).path().display().to_string())?.program(choice)
+}
+
+/// Line, column and text of each fault of a manifest in which `from` is `to`.
+fn told(from: &str, to: &str) -> Vec<(u32, u32, String)> {
+    assert!(MANIFEST.contains(from), "{from}");
+    let faults = program(&MANIFEST.replace(from, to), &Choice::default()).expect_err(to).0;
+    let text = |help: Option<String>| help.unwrap_or_default();
+    faults.into_iter().map(|f| (f.span.line, f.span.column, format!("{} {}", f.message, text(f.help)))).collect()
+}
+
+/// The only fault is there, and says this.
+#[track_caller]
+fn one(from: &str, to: &str, line: u32, column: u32, words: &str) {
+    let faults = told(from, to);
+    let [(found_line, found_column, text)] = &faults[..] else { panic!("{faults:?}") };
+    assert!(text.contains(words), "{text}");
+    assert_eq!((*found_line, *found_column), (line, column), "{text}");
+}
+
+#[test]
+fn a_program_has_the_arguments_memory_and_checks_of_its_manifest() {
+    let choice = Choice { profile: Some("ci".to_owned()), seed: 6, ..Choice::default() };
+    let found = program(MANIFEST, &choice).unwrap();
+    assert_eq!(found.start.args, ["--threads", "4", "--steps", "200"]);
+    assert_eq!((found.start.windows.memory_bytes, found.start.windows.pm_bytes), (64 << 20, 2 << 20));
+    assert_eq!((found.start.name.as_str(), found.threads, found.start.seed), ("count", 4, 7));
+    assert_eq!(found.checks.len(), 3);
+    assert_eq!(found.recovery, Some(vec!["--recover".to_owned(), "100".to_owned()]));
+    assert!(found.needs_reference());
+    // It is what runs.
+    let process = found.process().unwrap();
+    let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
+    assert_eq!(ran.end, End::Exited(0));
+    let left = |stdout| durawarp::workload::Ran { exit_code: 0, stdout, persistent: ran.memory.persistent() };
+    assert!(found.verify(&left(&ran.stdout), Some(&left(&ran.stdout))).passed());
+    assert!(!found.verify(&left(b"lock 7\n"), None).passed());
+}
+
+#[test]
+fn a_choice_changes_parameters_arguments_and_which_checks_hold() {
+    let params = vec![("THREADS".to_owned(), "2".to_owned())];
+    let choice = Choice { profile: Some("ci".to_owned()), params, args: vec!["-v".to_owned()], ..Choice::default() };
+    let found = program(MANIFEST, &choice).unwrap();
+    assert_eq!(found.start.args, ["--threads", "2", "--steps", "200", "-v"]);
+    // The expected output is that of the profile as it is.
+    assert!(found.checks.iter().all(|check| !matches!(check.kind, CpuCheckKind::Stdout(_))));
+    let unknown = Choice { params: vec![("TREADS".to_owned(), "2".to_owned())], ..Choice::default() };
+    assert!(program(MANIFEST, &unknown).unwrap_err().to_string().contains("did you mean"));
+    let parts = |choice: &Choice| {
+        let mut parts = Vec::new();
+        program(MANIFEST, choice)
+            .unwrap()
+            .fingerprint(&mut |name, bytes| parts.push((name.to_owned(), bytes.to_vec())));
+        parts
+    };
+    let plain = parts(&Choice::default());
+    assert_eq!(plain, parts(&Choice::default()));
+    for other in [choice, Choice { seed: 1, ..Choice::default() }] {
+        assert_ne!(plain, parts(&other));
+    }
+}
+
+#[test]
+fn a_program_without_checks_is_to_end_with_exit_code_0() {
+    let (without, _) = MANIFEST.split_once("verify").unwrap();
+    let found = program(without, &Choice::default()).unwrap();
+    assert_eq!(found.checks.iter().map(|check| &check.kind).collect::<Vec<_>>(), [&CpuCheckKind::ExitCode(0)]);
+}
+
+#[test]
+fn what_is_wrong_with_a_manifest_is_told_at_its_place() {
+    one("counter.elf", "countre.elf", 4, 32, "no such file (did you mean `counter.elf`?)");
+    one("threads = \"THREADS\"", "treads = \"THREADS\"", 7, 74, "unknown key `treads` in `program` did you mean");
+    one("\"STEPS * 2\"", "\"STEPZ * 2\"", 7, 59, "`STEPZ` is not defined here");
+    one("\"STEPS * 2\"", "\"STEPS / 0\"", 7, 59, "`STEPS / 0`: integer division by zero");
+    one("memory_mb = 64", "memory_mb = 0", 7, 107, "`memory_mb` must be 1 to 65536, found 0");
+    one("pm_mb = 2", "pm_mb = 0.5", 7, 119, "must be an integer");
+    one("kind = \"functional\"", "kind = \"functionl\"", 11, 22, "found `functionl` did you mean `functional`?");
+    one("profile = \"ci\"", "profile = \"cii\"", 10, 34, "no profile `cii` did you mean `ci`?");
+    one("kind = \"riscv\"", "kind = \"riscw\"", 4, 16, "did you mean `riscv`?");
+    let steps =
+        told("recovery = { args", "step = [{ kernel = \"k\", grid = 1, block = 1, args = [] }]\nrecovery = { args");
+    assert_eq!(steps.len(), 1, "{steps:?}");
+    assert!(steps[0].2.contains("a RISC-V program runs by itself"), "{steps:?}");
+    // Faults of all parts at once.
+    let many = told("schema = 1", "schema = 2\nbuffer = { a = { type = \"u8\", len = 1 } }\nsead = 3");
+    assert_eq!(many.iter().map(|fault| fault.0).collect::<Vec<_>>(), [1, 2, 3], "{many:?}");
+}
+
+#[test]
+fn what_is_no_static_risc_v_executable_is_refused() {
+    let folder = folder(MANIFEST);
+    let path = folder.path().display().to_string();
+    let of = |content: &[u8]| {
+        std::fs::write(folder.path().join("counter.elf"), content).unwrap();
+        let loaded = Workload::load(&path).and_then(|workload| workload.program(&Choice::default()));
+        loaded.map(|_| ()).unwrap_err().to_string()
+    };
+    let mut elf = std::fs::read(executable("counter.elf")).unwrap();
+    assert!(of(b"#!/bin/sh\n").contains("not an ELF executable"));
+    assert!(of(b"").contains("not an ELF executable"));
+    // e_machine, then class.
+    elf[18] = 62;
+    assert!(of(&elf).contains("a program for 64-bit x86, not for 64-bit RISC-V"));
+    elf[18] = 243;
+    elf[4] = 1;
+    assert!(of(&elf).contains("32-bit"));
+    // Memory that is too small is told where the manifest names the executable.
+    let small = program(&MANIFEST.replace("memory_mb = 64", "memory_mb = 1"), &Choice::default()).unwrap_err();
+    assert_eq!((small.0[0].span.line, small.0[0].span.column), (4, 32), "{small}");
+}
+
+#[test]
+fn an_executable_by_itself_is_a_workload() {
+    let path = executable("counter.elf").display().to_string();
+    let workload = Workload::load(&path).unwrap();
+    assert!(workload.is_of_a_cpu());
+    let choice = Choice { args: ["--threads", "2"].map(str::to_owned).to_vec(), ..Choice::default() };
+    let found = workload.program(&choice).unwrap();
+    assert_eq!((found.name.as_str(), found.start.windows.memory_bytes), ("counter.elf", 256 << 20));
+    assert_eq!(found.checks.iter().map(|check| &check.kind).collect::<Vec<_>>(), [&CpuCheckKind::ExitCode(0)]);
+    let larger = Choice { params: vec![("memory_mb".to_owned(), "512".to_owned())], ..Choice::default() };
+    assert_eq!(workload.program(&larger).unwrap().start.windows.memory_bytes, 512 << 20);
+    let none = Choice { params: vec![("memory_mb".to_owned(), "0".to_owned())], ..Choice::default() };
+    assert!(workload.program(&none).unwrap_err().to_string().contains("--set params.memory_mb=0: `memory_mb` must be"));
+}
+
+#[test]
+fn program_machine_and_scheme_are_of_one_kind_and_threads_have_harts() {
+    let folder = folder(MANIFEST);
+    let path = folder.path().display().to_string();
+    let refused = |recipe: durawarp::Recipe| recipe.build_any().map(|_| ()).unwrap_err().to_string();
+    assert!(Experiment::of(&path).build_any().is_ok());
+    assert!(Experiment::of(&path).scheme("sync").machine("broi-cpu").build_any().is_ok());
+    let told = refused(Experiment::of(&path).machine("titan-x"));
+    assert!(told.contains("a program of CPUs") && told.contains("lightwsp-cpu, broi-cpu"), "{told}");
+    let told = refused(Experiment::of("vecadd").machine("broi-cpu"));
+    assert!(told.contains("made of kernels") && told.contains("agpm-table4"), "{told}");
+    let told = refused(Experiment::of(&path).scheme("agpm"));
+    assert!(told.contains("scheme `agpm` is for machines with GPUs") && told.contains("base, sync"), "{told}");
+    let told = refused(Experiment::of("vecadd").scheme("sync"));
+    assert!(told.contains("for machines of CPU cores") && told.contains("nt-store"), "{told}");
+    // One thread more than harts is refused at its place; as many are not.
+    assert!(Experiment::of(&path).set("params.THREADS", 8).build_any().is_ok());
+    let told = refused(Experiment::of(&path).set("params.THREADS", 9));
+    assert!(told.contains("workload.toml:7:") && told.contains("9 threads are more than the 8 harts"), "{told}");
+    assert!(Experiment::of(&path).set("params.THREADS", 9).set("core.count", 9).build_any().is_ok());
+    let built = SchemeConfig::load("sync", &[]).unwrap().built;
+    assert!(built.machines().cpu() && !built.machines().gpu());
+}
+
+#[test]
+fn the_example_of_the_page_is_right() {
+    let page = include_str!("../../workloads/README.md");
+    let block = page.split("```").find(|block| block.starts_with("toml") && block.contains("counter.elf")).unwrap();
+    let text = block.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let found = program(&text, &Choice::of_profile("ci")).unwrap();
+    assert_eq!(found.checks.len(), 2);
+    let process = found.process().unwrap();
+    let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
+    let left = durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+    assert!(ran.end == End::Exited(0) && found.verify(&left, None).passed());
+}
+
+#[test]
+fn commands_refuse_what_does_not_fit_with_exit_code_2() {
+    let path = executable("counter.elf").display().to_string();
+    ended(&durawarp(&["run", &path, "--machine", "titan-x"]), 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
+    ended(&durawarp(&["run", "vecadd", "--machine", "broi-cpu"]), 2, &["machines with a GPU: agpm-table4"]);
+    ended(&durawarp(&["run", &path, "--scheme", "agpm"]), 2, &["for `lightwsp-cpu` there are base, sync"]);
+    ended(&durawarp(&["run", &path, "--dump", "x=y"]), 2, &["a program of CPUs has none"]);
+    ended(&durawarp(&["run", "vecadd", "--", "3"]), 2, &["takes no arguments"]);
+    ended(&durawarp(&["explain", "agpm", &path]), 2, &["is for machines with GPUs"]);
+}
