@@ -59,7 +59,7 @@ impl Recipe {
     /// As [`Recipe::build`]; buffers that are larger than the memory of this host.
     pub fn run(&self) -> Result<Outcome, Diagnostics> {
         let conduct = Conduct { threads: self.threads, ..Conduct::default() };
-        Ok(self.fitting().build_any()?.run(&conduct)?.outcome)
+        Ok(self.fitting().build_any()?.run(&conduct).outcome)
     }
 
     /// Builds the experiment, runs it once, and judges what power failures at any instant leave.

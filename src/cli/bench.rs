@@ -163,7 +163,7 @@ fn measured(experiment: &AnyExperiment, counts: &[usize], repeats: usize) -> Res
         for (at, &count) in counts.iter().enumerate() {
             let mut conduct = threads(count);
             conduct.stop = Some(terminal::stop_flag());
-            let outcome = experiment.run(&conduct).map_err(|faults| terminal::tell(faults.into()))?.outcome;
+            let outcome = experiment.run(&conduct).outcome;
             let exit = exit_of(&outcome);
             if exit != Exit::Good {
                 complain(&outcome, true);

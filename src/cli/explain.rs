@@ -39,7 +39,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     terminal::warn(workload.warnings());
     let name = scheme.name.clone();
     let storage = scheme.built.storage(first_place(&machine.spec));
-    let outcome = with_progress(&experiment.into(), &name, &threads(args.threads), args.quiet)?.outcome;
+    let outcome = with_progress(&experiment.into(), &name, &threads(args.threads), args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);
     if exit != Exit::Good {

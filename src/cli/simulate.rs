@@ -42,7 +42,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
     let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), ..threads(args.threads) };
-    let finished = with_progress(&experiment, &name, &conduct, args.quiet)?;
+    let finished = with_progress(&experiment, &name, &conduct, args.quiet);
 
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
@@ -100,12 +100,7 @@ pub(super) fn threads(threads: usize) -> Conduct<'static> {
 }
 
 /// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
-pub(super) fn with_progress(
-    experiment: &AnyExperiment,
-    name: &str,
-    conduct: &Conduct<'_>,
-    quiet: bool,
-) -> Result<Finished, Stop> {
+pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Conduct<'_>, quiet: bool) -> Finished {
     let work = match experiment {
         AnyExperiment::Gpu(experiment) => RunLength::Ctas(experiment.workload.total_ctas()),
         AnyExperiment::Cpu(_) => RunLength::Instructions,
@@ -115,7 +110,7 @@ pub(super) fn with_progress(
     let conduct = Conduct { stop: Some(terminal::stop_flag()), observer: Some(&observer), ..conduct.clone() };
     let finished = experiment.run(&conduct);
     progress.finish();
-    Ok(finished?)
+    finished
 }
 
 /// What to dump where; a buffer that does not exist is told before the run.

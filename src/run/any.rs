@@ -3,7 +3,7 @@
 
 use super::cpu_experiment::CpuExperiment;
 use super::{Conduct, Experiment, Finished, run, run_cpu};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostic;
 use crate::workload::{CpuProgram, Description, Resolved};
 
 /// A workload ready to run.
@@ -142,13 +142,10 @@ impl AnyExperiment {
     }
 
     /// Simulates.
-    ///
-    /// # Errors
-    /// None.
-    pub fn run(&self, conduct: &Conduct<'_>) -> Result<Finished, Diagnostics> {
+    pub fn run(&self, conduct: &Conduct<'_>) -> Finished {
         match self {
-            AnyExperiment::Gpu(experiment) => Ok(run(experiment, conduct)),
-            AnyExperiment::Cpu(experiment) => Ok(run_cpu(experiment, conduct)),
+            AnyExperiment::Gpu(experiment) => run(experiment, conduct),
+            AnyExperiment::Cpu(experiment) => run_cpu(experiment, conduct),
         }
     }
 }

@@ -164,8 +164,8 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
     let (stop, observer) = (sweep.stop, Some(turn.observer));
     let conduct = Conduct { threads: turn.threads, stop, observer, ..Conduct::default() };
-    match batch.experiment(point).and_then(|experiment| experiment.run(&conduct)) {
-        Ok(finished) => Done::of(finished.outcome),
+    match batch.experiment(point) {
+        Ok(experiment) => Done::of(experiment.run(&conduct).outcome),
         Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },
     }
 }

@@ -13,4 +13,5 @@ mod programs;
 mod qemu;
 mod recovery;
 mod system_calls;
+mod timed;
 mod workloads;
