@@ -8,9 +8,10 @@
 //!
 //! A reservation (`lr`) ends when another hart runs, so that no other hart's store comes between it and its
 //! `sc`. `fence`, cache-line operations and words of persistency have no effect beyond their count; remote
-//! memory completes at once.
+//! memory completes at once. An [`Observer`] is shown each store, cleaned line and fence of persistency.
 
 mod hart;
+mod observer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,7 @@ use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake};
 use hart::{Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
+pub use observer::{Observer, PersistFence};
 
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;
@@ -101,10 +103,20 @@ pub struct Outcome {
 /// assert_eq!((outcome.end, outcome.instructions), (End::Exited(42), vec![4]));
 /// ```
 pub fn run(process: &Process, memory: Memory, options: &Options<'_>) -> Outcome {
+    run_observed(process, memory, options, &mut ())
+}
+
+/// The same, with an observer. What it does cannot change the run.
+pub fn run_observed<O: Observer>(
+    process: &Process,
+    memory: Memory,
+    options: &Options<'_>,
+    observer: &mut O,
+) -> Outcome {
     let os = Os::new(process, options.harts, options.files.clone());
-    let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(|_| Hart::new()).collect();
+    let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(Hart::new).collect();
     harts[0].begin(process.image.entry, process.stack_pointer);
-    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default() };
+    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), observer };
     let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
     let end = machine.run(options);
     let (stdout, stderr) = machine.os.output();
@@ -119,9 +131,8 @@ pub fn run(process: &Process, memory: Memory, options: &Options<'_>) -> Outcome 
     }
 }
 
-#[derive(Debug)]
-struct Machine {
-    shared: SharedState,
+struct Machine<'o, O> {
+    shared: SharedState<'o, O>,
     os: Os,
     harts: Vec<Hart>,
     image: Arc<Executable>,
@@ -130,7 +141,7 @@ struct Machine {
     last: usize,
 }
 
-impl Machine {
+impl<O: Observer> Machine<'_, O> {
     fn run(&mut self, options: &Options<'_>) -> End {
         let mut left = options.instructions;
         loop {
@@ -215,6 +226,7 @@ impl Machine {
                 Data::Bytes(bytes) => place.copy_from_slice(&bytes),
                 Data::Zeros(_) => place.fill(0),
             }
+            self.shared.observer.store(at as u32, write.address, place);
         }
         self.wake(&wakes);
         let hart = &mut self.harts[at];

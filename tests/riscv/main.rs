@@ -1,5 +1,5 @@
 //! Programs of CPUs: what every instruction computes, what is refused and how, executables, system calls,
-//! whole programs.
+//! whole programs, persistent ones after power failures.
 
 mod common;
 
@@ -8,6 +8,9 @@ mod executables;
 mod faults;
 mod floats;
 mod integers;
+mod power_failure;
 mod programs;
 mod qemu;
+mod recovery;
 mod system_calls;
+mod workloads;

@@ -10,6 +10,8 @@ use crate::riscv::instruction::{Class, Inst, Op, SP};
 use crate::riscv::memory::Memory;
 use crate::riscv::semantics::{self, atomic};
 
+use super::observer::{Observer, PersistFence};
+
 /// Words of persistency that were executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PmCounts {
@@ -32,11 +34,11 @@ pub struct PmCounts {
 }
 
 /// What all harts share.
-#[derive(Debug)]
-pub(super) struct SharedState {
+pub(super) struct SharedState<'o, O> {
     pub(super) memory: Memory,
     pub(super) code: Arc<CodeTable>,
     pub(super) pm: PmCounts,
+    pub(super) observer: &'o mut O,
 }
 
 /// Integer registers, floating-point registers, and one more that takes what is written nowhere.
@@ -70,6 +72,7 @@ pub(super) enum Turn {
 /// A hart.
 #[derive(Debug)]
 pub(super) struct Hart {
+    number: u32,
     pub(super) registers: Registers,
     pub(super) pc: u64,
     /// Rounding mode of floating point.
@@ -93,16 +96,16 @@ macro_rules! load {
 }
 
 macro_rules! store {
-    ($shared:ident, $inst:ident, $a:ident, $b:ident, $type:ty) => {{
+    ($shared:ident, $hart:expr, $inst:ident, $a:ident, $b:ident, $type:ty) => {{
         let address = semantics::address($inst, $a);
-        store($shared, address, ($b as $type).to_le_bytes())?;
+        store($shared, $hart, address, ($b as $type).to_le_bytes())?;
     }};
 }
 
 impl Hart {
-    pub(super) fn new() -> Hart {
+    pub(super) fn new(number: u32) -> Hart {
         let registers = Registers([0; 128]);
-        Hart { registers, pc: 0, frm: 0, reservation: None, running: false, instructions: 0 }
+        Hart { number, registers, pc: 0, frm: 0, reservation: None, running: false, instructions: 0 }
     }
 
     /// Begins to run at an address with a stack.
@@ -113,7 +116,7 @@ impl Hart {
     }
 
     /// Executes up to `budget` instructions.
-    pub(super) fn run(&mut self, shared: &mut SharedState, budget: u64, now_ns: u64) -> Turn {
+    pub(super) fn run<O: Observer>(&mut self, shared: &mut SharedState<'_, O>, budget: u64, now_ns: u64) -> Turn {
         let code = shared.code.clone();
         let last = self.instructions + budget;
         while self.instructions < last {
@@ -137,7 +140,12 @@ impl Hart {
 
     /// Executes one instruction. Where the next one is.
     #[inline]
-    fn execute(&mut self, inst: &Inst, shared: &mut SharedState, now_ns: u64) -> Result<u64, FaultKind> {
+    fn execute<O: Observer>(
+        &mut self,
+        inst: &Inst,
+        shared: &mut SharedState<'_, O>,
+        now_ns: u64,
+    ) -> Result<u64, FaultKind> {
         let (a, b) = (self.registers.get(inst.rs1), self.registers.get(inst.rs2));
         let mut next = self.pc.wrapping_add(u64::from(inst.length));
         let value = match inst.op {
@@ -146,19 +154,19 @@ impl Hart {
             Op::Lw | Op::Lwu | Op::Flw => load!(shared, inst, a, u32),
             Op::Ld | Op::Fld => load!(shared, inst, a, u64),
             Op::Sb => {
-                store!(shared, inst, a, b, u8);
+                store!(shared, self.number, inst, a, b, u8);
                 return Ok(next);
             }
             Op::Sh => {
-                store!(shared, inst, a, b, u16);
+                store!(shared, self.number, inst, a, b, u16);
                 return Ok(next);
             }
             Op::Sw | Op::Fsw => {
-                store!(shared, inst, a, b, u32);
+                store!(shared, self.number, inst, a, b, u32);
                 return Ok(next);
             }
             Op::Sd | Op::Fsd => {
-                store!(shared, inst, a, b, u64);
+                store!(shared, self.number, inst, a, b, u64);
                 return Ok(next);
             }
             op => match op.class() {
@@ -187,7 +195,14 @@ impl Hart {
 
     /// Instructions that are seldom executed. The value of the destination, if there is one.
     #[inline(never)]
-    fn rare(&mut self, inst: &Inst, shared: &mut SharedState, now_ns: u64, a: u64, b: u64) -> Result<u64, FaultKind> {
+    fn rare<O: Observer>(
+        &mut self,
+        inst: &Inst,
+        shared: &mut SharedState<'_, O>,
+        now_ns: u64,
+        a: u64,
+        b: u64,
+    ) -> Result<u64, FaultKind> {
         match inst.class() {
             Class::LoadReserved | Class::StoreConditional | Class::Amo => return self.atomic(inst, shared, a, b),
             Class::Csr => return Ok(self.csr(inst, now_ns, a)),
@@ -195,8 +210,9 @@ impl Hart {
                 let line = a & !63;
                 shared.memory.read(line, 64).ok_or(unmapped(line, 64, true))?;
                 shared.pm.line_writebacks += 1;
+                shared.observer.clean(self.number, line);
             }
-            Class::Persist | Class::Remote => return count(inst, shared, a),
+            Class::Persist | Class::Remote => return count(inst, shared, self.number, a),
             Class::Illegal => return Err(FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length }),
             Class::System if inst.op == Op::Ebreak => return Err(FaultKind::Breakpoint),
             _ => {}
@@ -204,7 +220,13 @@ impl Hart {
         Ok(0)
     }
 
-    fn atomic(&mut self, inst: &Inst, shared: &mut SharedState, address: u64, operand: u64) -> Result<u64, FaultKind> {
+    fn atomic<O: Observer>(
+        &mut self,
+        inst: &Inst,
+        shared: &mut SharedState<'_, O>,
+        address: u64,
+        operand: u64,
+    ) -> Result<u64, FaultKind> {
         let width = inst.width();
         if !address.is_multiple_of(u64::from(width)) {
             return Err(FaultKind::MisalignedAtomic { address, bytes: width });
@@ -228,8 +250,8 @@ impl Hart {
             _ => (atomic::stored(inst.op, old, operand), atomic::fetched(width, old)),
         };
         match width {
-            4 => store(shared, address, (new as u32).to_le_bytes())?,
-            _ => store(shared, address, new.to_le_bytes())?,
+            4 => store(shared, self.number, address, (new as u32).to_le_bytes())?,
+            _ => store(shared, self.number, address, new.to_le_bytes())?,
         }
         Ok(result)
     }
@@ -258,20 +280,33 @@ fn unmapped(address: u64, bytes: usize, write: bool) -> FaultKind {
 }
 
 #[inline]
-fn store<const N: usize>(shared: &mut SharedState, address: u64, bytes: [u8; N]) -> Result<(), FaultKind> {
+fn store<O: Observer, const N: usize>(
+    shared: &mut SharedState<'_, O>,
+    hart: u32,
+    address: u64,
+    bytes: [u8; N],
+) -> Result<(), FaultKind> {
     if shared.code.overlaps(address, N as u64) {
         return Err(FaultKind::CodeWrite { address });
     }
-    shared.memory.store(address, bytes).ok_or(unmapped(address, N, true))
+    shared.memory.store(address, bytes).ok_or(unmapped(address, N, true))?;
+    shared.observer.store(hart, address, &bytes);
+    Ok(())
 }
 
 /// Words of persistency and of remote memory: counted. Everything that was posted is done.
-fn count(inst: &Inst, shared: &mut SharedState, a: u64) -> Result<u64, FaultKind> {
+fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<'_, O>, hart: u32, a: u64) -> Result<u64, FaultKind> {
     const DESCRIPTOR_BYTES: usize = 32;
     let pm = &mut shared.pm;
     match inst.op {
-        Op::PmOfence => pm.order_fences += 1,
-        Op::PmDfence => pm.durability_fences += 1,
+        Op::PmOfence => {
+            pm.order_fences += 1;
+            shared.observer.fence(hart, PersistFence::Order);
+        }
+        Op::PmDfence => {
+            pm.durability_fences += 1;
+            shared.observer.fence(hart, PersistFence::Durability);
+        }
         Op::PmRegion => pm.regions += 1,
         Op::PmTx => pm.transactions += u64::from(inst.imm == 1),
         Op::PmOp => pm.operations += 1,

@@ -32,11 +32,11 @@ use crate::memory_controller::{dram, ns, persist, spec as controller_spec};
 const ROUND_CYCLES: u64 = 600;
 const CODE: u64 = 0x1_0000;
 const DATA: u64 = 0x10_0000;
-const RESULTS: u64 = 0x80_0000;
-const SCHEDULE: u64 = 0xc0_0000;
-const MEMORY_BYTES: u64 = 1 << 24;
+const RESULTS: u64 = 0x20_0000;
+const SCHEDULE: u64 = 0x30_0000;
+const MEMORY_BYTES: u64 = 1 << 22;
 /// Bytes from a thread's results, or schedule, to the next one's.
-const OF_THREAD: u64 = 0x8_0000;
+const OF_THREAD: u64 = 0x2_0000;
 
 /// What runs it.
 #[derive(Debug, Clone)]
