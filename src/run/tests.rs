@@ -1,5 +1,7 @@
 //! Tests of how a run ends.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 
 #[test]
