@@ -220,6 +220,23 @@ fn a_program_runs_on_cores_and_is_told_with_its_exit_code_output_and_slots() {
 }
 
 #[test]
+fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
+    let page = include_str!("../../workloads/README.md");
+    let all = Workload::builtin_of_cpus();
+    assert!(all.len() >= 8, "{all:?}");
+    for listing in all {
+        assert!(page.contains(&format!("`{}`", listing.name)), "{} is not on the page", listing.name);
+        let found = Workload::load(&listing.name).unwrap().program(&Choice::of_profile("ci")).unwrap();
+        let process = found.process().unwrap();
+        let ran = run(&process, process.memory(), &Options { harts: found.threads, ..Options::default() });
+        let End::Exited(exit_code) = ran.end else { panic!("{}: {:?}", listing.name, ran.end) };
+        let left = durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+        let verdict = found.verify(&left, Some(&left));
+        assert!(verdict.passed(), "{}: {verdict:?}", listing.name);
+    }
+}
+
+#[test]
 fn commands_refuse_what_does_not_fit_with_exit_code_2() {
     let path = executable("counter.elf").display().to_string();
     ended(&durawarp(&["run", &path, "--machine", "titan-x"]), 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
