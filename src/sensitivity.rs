@@ -14,7 +14,7 @@ mod effect;
 
 use serde_json::Value;
 
-use crate::config::{MachineConfig, Override};
+use crate::config::{AnyMachine, Compute, Override};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::run::Recipe;
 use crate::sweep::Batch;
@@ -124,10 +124,14 @@ impl Plan {
     pub fn new(request: &Request) -> Result<Self, Diagnostics> {
         let mut faults = Diagnostics::default();
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
-        let builtin = || Workload::builtin().into_iter().map(|listing| listing.name).collect();
+        let all = match Compute::of(&request.machine) {
+            Compute::Gpu => Workload::builtin,
+            Compute::Cpu => Workload::builtin_of_cpus,
+        };
+        let builtin = || all().into_iter().map(|listing| listing.name).collect();
         let workloads = if request.workloads.is_empty() { builtin() } else { request.workloads.clone() };
         let loaded: Vec<_> = workloads.iter().filter_map(|name| Workload::load(name).map_err(&mut keep).ok()).collect();
-        let machine = MachineConfig::load(&request.machine, &request.machine_set).map_err(&mut keep).ok();
+        let machine = AnyMachine::load(&request.machine, &request.machine_set).map_err(&mut keep).ok();
         let (Some(machine), true) = (machine, loaded.len() == workloads.len()) else { return Err(faults) };
         let recipe = |at: usize, over: Option<Override>| {
             let changes = request.machine_set.iter().chain(&request.scheme_set).cloned().chain(over);
@@ -168,7 +172,7 @@ impl Plan {
             Number { key, value, source, variants }
         });
         let numbers = numbers.collect();
-        let (machine, scheme, profile) = (machine.name, request.scheme.clone(), request.profile.clone());
+        let (machine, scheme, profile) = (machine.name().to_owned(), request.scheme.clone(), request.profile.clone());
         Ok(Plan { machine, scheme, profile, workloads, numbers, base, batch })
     }
 
@@ -179,11 +183,11 @@ impl Plan {
 }
 
 /// The numbers to vary: key, value, source.
-fn chosen(request: &Request, machine: &MachineConfig) -> Result<Vec<(String, Value, String)>, Diagnostics> {
+fn chosen(request: &Request, machine: &AnyMachine) -> Result<Vec<(String, Value, String)>, Diagnostics> {
     let values = machine.values();
     let mut faults = Diagnostics::default();
     for key in request.keys.iter().filter(|key| !values.contains_key(*key)) {
-        let message = format!("`{}` has no parameter `{key}`", machine.name);
+        let message = format!("`{}` has no parameter `{key}`", machine.name());
         let fault = Diagnostic::nowhere("--keys", message);
         faults.push(fault.with_nearest(key, values.keys().map(String::as_str)));
     }
@@ -197,7 +201,7 @@ fn chosen(request: &Request, machine: &MachineConfig) -> Result<Vec<(String, Val
     };
     let asked = values.into_iter().filter(|(key, value)| value.is_number() && is_asked_for(key));
     let with_source = |(key, value): (String, Value)| {
-        let source = machine.sources.get(&key).cloned().unwrap_or_default();
+        let source = machine.sources().get(&key).cloned().unwrap_or_default();
         (key, value, source)
     };
     faults.into_result(asked.map(with_source).collect())

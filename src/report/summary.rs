@@ -41,6 +41,7 @@ pub fn summary(outcome: &Outcome) -> String {
         out += "\nLaunches\n";
         out += &lines(&launches(outcome), 1);
     }
+    // Where time went comes before what came of it.
     if of_a_cpu {
         out += "\nDispatch slots\n";
         out += &lines(&cores::stalls(outcome), 1);
@@ -259,6 +260,7 @@ fn speed(o: &Outcome) -> Table {
     let h = &o.host;
     let mut table = plain_table();
     table.add_row(["wall time", &seconds(h.wall_s)]);
+    // Host figures are the only ones that no two runs share.
     let what = if o.is_of_a_cpu() { "instructions" } else { "warp instructions" };
     let speed = format!("{}cycles/s, {}{what}/s", rate(o.cycles_per_s()), rate(o.warp_instructions_per_s()));
     table.add_row(["speed", &speed]);

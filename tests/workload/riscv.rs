@@ -112,11 +112,11 @@ fn a_program_without_checks_is_to_end_with_exit_code_0() {
 #[test]
 fn what_is_wrong_with_a_manifest_is_told_at_its_place() {
     one("counter.elf", "countre.elf", 4, 32, "no such file (did you mean `counter.elf`?)");
-    one("threads = \"THREADS\"", "treads = \"THREADS\"", 7, 74, "unknown key `treads` in `program` did you mean");
-    one("\"STEPS * 2\"", "\"STEPZ * 2\"", 7, 59, "`STEPZ` is not defined here");
-    one("\"STEPS * 2\"", "\"STEPS / 0\"", 7, 59, "`STEPS / 0`: integer division by zero");
-    one("memory_mb = 64", "memory_mb = 0", 7, 107, "`memory_mb` must be 1 to 65536, found 0");
-    one("pm_mb = 2", "pm_mb = 0.5", 7, 119, "must be an integer");
+    one("threads = \"THREADS\"", "treads = \"THREADS\"", 7, 70, "unknown key `treads` in `program` did you mean");
+    one("\"STEPS * 2\"", "\"STEPZ * 2\"", 7, 57, "`STEPZ` is not defined here");
+    one("\"STEPS * 2\"", "\"STEPS / 0\"", 7, 57, "`STEPS / 0`: integer division by zero");
+    one("memory_mb = 64", "memory_mb = 0", 7, 103, "`memory_mb` must be 1 to 65536, found 0");
+    one("pm_mb = 2", "pm_mb = 0.5", 7, 115, "must be an integer");
     one("kind = \"functional\"", "kind = \"functionl\"", 11, 22, "found `functionl` did you mean `functional`?");
     one("profile = \"ci\"", "profile = \"cii\"", 10, 34, "no profile `cii` did you mean `ci`?");
     one("kind = \"riscv\"", "kind = \"riscw\"", 4, 16, "did you mean `riscv`?");
@@ -141,12 +141,12 @@ fn what_is_no_static_risc_v_executable_is_refused() {
     let mut elf = std::fs::read(executable("counter.elf")).unwrap();
     assert!(of(b"#!/bin/sh\n").contains("not an ELF executable"));
     assert!(of(b"").contains("not an ELF executable"));
-    // e_machine, then class.
+    // e_machine, then class, for which the rest is too long.
     elf[18] = 62;
     assert!(of(&elf).contains("a program for 64-bit x86, not for 64-bit RISC-V"));
     elf[18] = 243;
     elf[4] = 1;
-    assert!(of(&elf).contains("32-bit"));
+    assert!(of(&elf).contains("a damaged ELF file"));
     // Memory that is too small is told where the manifest names the executable.
     let small = program(&MANIFEST.replace("memory_mb = 64", "memory_mb = 1"), &Choice::default()).unwrap_err();
     assert_eq!((small.0[0].span.line, small.0[0].span.column), (4, 32), "{small}");
@@ -202,6 +202,38 @@ fn the_example_of_the_page_is_right() {
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
     let left = durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent() };
     assert!(ran.end == End::Exited(0) && found.verify(&left, None).passed());
+}
+
+#[test]
+fn a_program_runs_on_cores_and_is_told_with_its_exit_code_output_and_slots() {
+    let path = executable("counter.elf").display().to_string();
+    let run = ["run", &path, "--threads", "2", "--", "--threads", "2", "--steps", "100"];
+    let told = ended(&durawarp(&run), 0, &["on lightwsp-cpu, scheme base", "MPKI", "exit code        0", "lock 200"]);
+    let slots = told.split("Dispatch slots\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let share = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
+    let sum: f64 = slots.lines().filter_map(share).sum();
+    assert!((sum - 100.0).abs() < 1e-6 && slots.lines().count() > 3, "{sum}: {slots}");
+    // A wrong result is a failure of the program.
+    let folder = folder(&MANIFEST.replace("value = 0", "value = 1"));
+    let path = folder.path().display().to_string();
+    ended(&durawarp(&["run", &path, "--profile", "ci", "-q"]), 3, &["the exit code is 0, expected 1"]);
+}
+
+#[test]
+fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
+    let page = include_str!("../../workloads/README.md");
+    let all = Workload::builtin_of_cpus();
+    assert!(all.len() >= 8, "{all:?}");
+    for listing in all {
+        assert!(page.contains(&format!("`{}`", listing.name)), "{} is not on the page", listing.name);
+        let found = Workload::load(&listing.name).unwrap().program(&Choice::of_profile("ci")).unwrap();
+        let process = found.process().unwrap();
+        let ran = run(&process, process.memory(), &Options { harts: found.threads, ..Options::default() });
+        let End::Exited(exit_code) = ran.end else { panic!("{}: {:?}", listing.name, ran.end) };
+        let left = durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+        let verdict = found.verify(&left, Some(&left));
+        assert!(verdict.passed(), "{}: {verdict:?}", listing.name);
+    }
 }
 
 #[test]

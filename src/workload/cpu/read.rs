@@ -22,9 +22,10 @@ use crate::workload::read::{SCHEMA_VERSION, params, profiles};
 /// Most bytes of an executable or of a data file.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// The manifest says that its program is of CPUs.
+/// The manifest says that its program is of CPUs; one that misspells it has the keys of such a program.
 pub(crate) fn is_of_a_cpu(root: TomlTable<'_>) -> bool {
-    root.table("isa").and_then(|isa| isa.text("kind")).is_some_and(|(kind, _)| kind == "riscv")
+    let kind = root.table("isa").and_then(|isa| isa.text("kind")).map(|(kind, _)| kind);
+    kind == Some("riscv") || kind != Some("ptx") && root.get("program").is_some()
 }
 
 /// A file begins as an executable does.
