@@ -26,6 +26,7 @@ pub use assembly::Assembly;
 use components::Components;
 pub use cpu::{CpuLoad, assemble_cpu, first_place_of_cores};
 use links::Latencies;
+pub use memory::TOUCHED_BYTES;
 pub use persistency::{Persistency, first_place};
 
 /// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.

@@ -17,6 +17,7 @@
 //! there. Not modelled: time that recovery takes.
 
 pub mod conditions;
+mod cores;
 mod found;
 mod image;
 mod regions;
@@ -48,6 +49,7 @@ use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{FormedProgram, Resolved, Role, Space};
 use conditions::Bound;
+pub use cores::crash_cpu;
 pub use found::{Found, Placed};
 use image::initial_image;
 pub use report::{CrashReport, Judgement};
@@ -84,7 +86,7 @@ impl Places<'_> {
         let addresses = self.formed.map_or(self.workload.addresses(), FormedProgram::addresses);
         let range = addresses.containing(persist.address, persist.address);
         let buffer = range.map(|range| range.part(persist.address));
-        Placed { persist: persist.clone(), kernel, source, buffer }
+        Placed { persist: persist.clone(), kernel, function: None, source, buffer }
     }
 
     fn judgement(&self, verdict: Verdict, host: u16) -> Judgement {

@@ -40,8 +40,11 @@ use crate::engine::{Time, Timebase};
 use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
+use crate::machine::core::CoreCounters;
+use crate::machine::home::HomeCounters;
 use crate::machine::l2::L2Counters;
 use crate::machine::memory_controller::ControllerCounters;
+use crate::machine::os::OsCounters;
 use crate::machine::sm::SmCounters;
 use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::switch::SwitchCounters;
@@ -189,12 +192,15 @@ fn counters(machine: &Assembly) -> Vec<Table> {
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
-pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 4] {
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 7] {
     [
         ("sm", SmCounters::DESCRIPTIONS),
         ("l2", L2Counters::DESCRIPTIONS),
         ("memory_controller", ControllerCounters::DESCRIPTIONS),
         ("switch", SwitchCounters::DESCRIPTIONS),
+        ("core", CoreCounters::DESCRIPTIONS),
+        ("llc", HomeCounters::DESCRIPTIONS),
+        ("os", OsCounters::DESCRIPTIONS),
     ]
 }
 

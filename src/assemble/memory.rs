@@ -27,6 +27,9 @@ const RESERVED_LINES: u64 = 64;
 /// Bytes that a machine which is taken apart looks at, and frees, at a time.
 const STRIPE_BYTES: u64 = 1 << 20;
 
+/// Bytes of a page of what was touched.
+pub const TOUCHED_BYTES: u64 = 4096;
+
 /// What lies where in a machine's memory.
 #[derive(Debug)]
 pub(super) struct MemoryMap {
@@ -153,6 +156,20 @@ fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
     }
 }
 
+/// Whole pages that ranges of bytes lie in, each once, by address.
+fn joined(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (start, bytes) in ranges {
+        let (start, end) = (start & !(TOUCHED_BYTES - 1), (start + bytes).next_multiple_of(TOUCHED_BYTES));
+        match joined.last_mut() {
+            Some((first, bytes)) if start <= *first + *bytes => *bytes = (*bytes).max(end - *first),
+            _ => joined.push((start, end - start)),
+        }
+    }
+    joined
+}
+
 /// Pieces of a range of which a channel may have something other than zeros: address, length.
 fn touched<'a>(
     images: &'a [[Image; 2]],
@@ -203,7 +220,13 @@ impl Assembly {
     /// Takes the machine apart and brings `memory`, as it was before the first step, to what
     /// [`Assembly::collect`] would fill in. Its bytes are freed on the way, and what has not changed stays
     /// shared. What was zeros and stayed so costs nothing.
-    pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
+    pub fn into_memory(self, memory: FlatMemory) -> FlatMemory {
+        self.into_touched_memory(memory).0
+    }
+
+    /// As [`Assembly::into_memory`], with where bytes other than zero may lie: first addresses and bytes, in
+    /// their order, of whole pages of [`TOUCHED_BYTES`] counted from address 0.
+    pub fn into_touched_memory(self, mut memory: FlatMemory) -> (FlatMemory, Vec<(u64, u64)>) {
         let owned = |(line, bytes, dirty): (u64, Cow<'_, [u8]>, u128)| (line, bytes.into_owned(), dirty);
         let dirty: Vec<(u64, Vec<u8>, u128)> = self.dirty_lines().map(owned).collect();
         let map = self.map;
@@ -215,6 +238,7 @@ impl Assembly {
         let mut now = vec![0; map.chunk_bytes() as usize];
         let ranges = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64));
         let stripes: Vec<(u64, u64)> = ranges.flat_map(|(start, bytes)| touched(&images, map, start, bytes)).collect();
+        let mut touched = stripes.clone();
         for (start, bytes) in stripes {
             let medium = Medium::of(start) as usize;
             for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
@@ -228,9 +252,22 @@ impl Assembly {
             let (below, _) = map.in_channels(start + bytes, 1);
             images.iter_mut().for_each(|image| image[medium].forget_below(below as usize));
         }
-        for (line, bytes, mask) in dirty {
-            put_dirty(&mut memory, line, &bytes, mask);
+        for (line, bytes, mask) in &dirty {
+            put_dirty(&mut memory, *line, bytes, *mask);
         }
-        memory
+        touched.extend(dirty.iter().map(|(line, bytes, _)| (*line, bytes.len() as u64)));
+        (memory, joined(touched))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_share_a_page_or_meet_are_one() {
+        const P: u64 = TOUCHED_BYTES;
+        let ranges = vec![(9 * P + 64, 64), (P, P), (2 * P, 64), (64, 64), (9 * P, 64), (4 * P - 64, 128)];
+        assert_eq!(joined(ranges), [(0, 5 * P), (9 * P, P)]);
     }
 }

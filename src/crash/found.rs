@@ -13,6 +13,9 @@ pub struct Placed {
     pub persist: Persist,
     /// Kernel, where a warp did it.
     pub kernel: Option<String>,
+    /// Function and bytes from its start, where a core did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// PTX file, line.
     pub source: Option<(String, u32)>,
     /// What is at the address: buffer and byte offset in it.

@@ -17,16 +17,19 @@ pub enum Kind {
     Cap,
     /// A counter was full, or a histogram holds most in its last, open bucket.
     Saturated,
+    /// The program asked for something that is not modelled.
+    Unmodelled,
 }
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 5] = [
+    pub const ALL: [(Kind, &str); 6] = [
         (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),
         (Kind::Unexercised, "unexercised"),
         (Kind::Cap, "cap"),
         (Kind::Saturated, "saturated"),
+        (Kind::Unmodelled, "unmodelled"),
     ];
 
     /// Its word.

@@ -30,6 +30,7 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
         of_kind(Kind::Unexercised, judge.unexercised()),
         of_kind(Kind::Cap, judge.caps()),
         of_kind(Kind::Saturated, judge.saturated()),
+        of_kind(Kind::Unmodelled, judge.unmodelled()),
     ];
     all.into_iter().flatten().collect()
 }
@@ -83,8 +84,8 @@ impl Judge<'_> {
 
     /// Persistency operations of the program.
     fn persistency(&self) -> u64 {
-        let of_cores = self.count("core", &["cleans", "dropped_cleans", "durable_fences"]);
-        self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + of_cores
+        let of_cores = ["cleans", "dropped_cleans", "durable_fences", "persistency_hints"];
+        self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + self.count("core", &of_cores)
     }
 
     /// What its fences do not make durable, though the program took it for that.
@@ -223,6 +224,14 @@ impl Judge<'_> {
             texts.push(format!("set, and without a part in the run: {}", listed(&idle)));
         }
         texts
+    }
+
+    /// System calls that the program made in vain.
+    fn unmodelled(&self) -> Vec<String> {
+        let calls = self.outcome.process.iter().flat_map(|process| &process.unsupported_calls);
+        let calls: Vec<String> = calls.map(|(number, times)| format!("{number} ({times} times)")).collect();
+        let text = || format!("system calls that are not modelled gave ENOSYS: {}", listed(&calls));
+        (!calls.is_empty()).then(text).into_iter().collect()
     }
 
     fn caps(&self) -> Vec<String> {

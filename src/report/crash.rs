@@ -186,6 +186,9 @@ fn property(property: &Property) -> &str {
 /// How far apart the authors of two persists are: what a fence or barrier between them would have to span.
 fn scope(one: &Placed, other: &Placed) -> &'static str {
     let (a, b) = (&one.persist, &other.persist);
+    if one.function.is_some() {
+        return if (a.sm, a.warp) == (b.sm, b.warp) { "within a hart: a fence's" } else { "between harts" };
+    }
     match (&one.kernel, &other.kernel) {
         (Some(_), Some(_)) if (a.launch, a.cta, a.warp) == (b.launch, b.cta, b.warp) => "within a warp: a fence's",
         (Some(_), Some(_)) if (a.launch, a.cta) == (b.launch, b.cta) => {
@@ -202,6 +205,9 @@ fn placed(placed: &Placed) -> String {
         Some((buffer, offset)) => format!("{} at {buffer}+{offset}", p.role),
         None => format!("{} at {:#x}", p.role, p.address),
     };
+    if let Some(function) = &placed.function {
+        return format!("{what}, by {function}, core {}, hart {} of it", p.sm, p.warp);
+    }
     match (&placed.kernel, &placed.source) {
         (Some(kernel), Some((file, line))) => format!(
             "{what}, by kernel `{kernel}` ({file}:{line}), launch {}, CTA {}, warp {}, SM {}",

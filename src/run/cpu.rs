@@ -8,7 +8,7 @@ use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
 use super::finished::{Finished, failures};
 use super::simulated::{Simulated, parameters};
-use crate::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
+use crate::assemble::{Assembly, CpuLoad, Persistency, TOUCHED_BYTES, assemble_cpu};
 use crate::config::CpuMachine;
 use crate::engine::Timebase;
 use crate::kernel::memory::FlatMemory;
@@ -20,7 +20,6 @@ use crate::machine::os::OperatingSystem;
 use crate::outcome::{self, End, Machine, Outcome, ProcessOutcome};
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
-use crate::riscv::memory::PAGE_BYTES;
 use crate::riscv::process::Process;
 use crate::stats::Table;
 use crate::workload::{Bindings, CpuCheckKind, Ran};
@@ -62,8 +61,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let epochs = machine.simulation.epoch_digests().cloned();
     let journal = conduct.journal.then(|| machine.journal());
     let components = machine.component_names();
-    let memory = ran.machine.into_memory(load.image());
-    outcome.memory_digest = format!("{:016x}", digest_of(&memory));
+    let (memory, touched) = ran.machine.into_touched_memory(load.image());
+    outcome.memory_digest = format!("{:016x}", digest_of(&memory, &touched));
     let bindings = Bindings::default();
     let mut finished =
         Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline: None };
@@ -195,22 +194,20 @@ fn describe(config: &CpuMachine, base: Timebase) -> Machine {
     }
 }
 
-/// FNV-1a over every page that has a byte other than zero, eight bytes at a time, each with its address: what
-/// was never touched is not committed by looking at it.
-fn digest_of(memory: &FlatMemory) -> u64 {
+/// FNV-1a over every page that has a byte other than zero, eight bytes at a time, each with its address. Only
+/// what was touched is looked at, and hence committed by the host.
+fn digest_of(memory: &FlatMemory, touched: &[(u64, u64)]) -> u64 {
     let mut digest = 0xcbf2_9ce4_8422_2325u64;
     let mut fold = |word: u64| digest = (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
-    for (start, bytes) in memory.ranges() {
-        for (at, page) in (start..).step_by(PAGE_BYTES as usize).zip(bytes.chunks(PAGE_BYTES as usize)) {
-            if page.iter().all(|byte| *byte == 0) {
-                continue;
+    for (start, bytes) in touched {
+        for address in (*start..start + bytes).step_by(TOUCHED_BYTES as usize) {
+            // Windows are whole pages, and so are these.
+            let page = memory.slice(address, TOUCHED_BYTES as usize).unwrap_or_default();
+            if page.iter().any(|byte| *byte != 0) {
+                fold(address);
+                let (words, _) = page.as_chunks();
+                words.iter().for_each(|word| fold(u64::from_le_bytes(*word)));
             }
-            fold(at);
-            page.chunks(8).for_each(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                fold(u64::from_le_bytes(word));
-            });
         }
     }
     digest

@@ -1,0 +1,286 @@
+//! Crash tests of programs of CPUs: the states that a power failure leaves, recovered by the program itself.
+//!
+//! ```text
+//!  experiment ─ run (journals on) ─┬─ crash states ──┐  the same executable with its manifest's recovery
+//!                                  └─ allowed states ┴─ arguments, on the functional driver: exit code 0?
+//! ```
+//! Facts are those of GPUs, with a core for an SM and a hart for a warp: so are history, level A and level B
+//! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
+//! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
+//! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window.
+//!
+//! Not modelled: recovery cut off ([`CrashRequest::double`] is refused), time that recovery takes.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::assemble::CpuLoad;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::machine::cpu::CpuMemory;
+use crate::machine::ports::Requester;
+use crate::oracle::Regions;
+use crate::oracle::allowed::{Allowed, Budget};
+use crate::oracle::crash::{CrashStates, Plan};
+use crate::oracle::history::judge_history;
+use crate::oracle::judge::{Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice};
+use crate::oracle::order::{Guarantees, Model, RunOrder};
+use crate::oracle::verdict::{Failure, Level, Persist, Verdict, Witness};
+use crate::persist::{Fact, FactKind, Journal, PmImage};
+use crate::riscv::elf::Executable;
+use crate::riscv::functional::{self, End, Options};
+use crate::riscv::process::Process;
+use crate::run::{Conduct, CpuExperiment, run_cpu};
+use crate::workload::CpuProgram;
+
+use super::found::{Found, Placed};
+use super::image::initial_image;
+use super::report::{CrashReport, Judgement};
+use super::request::{CrashRequest, Phase, Watching};
+
+/// Instructions that recovery may take.
+const RECOVERY_INSTRUCTIONS: u64 = 1 << 30;
+
+/// The program with its recovery arguments, and where its persistent memory lies.
+struct ProcessRecovery<'a> {
+    process: Process,
+    program: &'a CpuProgram,
+    /// Where persistent memory lies in an image.
+    persistent: u64,
+    harts: u32,
+    stop: &'a AtomicBool,
+}
+
+impl ProcessRecovery<'_> {
+    /// Recovers an image in place.
+    fn run(&self, image: &mut PmImage) -> Result<(), String> {
+        let mut memory = self.process.memory();
+        let bytes = memory.persistent().len();
+        let start = (self.persistent - image.base()) as usize;
+        memory.persistent_mut().copy_from_slice(&image.bytes()[start..start + bytes]);
+        let options = Options {
+            harts: self.harts,
+            instructions: RECOVERY_INSTRUCTIONS,
+            files: self.program.files.clone(),
+            stop: Some(self.stop),
+        };
+        let outcome = functional::run(&self.process, memory, &options);
+        image.bytes_mut()[start..start + bytes].copy_from_slice(outcome.memory.persistent());
+        match outcome.end {
+            End::Exited(0) => Ok(()),
+            End::Exited(code) => {
+                let told = String::from_utf8_lossy(&outcome.stderr).trim().to_owned();
+                let told =
+                    if told.is_empty() { String::from_utf8_lossy(&outcome.stdout).trim().to_owned() } else { told };
+                let last = told.lines().last().map(|line| format!(": {line}")).unwrap_or_default();
+                Err(format!("the program's recovery exited with {code}{last}"))
+            }
+            End::Fault(fault) => Err(format!("the program's recovery failed: {fault}")),
+            End::Deadlock(_) => Err("the program's recovery waits for ever".to_owned()),
+            End::Limit => Err(format!("the program's recovery did not end in {RECOVERY_INSTRUCTIONS} instructions")),
+            End::Stopped => Err("stopped".to_owned()),
+        }
+    }
+}
+
+/// Runs a program of CPUs once and judges what power failures leave.
+///
+/// # Errors
+/// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
+/// run; `double`, or a claim, which are about kernels.
+#[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
+pub fn crash_cpu(
+    experiment: &CpuExperiment,
+    request: &CrashRequest,
+    watching: &Watching<'_>,
+) -> Result<CrashReport, Diagnostics> {
+    let began = Instant::now();
+    let (spec, program) = (&experiment.machine.spec, &experiment.program);
+    let domain = spec.persist.domain;
+    experiment.check()?;
+    refuse(program, request)?;
+    let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
+    let process = program.process()?;
+    let load = CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent };
+    let memory: CpuMemory = load.memory();
+    let start = crate::riscv::process::Start { args: arguments.clone(), ..process.start.clone() };
+    let recovery = ProcessRecovery {
+        process: Process::new(program.image.clone(), start)?,
+        program,
+        persistent: memory.persistent,
+        harts: spec.harts(),
+        stop: watching.stop,
+    };
+
+    let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
+    let simulated = began.elapsed();
+    let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
+    let initial = initial_image(&load.image());
+    let host = Requester::os(spec.core.count as u16).number();
+    let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
+    let states = CrashStates::new(journal, &initial, domain)
+        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
+    let at_boot = |image: &mut PmImage| recovery.run(image).map(|()| Vec::new());
+    let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), keep: request.keep, ..Rules::default() };
+    let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
+    let allowed = Allowed::new(&order, &initial, Regions::default(), budget);
+    let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
+    let history = judge_history(&states, &order, false, request.keep);
+
+    let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
+    let places = Places { states: &states, allowed: &allowed, image: &program.image, ticks_a_cycle };
+    let fences = journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed);
+    let mut promises = vec![
+        "durable bytes are bytes that were stored, and never go back (P0)".to_owned(),
+        "the program's own recovery exits with 0".to_owned(),
+    ];
+    promises.extend(fences.then(|| "what a fence let pass is durable (P9)".to_owned()));
+    Ok(CrashReport {
+        domain,
+        recovery: format!("the program itself, with `{}`", arguments.join(" ")),
+        promises,
+        unjudged: None,
+        transactions: 0,
+        image_bytes: initial.bytes().len() as u64,
+        changes: states.changes(),
+        seed: request.seed,
+        history: places.judgement(history),
+        actual: actual.map(|verdict| places.judgement(verdict)),
+        allowed: of_allowed.map(|verdict| places.judgement(verdict)),
+        overtaking: None,
+        regions: None,
+        double: None,
+        resume: None,
+        conditions: Vec::new(),
+        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
+        outcome: finished.outcome.clone(),
+    })
+}
+
+/// What cannot be judged costs no simulation.
+fn refuse(program: &CpuProgram, request: &CrashRequest) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::default();
+    let mut fault = |what: String, help: &str| {
+        faults.push(Diagnostic::nowhere(&program.name, what).with_help(help.to_owned()));
+    };
+    if program.start.windows.pm_bytes == 0 {
+        fault("the program has no persistent memory: a power failure leaves nothing to judge".into(), "`pm_mb` of it");
+    }
+    if program.recovery.is_none() {
+        let help =
+            "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
+        fault("the manifest does not say how the program recovers".into(), help);
+    }
+    if request.double {
+        fault("recovery of a program of CPUs is not cut off".into(), "without --double");
+    }
+    if request.claim.is_some() || request.only_overtaking.is_some() {
+        fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");
+    }
+    faults.into_result(())
+}
+
+/// Levels A and B, as far as asked for.
+fn judge(
+    states: &CrashStates<'_>,
+    allowed: &Allowed<'_>,
+    rules: &Rules<'_>,
+    request: &CrashRequest,
+    watching: &Watching<'_>,
+) -> Result<[Option<Verdict>; 2], Diagnostics> {
+    if let Some((instant, choice)) = request.only_allowed {
+        let verdict = judge_choice(allowed, rules, instant as usize, choice).ok_or_else(|| {
+            let message = format!("there is no state {choice} at instant {instant}");
+            Diagnostic::nowhere("--only", message)
+        })?;
+        return Ok([None, Some(verdict)]);
+    }
+    let show = |done, total| (watching.progress)(Phase::Actual, done, total);
+    let watch = Watch { stop: watching.stop, progress: &show };
+    let (order, regions) = (allowed.order(), Regions::default());
+    let actual = judge_actual(states, order, rules, &regions, request.plan, request.seed, &watch)
+        .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
+    let show = |done, total| (watching.progress)(Phase::Allowed, done, total);
+    let watch = Watch { stop: watching.stop, progress: &show };
+    // With one actual state named, the levels of the whole run are left out as well.
+    let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
+    Ok([Some(actual), wanted.then(|| judge_allowed(allowed, rules, &watch))])
+}
+
+/// Puts findings into the terms of the program.
+struct Places<'a> {
+    states: &'a CrashStates<'a>,
+    allowed: &'a Allowed<'a>,
+    image: &'a Executable,
+    ticks_a_cycle: u64,
+}
+
+impl Places<'_> {
+    fn judgement(&self, verdict: Verdict) -> Judgement {
+        Judgement { found: verdict.failures.iter().map(|failure| self.found(failure)).collect(), verdict }
+    }
+
+    fn found(&self, failure: &Failure) -> Found {
+        let witness = failure.witness.clone().or_else(|| self.witness(failure));
+        let place = |persist: Option<Persist>| persist.map(|persist| self.place(persist));
+        let (missing, present) = match &witness {
+            Some(witness) => (place(witness.missing.clone()), place(witness.present.clone())),
+            None => (None, None),
+        };
+        let failure = Failure { witness, ..failure.clone() };
+        Found { missing, present, core_cycle: failure.time / self.ticks_a_cycle, failure }
+    }
+
+    fn place(&self, persist: Persist) -> Placed {
+        let function = match self.image.symbol(persist.pc.into()) {
+            Some((name, offset)) => format!("{name}+{offset:#x}"),
+            None => format!("{:#x}", persist.pc),
+        };
+        Placed { persist, kernel: None, function: Some(function), source: None, buffer: None }
+    }
+
+    /// Two stores of one hart: an earlier one that the image lacks, and the next one after it that it has.
+    fn witness(&self, failure: &Failure) -> Option<Witness> {
+        let (image, before) = match failure.level {
+            Level::Allowed => (self.allowed.image(failure.point as usize, failure.choice?)?, failure.point as usize),
+            Level::Actual => {
+                let cursor = self.states.cursor(failure.point).ok()?;
+                (cursor.image().clone(), self.states.journal().facts().len())
+            }
+            _ => return None,
+        };
+        witness(self.states.journal(), before, failure.time, &image)
+    }
+}
+
+/// The bytes of a store are those of the image.
+fn is_in(image: &PmImage, journal: &Journal, fact: &Fact) -> bool {
+    let data = journal.data(fact);
+    let bytes = (0..128u64).filter(|byte| fact.mask >> byte & 1 == 1);
+    bytes.zip(data).all(|(byte, &stored)| image.read(fact.line + byte, 1).is_ok_and(|found| found[0] == stored))
+}
+
+/// See [`Places::witness`]. The last such pair before the failure: what came before it has been settled.
+fn witness(journal: &Journal, before: usize, time: u64, image: &PmImage) -> Option<Witness> {
+    let facts = journal.facts();
+    let stores =
+        facts[..before.min(facts.len())].iter().filter(|fact| fact.kind == FactKind::Stored && fact.time <= time);
+    let stores: Vec<&Fact> = stores.collect();
+    let persist =
+        |fact: &Fact| Persist::new("store", fact.author, fact.line, fact.line + u64::from(fact.mask.trailing_zeros()));
+    // Whether a later store of the same bytes hides it: then nothing can be said of it.
+    let hidden = |at: usize| {
+        let fact = stores[at];
+        stores[at + 1..].iter().any(|later| later.line == fact.line && later.mask & fact.mask != 0)
+    };
+    let missing = (0..stores.len()).rev().filter(|&at| !is_in(image, journal, stores[at]) && !hidden(at));
+    for at in missing {
+        let of_hart = |fact: &&&Fact| {
+            let (own, author) = (stores[at].author, fact.author);
+            (own.sm, own.warp) == (author.sm, author.warp) && fact.line != stores[at].line
+        };
+        if let Some(present) = stores[at + 1..].iter().filter(of_hart).find(|fact| is_in(image, journal, fact)) {
+            return Some(Witness { missing: Some(persist(stores[at])), present: Some(persist(present)) });
+        }
+    }
+    None
+}
