@@ -1,30 +1,31 @@
 //! `durawarp crash`.
 
 use durawarp::crash::conditions::Condition;
-use durawarp::crash::{CrashRequest, Phase, Watching, crash as judge};
+use durawarp::crash::{CrashRequest, Phase, Watching, crash as judge, crash_cpu};
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
 use durawarp::report;
-use durawarp::run::Conduct;
+use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::workload::Expected;
 
 use super::args::{CrashArgs, State};
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::recipe::{SMALL, of_kernels};
+use super::recipe::{SMALL, experiment};
 use super::simulate::warn_of;
 use super::{progress, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
-    let experiment = of_kernels("crash", &args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
-    let workload = &experiment.workload;
+    let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
     // Outputs are looked at once all inputs are read and before the run: a path that cannot be written must
     // not cost a simulation.
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
     let stdout_is_taken = outputs.ready()?;
-    terminal::warn(workload.warnings());
+    if let Some(experiment) = experiment.gpu() {
+        terminal::warn(experiment.workload.warnings());
+    }
     // `--only` names one state. At level A it is a plan; a state of another level has a field of its own,
     // which goes before the plan.
     let request = CrashRequest {
@@ -61,7 +62,11 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let report = judge(&experiment, &request, &Watching { conduct: &conduct, stop, progress: &observer })?;
+    let watching = Watching { conduct: &conduct, stop, progress: &observer };
+    let report = match &experiment {
+        AnyExperiment::Gpu(experiment) => judge(experiment, &request, &watching),
+        AnyExperiment::Cpu(experiment) => crash_cpu(experiment, &request, &watching),
+    }?;
     bar.finish_and_clear();
     // The report is shown and written before any verdict: it is what explains a failure.
     if !args.quiet {

@@ -41,8 +41,8 @@ pub enum PersistFence {
 /// assert_eq!(stored.0, 12);
 /// ```
 pub trait Observer {
-    /// A hart has stored bytes from an address on: by an instruction, or by a system call of its own. They need
-    /// not be aligned.
+    /// A hart has stored bytes from an address on: by an instruction, or by a system call of its own. They
+    /// need not be aligned.
     #[inline]
     fn store(&mut self, _hart: u32, _address: u64, _bytes: &[u8]) {}
 
