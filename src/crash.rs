@@ -49,7 +49,7 @@ use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{FormedProgram, Resolved, Role, Space};
 use conditions::Bound;
-pub use cores::crash_cpu;
+pub use cores::{CPU_BUDGET, crash_cpu};
 pub use found::{Found, Placed};
 use image::initial_image;
 pub use report::{CrashReport, Judgement};

@@ -1,7 +1,7 @@
 //! `durawarp crash`.
 
 use durawarp::crash::conditions::Condition;
-use durawarp::crash::{CrashRequest, Phase, Watching, crash as judge, crash_cpu};
+use durawarp::crash::{CPU_BUDGET, CrashRequest, Phase, Watching, crash as judge, crash_cpu};
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
@@ -35,7 +35,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         },
         double: args.double,
         claim: args.claim,
-        allowed: (!args.actual_only).then(Budget::default),
+        allowed: (!args.actual_only).then(|| if experiment.gpu().is_some() { Budget::default() } else { CPU_BUDGET }),
         only_allowed: match args.only {
             Some(State::Allowed(instant, choice)) => Some((instant, choice)),
             _ => None,

@@ -37,6 +37,11 @@ use super::image::initial_image;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 
+/// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a whole
+/// program on each image, thousands of times the work of undoing a log.
+pub const CPU_BUDGET: Budget =
+    Budget { instants: 128, boundaries: 512, product: 64, singles: 32, pairs: 16, random: 16, torn: 8, seed: 0 };
+
 /// Instructions that recovery may take.
 const RECOVERY_INSTRUCTIONS: u64 = 1 << 30;
 
@@ -53,6 +58,7 @@ struct ProcessRecovery<'a> {
 impl ProcessRecovery<'_> {
     /// Recovers an image in place.
     fn run(&self, image: &mut PmImage) -> Result<(), String> {
+        // Main memory is that of a new process; only the persistent window has survived.
         let mut memory = self.process.memory();
         let bytes = memory.persistent().len();
         let start = (self.persistent - image.base()) as usize;
@@ -65,6 +71,7 @@ impl ProcessRecovery<'_> {
         };
         let outcome = functional::run(&self.process, memory, &options);
         image.bytes_mut()[start..start + bytes].copy_from_slice(outcome.memory.persistent());
+        // Exit code 0 says that all is right; any other that something is not.
         match outcome.end {
             End::Exited(0) => Ok(()),
             End::Exited(code) => {
@@ -103,6 +110,7 @@ pub fn crash_cpu(
     let load = CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent };
     let memory: CpuMemory = load.memory();
     let start = crate::riscv::process::Start { args: arguments.clone(), ..process.start.clone() };
+    // The same executable at boot, in a process of its own.
     let recovery = ProcessRecovery {
         process: Process::new(program.image.clone(), start)?,
         program,
@@ -111,6 +119,7 @@ pub fn crash_cpu(
         stop: watching.stop,
     };
 
+    // One run gives every state: journals keep all that changes what is durable.
     let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
@@ -124,6 +133,7 @@ pub fn crash_cpu(
     let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
     let allowed = Allowed::new(&order, &initial, Regions::default(), budget);
     let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
+    // What no image shows: acknowledgements that came too early, values that go back.
     let history = judge_history(&states, &order, false, request.keep);
 
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());

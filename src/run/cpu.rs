@@ -99,7 +99,8 @@ fn judge(
     finished: &mut Finished,
 ) {
     let checks = &experiment.program.checks;
-    // The functional driver takes as long as the program has instructions: it runs only where it is asked for.
+    // The functional driver takes as long as the program has instructions: it runs only where it is asked
+    // for.
     let compares = checks.iter().any(|check| check.kind == CpuCheckKind::Functional);
     let began = std::time::Instant::now();
     let reference = (experiment.reference && compares).then(|| reference(experiment, process, finished, conduct));

@@ -3,7 +3,6 @@
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use std::sync::atomic::AtomicBool;
 
 #[test]
 fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {

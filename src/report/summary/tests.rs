@@ -1,6 +1,5 @@
 //! A run by hand on one screen, cell by cell.
 
-use crate::outcome::Backlog;
 use serde_json::json;
 
 use super::*;
