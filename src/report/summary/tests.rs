@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::outcome::sample::{cycles, sample, set, under};
-use crate::outcome::{Launch, Verification};
+use crate::outcome::{Backlog, Launch, Verification};
 use crate::report::console::cells;
 
 #[test]
