@@ -38,6 +38,7 @@ impl<'a> Components<'a> {
         let switched = spec.crossbar.switch == SwitchKind::InputQueued;
         let roster = Roster { switched, ..Roster::new(spec.sm.count as u16, map) };
         let memory = MemoryParts {
+            dram_cache: None,
             controller: &spec.controller,
             bus: &spec.bus,
             dram: &spec.dram,

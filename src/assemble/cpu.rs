@@ -27,6 +27,7 @@ use crate::machine::home::{HomeSlice, HomeWiring};
 use crate::machine::os::{OperatingSystem, OsWiring};
 use crate::machine::ports::{Endpoint, Roster};
 use crate::persist::handler::HandlerPlace;
+use crate::persist::vocab::Domain;
 use crate::riscv::instruction::SP;
 use crate::riscv::memory::{PAGE_BYTES, Windows};
 use crate::riscv::process::Process;
@@ -165,6 +166,7 @@ impl<'a> CpuComponents<'a> {
             dram: &spec.dram,
             nvm: &spec.nvm,
             persist: &spec.persist,
+            dram_cache: dram_cache(spec, load, persistency),
             clock: base.clock(spec.clock.memory_mhz.khz),
         };
         let parts = SharedParts::new(persistency, base, first_place_of_cores(spec), memory, roster);
@@ -211,6 +213,9 @@ impl<'a> CpuComponents<'a> {
             };
             let mut home = HomeSlice::new(spec.llc.clone(), wiring);
             home.set_persistence(&spec.persist, self.parts.persistency.journal);
+            if self.parts.has_dram_caches() {
+                home.set_memory_caches();
+            }
             self.parts.add(Endpoint::Slice(slice), home);
         }
     }
@@ -236,6 +241,15 @@ impl<'a> CpuComponents<'a> {
         }
         self.parts.add(Endpoint::Os, os);
     }
+}
+
+/// Bytes of a channel's DRAM cache. There is one where persistent memory is used as volatile main memory:
+/// caches that survive a power failure would write what they have to memory that does not, and a scheme with
+/// handlers in controllers has persistent memory hold all that leaves the caches.
+fn dram_cache(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency) -> Option<u64> {
+    let volatile = spec.persist.domain != Domain::Eadr && persistency.scheme.path_links().is_none();
+    let bytes = u64::from(spec.dram_cache.mb) * (1 << 20) / u64::from(spec.controller.channels);
+    (load.all_persistent && volatile && bytes > 0).then_some(bytes)
 }
 
 impl Wiring {

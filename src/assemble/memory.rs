@@ -187,8 +187,10 @@ fn touched<'a>(
 
 impl Assembly {
     /// Lines of which caches or handlers hold bytes that memory lacks: address, bytes, which of them. A later
-    /// one lies over those before it: controllers' handlers, slices, cores.
+    /// one lies over those before it: controllers' DRAM caches, their handlers, slices, cores.
     fn dirty_lines(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>, u128)> {
+        let cached = self.controllers().flat_map(MemoryController::dirty_lines);
+        let cached = cached.map(|(line, data)| (line, Cow::<[u8]>::Owned(data.bytes.to_vec()), data.mask));
         let held = self.controllers().flat_map(MemoryController::held_lines);
         let held = held.map(|(line, bytes, held)| (line, Cow::<[u8]>::Owned(bytes.to_vec()), held));
         let slices = self.slices().flat_map(|slice| slice.dirty_lines());
@@ -196,7 +198,7 @@ impl Assembly {
         let homes = self.homes().flat_map(|home| home.dirty_lines());
         let cores = self.cores().flat_map(|core| core.dirty_lines());
         let of_cpus = homes.chain(cores).map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
-        held.chain(slices).chain(of_cpus)
+        cached.chain(held).chain(slices).chain(of_cpus)
     }
 
     /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the

@@ -21,6 +21,8 @@ pub(super) struct MemoryParts<'a> {
     pub(super) dram: &'a MediaSpec,
     pub(super) nvm: &'a NvmSpec,
     pub(super) persist: &'a PersistSpec,
+    /// Bytes of a channel's DRAM cache, where there is one.
+    pub(super) dram_cache: Option<u64>,
     /// Their clock.
     pub(super) clock: Clock,
 }
@@ -61,6 +63,11 @@ impl<'a> SharedParts<'a> {
         self.wiring
     }
 
+    /// Controllers have DRAM caches.
+    pub(super) fn has_dram_caches(&self) -> bool {
+        self.memory.dram_cache.is_some()
+    }
+
     pub(super) fn add(&mut self, role: Endpoint, component: impl Component<Msg> + 'static) {
         let id = self.wiring.topology.add(role.to_string(), Box::new(component));
         self.wiring.ids.insert(role, id);
@@ -73,7 +80,7 @@ impl<'a> SharedParts<'a> {
     /// The memory controllers, each with its share of the image.
     pub(super) fn add_controllers(&mut self, shares: Vec<[Image; 2]>) {
         for (channel, images) in (0..).zip(shares) {
-            let MemoryParts { controller: spec, bus, dram, nvm, persist, clock } = self.memory;
+            let MemoryParts { controller: spec, bus, dram, nvm, persist, dram_cache, clock } = self.memory;
             let media = Media::new(dram, nvm, bus, clock, self.base);
             let forward = self.base.ticks_of_ps(spec.forward_ns.ps);
             let ports = self.roster().ports(Endpoint::Controller(channel));
@@ -81,6 +88,7 @@ impl<'a> SharedParts<'a> {
             controller.set_persistence(persist, self.persistency.journal);
             self.persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
             controller.host(self.persistency.scheme.controller_handler(self.place(channel)));
+            dram_cache.into_iter().for_each(|bytes| controller.cache_in_dram(bytes));
             self.add(Endpoint::Controller(channel), controller);
         }
     }

@@ -21,7 +21,7 @@ use super::coherence::CPU_LINE_BYTES;
 use super::core::{CoreSpec, L1dSpec};
 use super::home::LlcSpec;
 use super::media::{BusSpec, MediaSpec, NvmSpec};
-use super::memory_controller::ControllerSpec;
+use super::memory_controller::{ControllerSpec, DramCacheSpec};
 use super::os::OsSpec;
 use super::persistence::PersistSpec;
 
@@ -50,6 +50,8 @@ machine_spec! {
         os: OsSpec,
         /// Memory controllers.
         controller: ControllerSpec,
+        /// The cache in DRAM in front of persistent memory.
+        dram_cache: DramCacheSpec,
         /// A channel's data bus.
         bus: BusSpec,
         /// DRAM devices.
@@ -127,7 +129,7 @@ impl CpuSpec {
             ),
         );
         require(
-            llc.slices.is_multiple_of(mc.channels) && llc.slices / mc.channels <= 255,
+            llc.slices.is_multiple_of(mc.channels) && llc.slices / mc.channels <= 254,
             "llc.slices",
             format!("{} slices do not divide evenly over {} channels", llc.slices, mc.channels),
         );

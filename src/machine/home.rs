@@ -33,7 +33,8 @@
 //! | eADR | the bytes are here: caches survive |
 //!
 //! A clean of DRAM is acknowledged when its bytes are sent: there is nothing to make durable. Likewise where
-//! `persist.clwb` is `l2`, which writes nothing unless the line is flushed.
+//! `persist.clwb` is `l2`, which writes nothing unless the line is flushed. Where controllers have a DRAM
+//! cache, a clean of a line whose bytes are not here goes on to there.
 //!
 //! Every message to a core or to the OS leaves `llc.service_cycles` after the message that it follows from,
 //! so that these links stay FIFO; messages to memory leave at once. A Get that hits takes request, service
@@ -89,6 +90,8 @@ pub struct HomeSlice {
     mshrs: u32,
     domain: Domain,
     clwb: Clwb,
+    /// Memory below may keep dirty bytes of a line that is clean here: a clean asks it, too.
+    memory_caches: bool,
     directory: Directory,
     transactions: Transactions,
     memory: MemoryPort,
@@ -112,6 +115,7 @@ impl HomeSlice {
             mshrs: spec.mshr_entries,
             domain: Domain::Adr,
             clwb: Clwb::Write,
+            memory_caches: false,
             directory: Directory::new(ports.map(), places, spec.ways as usize),
             transactions: Transactions::default(),
             memory: MemoryPort::new(ports, memory_credits),
@@ -125,6 +129,11 @@ impl HomeSlice {
     pub fn set_persistence(&mut self, persist: &PersistSpec, journal: bool) {
         (self.domain, self.clwb) = (persist.domain, persist.clwb);
         self.journal = journal.then(Box::default);
+    }
+
+    /// Memory controllers have DRAM caches from now on: a clean goes through these.
+    pub fn set_memory_caches(&mut self) {
+        self.memory_caches = true;
     }
 
     /// What it counted.

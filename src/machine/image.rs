@@ -38,6 +38,12 @@ impl Image {
         Image { pages: vec![None; bytes.div_ceil(PAGE_BYTES)], bytes }
     }
 
+    /// Appends zeros, up to `bytes` bytes in all.
+    pub fn grow(&mut self, bytes: usize) {
+        self.bytes = self.bytes.max(bytes);
+        self.pages.resize(self.bytes.div_ceil(PAGE_BYTES), None);
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.bytes

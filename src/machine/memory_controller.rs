@@ -20,6 +20,7 @@
 
 mod arbiter;
 mod channel;
+mod dram_cache;
 mod handler_host;
 mod images;
 mod notes;
@@ -41,14 +42,15 @@ use crate::persist::vocab::Domain;
 use super::image::Image;
 use super::look::Lines;
 use super::media::{Direction, Media};
-use super::msg::{MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
+use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use super::persistence::{PastAck, PersistSpec};
 use super::ports::Ports;
 
-pub use parameters::{ControllerCounters, ControllerSpec};
+pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec};
 pub use timeline::{ControllerTimeline, RegionTimeline};
 
 use channel::Channel;
+use dram_cache::DramCache;
 use handler_host::HandlerHost;
 use open_rows::OpenRows;
 use pending_write::NOBODY;
@@ -61,6 +63,8 @@ pub struct MemoryController {
     forward: Time,
     /// A scheme's handler here, where it has one.
     handler_host: Option<Box<HandlerHost>>,
+    /// In front of persistent memory, where that is used as volatile memory.
+    dram_cache: Option<Box<DramCache>>,
 }
 
 impl MemoryController {
@@ -74,7 +78,7 @@ impl MemoryController {
         images: [Image; 2],
     ) -> Self {
         let channel = Channel::new(spec, clock, ports, media, images);
-        MemoryController { channel, forward, handler_host: None }
+        MemoryController { channel, forward, handler_host: None, dram_cache: None }
     }
 
     /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps
@@ -97,6 +101,26 @@ impl MemoryController {
         let notes = &self.channel.notes;
         let noting = notes.journal.is_some() || notes.timeline.is_some();
         self.handler_host = handler.map(|handler| Box::new(HandlerHost::new(handler, noting)));
+    }
+
+    /// Puts a DRAM cache of `bytes` bytes in front of persistent memory, whose bytes may then be lost with
+    /// it.
+    ///
+    /// # Panics
+    /// When it has no line; beside a scheme's handler, which has an order of its own.
+    pub fn cache_in_dram(&mut self, bytes: u64) {
+        assert!(self.handler_host.is_none(), "a DRAM cache beside a scheme's handler");
+        self.dram_cache = Some(Box::new(DramCache::new(bytes, &mut self.channel.images)));
+    }
+
+    /// What its DRAM cache counted.
+    pub fn dram_cache_counters(&self) -> Option<&DramCacheCounters> {
+        self.dram_cache.as_ref().map(|cache| &cache.counters)
+    }
+
+    /// Lines of persistent memory of which its DRAM cache has newer bytes.
+    pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, Box<Line>)> {
+        self.dram_cache.iter().flat_map(|cache| cache.dirty_lines(&self.channel.images))
     }
 
     /// The journal it kept.
@@ -157,6 +181,17 @@ impl MemoryController {
     }
 
     fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
+        let read = match &mut self.dram_cache {
+            Some(cache) => cache.receive_read(read, &self.channel),
+            None => Some(read),
+        };
+        if let Some(read) = read {
+            self.count_read(read, cx);
+        }
+    }
+
+    /// A read of one of the media begins.
+    fn count_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
         self.channel.images.touch(read.line);
         match Medium::of(read.line) {
             Medium::Dram => self.channel.counters.dram_reads += 1,
@@ -186,6 +221,12 @@ impl MemoryController {
             }
             return;
         }
+        if let Some(cache) = &mut self.dram_cache {
+            if let Some(read) = cache.answer(read, &mut self.channel, cx) {
+                self.channel.send_data(read, delay, cx);
+            }
+            return;
+        }
         self.channel.images.read(read.line, read.sectors, &mut read.room);
         let answered = match &mut self.handler_host {
             Some(host) => host.overlay(read, cx.now()),
@@ -197,12 +238,22 @@ impl MemoryController {
     }
 
     fn receive_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
+        if let Some(cache) = &mut self.dram_cache {
+            return cache.receive_write(write, &mut self.channel, cx);
+        }
         let admitted = match &mut self.handler_host {
             Some(host) => host.admit(write),
             None => Some(write),
         };
         if let Some(write) = admitted {
             self.channel.receive_write(write, cx);
+        }
+    }
+
+    /// Misses of the DRAM cache that waited for the WPQ begin.
+    fn begin_held(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some(read) = self.dram_cache.as_mut().and_then(|cache| cache.pop_held(&self.channel)) {
+            self.count_read(read, cx);
         }
     }
 
@@ -232,6 +283,7 @@ impl MemoryController {
             }
             Some((Direction::Write, at)) => {
                 self.channel.transfer_write(at, cx);
+                self.begin_held(cx);
                 self.carry_out(cx);
             }
             None => {}
@@ -289,7 +341,8 @@ impl Component<Msg> for MemoryController {
             let what = format!("stores in the gated WPQ to be written: {parked} reads want their bytes");
             out.push(Wait { who: "controller".to_owned(), what, on: None, since });
         }
-        let (writes, reads) = (self.channel.writes.waiting(), self.channel.reads.waiting());
+        let held = self.dram_cache.as_ref().map_or(0, |cache| cache.under_way()[0]);
+        let (writes, reads) = (self.channel.writes.waiting(), self.channel.reads.waiting() + held);
         if writes + reads > 0 {
             let what = format!("room: {writes} writes wait for the WPQ, {reads} reads for the read queue");
             out.push(Wait { who: "controller".to_owned(), what, on: None, since });
@@ -302,7 +355,8 @@ impl Component<Msg> for MemoryController {
         images.digest(&mut digest);
         let waiting = [reads.waiting(), writes.waiting(), reads.queue.len(), writes.len()];
         let in_rows = writes.open_rows.as_ref().map(|rows| rows.len());
-        waiting.into_iter().chain(in_rows).for_each(|count| digest.word(count as u64));
+        let cached = self.dram_cache.iter().flat_map(|cache| cache.under_way());
+        waiting.into_iter().chain(in_rows).chain(cached).for_each(|count| digest.word(count as u64));
         digest.value()
     }
 }

@@ -68,7 +68,14 @@ impl MemoryPort {
     /// Writes the masked bytes of a line; where `late`, the controller answers only when the cells are
     /// written.
     pub(super) fn write(&mut self, line: u64, token: u16, late: bool, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
-        let write = MemoryWrite { line, slice: self.at_controller, token, late, data };
+        let write = MemoryWrite { line, slice: self.at_controller, token, late, through: false, data };
+        self.send(Msg::MemoryWrite(write), cx);
+    }
+
+    /// Writes the masked bytes of a line, through a DRAM cache; without bytes the line alone is cleaned
+    /// there.
+    pub(super) fn write_through(&mut self, line: u64, token: u16, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
+        let write = MemoryWrite { line, slice: self.at_controller, token, late: false, through: true, data };
         self.send(Msg::MemoryWrite(write), cx);
     }
 

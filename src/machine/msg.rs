@@ -296,6 +296,9 @@ pub struct MemoryWrite {
     pub token: u16,
     /// It is durable to its slice when its cells are written, though the controller's queue survives.
     pub late: bool,
+    /// A clean caused it: it goes through a DRAM cache to persistent memory. Without bytes it asks that those
+    /// which came before are durable.
+    pub through: bool,
     /// Content.
     pub data: Box<Line>,
 }

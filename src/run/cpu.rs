@@ -169,7 +169,9 @@ fn why(end: &functional::End) -> String {
 }
 
 fn counters(machine: &Assembly) -> Vec<Table> {
-    vec![
+    let dram_caches: Vec<_> =
+        machine.controllers().filter_map(MemoryController::dram_cache_counters).copied().collect();
+    let mut tables = vec![
         Table::of("core", &machine.cores().map(Core::counters).copied().collect::<Vec<_>>()),
         Table::of("llc", &machine.homes().map(HomeSlice::counters).copied().collect::<Vec<_>>()),
         Table::of("os", &machine.os().map(OperatingSystem::counters).into_iter().collect::<Vec<_>>()),
@@ -177,7 +179,11 @@ fn counters(machine: &Assembly) -> Vec<Table> {
             "memory_controller",
             &machine.controllers().map(MemoryController::counters).copied().collect::<Vec<_>>(),
         ),
-    ]
+    ];
+    if !dram_caches.is_empty() {
+        tables.push(Table::of("dram_cache", &dram_caches));
+    }
+    tables
 }
 
 fn describe(config: &CpuMachine, base: Timebase) -> Machine {

@@ -14,6 +14,7 @@ mod datasheet_memory;
 mod datasheet_semantics;
 mod datasheet_sm;
 mod datasheet_throughput;
+mod dram_cache;
 mod faults;
 mod gate;
 mod l2_slice;

@@ -128,6 +128,7 @@ pub(super) fn write(line: u64, byte: u8, mask: u128) -> Msg {
         slice: 0,
         token: 0,
         late: false,
+        through: false,
         data: Box::new(Line { bytes: [byte; 128], mask, log: false }),
     })
 }

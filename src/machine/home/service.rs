@@ -12,6 +12,7 @@
 //! which they became ready.
 
 use crate::engine::Ctx;
+use crate::kernel::memory::Medium;
 use crate::machine::coherence::{CPU_LINE_MASK, CpuMsg, Want};
 use crate::machine::line::{Line, sectors_touched};
 use crate::machine::msg::Msg;
@@ -180,13 +181,12 @@ impl HomeSlice {
             }
             Ask::Clean { flush } => {
                 let writes = flush || self.clwb == Clwb::Write;
-                if let Some(place) = place {
-                    if writes {
-                        self.write_back(place, cx);
-                    }
-                    if flush {
-                        self.remove(place);
-                    }
+                let written = writes && place.is_some_and(|place| self.write_back(place, true, cx));
+                if writes && !written && self.memory_caches && Medium::of(line) == Medium::Nvm {
+                    self.clean_below(line, cx);
+                }
+                if let Some(place) = place.filter(|_| flush) {
+                    self.remove(place);
                 }
                 let clean = PendingClean { line, to: from, tag, room, since: cx.now() };
                 let due = if !writes || self.is_durable_here(line) {
@@ -202,19 +202,30 @@ impl HomeSlice {
         }
     }
 
-    /// Memory gets the bytes of a line, if it lacks them.
-    fn write_back(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
-        let Some(line) = self.directory.line_at(place).filter(|_| self.directory.clean(place)) else { return };
+    /// Memory gets the bytes of a line, `through` its caches, if it lacks them; false if it has them.
+    fn write_back(&mut self, place: usize, through: bool, cx: &mut Ctx<'_, Msg>) -> bool {
+        let Some(line) = self.directory.line_at(place).filter(|_| self.directory.clean(place)) else { return false };
         let mut data = self.memory.line_pool.take();
         self.directory.read(place, &mut data);
         let token = self.writes.open(line);
         self.counters.writebacks += 1;
-        self.memory.write(line, token, false, data, cx);
+        if through {
+            self.memory.write_through(line, token, data, cx);
+        } else {
+            self.memory.write(line, token, false, data, cx);
+        }
+        true
+    }
+
+    /// Memory's cache is to write a line whose bytes it may have alone.
+    fn clean_below(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) {
+        let (token, data) = (self.writes.open(line), self.memory.line_pool.take());
+        self.memory.write_through(line, token, data, cx);
     }
 
     /// A line without copies leaves its place, which stays locked or not; requests of it may wait.
     fn evict(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
-        self.write_back(place, cx);
+        self.write_back(place, false, cx);
         self.remove(place);
     }
 

@@ -12,7 +12,7 @@ use crate::machine::ports::Ports;
 use crate::machine::request_queue::RequestQueue;
 
 use super::arbiter::Arbiter;
-use super::images::ChannelImages;
+use super::images::{ChannelImages, in_channel};
 use super::notes::Notes;
 use super::parameters::{ControllerCounters, ControllerSpec};
 use super::write_queue::WriteQueue;
@@ -89,7 +89,7 @@ impl Channel {
 
     /// The row of the devices that has a line.
     pub(super) fn row_of(&self, line: u64) -> DeviceRow {
-        self.media.place(Medium::of(line), self.ports.map().in_channel(line))
+        self.media.place(Medium::of(line), in_channel(self.ports.map(), line))
     }
 
     /// No request waits for the media.
@@ -130,6 +130,11 @@ impl Channel {
     pub(super) fn receive_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
         // Later reads must see it even while it waits for an entry.
         self.images.write(write.line, &write.data);
+        self.queue_write(write, cx);
+    }
+
+    /// The same of a write whose bytes reads see already.
+    pub(super) fn queue_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
         if self.writes.waiting() == 0 && self.accept(&write, cx.now()) {
             self.writes.acknowledge(write, &self.ports, cx);
         } else {

@@ -220,6 +220,7 @@ fn write_flush(flush: Flush, channel: &mut Channel, now: Time) {
     let step = if logged { RegionStep::Spilled } else { RegionStep::Flushed };
     channel.notes.region_step(step, author, now);
     channel.notes.data_of(author, now, FactKind::Region(step), line, mask, &data.bytes);
-    let accepted = channel.accept(&MemoryWrite { line, slice: NOBODY, token: 0, late: false, data }, now);
+    let accepted =
+        channel.accept(&MemoryWrite { line, slice: NOBODY, token: 0, late: false, through: false, data }, now);
     assert!(accepted, "there was room");
 }

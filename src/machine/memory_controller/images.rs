@@ -4,10 +4,25 @@
 //! for an entry of the WPQ. What a power failure leaves is in journals.
 
 use crate::engine::StateDigest;
-use crate::kernel::memory::Medium;
+use crate::kernel::memory::{Medium, NVM_BASE};
 use crate::machine::address::Interleave;
 use crate::machine::image::Image;
 use crate::machine::msg::{Line, sector_bytes};
+
+/// Lines of a DRAM cache are named by where they lie in the channel's DRAM, from here on: no program's memory
+/// does.
+pub(super) const CACHED: u64 = 1 << 39;
+
+/// A name is that of a line of the DRAM cache.
+pub(super) fn is_cached(line: u64) -> bool {
+    (CACHED..NVM_BASE).contains(&line)
+}
+
+/// Where a line, or one of the DRAM cache, lies in its channel's share of its medium.
+#[inline]
+pub(super) fn in_channel(map: Interleave, line: u64) -> u64 {
+    if is_cached(line) { line - CACHED } else { map.in_channel(line) }
+}
 
 /// The bytes of a channel.
 #[derive(Debug)]
@@ -30,8 +45,13 @@ impl ChannelImages {
         self.images
     }
 
+    /// Makes DRAM larger.
+    pub(super) fn grow_dram(&mut self, bytes: u64) {
+        self.images[Medium::Dram as usize].grow(bytes as usize);
+    }
+
     fn start(&self, line: u64) -> usize {
-        self.map.in_channel(line) as usize
+        in_channel(self.map, line) as usize
     }
 
     /// Fills in sectors of a line, and says which bytes these are.

@@ -38,6 +38,36 @@ spec! {
     }
 }
 
+spec! {
+    /// A cache in DRAM in front of persistent memory that is used as main memory: memory mode. It is there
+    /// where a program's main memory is persistent, caches do not survive a power failure, and the scheme has
+    /// nothing in the controllers.
+    pub struct DramCacheSpec {
+        /// Its size in all channels together, direct-mapped; 0 for none.
+        mb: u32 where 0..=1048576,
+    }
+}
+
+counters! {
+    /// What the DRAM cache of one memory controller counted.
+    pub struct DramCacheCounters {
+        /// Reads of persistent memory whose line was there (requests)
+        read_hits,
+        /// Reads of persistent memory whose line was not there (requests)
+        read_misses,
+        /// Writes to persistent memory whose line was there (requests)
+        write_hits,
+        /// Writes to persistent memory that brought their line (requests)
+        write_misses,
+        /// Dirty lines written to persistent memory because another line took their place (lines)
+        dirty_victims,
+        /// Lines written to persistent memory because of a clean that found them dirty here alone (lines)
+        dirty_cleans,
+        /// Misses that waited for writes to have entries in the WPQ (requests)
+        held_misses,
+    }
+}
+
 counters! {
     /// What one memory controller counted.
     pub struct ControllerCounters {

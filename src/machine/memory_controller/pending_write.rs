@@ -14,6 +14,10 @@ use super::notes::Notes;
 /// Instead of a slice's place at the controller: a read or write of a handler, which concerns no slice.
 pub(super) const NOBODY: u8 = u8::MAX;
 
+/// Instead of a slice's place at the controller: a read or write of the DRAM cache. Unlike those of a
+/// handler, its writes to persistent memory are in the journal.
+pub(super) const DRAM_CACHE: u8 = u8::MAX - 1;
+
 /// A write in the WPQ.
 #[derive(Debug, Default)]
 pub(super) struct PendingWrite {

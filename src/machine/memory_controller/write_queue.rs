@@ -24,7 +24,7 @@ use crate::persist::vocab::Domain;
 use super::notes::Notes;
 use super::open_rows::OpenRows;
 use super::parameters::ControllerCounters;
-use super::pending_write::{NOBODY, PendingWrite};
+use super::pending_write::{DRAM_CACHE, NOBODY, PendingWrite};
 
 /// The WPQ of a channel.
 #[derive(Debug)]
@@ -124,6 +124,10 @@ impl WriteQueue {
         counters: &mut ControllerCounters,
         notes: &mut Notes,
     ) -> bool {
+        if write.through && write.data.mask == 0 {
+            // All that it waits for is accepted.
+            return true;
+        }
         if let Some(entry) = self.queue.find_mut(row, write.line) {
             counters.merged_writes += 1;
             counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
@@ -152,7 +156,7 @@ impl WriteQueue {
     }
 
     /// A write is durable to its slice when its cells are written, not when it is accepted.
-    fn is_late(&self, write: &MemoryWrite) -> bool {
+    pub(super) fn is_late(&self, write: &MemoryWrite) -> bool {
         self.domain == Domain::Media || write.late
     }
 
@@ -163,7 +167,7 @@ impl WriteQueue {
             return;
         }
         let Some(entry) = self.queue.find_mut(row, write.line) else { unreachable!("it was accepted") };
-        if late {
+        if late && write.slice != DRAM_CACHE {
             entry.told_later.push((write.slice, write.token));
         }
         if notes.keeps_journal() {
@@ -179,6 +183,9 @@ impl WriteQueue {
 
     /// Tells a slice that its write is accepted, and whether it is durable.
     pub(super) fn acknowledge(&self, write: MemoryWrite, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
+        if write.slice == DRAM_CACHE {
+            return;
+        }
         let durable = !self.is_late(&write) || Medium::of(write.line) == Medium::Dram;
         let accepted = Msg::MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
         cx.send(ports.to_own_slice(write.slice), accepted, 0);
