@@ -1,5 +1,5 @@
-//! Instructions from their fields to words, as the manual's formats have them. Written for the tests, apart from the
-//! decoder, whose inverse they are.
+//! Instructions from their fields to words, as the manual's formats have them. Written apart from the decoder,
+//! whose inverse they are.
 
 /// Opcodes, bits 0 to 6 of a word.
 pub(crate) mod opcode {
@@ -58,13 +58,13 @@ pub(crate) fn jal(rd: u32, imm: i32) -> u32 {
     high | rd << 7 | opcode::JAL
 }
 
-/// Some bits of a word, each run of them with where it begins there, where it begins in the value, and its length.
-pub(crate) fn spread(word: u32, runs: &[(u32, u32, u32)]) -> u32 {
+/// Runs of a word's bits, each moved: where it begins in the word, where in the result, how long it is.
+fn spread(word: u32, runs: &[(u32, u32, u32)]) -> u32 {
     runs.iter().map(|&(from, to, count)| (word >> from & ((1 << count) - 1)) << to).sum()
 }
 
-/// The word that a compressed one stands for, by the manual's tables of RVC for RV64; `None` where they have a reserved or
-/// illegal one.
+/// The word that a compressed one stands for, by the manual's tables of RVC for RV64; `None` where they have
+/// a reserved or illegal one.
 pub(crate) fn expansion(half: u16) -> Option<u32> {
     use opcode::*;
     let w = u32::from(half);

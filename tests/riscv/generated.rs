@@ -1,7 +1,8 @@
 //! Generated sequences of instructions leave the registers and the memory that qemu-riscv64 left.
 //!
-//! `samples/sequences.digests` has a digest of 8 bytes, little-endian, of each sequence's scratch memory and 64 registers
-//! at its end, in the order of their numbers. qemu-riscv64 7.2 gave them once: see [`digests_are_taken_from_qemu`].
+//! `samples/sequences.digests` has a digest of 8 bytes, little-endian, of each sequence's scratch memory and
+//! 64 registers at its end, in the order of their numbers. qemu-riscv64 7.2 gave them once: see
+//! [`digests_are_taken_from_qemu`].
 
 use std::collections::BTreeSet;
 use std::ops::Range;
