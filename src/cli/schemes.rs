@@ -2,7 +2,7 @@
 //! persists waited.
 
 use durawarp::config::{Compute, SchemeConfig};
-use durawarp::diagnostic::Diagnostics;
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome};
 use durawarp::plot::Figure;
 use durawarp::report;
@@ -21,6 +21,10 @@ use super::{runs, terminal};
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
+    if is_of_a_cpu(args) {
+        let message = "stages of persists are those of a GPU's; `run` says where the slots of cores went";
+        return Err(Diagnostic::nowhere("stalls", message).into());
+    }
     under_each(args, report::stalls_table, report::stalls_figure)
 }
 

@@ -242,7 +242,7 @@ mod tests {
         let error = told("l2.size_kib", &[]).unwrap_err();
         assert!(error.contains("no parameter `l2.size_kib`") && error.contains("l2.slice_kb"), "{error}");
         let error = told("mshr", &[]).unwrap_err();
-        assert!(error.contains("l1.mshr_entries") && error.contains("l2.mshr_entries"), "{error}");
+        assert!(error.contains("l1.mshr_entries") && error.contains("core.mshr_entries"), "{error}");
         assert!(told("params.N", &[]).unwrap_err().contains("manifest"));
         assert!(told("agpm.period_logs", &["titan-x"]).is_err());
         assert!(told("l2.ways", &["agpm"]).unwrap_err().contains("the scheme has no `l2.ways`"));

@@ -37,8 +37,8 @@ use super::image::initial_image;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 
-/// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a whole
-/// program on each image, thousands of times the work of undoing a log.
+/// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
+/// whole program on each image, thousands of times the work of undoing a log.
 pub const CPU_BUDGET: Budget =
     Budget { instants: 128, boundaries: 512, product: 64, singles: 32, pairs: 16, random: 16, torn: 8, seed: 0 };
 

@@ -287,13 +287,10 @@ impl Core {
         self.record.idle_until(now);
         for at in 0..self.harts.len() {
             self.with(at, now, cx, |hart, m| {
-                while hart.window.retire(now).is_some_and(|(_, retires)| {
-                    if retires == Retires::Store {
-                        hart.stores.retire();
-                    }
-                    true
-                }) {
-                    m.record.counters.instructions += 1;
+                // All that may, whatever the width: the process is over.
+                let mut retired = hart.window.retired_count();
+                while retire(hart, now, m) && hart.window.retired_count() != retired {
+                    retired = hart.window.retired_count();
                 }
                 let (first, pc) = (hart.window.retired_count() + 1, hart.front.pc);
                 hart.squash(first, pc, 0, m.cache);

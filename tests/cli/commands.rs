@@ -433,6 +433,25 @@ fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
 }
 
 #[test]
+fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
+    fails(&["run", "hash", "--timeline", "-"], 2, &["--timeline", "keep no timeline yet"]);
+    fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
+    fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, sync"]);
+    fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
+    fails(&["run", "gemm", "--machine", "broi-cpu"], 2, &["machines with a GPU: agpm-table4"]);
+    fails(&["run", "hash", "--set", "params.THREADS=9"], 2, &["9 threads are more than the 8 harts"]);
+    let crash = ["crash", "sps", "--profile", "ci", "--actual-only", "--scheme"];
+    let output = durawarp(&[&crash[..], &["sync"]].concat());
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}{}", text(&output.stderr));
+    assert!(told.contains("recovery by the program itself, with `--recover`"), "{told}");
+    let told = text(&durawarp(&["run", "hash", "--profile", "ci"]).stdout);
+    for word in ["IPC", "MPKI", "exit code", "standard output  hash: 50 operations"] {
+        assert!(told.contains(word), "no `{word}` in:\n{told}");
+    }
+}
+
+#[test]
 fn lists_and_machines_show() {
     let list = text(&durawarp(&["list", "workloads"]).stdout);
     assert!(list.contains("gemm_tiled") && list.contains("bfs") && !list.contains("litmus"));

@@ -3,6 +3,7 @@
 
 mod common;
 
+mod crash;
 mod decoding;
 mod encoding;
 mod executables;

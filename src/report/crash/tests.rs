@@ -28,7 +28,6 @@ fn by_kernel(role: &str, place: [u32; 3]) -> Placed {
         function: None,
         persist: persist(role, place),
         kernel: Some("nw".to_owned()),
-        function: None,
         source: Some(("nw.ptx".to_owned(), 37)),
         buffer: Some(("table".to_owned(), 516)),
     }

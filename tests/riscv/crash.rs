@@ -1,0 +1,86 @@
+//! Power fails on a machine of cores: programs recover from every state under `sync`, and where a fence is
+//! missing, or nothing is made durable, a state is found that they do not recover from.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use durawarp::Experiment;
+use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::diagnostic::Diagnostics;
+use durawarp::oracle::allowed::Budget;
+use durawarp::run::{AnyExperiment, Conduct};
+
+const MISSING_FENCE: &[u8] = include_bytes!("samples/missing_fence/rbtree.elf");
+
+/// Little enough to be judged in a second.
+const SOME: Budget = Budget { instants: 16, boundaries: 64, ..CPU_BUDGET };
+
+fn crash(workload: &str, scheme: &str, domain: &str, request: &CrashRequest) -> Result<CrashReport, Diagnostics> {
+    let recipe = Experiment::of(workload).machine("lightwsp-cpu").profile("ci").scheme(scheme);
+    let recipe = recipe.set("params.THREADS", 2).set("params.OPS", 12).set("persist.domain", domain);
+    let AnyExperiment::Cpu(experiment) = recipe.build_any()? else { panic!("a program of CPUs") };
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    crash_cpu(&experiment, request, &Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} })
+}
+
+fn some() -> CrashRequest {
+    CrashRequest { allowed: Some(SOME), ..CrashRequest::default() }
+}
+
+/// The red-black trees without the fence between log and data.
+fn without_fence() -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("riscv/missing_fence");
+    std::fs::create_dir_all(&folder).unwrap();
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/rbtree/workload.toml");
+    std::fs::copy(manifest, folder.join("workload.toml")).unwrap();
+    std::fs::write(folder.join("rbtree.elf"), MISSING_FENCE).unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn programs_recover_from_every_state_that_durable_fences_leave() {
+    for (name, domain) in [("rbtree", "adr"), ("hash", "media"), ("sps", "adr")] {
+        let report = crash(name, "sync", domain, &some()).unwrap();
+        assert!(report.holds() && report.changes > 20, "{name} under {domain}: {report:#?}");
+        let judged = |judgement: Option<_>| judgement.map_or(0, |j: durawarp::crash::Judgement| j.verdict.judged);
+        assert!(judged(report.actual.clone()) > 20 && judged(report.allowed.clone()) > 200, "{name}: {report:#?}");
+    }
+}
+
+#[test]
+fn without_durable_fences_programs_recover_only_where_caches_survive() {
+    let of = |domain| crash("hash", "base", domain, &some()).unwrap();
+    let (adr, eadr) = (of("adr"), of("eadr"));
+    assert!(!adr.holds(), "{adr:#?}");
+    assert!(eadr.holds(), "{eadr:#?}");
+}
+
+#[test]
+fn a_missing_fence_is_found_and_its_stores_are_named() {
+    let workload = without_fence();
+    let report = crash(&workload, "sync", "adr", &some()).unwrap();
+    let allowed = report.allowed.as_ref().unwrap();
+    assert!(allowed.verdict.failed > 0, "{allowed:#?}");
+    let found = &allowed.found[0];
+    assert!(found.failure.what.contains("wrong: "), "{found:#?}");
+    let named = |placed: &Option<durawarp::crash::Placed>| {
+        placed.as_ref().and_then(|placed| placed.function.clone()).is_some_and(|function| function.contains("+0x"))
+    };
+    assert!(named(&found.missing) && named(&found.present), "{found:#?}");
+    // The same state alone.
+    let one = CrashRequest { only_allowed: Some((found.failure.point, found.failure.choice.unwrap())), ..some() };
+    let again = crash(&workload, "sync", "adr", &one).unwrap();
+    assert_eq!(again.allowed.unwrap().verdict.failed, 1);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_before_the_run() {
+    let refused = |workload: &str, request: &CrashRequest| match crash(workload, "sync", "adr", request) {
+        Ok(report) => panic!("{report:#?}"),
+        Err(faults) => faults.to_string(),
+    };
+    let told = refused("rbtree", &CrashRequest { double: true, ..some() });
+    assert!(told.contains("recovery of a program of CPUs is not cut off"), "{told}");
+    let told = refused("spin_counter", &some());
+    assert!(told.contains("no persistent memory") && told.contains("how the program recovers"), "{told}");
+}
