@@ -1,8 +1,10 @@
 //! Words that are instructions and words that are not.
 
 use durawarp::riscv::decode::decode;
-use durawarp::riscv::instruction::{Class, NOWHERE, Op, REGISTERS};
+use durawarp::riscv::instruction::{Class, Inst, NOWHERE, Op, REGISTERS};
 use proptest::prelude::*;
+
+use crate::encoding::expansion;
 
 #[test]
 fn every_compressed_word_is_an_instruction_or_refused() {
@@ -19,6 +21,30 @@ fn every_compressed_word_is_an_instruction_or_refused() {
     }
     // All 49,152 were compared with what binutils 2.40 disassembles when this was pinned.
     assert_eq!((instructions, hash), (46_743, 16_032_747_126_425_399_535));
+}
+
+#[test]
+fn a_compressed_word_is_the_word_that_it_stands_for() {
+    for half in (0..=u16::MAX).filter(|half| half & 3 != 3) {
+        let short = decode(u32::from(half));
+        match expansion(half) {
+            Some(word) => assert_eq!(short, Inst { length: 2, ..decode(word) }, "{half:#06x}: {word:#010x}"),
+            None => assert_eq!(short, Inst::illegal(u32::from(half), 2), "{half:#06x}"),
+        }
+    }
+}
+
+#[test]
+fn any_first_half_of_a_word_is_decoded_with_any_second_one() {
+    // All first halves; second halves of all functions, and of registers, immediates and modes at their ends.
+    for half in (0..=u16::MAX).filter(|half| half & 3 == 3) {
+        for high in (0..128).flat_map(|function| [0, 1, 0x1f, 0x155].map(|low| function << 9 | low)) {
+            let word = u32::from(half) | high << 16;
+            let inst = decode(word);
+            assert_eq!(inst.length, 4, "{word:#010x}");
+            assert!(inst.op != Op::Illegal || inst == Inst::illegal(word, 4), "{word:#010x}");
+        }
+    }
 }
 
 #[test]

@@ -5,9 +5,12 @@ mod common;
 
 mod crash;
 mod decoding;
+mod encoding;
 mod executables;
 mod faults;
 mod floats;
+mod generated;
+mod generator;
 mod integers;
 mod power_failure;
 mod programs;

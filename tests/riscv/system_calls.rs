@@ -102,7 +102,27 @@ fn given_files_are_read_and_others_do_not_exist() {
     assert_eq!(calls.bytes(DATA + 64, 4), b"8967");
     assert_eq!(calls.result(number::LSEEK, &[3, -3i64 as u64, 2]), 7);
     assert_eq!(calls.result(number::READ, &[3, CODE, 1]), EFAULT);
+    // Two buffers of two bytes, of which the second is filled by half: "78", "9".
+    let buffers: Vec<u8> = [DATA + 64, 2, DATA + 80, 2].iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    calls.memory.push((DATA + 128, buffers));
+    assert_eq!([3, 0].map(|count| calls.result(number::READV, &[3, DATA + 128, 2]) - count), [0, 0]);
+    assert_eq!((calls.bytes(DATA + 64, 3), calls.bytes(DATA + 80, 2)), (b"786".to_vec(), b"9\0".to_vec()));
     assert_eq!((calls.result(number::CLOSE, &[3]), calls.result(number::READ, &[3, DATA, 1])), (0, EBADF));
+}
+
+#[test]
+fn clocks_resources_and_the_hart_are_told() {
+    let mut calls = Calls::new();
+    calls.now_ns = 3_000_007_000;
+    let word = |calls: &Calls, at: u64| u64::from_le_bytes(calls.bytes(DATA + 8 * at, 8).try_into().unwrap());
+    assert_eq!(calls.result(number::CLOCK_GETRES, &[1, DATA]), 0);
+    assert_eq!([0, 1].map(|at| word(&calls, at)), [0, 1]);
+    assert_eq!(calls.result(number::GETRUSAGE, &[0, DATA]), 0);
+    assert_eq!([0, 1, 2, 17].map(|at| word(&calls, at)), [3, 7, 0, 0]);
+    calls.memory.push((DATA, vec![0xff; 16]));
+    assert_eq!(calls.reply(1, number::GETCPU, &[DATA, DATA + 8, 0]).then, Then::Return(0));
+    assert_eq!([0, 1].map(|at| word(&calls, at)), [0xffff_ffff_0000_0001, 0xffff_ffff_0000_0000]);
+    assert_eq!((calls.result(number::GETCPU, &[0, 0]), calls.result(number::GETCPU, &[8, 0])), (0, EFAULT));
 }
 
 #[test]

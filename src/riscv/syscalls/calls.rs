@@ -57,9 +57,8 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Call
         MREMAP => memory::remap(os, a0, a1, a2),
         MPROTECT => memory::protect(os, a0, a1, a2),
         MADVISE | SET_ROBUST_LIST | RT_SIGACTION | SCHED_SETAFFINITY => value(0),
-        RT_SIGPROCMASK | PRLIMIT64 | SCHED_GETAFFINITY | CLOCK_GETTIME | GETTIMEOFDAY | UNAME | SYSINFO | GETRANDOM => {
-            told(os, call)?
-        }
+        RT_SIGPROCMASK | PRLIMIT64 | SCHED_GETAFFINITY | CLOCK_GETTIME | CLOCK_GETRES | GETTIMEOFDAY | GETRUSAGE
+        | GETCPU | UNAME | SYSINFO | GETRANDOM => told(os, call)?,
         GETUID | GETEUID | GETGID | GETEGID => value(1000),
         OPENAT => {
             let path = reader.path(os, a1)?;
@@ -70,7 +69,7 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Call
             checked(if os.files.exists(&path) { Ok(0) } else { Err(error::ENOENT) })
         }
         CLOSE => checked(os.files.close(a0)),
-        READ | PREAD64 => read_file(os, call)?,
+        READ | READV | PREAD64 => read_file(os, call, reader)?,
         WRITE => written(os, a0, reader.bytes(os, a1, a2.min(TRANSFER_MAX_BYTES))?),
         WRITEV => {
             let mut bytes = Vec::new();
@@ -143,7 +142,19 @@ fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
             Ok(done(vec![write_words(os, a2, &mask)?], Then::Return(bytes)))
         }
         CLOCK_GETTIME => words(os, a1, &[seconds, rest]),
+        CLOCK_GETRES => words(os, a1, &[0, 1]),
         GETTIMEOFDAY => words(os, a0, &[seconds, rest / 1000]),
+        GETRUSAGE => {
+            // `struct rusage`: user time, system time, 14 counts. All time is user time.
+            let mut usage = [0; 18];
+            (usage[0], usage[1]) = (seconds, rest / 1000);
+            words(os, a1, &usage)
+        }
+        GETCPU => {
+            let places = [(a0, call.hart), (a1, 0)].into_iter().filter(|(address, _)| *address != 0);
+            let writes = places.map(|(address, value)| write(os, address, value.to_le_bytes().to_vec()));
+            Ok(done(writes.collect::<Result<_>>()?, Then::Return(0)))
+        }
         SYSINFO => {
             let memory = os.process.windows.memory_bytes;
             // `struct sysinfo`: uptime, three loads, total and free memory, ...; at byte 104 the unit of
@@ -171,21 +182,30 @@ fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
     }
 }
 
-/// `read` and `pread64`.
-fn read_file(os: &mut Os, call: &Call) -> Result<CallStep> {
+/// `read`, `readv` and `pread64`.
+fn read_file(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<CallStep> {
     let [descriptor, address, count, at, ..] = call.args;
     let (file, offset) = match os.files.get(descriptor).map_err(failed)? {
         Open::File(file, offset) => (*file, if call.number == number::PREAD64 { at } else { *offset }),
         Open::Stdin => return Ok(value(0)),
         _ => return Err(failed(error::EINVAL)),
     };
-    let bytes = os.files.content(file, offset, count.min(TRANSFER_MAX_BYTES)).to_vec();
-    let length = bytes.len() as u64;
-    let write = write(os, address, bytes)?;
-    if call.number == number::READ {
+    let buffers = if call.number == number::READV {
+        (0..count.min(BUFFERS_MAX)).map(|at| reader.words(os, address.wrapping_add(16 * at))).collect::<Result<_>>()?
+    } else {
+        vec![[address, count]]
+    };
+    let (mut writes, mut length) = (Vec::new(), 0);
+    for [address, count] in buffers {
+        let room = TRANSFER_MAX_BYTES - length;
+        let bytes = os.files.content(file, offset.saturating_add(length), count.min(room)).to_vec();
+        length += bytes.len() as u64;
+        writes.push(write(os, address, bytes)?);
+    }
+    if call.number != number::PREAD64 {
         os.files.seek(descriptor, offset + length);
     }
-    Ok(done(vec![write], Then::Return(length)))
+    Ok(done(writes, Then::Return(length)))
 }
 
 /// Keeps what was written to standard output or standard error.
