@@ -1,4 +1,5 @@
-//! Generated sequences of instructions leave the registers and the memory that qemu-riscv64 left.
+//! Generated sequences of instructions leave the registers and the memory that qemu-riscv64 left, on the
+//! functional driver and on a core of a machine.
 //!
 //! `samples/sequences.digests` has a digest of 8 bytes, little-endian, of each sequence's scratch memory and
 //! 64 registers at its end, in the order of their numbers. qemu-riscv64 7.2 gave them once: see
@@ -6,11 +7,15 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 
+use durawarp::Experiment;
+use durawarp::assemble::CpuLoad;
 use durawarp::riscv::code::CodeTable;
 use durawarp::riscv::elf;
 use durawarp::riscv::functional::{self, End, Options};
 use durawarp::riscv::instruction::{Class, Op};
+use durawarp::run::{AnyExperiment, Conduct, run_cpu};
 
 use crate::common::{WINDOWS, executable};
 use crate::generator::{self, CONTEXT, SCRATCH};
@@ -60,6 +65,25 @@ fn twenty_thousand_sequences_end_as_they_do_in_qemu() {
 /// Compares with qemu-riscv64 register by register, then writes the digests that it gives:
 /// `cargo test --test riscv -- --ignored digests_are_taken_from_qemu`.
 #[test]
+fn a_core_of_a_machine_ends_sequences_as_qemu_does() {
+    let expected = words(include_bytes!("samples/sequences.digests"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("timed_sequences.elf");
+    std::fs::write(&path, generator::program(0..BATCH)).unwrap();
+    let recipe = Experiment::of(path.display().to_string()).machine("lightwsp-cpu");
+    let AnyExperiment::Cpu(experiment) = recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")) else {
+        panic!("a program of CPUs")
+    };
+    let timed = run_cpu(&experiment, &Conduct::default());
+    assert_eq!(timed.outcome.process.unwrap().exit_code, Some(0));
+    let process = experiment.program.process().unwrap();
+    let memory = CpuLoad { process: &process, files: &[], all_persistent: false }.memory();
+    let bytes = timed.memory.slice(memory.main + generator::DATA, 8 * CONTEXT * BATCH as usize).unwrap();
+    for (number, context) in words(bytes).chunks(CONTEXT).enumerate() {
+        assert_eq!(digest(context), expected[number], "sequence {number}: {context:x?}");
+    }
+}
+
+#[test]
 fn the_sequences_have_every_operation_that_computes() {
     let image = elf::load("sequences", &generator::program(0..BATCH), WINDOWS.memory_bytes).unwrap();
     let code = &image.segments[0];
@@ -80,7 +104,6 @@ fn the_sequences_have_every_operation_that_computes() {
 #[ignore = "needs qemu-riscv64; writes samples/sequences.digests"]
 fn digests_are_taken_from_qemu() {
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
     use std::process::{Command, Stdio};
 
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sequences.elf");

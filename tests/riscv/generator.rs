@@ -29,7 +29,8 @@ pub(crate) const CONTEXT: usize = SCRATCH / 8 + CONSTANTS + 64;
 const STEPS: usize = 64;
 
 const CODE: u64 = 0x1_0000;
-const DATA: u64 = 0x20_0000;
+/// Where the contexts begin.
+pub(crate) const DATA: u64 = 0x20_0000;
 /// The register that holds the address of the context.
 const BASE: u32 = 5;
 const X_AT: i32 = (SCRATCH + 8 * CONSTANTS) as i32;
