@@ -253,22 +253,24 @@ impl Core {
             self.with(waiter.hart.into(), now, cx, |hart, m| execute::bind_waiter(hart, waiter, m));
         }
         self.cache.return_waiters(tag, waiters);
+        // Cycles that lie ahead may have been executed: what follows from the line comes after them.
+        let cycle = now.max(self.next.saturating_sub(1));
         let mut performed = false;
         for at in 0..self.harts.len() {
             self.with(at, now, cx, |hart, m| {
-                performed |= commit::commit(hart, now, m) == Committed::Performed;
+                performed |= commit::commit(hart, cycle, m) == Committed::Performed;
                 if let Blocked::Serial(inst) = hart.front.blocked
                     && hart.is_drained()
                     && matches!(hart.thread, Thread::Running)
                 {
                     // A stall is counted where the next cycle is.
-                    let _ = serial::step(hart, &inst, now, m);
+                    let _ = serial::step(hart, &inst, cycle, m);
                 }
             });
         }
         // One store a cycle: this one was that of now.
         if performed {
-            self.next = self.next.max(now + 1);
+            self.next = self.next.max(cycle + 1);
         }
         self.pass(now, cx);
     }

@@ -187,3 +187,14 @@ fn what_a_process_has_but_does_not_touch_costs_nothing() {
     (windows.memory_bytes, windows.pm_bytes) = (1 << 36, 1 << 37);
     assert!(matches!((small, run_timed(&process, 100_000)), (RunEnd::Finished { .. }, RunEnd::Finished { .. })));
 }
+
+#[test]
+fn a_line_that_has_left_is_not_asked_for_before_its_bytes_are_home() {
+    // Of three lines in a set of the L1 one has just been cleaned ahead of time, one leaves and comes back.
+    let set = [("l1d.kb", 1), ("l1d.ways", 2), ("llc.slice_kb", 1), ("llc.ways", 4), ("dram_cache.mb", 0)];
+    let recipe = Experiment::of("hash").machine("lightwsp-cpu").scheme("sync").persistent(true).seed(1);
+    let recipe = set.iter().fold(recipe, |recipe, &(key, value)| recipe.set(key, value));
+    let recipe = recipe.set("params.THREADS", 1).set("params.SEED", 3).reference(false);
+    let outcome = recipe.build_any().unwrap().run(&Conduct::default()).outcome;
+    assert_eq!(outcome.process.unwrap().exit_code, Some(0));
+}

@@ -69,7 +69,7 @@ pub(super) struct Cache {
     puts: Vec<(u64, LineBytes)>,
     cleanings: Vec<Cleaning>,
     next_cleaning: u16,
-    /// When the last line operation with bytes leaves: no answer to a probe, and no line, overtakes it.
+    /// When the last line operation with bytes leaves: nothing overtakes it.
     bytes_leave: Time,
     pool: LinePool,
     ports: Ports,
@@ -94,8 +94,11 @@ impl Cache {
         }
     }
 
+    /// Sends a message about a line. It leaves after `delay` ticks, and not before earlier bytes: a request
+    /// that overtook them would be answered with older ones.
     fn send(&self, line: u64, message: CpuMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let slice = self.ports.map().slice_of(line) as u16;
+        let delay = delay.max(self.bytes_leave.saturating_sub(cx.now()));
         cx.send(self.ports.to(Endpoint::Slice(slice)), Msg::Cpu(message), delay);
     }
 
@@ -154,8 +157,7 @@ impl Cache {
             self.puts.push((old, bytes));
             let mut room = self.pool.take();
             put_bytes(&mut room, &bytes);
-            let delay = self.bytes_leave.saturating_sub(cx.now());
-            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room }, delay, cx);
+            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room }, 0, cx);
         }
         let state = match grant {
             Grant::Shared | Grant::Once => LineState::Shared,
@@ -198,8 +200,7 @@ impl Cache {
             dirty = true;
             put_bytes(&mut room, bytes);
         }
-        let delay = self.bytes_leave.saturating_sub(cx.now());
-        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room }, delay, cx);
+        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room }, 0, cx);
         invalidate && place.is_some()
     }
 
