@@ -54,7 +54,7 @@ use self::crossbar::{CrossbarSpec, SwitchKind};
 use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
-use self::memory_controller::ControllerSpec;
+use self::memory_controller::{ControllerSpec, LINK_WITHOUT_LATENCY};
 use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
 use self::sm::{IntervalSpec, LatencySpec, SmSpec};
@@ -191,33 +191,8 @@ impl MachineSpec {
             "l2.interleave_bytes",
             format!("{} is not a power of two of at least a line ({line})", l2.interleave_bytes),
         );
-        require(
-            // A drain begins at the high mark and ends at the low one; a high mark above the queue's entries
-            // would never be reached.
-            mc.drain_low_entries < mc.drain_high_entries && mc.drain_high_entries <= mc.write_queue_entries,
-            "controller.drain_high_entries",
-            format!(
-                "it must lie above drain_low_entries ({}) and at most at write_queue_entries ({})",
-                mc.drain_low_entries, mc.write_queue_entries
-            ),
-        );
-        require(
-            mc.drain_idle_entries < mc.drain_high_entries,
-            "controller.drain_idle_entries",
-            format!("{} is not less than drain_high_entries ({})", mc.drain_idle_entries, mc.drain_high_entries),
-        );
-        for (key, row) in [("dram.row_bytes", self.dram.row_bytes), ("nvm.row_bytes", self.nvm.row_bytes)] {
-            let holds = row.is_power_of_two() && row >= line;
-            require(holds, key, format!("{row} is not a power of two of at least a line ({line})"));
-        }
-        // A link's latency is the lookahead between the components that it joins: it cannot be zero.
-        for (key, ns) in [
-            ("controller.front_ns", mc.front_ns),
-            ("controller.back_ns", mc.back_ns),
-            ("dispatch.command_ns", self.dispatch.command_ns),
-        ] {
-            require(ns.ps > 0, key, "a link needs a latency greater than 0".into());
-        }
+        require(self.dispatch.command_ns.ps > 0, "dispatch.command_ns", LINK_WITHOUT_LATENCY.into());
+        faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
     }
 }

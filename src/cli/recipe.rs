@@ -21,7 +21,7 @@ pub(super) fn experiment(
     Ok(recipe(workload, subject, default_profile).scheme(scheme).changes(&subject.set).build_any()?)
 }
 
-/// As [`experiment`], for a command that there is for kernels only.
+/// As [`experiment`], for a command that takes kernels only.
 pub(super) fn of_kernels(
     command: &str,
     workload: &str,

@@ -109,10 +109,10 @@ pub fn crash_cpu(
     let process = program.process()?;
     let load = CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent };
     let memory: CpuMemory = load.memory();
-    let start = crate::riscv::process::Start { args: arguments.clone(), ..process.start.clone() };
+    let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };
     // The same executable at boot, in a process of its own.
     let recovery = ProcessRecovery {
-        process: Process::new(program.image.clone(), start)?,
+        process: recovering?,
         program,
         persistent: memory.persistent,
         harts: spec.harts(),

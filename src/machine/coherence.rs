@@ -131,7 +131,7 @@ pub enum CpuMsg {
         /// The emptied box.
         room: Box<Line>,
     },
-    /// To the home: make the line's bytes durable (`cbo.clean`, `cbo.flush`), whoever has them. Answered by
+    /// To the home: make the line's bytes durable (`cbo.clean`, `cbo.flush`), wherever they are. Answered by
     /// [`CpuMsg::Cleaned`]. The sender keeps what it had, and holds it unchanged from now on; under `flush`
     /// it has given its copy up.
     Clean {

@@ -12,8 +12,8 @@
 //!
 //! Source: machines of LightWSP (Table I) and of persistence parallelism (Table III); the window is that of a
 //! generic out-of-order core. Invariants: wrong paths fetch lines, and nothing else of them is seen; every
-//! dispatch slot is in one account; a line that comes is used in the event in which it comes by whoever is at
-//! the head of the store buffer or at an atomic, so that somebody always gets on. Not modelled: fetch and
+//! dispatch slot is in one account; the store at the head of a store buffer, or an atomic that waits, is
+//! performed in the event in which its line comes, so that somebody always gets on. Not modelled: fetch and
 //! instruction cache, limits of execution units and of ports, translation, prefetchers, several nodes.
 
 mod cache;
@@ -106,7 +106,7 @@ impl Core {
     /// A hart of the machine, one of this core, begins to run before the simulation does; the core must be
     /// woken at 0.
     pub fn begin(&mut self, hart: u32, state: HartState) {
-        let at = (hart - self.program.first_hart) as usize;
+        let at = self.hart_of(hart);
         self.harts[at].begin(&state);
     }
 
@@ -242,7 +242,7 @@ impl Core {
         (hart - self.program.first_hart) as usize
     }
 
-    /// A line has come: loads bind, and whoever stands at the head of a store buffer or at an atomic has it.
+    /// A line has come: loads bind, then the stores and atomics that waited for it are performed.
     fn filled(&mut self, tag: u16, evicted: Option<u64>, now: u64, cx: &mut Ctx<'_, Msg>) {
         if let Some(line) = evicted {
             self.changed.push((line, None));
@@ -344,7 +344,7 @@ impl Component<Msg> for Core {
         let now = self.program.clock.cycle_at_or_after(cx.now());
         match message {
             CpuMsg::Data { tag, grant, data } => {
-                let (_, evicted) = self.cache.fill(tag, grant, data, &mut self.record.counters, cx);
+                let evicted = self.cache.fill(tag, grant, data, &mut self.record.counters, cx);
                 self.filled(tag, evicted, now, cx);
             }
             CpuMsg::Probe { line, invalidate, room } => {
@@ -392,7 +392,7 @@ impl Component<Msg> for Core {
                     None => "an instruction that nothing completes".to_owned(),
                 },
                 Thread::Calling(_) | Thread::Writing(..) => "the answer to its system call".to_owned(),
-                // Whoever waits in a call is told by the OS.
+                // The OS tells of threads that wait in a call.
                 Thread::None | Thread::Waiting | Thread::Stopped => continue,
             };
             let id = self.program.first_hart + u32::from(hart.index);

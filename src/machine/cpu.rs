@@ -21,7 +21,7 @@ use super::coherence::CPU_LINE_BYTES;
 use super::core::{CoreSpec, L1dSpec};
 use super::home::LlcSpec;
 use super::media::{BusSpec, MediaSpec, NvmSpec};
-use super::memory_controller::{ControllerSpec, DramCacheSpec};
+use super::memory_controller::{ControllerSpec, DramCacheSpec, LINK_WITHOUT_LATENCY};
 use super::os::OsSpec;
 use super::persistence::PersistSpec;
 
@@ -138,29 +138,8 @@ impl CpuSpec {
             "llc.interleave_bytes",
             format!("{} is not a power of two of at least a line ({line})", llc.interleave_bytes),
         );
-        require(
-            mc.drain_low_entries < mc.drain_high_entries && mc.drain_high_entries <= mc.write_queue_entries,
-            "controller.drain_high_entries",
-            format!(
-                "it must lie above drain_low_entries ({}) and at most at write_queue_entries ({})",
-                mc.drain_low_entries, mc.write_queue_entries
-            ),
-        );
-        require(
-            mc.drain_idle_entries < mc.drain_high_entries,
-            "controller.drain_idle_entries",
-            format!("{} is not less than drain_high_entries ({})", mc.drain_idle_entries, mc.drain_high_entries),
-        );
-        for (key, row) in [("dram.row_bytes", self.dram.row_bytes), ("nvm.row_bytes", self.nvm.row_bytes)] {
-            let holds = row.is_power_of_two() && row >= line;
-            require(holds, key, format!("{row} is not a power of two of at least a line ({line})"));
-        }
-        // A link's latency is the lookahead between the components that it joins: it cannot be zero.
-        for (key, ns) in
-            [("controller.front_ns", mc.front_ns), ("controller.back_ns", mc.back_ns), ("os.link_ns", self.os.link_ns)]
-        {
-            require(ns.ps > 0, key, "a link needs a latency greater than 0".into());
-        }
+        require(self.os.link_ns.ps > 0, "os.link_ns", LINK_WITHOUT_LATENCY.into());
+        faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
     }
 }

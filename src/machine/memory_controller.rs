@@ -46,7 +46,7 @@ use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use super::persistence::{PastAck, PersistSpec};
 use super::ports::Ports;
 
-pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec};
+pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY};
 pub use timeline::{ControllerTimeline, RegionTimeline};
 
 use channel::Channel;

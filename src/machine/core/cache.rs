@@ -52,7 +52,9 @@ struct Cleaning {
 /// What came of asking for a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It is under way; loads may wait for it here.
+    /// It is asked for now; loads may wait for it here.
+    Sent(u16),
+    /// It is under way already; loads may wait for it here.
     UnderWay(u16),
     /// No more lines can be under way.
     Full,
@@ -103,7 +105,14 @@ impl Cache {
     }
 
     /// Asks for a line, unless it is under way. The request leaves after `delay` ticks.
-    pub(super) fn ask(&mut self, line: u64, want: Want, delay: Time, cx: &mut Ctx<'_, Msg>) -> Asked {
+    pub(super) fn ask(
+        &mut self,
+        line: u64,
+        want: Want,
+        delay: Time,
+        counters: &mut CoreCounters,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> Asked {
         if self.busy > 0
             && let Some(tag) = self.mshrs.iter().position(|mshr| mshr.line == line)
         {
@@ -115,15 +124,10 @@ impl Cache {
         let Some(tag) = self.mshrs.iter().position(|mshr| mshr.line == NO_LINE) else { return Asked::Full };
         self.busy += 1;
         self.mshrs[tag].line = line;
+        *(if want == Want::Exclusive { &mut counters.gets_exclusive } else { &mut counters.gets_shared }) += 1;
         let room = self.pool.take();
         self.send(line, CpuMsg::Get { line, from: self.from, tag: tag as u16, want, room }, delay, cx);
-        Asked::UnderWay(tag as u16)
-    }
-
-    /// How many lines are under way.
-    #[inline]
-    pub(super) fn lines_under_way(&self) -> usize {
-        self.busy
+        Asked::Sent(tag as u16)
     }
 
     /// A load waits for a line that is under way.
@@ -138,7 +142,7 @@ impl Cache {
         }
     }
 
-    /// A line has come. Its address, the line that it replaces, and where the loads are that wait for it.
+    /// A line has come. The line that it replaces, if any.
     pub(super) fn fill(
         &mut self,
         tag: u16,
@@ -146,7 +150,7 @@ impl Cache {
         data: Box<Line>,
         counters: &mut CoreCounters,
         cx: &mut Ctx<'_, Msg>,
-    ) -> (u64, Option<u64>) {
+    ) -> Option<u64> {
         let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
         self.busy -= 1;
         let place = self.l1.place_for(line);
@@ -167,7 +171,7 @@ impl Cache {
         };
         self.l1.install(place, line, state, &data.bytes);
         self.pool.give(data);
-        (line, evicted.map(|(old, _)| old))
+        evicted.map(|(old, _)| old)
     }
 
     /// The loads that waited for a line that has come, to be given back by [`Cache::return_waiters`].

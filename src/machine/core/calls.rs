@@ -67,7 +67,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         hart.stores.retire();
         some = true;
     }
-    // What was written must be seen by whoever the rest wakes or starts.
+    // The rest may wake or start threads: they must see what was written.
     if !hart.stores.is_empty() {
         return some;
     }

@@ -7,6 +7,7 @@ use crate::persist::handler::WriteBack;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::{WriteBackClass, WriteBackRule};
 
+use super::cache::Asked;
 use super::hart::{Hart, Moment};
 use super::l1d::{LineState, line_of};
 use super::store_queue::{StoreEntry, StoreKind};
@@ -51,17 +52,11 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
         (address, first, value)
     };
     let line = line_of(address);
-    let place = match m.cache.l1.look_up(line) {
-        Some(place) if m.cache.l1.state(line) >= LineState::Exclusive => place,
-        _ => {
-            let before = m.cache.lines_under_way();
-            let delay = m.program.until(cycle, m.cx);
-            m.cache.ask(line, Want::Exclusive, delay, m.cx);
-            let asked = (m.cache.lines_under_way() - before) as u64;
-            m.record.counters.gets_exclusive += asked;
-            m.record.counters.l1_store_misses += asked;
-            return Committed::Waits;
-        }
+    let Some(place) = m.cache.l1.look_up_in(line, LineState::Exclusive) else {
+        let delay = m.program.until(cycle, m.cx);
+        let asked = m.cache.ask(line, Want::Exclusive, delay, &mut m.record.counters, m.cx);
+        m.record.counters.l1_store_misses += u64::from(matches!(asked, Asked::Sent(_)));
+        return Committed::Waits;
     };
     m.cache.l1.write(place, (address - line) as usize, bytes, value);
     m.changed.push((line, Some(hart.index)));

@@ -59,7 +59,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         Class::Load => load(hart, pc, &inst, cycle, m)?,
         Class::Store | Class::CacheLine => store(hart, pc, &inst, cycle, m)?,
         Class::Branch => return branch(hart, pc, &inst, cycle, m),
-        Class::Jump => return jump(hart, pc, &inst, cycle, m),
+        Class::Jump => return jump(hart, pc, &inst, cycle),
         _ => return rare(hart, pc, &inst, cycle, m),
     }
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
@@ -190,10 +190,8 @@ fn ask_ahead(hart: &Hart, number: u64, kind: StoreKind, at: u64, m: &mut Moment<
     let Some(address) = hart.stores.address_of(number) else { return };
     let line = line_of(address);
     if m.cache.l1.state(line) < LineState::Exclusive {
-        let before = m.cache.lines_under_way();
         let delay = m.program.until(at, m.cx);
-        m.cache.ask(line, Want::Exclusive, delay, m.cx);
-        m.record.counters.gets_exclusive += (m.cache.lines_under_way() - before) as u64;
+        m.cache.ask(line, Want::Exclusive, delay, &mut m.record.counters, m.cx);
     }
 }
 
@@ -222,7 +220,7 @@ fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     Ok(())
 }
 
-fn jump(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, _: &mut Moment<'_, '_>) -> Result<(), Stall> {
+fn jump(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64) -> Result<(), Stall> {
     let source = if inst.op == Op::Jal { Source::Ready(0, 0) } else { hart.window.source(inst.rs1) };
     match source {
         Source::Ready(a, _) => {

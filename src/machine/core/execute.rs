@@ -68,8 +68,8 @@ pub(super) fn load(
         }
         None => {
             let delay = m.program.until(complete, m.cx);
-            match ask_to_read(line, delay, m) {
-                Asked::UnderWay(tag) => {
+            match m.cache.ask(line, Want::Shared, delay, &mut m.record.counters, m.cx) {
+                Asked::Sent(tag) | Asked::UnderWay(tag) => {
                     m.record.counters.l1_load_misses += 1;
                     m.cache.wait(tag, LoadWaiter { hart: hart.index, op: inst.op, width, number, address });
                     Loading::UnderWay
@@ -78,13 +78,6 @@ pub(super) fn load(
             }
         }
     }
-}
-
-fn ask_to_read(line: u64, delay: u64, m: &mut Moment<'_, '_>) -> Asked {
-    let before = m.cache.lines_under_way();
-    let asked = m.cache.ask(line, Want::Shared, delay, m.cx);
-    m.record.counters.gets_shared += (m.cache.lines_under_way() - before) as u64;
-    asked
 }
 
 /// A load across two lines: it binds when both are there at once.
@@ -114,7 +107,7 @@ fn load_across(
     let delay = m.program.until(complete, m.cx);
     for (line, place) in [line, next].into_iter().zip(places) {
         if place.is_none() {
-            ask_to_read(line, delay, m);
+            m.cache.ask(line, Want::Shared, delay, &mut m.record.counters, m.cx);
         }
     }
     Loading::Blocked
@@ -216,7 +209,6 @@ fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bo
     if !complete {
         return false;
     }
-    let at = at.max(waiting.dispatched);
     let [a, b, c] = waiting.sources.map(|source| if let Source::Ready(value, _) = source { value } else { 0 });
     match inst.class() {
         Class::Load => {

@@ -82,6 +82,12 @@ impl L1d {
         Some(place)
     }
 
+    /// The place of a line, which is used, if the core may do that much with it.
+    #[inline]
+    pub(super) fn look_up_in(&mut self, line: u64, least: LineState) -> Option<usize> {
+        self.look_up(line).filter(|&place| self.states[place] >= least)
+    }
+
     /// What the core may do with a line.
     #[inline]
     pub(super) fn state(&self, line: u64) -> LineState {

@@ -144,16 +144,10 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     // A copy to read will do for `lr`: of several that hold one, the first `sc` at the home wins.
     let (want, needed) =
         if write { (Want::Exclusive, LineState::Exclusive) } else { (Want::Shared, LineState::Shared) };
-    let place = match m.cache.l1.look_up(line) {
-        Some(place) if m.cache.l1.state(line) >= needed => place,
-        _ => {
-            let before = m.cache.lines_under_way();
-            let delay = m.program.until(cycle + m.program.hit_cycles, m.cx);
-            m.cache.ask(line, want, delay, m.cx);
-            let asked = (m.cache.lines_under_way() - before) as u64;
-            *(if write { &mut m.record.counters.gets_exclusive } else { &mut m.record.counters.gets_shared }) += asked;
-            return false;
-        }
+    let Some(place) = m.cache.l1.look_up_in(line, needed) else {
+        let delay = m.program.until(cycle + m.program.hit_cycles, m.cx);
+        m.cache.ask(line, want, delay, &mut m.record.counters, m.cx);
+        return false;
     };
     // The line is there: reading and writing are one event.
     m.record.counters.atomics += 1;

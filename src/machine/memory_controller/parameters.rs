@@ -68,6 +68,45 @@ counters! {
     }
 }
 
+/// Why a link's latency cannot be zero: it is the lookahead between the components that it joins.
+pub const LINK_WITHOUT_LATENCY: &str = "a link needs a latency greater than 0";
+
+impl ControllerSpec {
+    /// What is wrong with the values together, on a machine with lines and rows of so many bytes: the key to
+    /// blame, and why.
+    pub fn faults(&self, line_bytes: u32, dram_row_bytes: u32, nvm_row_bytes: u32) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut require = |holds: bool, key: &'static str, why: String| {
+            if !holds {
+                faults.push((key, why));
+            }
+        };
+        require(
+            // A drain begins at the high mark and ends at the low one; a high mark above the queue's entries
+            // would never be reached.
+            self.drain_low_entries < self.drain_high_entries && self.drain_high_entries <= self.write_queue_entries,
+            "controller.drain_high_entries",
+            format!(
+                "it must lie above drain_low_entries ({}) and at most at write_queue_entries ({})",
+                self.drain_low_entries, self.write_queue_entries
+            ),
+        );
+        require(
+            self.drain_idle_entries < self.drain_high_entries,
+            "controller.drain_idle_entries",
+            format!("{} is not less than drain_high_entries ({})", self.drain_idle_entries, self.drain_high_entries),
+        );
+        for (key, row) in [("dram.row_bytes", dram_row_bytes), ("nvm.row_bytes", nvm_row_bytes)] {
+            let holds = row.is_power_of_two() && row >= line_bytes;
+            require(holds, key, format!("{row} is not a power of two of at least a line ({line_bytes})"));
+        }
+        for (key, ns) in [("controller.front_ns", self.front_ns), ("controller.back_ns", self.back_ns)] {
+            require(ns.ps > 0, key, LINK_WITHOUT_LATENCY.into());
+        }
+        faults
+    }
+}
+
 counters! {
     /// What one memory controller counted.
     pub struct ControllerCounters {

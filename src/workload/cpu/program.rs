@@ -124,10 +124,10 @@ impl CpuProgram {
         Some(Process::new(self.image.clone(), start))
     }
 
-    /// It has no more threads than a machine of so many harts runs at once.
+    /// It has at most as many threads as the machine has harts.
     ///
     /// # Errors
-    /// It has.
+    /// It has more.
     pub fn fits(&self, machine: &str, harts: u32) -> Result<(), Diagnostics> {
         if self.threads <= harts {
             return Ok(());

@@ -60,7 +60,7 @@ impl Draw {
 pub(crate) enum Program {
     /// At given times, in order.
     Script(Vec<(Time, Act)>),
-    /// Drawn, so many, over these lines, with pauses below `pause`.
+    /// `left` acts, drawn over these lines, with pauses below `pause`.
     Drawn { draw: Draw, left: u64, lines: Vec<u64>, pause: u64 },
 }
 
