@@ -63,6 +63,8 @@ counters! {
         dropped_cleans,
         /// Fences of durability that waited (instructions)
         durable_fences,
+        /// Fences that ordered without waiting (instructions)
+        ordering_fences,
         /// Words of persistency without effect here: regions, transactions, hints (instructions)
         persistency_hints,
         /// Operations of the workload (operations)
