@@ -24,6 +24,7 @@
 pub mod allowed;
 pub mod crash;
 mod cuts;
+pub mod epochs;
 pub mod history;
 pub mod judge;
 pub mod order;

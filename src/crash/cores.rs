@@ -21,8 +21,11 @@ use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
+use crate::oracle::epochs::{EpochStates, PersistOrder};
 use crate::oracle::history::judge_history;
-use crate::oracle::judge::{Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice};
+use crate::oracle::judge::{
+    Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_epoch_choice, judge_epochs,
+};
 use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::verdict::{Failure, Level, Persist, Verdict, Witness};
 use crate::persist::{Fact, FactKind, Journal, PmImage};
@@ -131,10 +134,17 @@ pub fn crash_cpu(
     let at_boot = |image: &mut PmImage| recovery.run(image).map(|()| Vec::new());
     let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), keep: request.keep, ..Rules::default() };
     let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
-    let allowed = Allowed::new(&order, &initial, Regions::default(), budget);
+    let ordered = experiment.scheme.built.orders_epochs().then(|| PersistOrder::new(journal));
+    let allowed = match &ordered {
+        Some(epochs) => AllowedStates::ByEpochs(EpochStates::new(epochs, &initial, budget), &order),
+        None => AllowedStates::ByFences(Allowed::new(&order, &initial, Regions::default(), budget)),
+    };
     let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
-    // What no image shows: acknowledgements that came too early, values that go back.
-    let history = judge_history(&states, &order, false, request.keep);
+    // What no image shows: acknowledgements that came too early, values that go back, order that is missing.
+    let mut history = judge_history(&states, &order, false, request.keep);
+    if let Some(epochs) = &ordered {
+        history = history.with(epochs.judge_history(domain, request.keep), request.keep);
+    }
 
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let places = Places { states: &states, allowed: &allowed, image: &program.image, ticks_a_cycle };
@@ -143,6 +153,9 @@ pub fn crash_cpu(
         "durable bytes are bytes that were stored, and never go back (P0)".to_owned(),
         "the program's own recovery exits with 0".to_owned(),
     ];
+    if ordered.is_some() {
+        promises.push("what a thread stored before a fence is durable before what follows from it (P5)".to_owned());
+    }
     promises.extend(fences.then(|| "what a fence let pass is durable (P9)".to_owned()));
     Ok(CrashReport {
         domain,
@@ -189,16 +202,55 @@ fn refuse(program: &CpuProgram, request: &CrashRequest) -> Result<(), Diagnostic
     faults.into_result(())
 }
 
+/// The states that a scheme's promise allows.
+enum AllowedStates<'a> {
+    /// Fences wait: any line may have been written back before.
+    ByFences(Allowed<'a>),
+    /// Hardware orders epochs.
+    ByEpochs(EpochStates<'a>, &'a RunOrder<'a>),
+}
+
+impl<'a> AllowedStates<'a> {
+    fn order(&self) -> &'a RunOrder<'a> {
+        match self {
+            AllowedStates::ByFences(allowed) => allowed.order(),
+            AllowedStates::ByEpochs(_, order) => order,
+        }
+    }
+
+    fn judge(&self, rules: &Rules<'_>, watch: &Watch<'_>) -> Verdict {
+        match self {
+            AllowedStates::ByFences(allowed) => judge_allowed(allowed, rules, watch),
+            AllowedStates::ByEpochs(states, order) => judge_epochs(states, order, rules, watch),
+        }
+    }
+
+    fn judge_one(&self, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Verdict> {
+        match self {
+            AllowedStates::ByFences(allowed) => judge_choice(allowed, rules, instant, choice),
+            AllowedStates::ByEpochs(states, order) => judge_epoch_choice(states, order, rules, instant, choice),
+        }
+    }
+
+    /// The image of a failure, and how many facts were there by then.
+    fn image(&self, instant: usize, choice: u64, facts: usize) -> Option<(PmImage, usize)> {
+        match self {
+            AllowedStates::ByFences(allowed) => Some((allowed.image(instant, choice)?, instant)),
+            AllowedStates::ByEpochs(states, _) => Some((states.image(instant, choice), facts)),
+        }
+    }
+}
+
 /// Levels A and B, as far as asked for.
 fn judge(
     states: &CrashStates<'_>,
-    allowed: &Allowed<'_>,
+    allowed: &AllowedStates<'_>,
     rules: &Rules<'_>,
     request: &CrashRequest,
     watching: &Watching<'_>,
 ) -> Result<[Option<Verdict>; 2], Diagnostics> {
     if let Some((instant, choice)) = request.only_allowed {
-        let verdict = judge_choice(allowed, rules, instant as usize, choice).ok_or_else(|| {
+        let verdict = allowed.judge_one(rules, instant as usize, choice).ok_or_else(|| {
             let message = format!("there is no state {choice} at instant {instant}");
             Diagnostic::nowhere("--only", message)
         })?;
@@ -213,13 +265,13 @@ fn judge(
     let watch = Watch { stop: watching.stop, progress: &show };
     // With one actual state named, the levels of the whole run are left out as well.
     let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
-    Ok([Some(actual), wanted.then(|| judge_allowed(allowed, rules, &watch))])
+    Ok([Some(actual), wanted.then(|| allowed.judge(rules, &watch))])
 }
 
 /// Puts findings into the terms of the program.
 struct Places<'a> {
     states: &'a CrashStates<'a>,
-    allowed: &'a Allowed<'a>,
+    allowed: &'a AllowedStates<'a>,
     image: &'a Executable,
     ticks_a_cycle: u64,
 }
@@ -251,7 +303,10 @@ impl Places<'_> {
     /// Two stores of one hart: an earlier one that the image lacks, and the next one after it that it has.
     fn witness(&self, failure: &Failure) -> Option<Witness> {
         let (image, before) = match failure.level {
-            Level::Allowed => (self.allowed.image(failure.point as usize, failure.choice?)?, failure.point as usize),
+            Level::Allowed => {
+                let facts = self.states.journal().facts().len();
+                self.allowed.image(failure.point as usize, failure.choice?, facts)?
+            }
             Level::Actual => {
                 let cursor = self.states.cursor(failure.point).ok()?;
                 (cursor.image().clone(), self.states.journal().facts().len())

@@ -19,6 +19,7 @@ use rayon::prelude::*;
 
 use super::allowed::Allowed;
 use super::crash::{BeyondEnd, CrashStates, Plan};
+use super::epochs::EpochStates;
 use super::order::RunOrder;
 use super::overtaking::Overtaking;
 use super::undo::UndoRule;
@@ -465,6 +466,71 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
     verdict.stopped |= watch.stop.load(Ordering::Relaxed);
     verdict.exhaustive &= !verdict.stopped;
     verdict
+}
+
+/// Level B where hardware orders epochs: judges the states that this order allows.
+pub fn judge_epochs(states: &EpochStates<'_>, order: &RunOrder<'_>, rules: &Rules<'_>, watch: &Watch<'_>) -> Verdict {
+    let (instants, left_out) = states.instants();
+    let all: Vec<(u32, u32)> = instants
+        .iter()
+        .flat_map(|&instant| (0..states.choices() as u32).map(move |choice| (instant as u32, choice)))
+        .collect();
+    // Images are made twice, once for their hash, as they are too many to be kept.
+    let hash = |&(instant, choice): &(u32, u32)| {
+        let stopped = watch.stop.load(Ordering::Relaxed);
+        (!stopped).then(|| (hash_of(&states.image(instant as usize, choice.into())), (instant, choice)))
+    };
+    let distinct = first_of_each(all.par_iter().filter_map(hash).collect());
+    let verdict = Verdict {
+        points: all.len() as u64,
+        distinct: distinct.len() as u64,
+        left_out,
+        conditions: rules.conditions(),
+        ..Verdict::default()
+    };
+    let (done, total) = (AtomicU64::new(0), verdict.distinct);
+    let judge = |chunk: Range<usize>| {
+        let mut bench = Bench::new(rules, order, watch, (&done, total), states.initial());
+        for &(instant, choice) in &distinct[chunk] {
+            if bench.stopped() {
+                break;
+            }
+            let (instant, choice) = (instant as usize, u64::from(choice));
+            let failure = place(Level::Allowed, instant as u64, Some(choice), states.time(instant));
+            bench.judge(&states.image(instant, choice), 0, &failure);
+        }
+        bench.part
+    };
+    let parts = self::chunks(distinct.len()).into_par_iter().map(judge).collect();
+    let mut verdict = sum(verdict, parts, rules);
+    verdict.stopped |= watch.stop.load(Ordering::Relaxed);
+    verdict
+}
+
+/// A hash of an image's bytes.
+fn hash_of(image: &PmImage) -> u128 {
+    let (mut one, mut other) = (0u64, !0u64);
+    for word in image.bytes().chunks(8) {
+        let word = word.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        one = mix(one ^ word);
+        other = mix(other.wrapping_add(word).rotate_left(17));
+    }
+    u128::from(one) << 64 | u128::from(other)
+}
+
+/// Judges one such state again, by the instant and number of a failure; none beyond the last.
+pub fn judge_epoch_choice(
+    states: &EpochStates<'_>,
+    order: &RunOrder<'_>,
+    rules: &Rules<'_>,
+    instant: usize,
+    choice: u64,
+) -> Option<Verdict> {
+    if instant > states.persists() || choice >= states.choices() {
+        return None;
+    }
+    let place = place(Level::Allowed, instant as u64, Some(choice), states.time(instant));
+    Some(judge_one(&states.image(instant, choice), 0, rules, order, &place))
 }
 
 /// Judges one allowed state again, by the instant and number of a failure; none beyond the last number.

@@ -35,6 +35,9 @@ pub enum Property {
     Resume,
     /// P5: non-temporal stores are durable before what the machine orders after them.
     Ordered,
+    /// P5: a persist is durable after those that its thread ordered before it, and after what it followed from by
+    /// way of other threads.
+    Epochs,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,
     /// P9: whatever waits for stores goes on only when they are durable.
@@ -226,6 +229,18 @@ impl Verdict {
         }
         self.judged += 1;
         self.passed += u64::from(self.failed == before);
+    }
+
+    /// Both together, of judgements of one run.
+    pub fn with(mut self, other: Verdict, keep: usize) -> Verdict {
+        self.points += other.points;
+        self.distinct += other.distinct;
+        self.judged += other.judged;
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.exhaustive &= other.exhaustive;
+        self.failures.extend(other.failures);
+        self.settle(keep)
     }
 
     /// Sorts failures and keeps the first ones.

@@ -235,6 +235,12 @@ pub trait Scheme: Send + Sync + Debug {
         None
     }
 
+    /// It promises an order of persists by epochs and by what threads saw of each other, without a fence that
+    /// waits. Its handlers in cores follow dependencies.
+    fn orders_epochs(&self) -> bool {
+        false
+    }
+
     /// What it promises about the order of non-temporal stores.
     fn non_temporal_order(&self) -> NonTemporalOrder {
         NonTemporalOrder::ByFences

@@ -123,6 +123,10 @@ impl Scheme for Epoch {
         Machines::Cpu
     }
 
+    fn orders_epochs(&self) -> bool {
+        true
+    }
+
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
         unfit(place)
     }
@@ -160,6 +164,10 @@ impl Scheme for Broi {
 
     fn machines(&self) -> Machines {
         Machines::Cpu
+    }
+
+    fn orders_epochs(&self) -> bool {
+        true
     }
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {

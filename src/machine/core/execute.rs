@@ -7,7 +7,6 @@
 
 use crate::machine::coherence::Want;
 use crate::persist::handler::Event;
-use crate::persist::journal::FactKind;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst, Op};
 use crate::riscv::semantics;
@@ -135,7 +134,7 @@ fn merged(line: u64, stored: u64, mask: u8) -> u64 {
 pub(super) fn observed(hart: u8, line: u64, m: &mut Moment<'_, '_>) {
     if m.policy.tracks {
         let time = m.program.clock.cycles(m.now).max(m.cx.now());
-        m.record.note(time, FactKind::Observed, hart, 0, line);
+        m.record.observed(time, hart, line);
         m.policy.tell(&Event::Observed { hart, line }, time, m.record.journal.as_mut(), m.cx);
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct CoreRecord {
     pub(super) journal: Option<Notebook>,
     width: u64,
     core: u16,
+    /// The latest time of what is in the journal.
+    noted: Time,
     /// First cycle that is in no account.
     next: u64,
     /// Why nothing is dispatched since then.
@@ -43,6 +45,7 @@ impl CoreRecord {
             journal,
             width: width.into(),
             core,
+            noted: 0,
             next: 0,
             cause: Cause::Idle,
         }
@@ -99,6 +102,7 @@ impl CoreRecord {
             return;
         }
         let author = self.author(hart, pc);
+        self.noted = self.noted.max(time);
         let Some(journal) = &mut self.journal else { return };
         let offset = (address % CPU_LINE_BYTES) as usize;
         let mut bytes = [0; 128];
@@ -109,9 +113,15 @@ impl CoreRecord {
         }
     }
 
+    /// Notes that a hart loaded bytes of a line. Stores of this event may lie ahead: the load comes after them.
+    pub(super) fn observed(&mut self, time: Time, hart: u8, line: u64) {
+        self.note(time.max(self.noted), FactKind::Observed, hart, 0, line);
+    }
+
     /// Notes something else that a hart did, about a line of persistent memory, or about none.
     pub(super) fn note(&mut self, time: Time, kind: FactKind, hart: u8, pc: u64, line: u64) {
         let author = self.author(hart, pc);
+        self.noted = self.noted.max(time);
         if let Some(journal) = &mut self.journal {
             journal.note(time, kind, line, author);
         }
