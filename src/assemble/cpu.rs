@@ -238,6 +238,7 @@ impl<'a> CpuComponents<'a> {
             timebase: self.parts.base,
             memory: self.load.memory(),
             harts: self.spec.core.harts,
+            image: self.load.process.image.clone(),
         };
         let calls = Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec());
         let mut os = OperatingSystem::new(self.spec.os.clone(), wiring, calls);

@@ -82,7 +82,10 @@ impl ProcessRecovery<'_> {
                 Err(format!("the program's recovery exited with {code}{last}"))
             }
             End::Fault(fault) => Err(format!("the program's recovery failed: {fault}")),
-            End::Deadlock(_) => Err("the program's recovery waits for ever".to_owned()),
+            End::Deadlock(harts) => {
+                let waits = functional::waits_in_words(&harts, &self.program.image);
+                Err(format!("the program's recovery waits for ever: {waits}"))
+            }
             End::Limit => Err(format!("the program's recovery did not end in {RECOVERY_INSTRUCTIONS} instructions")),
             End::Stopped => Err("stopped".to_owned()),
         }
@@ -241,10 +244,7 @@ impl Places<'_> {
     }
 
     fn place(&self, persist: Persist) -> Placed {
-        let function = match self.image.symbol(persist.pc.into()) {
-            Some((name, offset)) => format!("{name}+{offset:#x}"),
-            None => format!("{:#x}", persist.pc),
-        };
+        let function = self.image.code_name(persist.pc.into());
         Placed { persist, kernel: None, function: Some(function), source: None, buffer: None }
     }
 

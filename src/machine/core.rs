@@ -439,7 +439,8 @@ impl Component<Msg> for Core {
                 Thread::None | Thread::Waiting | Thread::Stopped => continue,
             };
             let id = self.program.first_hart + u32::from(hart.index);
-            let who = format!("hart {id} at {:#x}", hart.front.pc);
+            let pc = hart.front.pc;
+            let who = format!("hart {id} at {} ({pc:#x})", self.program.image.code_name(pc));
             out.push(Wait { who, what, on: None, since: self.program.clock.cycles(self.next) });
         }
     }

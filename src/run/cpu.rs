@@ -20,6 +20,7 @@ use crate::machine::home::HomeSlice;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::os::OperatingSystem;
 use crate::outcome::{self, End, Machine, Outcome, ProcessOutcome};
+use crate::riscv::elf::Executable;
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
 use crate::riscv::process::Process;
@@ -128,7 +129,7 @@ fn judge(
             return;
         }
         Some(other) => {
-            no_reference = Some(format!("there is no reference to compare with: {}", why(&other.end)));
+            no_reference = Some(format!("there is no reference to compare with: {}", why(&other.end, &process.image)));
             None
         }
         None => None,
@@ -166,12 +167,13 @@ fn reference(
 }
 
 /// Why the functional driver did not come to the program's end.
-fn why(end: &functional::End) -> String {
+fn why(end: &functional::End, image: &Executable) -> String {
     match end {
         functional::End::Exited(code) => format!("it exited with {code}"),
         functional::End::Fault(fault) => format!("the functional driver: {fault}"),
         functional::End::Deadlock(harts) => {
-            format!("all {} threads of the functional driver wait for each other", harts.len())
+            let waits = functional::waits_in_words(harts, image);
+            format!("all {} threads of the functional driver wait for each other: {waits}", harts.len())
         }
         functional::End::Limit => "the functional driver executed many more instructions than the cores".to_owned(),
         functional::End::Stopped => "it was stopped".to_owned(),

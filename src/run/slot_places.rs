@@ -35,11 +35,7 @@ pub(super) fn of(machine: &Assembly, harts: u32, image: &Executable) -> SlotPlac
     // Names are looked up once a place: functions are sums over their instructions.
     for ((pc, cause), slots) in by_place {
         let symbol = image.symbol(pc);
-        let place = match &symbol {
-            Some((name, 0)) => name.clone(),
-            Some((name, offset)) => format!("{name}+{offset:#x}"),
-            None => format!("{pc:#x}"),
-        };
+        let place = image.code_name(pc);
         let function = symbol.map_or_else(|| place.clone(), |(name, _)| name);
         let entry = functions.entry(function.clone()).or_default();
         entry.function = function;

@@ -484,6 +484,26 @@ fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
 }
 
 #[test]
+fn a_file_that_is_no_workload_is_told_what_was_expected_in_one_fault() {
+    let folder = folder("cli/no_workload");
+    let file = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).unwrap();
+        folder.join(name).display().to_string()
+    };
+    let expected = ["ELF executable of RV64", "a manifest (`.toml`)", "the name of a built-in workload"];
+    let page = file("README.md", "# A page\n\nOf text\nthat is no TOML\n");
+    for command in ["run", "crash", "check", "explain"] {
+        let told = fails(&[command, &page], 2, &expected);
+        assert_eq!(told.matches("error:").count(), 1, "{told}");
+    }
+    // The nearest name, and what a file of kernels is for.
+    fails(&["run", &file("hsh.c", "int main() {}")], 2, &["did you mean `hash`?"]);
+    fails(&["run", &file("k.ptx", ".version 6.0")], 2, &["a manifest names a file of kernels"]);
+    let broken = fails(&["run", &file("mine.toml", "schema = 1\nname\n")], 2, &["mine.toml:2"]);
+    assert!(!broken.contains("ELF"), "a manifest's faults are its own: {broken}");
+}
+
+#[test]
 fn lists_and_machines_show() {
     let list = text(&durawarp(&["list", "workloads"]).stdout);
     assert!(list.contains("gemm_tiled") && list.contains("bfs") && !list.contains("litmus"));
