@@ -63,8 +63,8 @@ impl Folder {
     /// exists wins.
     ///
     /// # Errors
-    /// No such path, a file that is no manifest, a folder without a manifest, an unknown name (with the nearest
-    /// known one).
+    /// No such path, a file that is no manifest, a folder without a manifest, an unknown name (with the
+    /// nearest known one).
     pub(crate) fn find(name_or_path: &str) -> Result<Folder, Diagnostic> {
         let path = Path::new(name_or_path);
         if path.is_file() {
