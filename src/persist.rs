@@ -4,6 +4,7 @@
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
 pub mod access;
+pub mod dependency;
 pub mod event;
 pub mod handler;
 pub mod image;
@@ -19,9 +20,10 @@ pub mod undo;
 pub mod vocab;
 
 pub use handler::{
-    Access, AccessKind, Admission, ControllerHandler, Departure, Event, Flush, Handler, HandlerPlace, HandlerReport,
-    Held, Idle, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer, Scheme,
-    SchemeMessage, SmHandler, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
+    Access, AccessKind, Admission, Banks, ControllerHandler, Departure, Dependencies, Dependency, Event, Flush,
+    Handler, HandlerPlace, HandlerReport, Held, Idle, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox,
+    PathLinks, PathStore, Peer, Scheme, SchemeMessage, SmHandler, Store, Synchronisation, SynchronisationRule,
+    VictimSearch, WriteBack, opened,
 };
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};

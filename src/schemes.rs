@@ -7,6 +7,7 @@ pub mod agpm;
 pub mod baseline;
 pub mod bucl;
 pub mod catalogue;
+pub mod delegated;
 pub mod entry;
 pub mod epoch_tag;
 pub mod light_wsp;

@@ -114,6 +114,7 @@ pub fn first_place_of_cores(spec: &CpuSpec) -> HandlerPlace {
         controllers: spec.controller.channels as u16,
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: true,
+        harts: spec.core.harts as u16,
     }
 }
 
@@ -221,6 +222,7 @@ impl<'a> CpuComponents<'a> {
             if self.parts.has_dram_caches() {
                 home.set_memory_caches();
             }
+            home.host(self.parts.persistency.scheme.slice_handler(self.parts.place(slice)));
             self.parts.add(Endpoint::Slice(slice), home);
         }
     }

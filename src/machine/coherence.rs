@@ -19,6 +19,7 @@
 //! home's `Probe` that of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer
 //! on Memory Consistency and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
 
+use crate::persist::dependency::{self, Dependencies};
 use crate::riscv::syscalls::{Call, Reply};
 
 use super::line::Line;
@@ -91,6 +92,8 @@ pub enum CpuMsg {
         grant: Grant,
         /// Its bytes; the mask names all of them.
         data: Box<Line>,
+        /// What they depend on, under a scheme that follows it.
+        dependencies: Option<Box<Dependencies>>,
     },
     /// From the home: give the line up, or keep a copy to read only. Answered by [`CpuMsg::ProbeAck`] at
     /// once, also by a core that has the line no more.
@@ -113,6 +116,8 @@ pub enum CpuMsg {
         dirty: bool,
         /// The bytes, or room.
         room: Box<Line>,
+        /// What the line depends on.
+        dependencies: Option<Box<Dependencies>>,
     },
     /// To the home: a line that was changed leaves its core. Until [`CpuMsg::PutAck`] the core answers probes
     /// of it with its bytes.
@@ -123,6 +128,8 @@ pub enum CpuMsg {
         from: Requester,
         /// Its bytes.
         data: Box<Line>,
+        /// What they depend on.
+        dependencies: Option<Box<Dependencies>>,
     },
     /// From the home: a `Put` has arrived.
     PutAck {
@@ -147,6 +154,8 @@ pub enum CpuMsg {
         dirty: bool,
         /// The bytes, or room.
         room: Box<Line>,
+        /// What the line depends on.
+        dependencies: Option<Box<Dependencies>>,
     },
     /// From the home: all that the line held when `Clean` was served is durable.
     Cleaned {
@@ -194,7 +203,7 @@ impl CpuMsg {
     /// A number that stands for its content, for digests; the bytes of lines do not enter.
     pub fn digest(&self) -> u64 {
         let of = |kind: u64, line: u64, from: u64, tag: u64| kind << 60 ^ line ^ from << 40 ^ tag << 48;
-        match self {
+        let content = match self {
             CpuMsg::Get { line, from, tag, want, .. } => {
                 of(1, *line, from.number().into(), (*tag).into()) ^ (*want as u64) << 58
             }
@@ -213,6 +222,18 @@ impl CpuMsg {
             CpuMsg::Begin { hart, state } => of(12, state.pc, (*hart).into(), 0),
             CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
+        };
+        content ^ self.dependencies().map_or(0, |on| dependency::digest(on))
+    }
+
+    /// What a line that it brings depends on.
+    fn dependencies(&self) -> Option<&Dependencies> {
+        match self {
+            CpuMsg::Data { dependencies, .. }
+            | CpuMsg::ProbeAck { dependencies, .. }
+            | CpuMsg::Put { dependencies, .. }
+            | CpuMsg::Clean { dependencies, .. } => dependencies.as_deref(),
+            _ => None,
         }
     }
 }

@@ -27,6 +27,7 @@ mod hart;
 mod l1d;
 mod load_order;
 mod parameters;
+mod policy;
 mod predictor;
 mod program;
 mod record;
@@ -41,9 +42,8 @@ mod window;
 mod wiring;
 
 use crate::engine::{Component, Ctx, Progress, StateDigest, Wait};
-use crate::persist::handler::{Outbox, SmHandler};
+use crate::persist::handler::{HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
-use crate::persist::vocab::FenceKind;
 
 use super::coherence::{CpuMsg, HartState};
 use super::msg::Msg;
@@ -56,8 +56,9 @@ pub use wiring::CoreWiring;
 use cache::Cache;
 use cause::{Cause, Lost};
 use commit::Committed;
-use hart::{Blocked, Hart, Moment, Policy};
+use hart::{Blocked, Hart, Moment};
 use l1d::L1d;
+use policy::Policy;
 use program::Program;
 use record::CoreRecord;
 use thread::Thread;
@@ -89,19 +90,12 @@ struct Stepped {
 
 impl Core {
     /// An idle core; with `journal` it keeps one.
-    pub fn new(
-        spec: CoreSpec,
-        l1d: L1dSpec,
-        wiring: CoreWiring,
-        mut handler: Box<dyn SmHandler>,
-        journal: bool,
-    ) -> Core {
-        let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
+    pub fn new(spec: CoreSpec, l1d: L1dSpec, wiring: CoreWiring, handler: Box<dyn SmHandler>, journal: bool) -> Core {
         Core {
             harts: (0..spec.harts as u8).map(|index| Hart::new(index, &spec)).collect(),
             cache: Cache::new(L1d::new(&l1d), spec.mshr_entries, wiring.ports),
             program: Program::new(&spec, &l1d, &wiring),
-            policy: Policy { handler, outbox: Outbox::of_host(journal), ofence, dfence },
+            policy: Policy::new(handler, wiring.ports, journal),
             record: CoreRecord::new(spec.width, wiring.index, journal),
             next: 0,
             changed: Vec::new(),
@@ -118,6 +112,11 @@ impl Core {
     /// What it has counted.
     pub fn counters(&self) -> &CoreCounters {
         &self.record.counters
+    }
+
+    /// What its handler has to tell.
+    pub fn report(&self) -> HandlerReport {
+        self.policy.report()
     }
 
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.
@@ -383,16 +382,26 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
 
 impl Component<Msg> for Core {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(message) = message else { panic!("a core received {message:?}") };
+        let message = match message {
+            Msg::Cpu(message) => message,
+            Msg::Scheme { from, message } => {
+                self.policy.receive(from, message, self.record.journal.as_mut(), cx);
+                // A store, or a fence, may have waited for it.
+                return self.look_again(cx);
+            }
+            other => panic!("a core received {other:?}"),
+        };
         let now = self.program.clock.cycle_at_or_after(cx.now());
         match message {
-            CpuMsg::Data { tag, grant, data } => {
-                let evicted = self.cache.fill(tag, grant, data, &mut self.record.counters, cx);
+            CpuMsg::Data { tag, grant, data, dependencies } => {
+                self.policy.taken(self.cache.line_of(tag), dependencies);
+                let Core { cache, record, policy, .. } = self;
+                let evicted = cache.fill(tag, grant, data, &mut record.counters, policy, cx);
                 self.filled(tag, evicted, now, cx);
             }
             CpuMsg::Probe { line, invalidate, room } => {
                 self.record.counters.probes += 1;
-                if self.cache.probe(line, invalidate, room, cx) {
+                if self.cache.probe(line, invalidate, room, &mut self.policy, cx) {
                     self.changed.push((line, None));
                     self.tell_changed(now, cx);
                 }

@@ -47,6 +47,7 @@
 
 mod directory;
 mod parameters;
+mod policy;
 mod request;
 mod service;
 mod transactions;
@@ -54,6 +55,7 @@ mod waits;
 
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
+use crate::persist::handler::{Dependencies, Handler, HandlerReport};
 use crate::persist::journal::Notebook;
 use crate::persist::vocab::Domain;
 
@@ -67,6 +69,7 @@ use super::writes_under_way::WritesUnderWay;
 
 use directory::Directory;
 pub use parameters::{HomeCounters, LlcSpec};
+use policy::Policy;
 use request::{Ask, CoreSet, HomeRequest, PendingClean};
 use transactions::Transactions;
 
@@ -100,6 +103,7 @@ pub struct HomeSlice {
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<SliceTimeline>>,
     counters: HomeCounters,
+    policy: Option<Box<Policy>>,
 }
 
 impl HomeSlice {
@@ -125,6 +129,7 @@ impl HomeSlice {
             journal: None,
             timeline: None,
             counters: HomeCounters::default(),
+            policy: None,
         }
     }
 
@@ -147,6 +152,18 @@ impl HomeSlice {
     /// The timeline, where it keeps one.
     pub fn timeline(&self) -> Option<&SliceTimeline> {
         self.timeline.as_deref()
+    }
+
+    /// Hosts a scheme's handler from now on. Persistent memory is written by the scheme: lines of it leave
+    /// without.
+    pub fn host(&mut self, handler: Option<Box<dyn Handler>>) {
+        let handler = handler.filter(|handler| handler.interests().dependencies);
+        self.policy = handler.map(|handler| Box::new(Policy::new(handler, self.ports)));
+    }
+
+    /// What its handler has to tell.
+    pub fn report(&self) -> HandlerReport {
+        self.policy.as_ref().map(|policy| policy.report()).unwrap_or_default()
     }
 
     /// What it counted.
@@ -217,6 +234,13 @@ impl HomeSlice {
         self.domain == Domain::Eadr || Medium::of(line) == Medium::Dram
     }
 
+    /// A core brings a line, or its bytes, which depend on something.
+    fn note_dependencies(&mut self, line: u64, dependencies: Option<Box<Dependencies>>, cx: &mut Ctx<'_, Msg>) {
+        if let (Some(policy), Some(dependencies)) = (&mut self.policy, dependencies) {
+            policy.taken(line, &dependencies, cx);
+        }
+    }
+
     fn hear(&mut self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
         let arrived = cx.now();
         match message {
@@ -224,9 +248,16 @@ impl HomeSlice {
                 self.counters.gets += 1;
                 self.request(line, HomeRequest { from, tag, ask: Ask::Get(want), room, arrived }, cx);
             }
-            CpuMsg::ProbeAck { line, from, dirty, room } => self.probe_ack(line, from, dirty, room, cx),
-            CpuMsg::Put { line, from, data } => self.put(line, from, data, cx),
-            CpuMsg::Clean { line, from, tag, flush, dirty, room } => {
+            CpuMsg::ProbeAck { line, from, dirty, room, dependencies } => {
+                self.note_dependencies(line, dependencies, cx);
+                self.probe_ack(line, from, dirty, room, cx);
+            }
+            CpuMsg::Put { line, from, data, dependencies } => {
+                self.note_dependencies(line, dependencies, cx);
+                self.put(line, from, data, cx);
+            }
+            CpuMsg::Clean { line, from, tag, flush, dirty, room, dependencies } => {
+                self.note_dependencies(line, dependencies, cx);
                 self.counters.cleans += 1;
                 if dirty {
                     // A flush that brings bytes gives up the copy that has them. One without may have been
@@ -253,6 +284,11 @@ impl Component<Msg> for HomeSlice {
                 }
             }
             Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
+            Msg::Scheme { from, message } => {
+                let Some(policy) = &mut self.policy else { panic!("a slice without a handler received a message") };
+                policy.receive(from, message, cx);
+                self.release_kept(cx);
+            }
             other => panic!("a home slice received {other:?}"),
         }
         if !self.transactions.is_settled() {

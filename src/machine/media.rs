@@ -176,6 +176,11 @@ impl Media {
         self.banks.len()
     }
 
+    /// The first bank of NVM, and how many there are.
+    pub fn nvm_banks(&self) -> (BankId, BankId) {
+        (self.devices[0].banks as BankId, self.devices[1].banks as BankId)
+    }
+
     /// The row that is open in a bank.
     #[inline]
     pub fn open_row_of(&self, bank: BankId) -> Option<u32> {

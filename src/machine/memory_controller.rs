@@ -34,7 +34,7 @@ mod write_queue;
 
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
-use crate::persist::handler::{ControllerHandler, Held};
+use crate::persist::handler::{Banks, ControllerHandler, Held};
 use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 use crate::persist::vocab::Domain;
@@ -100,7 +100,13 @@ impl MemoryController {
     pub fn host(&mut self, handler: Option<Box<dyn ControllerHandler>>) {
         let notes = &self.channel.notes;
         let noting = notes.journal.is_some() || notes.timeline.is_some();
-        self.handler_host = handler.map(|handler| Box::new(HandlerHost::new(handler, noting)));
+        let (media, map) = (self.channel.media.clone(), self.channel.ports.map());
+        self.handler_host = handler.map(|mut handler| {
+            let (first, count) = media.nvm_banks();
+            let of = Box::new(move |line| media.place(Medium::Nvm, images::in_channel(map, line)).bank - first);
+            handler.banks(Banks { count, of });
+            Box::new(HandlerHost::new(handler, noting))
+        });
     }
 
     /// Puts a DRAM cache of `bytes` bytes in front of persistent memory, whose bytes may then be lost with
@@ -260,6 +266,10 @@ impl MemoryController {
     /// Does what the handler has asked for, as far as the write queue has room.
     fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Some(host) = &mut self.handler_host else { return };
+        let next = host.hear_of_media(&mut self.channel, cx.now());
+        if let Some(next) = next {
+            cx.wake_at(self.channel.clock.edge_at_or_after(next));
+        }
         let ready = host.write_flushes(&mut self.channel, cx.now());
         host.send_messages(&self.channel.ports, cx);
         for write in host.admitted() {
@@ -272,6 +282,9 @@ impl MemoryController {
 
     /// One edge of the memory's clock: a row is opened, a request transfers.
     fn edge(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.handler_host.as_ref().is_some_and(|host| host.has_under_way()) {
+            self.carry_out(cx);
+        }
         let flushes_wait = self.handler_host.as_ref().is_some_and(|host| host.has_flushes());
         let Some(edge) = self.channel.begin_edge(flushes_wait, cx) else { return };
         match edge.column {

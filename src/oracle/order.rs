@@ -402,6 +402,10 @@ impl Reader<'_, '_> {
                 | FactKind::KernelEnded
                 | FactKind::Accepted
                 | FactKind::AtMedia
+                | FactKind::PerformedVolatile
+                | FactKind::Observed
+                | FactKind::EpochEnded
+                | FactKind::Buffered
                 | FactKind::Region(_) => {}
             }
         }

@@ -19,8 +19,10 @@
 //! | `Issue`, `Atomic` | the warp waits; an atomic's first offer asks for its turn | - |
 //! | `Retire` | the warp's slot stays taken | - |
 //! | `Victim` | the line stays | - |
+//! | `Durable` | the hart waits | - |
 
 use super::access::{Access, Joining, KernelFacts, Marker, PathStore};
+use super::dependency::Dependency;
 use super::journal::Author;
 use super::regions::RegionReport;
 
@@ -45,6 +47,9 @@ pub struct Interests {
     pub victims: Option<VictimSearch>,
     /// Warps ask it before they issue a store to persistent memory, and it gets a copy of what they store.
     pub front_end: bool,
+    /// What harts store, load and order, and which lines go from cache to cache. At a core and at a home
+    /// slice.
+    pub dependencies: bool,
 }
 
 /// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets
@@ -97,7 +102,8 @@ pub enum Offer<'a> {
     Release(u64),
     /// A store joins its line in a combining L1. Once it may, it has joined.
     Join(Joining),
-    /// A warp issues an instruction that stores to persistent memory.
+    /// A warp issues an instruction that stores to persistent memory; in a core, such a store or an ordering
+    /// fence of a hart is about to leave the store buffer.
     Issue {
         /// Warp slot.
         warp: u8,
@@ -119,6 +125,11 @@ pub enum Offer<'a> {
     },
     /// A dirty line leaves a slice to make room for another.
     Victim(u64),
+    /// A fence lets a hart go on that waits until all that it stored to persistent memory is durable.
+    Durable {
+        /// The hart, by its number in the core.
+        hart: u8,
+    },
 }
 
 /// The answer to an [`Offer`].
@@ -211,7 +222,8 @@ pub enum Event<'a> {
     },
     /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
     KernelBarrier(u64),
-    /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable.
+    /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable; at a controller,
+    /// a plain flush by its token.
     Persisted(u64),
     /// A warp begins.
     WarpStarts {
@@ -229,12 +241,42 @@ pub enum Event<'a> {
     },
     /// A warp has stored, in program order.
     Stored(&'a PathStore<'a>),
+    /// A hart has stored to memory that is not persistent.
+    StoredVolatile {
+        /// The hart, by its number in the core.
+        hart: u8,
+        /// Address of the line's first byte.
+        line: u64,
+    },
+    /// A hart has loaded bytes that are in its L1.
+    Observed {
+        /// The hart, by its number in the core.
+        hart: u8,
+        /// Address of the line's first byte.
+        line: u64,
+    },
+    /// The host passes a line on, or its bytes: what these depend on goes with them
+    /// ([`Outbox::depend`](super::outbox::Outbox::depend)).
+    Given {
+        /// Address of the line's first byte.
+        line: u64,
+        /// To this core; none where it goes home.
+        to: Option<u16>,
+    },
+    /// The host gets a line, or its bytes, which depend on these.
+    Taken {
+        /// Address of the line's first byte.
+        line: u64,
+        /// What must be durable before all that follows from it.
+        dependencies: &'a [Dependency],
+    },
     /// An atomic of a warp is performed, and what it wrote has been stored here.
     AtomicPerformed {
         /// Warp slot.
         warp: u8,
     },
-    /// A warp has issued a fence: what it stores behind it may depend on what others stored.
+    /// A warp has issued a fence: what it stores behind it may depend on what others stored. In a core, an
+    /// ordering fence has left the store buffer.
     Fenced {
         /// Warp slot.
         warp: u8,

@@ -25,6 +25,7 @@ pub use super::access::{
     Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
     SynchronisationRule, WriteBack,
 };
+pub use super::dependency::{Dependencies, Dependency};
 pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
 use super::storage::StorageCost;
@@ -47,6 +48,22 @@ pub struct HandlerPlace {
     pub tick_khz: u64,
     /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
     pub l1_combines: bool,
+    /// Harts of a core; 0 where there are none.
+    pub harts: u16,
+}
+
+/// The banks of a controller's persistent memory, for handlers that choose among them.
+pub struct Banks {
+    /// How many.
+    pub count: u16,
+    /// The bank of a line, from 0.
+    pub of: Box<dyn Fn(u64) -> u16 + Send>,
+}
+
+impl Debug for Banks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Banks").field("count", &self.count).finish_non_exhaustive()
+    }
 }
 
 /// A scheme's handler in a component: what its mechanism sees of what passes there, and how it acts.
@@ -113,6 +130,9 @@ pub trait SmHandler: Handler {
 /// dirty lines of persistent memory leave the L2 without being written. Its flushes ([`Outbox::flush`]) enter
 /// the write queue in their order.
 pub trait ControllerHandler: Handler {
+    /// Which banks lie below. Told once, before anything else.
+    fn banks(&mut self, _banks: Banks) {}
+
     /// Puts what it holds of a line's bytes over what memory has; true where it holds any of `mask`.
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
 

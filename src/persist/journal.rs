@@ -62,6 +62,17 @@ pub enum FactKind {
     KernelStarted,
     /// A launch ended: all that it had to make durable is.
     KernelEnded,
+    /// A hart stored to memory that is not persistent. Noted, as the three that follow, under schemes whose
+    /// handlers follow dependencies.
+    PerformedVolatile,
+    /// A hart loaded bytes of the line that its L1 had.
+    Observed,
+    /// An ordering fence of a hart stands behind its stores before it.
+    EpochEnded,
+    /// The store that was performed just before, of the same hart, is the `launch`-th in the entry of the
+    /// hart's persist buffer whose number is the author's `cta`. A write of such an entry that is accepted,
+    /// or at the media, has all of its stores up to the author's `launch`-th.
+    Buffered,
     /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's
     /// `pc`. At an SM the author is the warp (and SM); at a controller, `sm` is the controller's number and
     /// `warp` the order that the number belongs to: 0 where one order holds for the machine, else the SM of
@@ -270,6 +281,10 @@ impl Journal {
             | FactKind::Synchronised
             | FactKind::WroteBack
             | FactKind::Merged
+            | FactKind::PerformedVolatile
+            | FactKind::Observed
+            | FactKind::EpochEnded
+            | FactKind::Buffered
             | FactKind::Cleaned
             | FactKind::PersistReached(_)
             | FactKind::PersistPassed(_)

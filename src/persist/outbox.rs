@@ -11,6 +11,7 @@ use std::fmt::Debug;
 
 use crate::engine::Time;
 
+use super::dependency::{Dependencies, Dependency, depend};
 use super::journal::{Author, FactKind, Notebook};
 use super::vocab::RegionStep;
 
@@ -63,6 +64,7 @@ pub struct Outbox {
     cleans: Vec<u64>,
     persists: VecDeque<(u64, u64)>,
     settled: Vec<Author>,
+    depends: Dependencies,
     now: Time,
 }
 
@@ -117,6 +119,16 @@ impl Outbox {
         &mut self.settled
     }
 
+    /// Has what its host passes on depend on an entry of a persist buffer.
+    pub fn depend(&mut self, on: Dependency) {
+        depend(&mut self.depends, on);
+    }
+
+    /// What it depends on, boxed as it travels; taken by its host.
+    pub fn take_dependencies(&mut self) -> Option<Box<Dependencies>> {
+        if self.depends.is_empty() { None } else { Some(Box::new(std::mem::take(&mut self.depends))) }
+    }
+
     /// Has the controller write to memory, as soon as its write queue has room, in the order of asking.
     pub fn flush(&mut self, flush: Flush) {
         self.flushes.push_back(flush);
@@ -135,20 +147,31 @@ impl Outbox {
     /// Has the host note a step of a region in its journal, where it keeps one.
     pub fn note(&mut self, step: RegionStep, author: Author) {
         if self.noting {
-            self.notes.push(Note { step, author, bytes: None });
+            self.notes.push(Note { kind: FactKind::Region(step), author, bytes: None });
         }
     }
 
-    /// The same with bytes of a line.
+    /// The same of a fact of another kind, about no line.
+    pub fn note_fact(&mut self, kind: FactKind, author: Author) {
+        if self.noting {
+            self.notes.push(Note { kind, author, bytes: None });
+        }
+    }
+
+    /// Notes a step of a region with bytes of a line.
     pub fn note_bytes(&mut self, step: RegionStep, author: Author, line: u64, mask: u128, bytes: &[u8; 128]) {
         if self.noting {
-            self.notes.push(Note { step, author, bytes: Some((line, mask, Box::new(*bytes))) });
+            let bytes = Some((line, mask, Box::new(*bytes)));
+            self.notes.push(Note { kind: FactKind::Region(step), author, bytes });
         }
     }
 
     /// Steps of regions that the handler has said and nobody has noted down, with their authors, in order.
     pub fn notes(&self) -> impl Iterator<Item = (RegionStep, Author)> {
-        self.notes.iter().map(|note| (note.step, note.author))
+        self.notes.iter().filter_map(|note| match note.kind {
+            FactKind::Region(step) => Some((step, note.author)),
+            _ => None,
+        })
     }
 
     /// Forgets what the handler has said.
@@ -159,8 +182,7 @@ impl Outbox {
     /// Notes down what the handler has said.
     pub fn write_notes(&mut self, notebook: Option<&mut Notebook>, time: Time) {
         let Some(notebook) = notebook else { return };
-        for Note { step, author, bytes } in self.notes.drain(..) {
-            let kind = FactKind::Region(step);
+        for Note { kind, author, bytes } in self.notes.drain(..) {
             match bytes {
                 Some((line, mask, bytes)) => notebook.note_data(time, kind, line, mask, author, &bytes),
                 None => notebook.note(time, kind, 0, author),
@@ -238,11 +260,15 @@ pub struct Flush {
     pub bytes: Box<[u8; 128]>,
     /// What memory has of these bytes is saved in an undo log first.
     pub logged: bool,
+    /// It is an ordinary write of the author, not a region's: journals say when it is accepted and at the
+    /// media, and the handler hears when it is durable
+    /// ([`Event::Persisted`](super::event::Event::Persisted)).
+    pub plain: bool,
 }
 
 #[derive(Debug)]
 struct Note {
-    step: RegionStep,
+    kind: FactKind,
     author: Author,
     bytes: Option<(u64, u128, Box<[u8; 128]>)>,
 }
@@ -317,7 +343,15 @@ mod tests {
         let bytes = || Box::new([0; 128]);
         assert!(!outbox.has_flushes());
         for token in [7, 6] {
-            outbox.flush(Flush { token, author: Author::default(), line: 0, mask: 1, bytes: bytes(), logged: false });
+            outbox.flush(Flush {
+                token,
+                author: Author::default(),
+                line: 0,
+                mask: 1,
+                bytes: bytes(),
+                logged: false,
+                plain: false,
+            });
         }
         assert!(outbox.has_flushes());
         assert_eq!(outbox.flushes().drain(..).map(|flush| flush.token).collect::<Vec<_>>(), [7, 6]);

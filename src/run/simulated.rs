@@ -157,6 +157,8 @@ fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
     machine.sms().for_each(|sm| sm.tally(&mut add));
     machine.slices().for_each(|slice| slice.tally(&mut add));
     machine.controllers().for_each(|controller| controller.tally(&mut add));
+    let of_cpus = machine.cores().map(|core| core.report()).chain(machine.homes().map(|home| home.report()));
+    of_cpus.flat_map(|report| report.counters).for_each(|(name, value)| add(name, value));
     counters
 }
 

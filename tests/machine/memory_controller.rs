@@ -1,7 +1,8 @@
-//! The memory controller as a data sheet: latencies, queues, scheduling, acceptance and media, seen from outside.
+//! The memory controller as a data sheet: latencies, queues, scheduling, acceptance and media, seen from
+//! outside.
 //!
-//! A probe stands in for the L2 slices: it sends scripted requests and notes when replies arrive. Clock 1 GHz, a tick is
-//! a nanosecond, links take 1 ns, so times can be read off directly.
+//! A probe stands in for the L2 slices: it sends scripted requests and notes when replies arrive. Clock 1
+//! GHz, a tick is a nanosecond, links take 1 ns, so times can be read off directly.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -303,8 +304,8 @@ fn the_wpq_answers_a_read_when_it_has_all_of_it() {
     assert!(!forwarded(sector >> 1, 0b0001), "a byte short");
 }
 
-/// The arrival of the first read's data and the turnarounds of the bus, when `writes` writes and eight reads of
-/// one row arrive together.
+/// The arrival of the first read's data and the turnarounds of the bus, when `writes` writes and eight reads
+/// of one row arrive together.
 fn first_read_among(writes: u64, spec: ControllerSpec) -> (Time, u64) {
     let writes = (0..writes).map(|i| (0, write(DRAM_BASE + 128 * i, 1, FULL)));
     let reads = (0..8).map(|i| (0, read(DRAM_BASE + 1024 + 128 * i, i as u16)));
@@ -316,8 +317,8 @@ fn first_read_among(writes: u64, spec: ControllerSpec) -> (Time, u64) {
 fn writes_go_before_reads_from_the_high_watermark_on_down_to_the_low_one() {
     let alone = 1 + 124 + 36 + 4 + 1;
     assert_eq!(first_read_among(5, spec()), (alone, 1), "one early");
-    // Link, row, the writes' column and 4 ns each, turnaround, the read's column and 4 ns, link. Two writes are
-    // left for the end: the bus turns to writes, to reads, and to writes.
+    // Link, row, the writes' column and 4 ns each, turnaround, the read's column and 4 ns, link. Two writes
+    // are left for the end: the bus turns to writes, to reads, and to writes.
     let after = |writes: u64| 1 + 124 + 36 + 4 * writes + 6 + 36 + 4 + 1;
     assert_eq!(first_read_among(6, spec()), (after(4), 3), "on time");
     for (low, fewest, writes) in [(2, 4, 4), (2, 5, 5), (3, 2, 3), (3, 4, 4), (0, 2, 6)] {
@@ -371,8 +372,8 @@ fn a_stream_reaches_the_bus_and_never_exceeds_it() {
     assert_eq!(counters.dram_read_bytes, lines * 128);
 }
 
-/// Latency of a read at `from_base` of a medium among 3000 writes to these lines, one every `every_ns`, which is more than
-/// the medium takes, so that the write queue is full.
+/// Latency of a read at `from_base` of a medium among 3000 writes to these lines, one every `every_ns`, which
+/// is more than the medium takes, so that the write queue is full.
 fn read_among_writes(medium: u64, from_base: u64, lines: &[u64], every_ns: u64) -> Time {
     let write = |i: u64| (i * every_ns, write(medium + lines[i as usize % lines.len()], 1, FULL));
     let comes = 200 * every_ns;
@@ -382,7 +383,8 @@ fn read_among_writes(medium: u64, from_base: u64, lines: &[u64], every_ns: u64) 
 
 #[test]
 fn a_stream_of_writes_starves_no_read() {
-    // Cells bound it: rows of one bank, 480 ns each. What the queue holds may go first: 8 writes with an activation each.
+    // Cells bound it: rows of one bank, 480 ns each. What the queue holds may go first: 8 writes with an
+    // activation each.
     let rows: Vec<u64> = (0..15).map(bank0).collect();
     let (most, waited) = (9 * (480 + 124 + 36), read_among_writes(NVM_BASE, bank0(15), &rows, 100));
     assert!(waited < most, "a read of the writes' bank waited {waited} ns");
@@ -412,7 +414,8 @@ fn writes_that_may_idle_wait_for_others_to_merge_with_them() {
     assert_eq!(media_writes(2), (0, 1), "both stay, and the last write merges");
 }
 
-/// What a handler is told: to hold this value for the first bytes of a line, or to have the oldest that it holds written.
+/// What a handler is told: to hold this value for the first bytes of a line, or to have the oldest that it
+/// holds written.
 #[derive(Debug)]
 enum Told {
     Hold(u8),
@@ -450,7 +453,7 @@ impl Handler for Holder {
                 }
                 let (author, bytes) = (Author::default(), Box::new([value; 128]));
                 let line = NVM_BASE + if self.logs { bank0(token % 15) } else { 0 };
-                outbox.flush(Flush { token, author, line, mask: self.mask, bytes, logged: self.logs });
+                outbox.flush(Flush { token, author, line, mask: self.mask, bytes, logged: self.logs, plain: false });
             }
         }
     }
@@ -512,7 +515,8 @@ fn a_read_that_waits_for_held_stores_is_repeated_once_when_they_are_written() {
     assert_eq!(bytes, 128);
 }
 
-/// When flushes that are asked for at these times are in the write queue, and the latency of a read of another bank among them.
+/// When flushes that are asked for at these times are in the write queue, and the latency of a read of
+/// another bank among them.
 fn flushes(spec: ControllerSpec, mask: u128, logs: bool, times: &[Time]) -> (Vec<Time>, Option<Time>) {
     let written_at = Arc::new(Mutex::new(Vec::new()));
     let mut script: Vec<(Time, Msg)> =

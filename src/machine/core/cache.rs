@@ -19,6 +19,7 @@ use crate::riscv::instruction::Op;
 
 use super::counters::CoreCounters;
 use super::l1d::{L1d, LineBytes, LineState};
+use super::policy::Policy;
 
 /// No line begins here.
 const NO_LINE: u64 = u64::MAX;
@@ -142,6 +143,11 @@ impl Cache {
         }
     }
 
+    /// The line that is asked for under a tag.
+    pub(super) fn line_of(&self, tag: u16) -> u64 {
+        self.mshrs[usize::from(tag)].line
+    }
+
     /// A line has come. The line that it replaces, if any.
     pub(super) fn fill(
         &mut self,
@@ -149,6 +155,7 @@ impl Cache {
         grant: Grant,
         data: Box<Line>,
         counters: &mut CoreCounters,
+        policy: &mut Policy,
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<u64> {
         let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
@@ -161,7 +168,8 @@ impl Cache {
             self.puts.push((old, bytes));
             let mut room = self.pool.take();
             put_bytes(&mut room, &bytes);
-            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room }, 0, cx);
+            let dependencies = policy.dependencies(old);
+            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room, dependencies }, 0, cx);
         }
         let state = match grant {
             Grant::Shared | Grant::Once => LineState::Shared,
@@ -186,7 +194,14 @@ impl Cache {
     }
 
     /// A home asks for a line. True when the L1 has lost it.
-    pub(super) fn probe(&mut self, line: u64, invalidate: bool, mut room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
+    pub(super) fn probe(
+        &mut self,
+        line: u64,
+        invalidate: bool,
+        mut room: Box<Line>,
+        policy: &mut Policy,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
         let place = self.l1.find(line);
         let mut dirty = false;
         if let Some(place) = place {
@@ -201,10 +216,12 @@ impl Cache {
                 self.l1.set_state(place, LineState::Shared);
             }
         } else if let Some((_, bytes)) = self.puts.iter().find(|(put, _)| *put == line) {
+            // Its put has crossed the probe.
             dirty = true;
             put_bytes(&mut room, bytes);
         }
-        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room }, 0, cx);
+        let dependencies = policy.dependencies(line);
+        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room, dependencies }, 0, cx);
         invalidate && place.is_some()
     }
 
@@ -217,7 +234,15 @@ impl Cache {
     }
 
     /// Sends a line operation of a hart. True when the L1 has lost the line.
-    pub(super) fn clean(&mut self, hart: u8, line: u64, flush: bool, delay: Time, cx: &mut Ctx<'_, Msg>) -> bool {
+    pub(super) fn clean(
+        &mut self,
+        hart: u8,
+        line: u64,
+        flush: bool,
+        delay: Time,
+        policy: &mut Policy,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
         let mut room = self.pool.take();
         let place = self.l1.find(line);
         let mut dirty = false;
@@ -225,6 +250,8 @@ impl Cache {
             dirty = matches!(self.l1.occupant(place), Some((_, LineState::Modified)));
             if dirty {
                 put_bytes(&mut room, self.l1.line(place));
+                // The home has them, and the core may write on. It may drop the line without a word now, so
+                // that what the bytes depend on goes with them.
                 self.l1.set_state(place, LineState::Exclusive);
                 self.bytes_leave = self.bytes_leave.max(cx.now() + delay);
             }
@@ -235,7 +262,8 @@ impl Cache {
         let tag = self.next_cleaning;
         self.next_cleaning = tag.wrapping_add(1);
         self.cleanings.push(Cleaning { hart, tag });
-        self.send(line, CpuMsg::Clean { line, from: self.from, tag, flush, dirty, room }, delay, cx);
+        let dependencies = policy.dependencies(line);
+        self.send(line, CpuMsg::Clean { line, from: self.from, tag, flush, dirty, room, dependencies }, delay, cx);
         flush && place.is_some()
     }
 

@@ -3,13 +3,14 @@
 
 use crate::kernel::memory::Medium;
 use crate::machine::coherence::Want;
-use crate::persist::handler::WriteBack;
+use crate::persist::handler::{Event, WriteBack};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::{WriteBackClass, WriteBackRule};
 
 use super::cache::Asked;
 use super::hart::{Hart, Moment};
 use super::l1d::{LineState, line_of};
+use super::policy::Performed;
 use super::store_queue::{StoreEntry, StoreKind};
 
 /// What became of the oldest store.
@@ -28,6 +29,14 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
     let Some(&entry) = hart.stores.first_retired() else { return Committed::Nothing };
     match entry.kind {
         StoreKind::Store => store(hart, &entry, cycle, m),
+        StoreKind::Fence => {
+            if !m.policy.admits(hart.index) {
+                return Committed::Waits;
+            }
+            order(hart, entry.pc, cycle, m);
+            hart.stores.pop();
+            Committed::Performed
+        }
         StoreKind::Clean | StoreKind::Flush => {
             if m.cache.cleanings_are_full() {
                 return Committed::Waits;
@@ -58,15 +67,50 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
         m.record.counters.l1_store_misses += u64::from(matches!(asked, Asked::Sent(_)));
         return Committed::Waits;
     };
+    if Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index) {
+        return Committed::Waits;
+    }
     m.cache.l1.write(place, (address - line) as usize, bytes, value);
     m.changed.push((line, Some(hart.index)));
-    m.record.performed(m.program.clock.cycles(cycle), hart.index, entry.pc, address, bytes, value);
+    performed(hart.index, entry.pc, (address, bytes), value, cycle, m);
     hart.half_stored = !hart.half_stored && first < width;
     if !hart.half_stored {
         m.record.counters.stores += 1;
         hart.stores.pop();
     }
     Committed::Performed
+}
+
+/// A hart has written bytes of a line in its L1: the journal and the scheme hear of it.
+pub(super) fn performed(
+    hart: u8,
+    pc: u64,
+    (address, width): (u64, usize),
+    value: u64,
+    cycle: u64,
+    m: &mut Moment<'_, '_>,
+) {
+    let time = m.program.clock.cycles(cycle);
+    m.record.performed(time, hart, pc, address, width, value);
+    if !m.policy.tracks {
+        return;
+    }
+    if Medium::of(address) == Medium::Nvm {
+        let store = Performed { author: m.record.author(hart, pc), address, width, value };
+        m.policy.stored(&store, time, m.record.journal.as_mut(), m.cx);
+    } else {
+        let line = line_of(address);
+        m.record.note(time, FactKind::PerformedVolatile, hart, pc, line);
+        m.policy.tell(&Event::StoredVolatile { hart, line }, time, m.record.journal.as_mut(), m.cx);
+    }
+}
+
+/// An ordering fence takes its place behind the stores before it.
+pub(super) fn order(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+    let time = m.program.clock.cycles(cycle);
+    m.record.counters.ordering_fences += 1;
+    m.record.note(time, FactKind::EpochEnded, hart.index, pc, 0);
+    m.policy.tell(&Event::Fenced { warp: hart.index }, time, m.record.journal.as_mut(), m.cx);
 }
 
 fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>) {
@@ -76,7 +120,7 @@ fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     // Nothing of DRAM becomes durable; but a flushed line leaves all caches.
     let rule = if Medium::of(line) == Medium::Nvm {
         let write_back = WriteBack { class, warp: hart.index, lines: &[line] };
-        m.policy.handler.write_back(&write_back, &mut m.policy.outbox)
+        m.policy.write_back(&write_back)
     } else if flush {
         WriteBackRule::Done
     } else {
@@ -91,7 +135,7 @@ fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
         m.record.note(m.program.clock.cycles(cycle), FactKind::WroteBack, hart.index, entry.pc, line);
     }
     let delay = m.program.until(cycle, m.cx);
-    if m.cache.clean(hart.index, line, flush, delay, m.cx) {
+    if m.cache.clean(hart.index, line, flush, delay, m.policy, m.cx) {
         m.changed.push((line, None));
     }
 }

@@ -65,6 +65,8 @@ counters! {
         durable_fences,
         /// Time that these stood at the head of dispatch, stores before them included, summed (core cycles)
         durable_fence_cycles,
+        /// Fences that ordered without waiting (instructions)
+        ordering_fences,
         /// Words of persistency without effect here: regions, transactions, hints (instructions)
         persistency_hints,
         /// Operations of the workload (operations)

@@ -256,7 +256,12 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             fault(hart, pc, cycle, FaultKind::Breakpoint);
             return Ok(());
         }
-        Class::Fence if !fence_waits(inst, m) => {}
+        Class::Fence if !fence_waits(inst, m) => {
+            if serial::orders(inst, m) {
+                order(hart, pc, cycle)?;
+                retires = Retires::Store;
+            }
+        }
         Class::Csr if inst.rs1 == X0 && csr_only_reads(inst) => {
             let value = serial::csr_value(hart, inst, cycle, m);
             hart.window.push(pc, inst.rd, Retires::Plain, value, cycle + 1);
@@ -265,6 +270,11 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
         }
         Class::Hint => {}
         Class::Persist => match inst.op {
+            // It takes its place behind the stores before it, and nobody waits.
+            Op::PmOfence if serial::orders(inst, m) => {
+                order(hart, pc, cycle)?;
+                retires = Retires::Store;
+            }
             Op::PmOfence | Op::PmDfence if serial::persist_waits(inst, m) => return alone(hart, inst, cycle, m),
             Op::PmOfence | Op::PmDfence => {}
             Op::PmOp => retires = Retires::Operation,
@@ -274,6 +284,17 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
     }
     hart.window.push(pc, NOWHERE, retires, 0, cycle + 1);
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
+    Ok(())
+}
+
+/// An ordering fence of persistency goes through the store queue, so that it stands behind earlier stores.
+fn order(hart: &mut Hart, pc: u64, cycle: u64) -> Result<(), Stall> {
+    if hart.stores.is_full() {
+        return Err(Stall { cause: Cause::Stores, until: hart.retires_at(cycle) });
+    }
+    let number = hart.window.next();
+    let kind = StoreKind::Fence;
+    hart.stores.push(StoreEntry { number, pc, address: Some(0), value: Some(0), width: 0, kind });
     Ok(())
 }
 

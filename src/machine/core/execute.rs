@@ -6,6 +6,8 @@
 //! be used. A load that finds its line nowhere, or an older store without address, waits in the window.
 
 use crate::machine::coherence::Want;
+use crate::persist::handler::Event;
+use crate::persist::journal::FactKind;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst, Op};
 use crate::riscv::semantics;
@@ -63,6 +65,7 @@ pub(super) fn load(
     match m.cache.l1.look_up(line) {
         Some(place) => {
             let bytes = merged(m.cache.l1.read(place, offset, width.into()), value, mask);
+            observed(hart.index, line, m);
             bind(hart, number, inst.op, bytes, complete, line, fresh, m);
             Loading::Bound
         }
@@ -98,6 +101,7 @@ fn load_across(
     let places = [line, next].map(|line| m.cache.l1.look_up(line));
     if let [Some(low), Some(high)] = places {
         let low = m.cache.l1.read(low, offset, first);
+        [line, next].into_iter().for_each(|line| observed(hart.index, line, m));
         let bytes = low | m.cache.l1.read(high, 0, width - first) << (8 * first);
         bind(hart, number, inst.op, merged(bytes, value, mask), complete, line, fresh, m);
         hart.loads.has_bytes_of(number, next);
@@ -124,6 +128,16 @@ fn merged(line: u64, stored: u64, mask: u8) -> u64 {
         of_stores |= 0xff << (8 * byte);
     }
     line & !of_stores | stored & of_stores
+}
+
+/// A hart has loaded bytes of a line in the L1: what it stores next may follow from what others stored there.
+#[inline]
+pub(super) fn observed(hart: u8, line: u64, m: &mut Moment<'_, '_>) {
+    if m.policy.tracks {
+        let time = m.program.clock.cycles(m.now).max(m.cx.now());
+        m.record.note(time, FactKind::Observed, hart, 0, line);
+        m.policy.tell(&Event::Observed { hart, line }, time, m.record.journal.as_mut(), m.cx);
+    }
 }
 
 /// A load has its bytes.
@@ -163,6 +177,7 @@ pub(super) fn bind_waiter(hart: &mut Hart, waiter: &LoadWaiter, m: &mut Moment<'
     };
     let raw = m.cache.l1.read(place, (waiter.address - line) as usize, waiter.width.into());
     let raw = merged(raw, value, mask) & ones(waiter.width.into());
+    observed(hart.index, line, m);
     bind(hart, waiter.number, waiter.op, raw, m.now, line, false, m);
 }
 

@@ -3,8 +3,6 @@
 use crate::engine::Ctx;
 use crate::machine::coherence::HartState;
 use crate::machine::msg::Msg;
-use crate::persist::handler::{Outbox, SmHandler};
-use crate::persist::vocab::FenceRule;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst};
 
@@ -12,21 +10,13 @@ use super::cache::Cache;
 use super::cause::Cause;
 use super::load_order::LoadOrder;
 use super::parameters::CoreSpec;
+use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
 use super::window::{Source, Window};
-
-/// The scheme in a core. What fences do does not change in a run.
-#[derive(Debug)]
-pub(super) struct Policy {
-    pub(super) handler: Box<dyn SmHandler>,
-    pub(super) outbox: Outbox,
-    pub(super) ofence: FenceRule,
-    pub(super) dfence: FenceRule,
-}
 
 /// The other parts of the core, for what a hart does in one event.
 pub(super) struct Moment<'a, 'c> {

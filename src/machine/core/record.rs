@@ -81,7 +81,7 @@ impl CoreRecord {
     }
 
     /// An author of this core.
-    fn author(&self, hart: u8, pc: u64) -> Author {
+    pub(super) fn author(&self, hart: u8, pc: u64) -> Author {
         Author { sm: self.core, launch: 0, cta: 0, warp: hart.into(), pc: pc as u32 }
     }
 

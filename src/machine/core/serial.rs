@@ -4,6 +4,7 @@
 //! its line for itself (`lr` to read), and is performed in the event in which the line comes: so somebody
 //! always gets on. `sc` fails if the line was lost since `lr`.
 
+use crate::kernel::memory::Medium;
 use crate::machine::coherence::Want;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::FenceRule;
@@ -14,6 +15,8 @@ use crate::riscv::semantics::{self, atomic};
 
 use super::calls;
 use super::cause::Cause;
+use super::commit;
+use super::execute::observed;
 use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
 use super::l1d::{LineState, line_of};
 use super::window::{Retires, Source};
@@ -21,7 +24,13 @@ use super::window::{Retires, Source};
 /// A fence of persistency has something to wait for.
 pub(super) fn persist_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
     let rule = if inst.op == Op::PmDfence { m.policy.dfence } else { m.policy.ofence };
-    rule != FenceRule::Pass
+    rule != FenceRule::Pass && rule != FenceRule::Ordered
+}
+
+/// A fence orders what is persistent without waiting.
+pub(super) fn orders(inst: &Inst, m: &Moment<'_, '_>) -> bool {
+    let by_fence = inst.class() == Class::Fence && m.program.spec.fence_persists;
+    (inst.op == Op::PmOfence || by_fence) && m.policy.ofence == FenceRule::Ordered
 }
 
 /// The instruction is one of durability.
@@ -50,7 +59,10 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
         // The store that is performed last has this looked at again.
         return stall(None);
     }
-    if is_persist(inst, m) && m.cache.cleanings_of(hart.index) > 0 {
+    let waits = is_persist(inst, m);
+    if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index))
+        || orders(inst, m) && !m.policy.admits(hart.index)
+    {
         return stall(None);
     }
     // Now everything before it is done, and seen.
@@ -78,7 +90,10 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
             hart.window.push(pc, inst.rd, Retires::Plain, old, cycle + 1);
         }
         _ => {
-            if is_persist(inst, m) {
+            if orders(inst, m) {
+                commit::order(hart, pc, cycle, m);
+            }
+            if waits {
                 m.record.counters.durable_fences += 1;
                 m.record.counters.durable_fence_cycles += cycle - hart.front.alone_since;
                 m.record.note(m.program.clock.cycles(cycle), FactKind::FencePassed, hart.index, pc, 0);
@@ -150,10 +165,14 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         m.cache.ask(line, want, delay, &mut m.record.counters, m.cx);
         return false;
     };
+    if write && Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index) {
+        return false;
+    }
     // The line is there: reading and writing are one event.
     m.record.counters.atomics += 1;
     let offset = (address - line) as usize;
     let old = m.cache.l1.read(place, offset, width.into());
+    observed(hart.index, line, m);
     let (new, result) = match inst.class() {
         Class::LoadReserved => {
             hart.reservation = Some(Reservation { line, address, width });
@@ -168,8 +187,7 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     if let Some(new) = new {
         m.cache.l1.write(place, offset, width.into(), new);
         m.changed.push((line, Some(hart.index)));
-        let time = m.program.clock.cycles(cycle);
-        m.record.performed(time, hart.index, pc, address, width.into(), new);
+        commit::performed(hart.index, pc, (address, width.into()), new, cycle, m);
     }
     hart.window.push(pc, inst.rd, Retires::Plain, result, done);
     true

@@ -16,6 +16,8 @@ pub(super) enum StoreKind {
     Clean,
     /// `cbo.flush`.
     Flush,
+    /// An ordering fence of persistency.
+    Fence,
 }
 
 /// An entry.
@@ -95,7 +97,7 @@ impl StoreQueue {
     }
 
     fn count(&mut self, entry: &StoreEntry, up: bool) {
-        let Some(address) = entry.address else { return };
+        let Some(address) = entry.address.filter(|_| entry.kind == StoreKind::Store) else { return };
         let [first, last] = granules(address, entry.width);
         for granule in std::iter::once(first).chain((last != first).then_some(last)) {
             let counted = &mut self.filter[granule];

@@ -53,7 +53,7 @@ impl Component<Msg> for FlatHome {
                 *room = self.lines.get(&line).map(|line| (**line).clone()).unwrap_or_default();
                 room.mask = CPU_LINE_MASK;
                 let grant = if want == Want::Exclusive { Grant::Modified } else { Grant::Exclusive };
-                cx.send(to, Msg::Cpu(CpuMsg::Data { tag, grant, data: room }), self.service);
+                cx.send(to, Msg::Cpu(CpuMsg::Data { tag, grant, data: room, dependencies: None }), self.service);
             }
             CpuMsg::Put { line, data, .. } => {
                 self.lines.insert(line, data.clone());

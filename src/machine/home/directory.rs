@@ -9,6 +9,8 @@
 //! an owner the bytes here are the newest. Source: Sorin, Hill, Wood, *A Primer on Memory Consistency and
 //! Cache Coherence*, section 8.2 (full map).
 
+use smallvec::SmallVec;
+
 use crate::engine::StateDigest;
 use crate::kernel::memory::Medium;
 use crate::machine::address::Interleave;
@@ -76,6 +78,11 @@ impl Directory {
     /// locked.
     pub(super) fn victim(&self, line: u64) -> Option<usize> {
         self.tags.victim(self.number(line))
+    }
+
+    /// The places that it may take, the least recently used first.
+    pub(super) fn victims(&self, line: u64) -> SmallVec<[usize; 16]> {
+        self.tags.victims(self.number(line)).collect()
     }
 
     /// The address of the line at a place; none where the place is empty.

@@ -48,6 +48,10 @@ counters! {
         cleans,
         /// Lines written to memory (lines)
         writebacks,
+        /// Changed lines of persistent memory that left unwritten, as the scheme had written them (lines)
+        dropped_lines,
+        /// Lines that had to stay until what their cores had stored there was durable (lines)
+        kept_lines,
         /// Requests that waited behind another of their line (requests)
         queued,
         /// Time that requests waited behind others of their line, summed (request ticks)

@@ -149,13 +149,45 @@ impl HomeSlice {
         } else {
             self.directory.release(place, probed);
         }
-        self.directory.lock(place, false);
         if let Phase::Recalling { fetch } = phase {
-            self.evict(place, cx);
-            self.transactions.set_phase(id, Phase::Ready, cx.now());
-            self.occupy(fetch, place, cx);
+            if self.keeps(line) {
+                // What a core has just brought is not in memory yet.
+                self.counters.kept_lines += 1;
+                self.transactions.set_phase(id, Phase::Kept { fetch }, cx.now());
+            } else {
+                self.end_recall(id, place, fetch, cx);
+            }
         } else {
+            self.directory.lock(place, false);
             self.serve_head(id, cx);
+        }
+    }
+
+    /// A line whose copies are gone makes room.
+    fn end_recall(&mut self, id: TransactionId, place: usize, fetch: TransactionId, cx: &mut Ctx<'_, Msg>) {
+        self.directory.lock(place, false);
+        self.evict(place, cx);
+        self.transactions.set_phase(id, Phase::Ready, cx.now());
+        self.occupy(fetch, place, cx);
+    }
+
+    /// The scheme has a line stay.
+    fn keeps(&mut self, line: u64) -> bool {
+        Medium::of(line) == Medium::Nvm && self.policy.as_mut().is_some_and(|policy| policy.keeps(line))
+    }
+
+    /// Lines that stayed make room if they may now.
+    pub(super) fn release_kept(&mut self, cx: &mut Ctx<'_, Msg>) {
+        for id in self.transactions.take_kept() {
+            let (Phase::Kept { fetch }, line) = (self.transactions.at(id).phase, self.transactions.at(id).line) else {
+                unreachable!("a line that stays waits for nothing else")
+            };
+            let Some(place) = self.transactions.at(id).place else { unreachable!("line {line:#x} is here") };
+            if self.keeps(line) {
+                self.transactions.keep(id);
+            } else {
+                self.end_recall(id, place, fetch, cx);
+            }
         }
     }
 
@@ -177,7 +209,10 @@ impl HomeSlice {
                 self.directory.touch(place);
                 let grant = self.directory.grant(place, self.core(from), want);
                 self.directory.read(place, &mut room);
-                self.send(from, CpuMsg::Data { tag, grant, data: room }, cx);
+                let of_core = |core: u64| core.trailing_zeros() as u16;
+                let to = Some(self.core(from)).filter(|&core| core != 0).map(of_core);
+                let dependencies = self.policy.as_mut().zip(to).and_then(|(policy, to)| policy.given(line, to));
+                self.send(from, CpuMsg::Data { tag, grant, data: room, dependencies }, cx);
             }
             Ask::Clean { flush } => {
                 let writes = flush || self.clwb == Clwb::Write;
@@ -234,7 +269,14 @@ impl HomeSlice {
 
     /// A line without copies leaves its place, which stays locked or not; requests of it may wait.
     fn evict(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
-        self.write_back(place, false, cx);
+        let of_scheme =
+            self.policy.is_some() && self.directory.line_at(place).is_some_and(|line| Medium::of(line) == Medium::Nvm);
+        if of_scheme {
+            // Memory has had its bytes from the scheme.
+            self.counters.dropped_lines += u64::from(self.directory.clean(place));
+        } else {
+            self.write_back(place, false, cx);
+        }
         self.remove(place);
     }
 
@@ -309,6 +351,17 @@ impl HomeSlice {
         self.transactions.end(id);
     }
 
+    /// The place for a line that is not there: that of the least recently used line that may leave.
+    fn victim(&mut self, line: u64) -> Option<usize> {
+        if self.policy.is_none() {
+            return self.directory.victim(line);
+        }
+        self.directory.victims(line).into_iter().find(|&place| {
+            let line = self.directory.line_at(place);
+            line.is_none_or(|line| !self.keeps(line))
+        })
+    }
+
     /// The fetch that waits longest starts, if there is all that it needs.
     fn start_fetch(&mut self, cx: &mut Ctx<'_, Msg>) -> bool {
         let Some(id) = self.transactions.first_held() else { return false };
@@ -316,7 +369,7 @@ impl HomeSlice {
         if self.transactions.fetching() == self.mshrs || !self.memory.may_read() {
             return false;
         }
-        let Some(place) = self.directory.victim(line) else { return false };
+        let Some(place) = self.victim(line) else { return false };
         self.transactions.pop_held();
         let held = cx.now() - self.transactions.at(id).since;
         self.counters.held_fetches += u64::from(held > 0);

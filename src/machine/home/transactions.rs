@@ -6,6 +6,7 @@
 //! | fetching | the line's bytes from memory, and a place free for it |
 //! | probing | the last acknowledgement |
 //! | recalling | the last acknowledgement: the line leaves the slice |
+//! | kept | the scheme's word that memory has the line's bytes |
 //! | ready | the next request of its line, in this event |
 //!
 //! Invariants: a line has at most one transaction, which is found by the line's place, or by its address
@@ -34,6 +35,8 @@ pub(super) enum Phase {
     Probing { invalidate: bool },
     /// Cores give the line up, which makes room for that of another transaction.
     Recalling { fetch: TransactionId },
+    /// They have, and the line stays until memory has its bytes.
+    Kept { fetch: TransactionId },
 }
 
 /// A transaction of a line.
@@ -66,6 +69,8 @@ pub(super) struct Transactions {
     held: VecDeque<TransactionId>,
     /// Those whose last step is over.
     ready: VecDeque<TransactionId>,
+    /// Those whose line stays.
+    kept: Vec<TransactionId>,
     /// Those that have an MSHR.
     fetching: u32,
 }
@@ -148,8 +153,19 @@ impl Transactions {
             Phase::Ready => self.ready.push_back(id),
             Phase::Held => self.held.push_back(id),
             Phase::Fetching => self.fetching += 1,
+            Phase::Kept { .. } => self.kept.push(id),
             Phase::Probing { .. } | Phase::Recalling { .. } => {}
         }
+    }
+
+    /// Those whose line stays, in the order in which they came to.
+    pub(super) fn take_kept(&mut self) -> Vec<TransactionId> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// The line of one stays on.
+    pub(super) fn keep(&mut self, id: TransactionId) {
+        self.kept.push(id);
     }
 
     /// A fetch is over: its MSHR is free.
@@ -192,9 +208,10 @@ impl Transactions {
     /// Every transaction that is not over, by number.
     pub(super) fn open(&self) -> impl Iterator<Item = &Transaction> {
         // In the order of numbers, which is the same in every run. A transaction that is over has no request,
-        // and is no recall.
+        // and is no recall, nor a line that stays.
         self.all.iter().filter(|transaction| {
-            transaction.head.is_some() || !transaction.queue.is_empty() || transaction.awaited != 0
+            let kept = matches!(transaction.phase, Phase::Kept { .. });
+            transaction.head.is_some() || !transaction.queue.is_empty() || transaction.awaited != 0 || kept
         })
     }
 }

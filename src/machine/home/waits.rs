@@ -40,6 +40,7 @@ fn of_transaction(transaction: &Transaction) -> String {
         Phase::Fetching if transaction.fetched.is_some() => format!("a place for line {line:#x}"),
         Phase::Fetching => format!("memory's bytes of line {line:#x}"),
         Phase::Probing { .. } => format!("{cores} to answer a probe of line {line:#x}"),
+        Phase::Kept { .. } => format!("line {line:#x} to be durable"),
         Phase::Recalling { .. } => format!("{cores} to give up line {line:#x}"),
     }
 }

@@ -63,6 +63,8 @@ pub(super) struct Channel {
     pub(super) arbiter: Arbiter,
     pub(super) notes: Notes,
     pub(super) counters: ControllerCounters,
+    /// Plain writes of a handler that reach the media: when, and their tokens. Taken by the handler's host.
+    pub(super) finished: Vec<(Time, u64)>,
 }
 
 impl Channel {
@@ -83,6 +85,7 @@ impl Channel {
             arbiter: Arbiter::new(banks),
             notes: Notes::default(),
             counters: ControllerCounters::default(),
+            finished: Vec::new(),
             spec,
         }
     }

@@ -52,6 +52,8 @@ pub(super) struct HandlerHost {
     parked: Vec<ParkedRead>,
     /// Reads that have waited, by slice and MSHR: they wait no more.
     repeated: Vec<(u8, u16)>,
+    /// Plain writes on their way to the cells: when they are there, and their tokens.
+    under_way: Vec<(Time, u64)>,
 }
 
 impl HandlerHost {
@@ -64,6 +66,7 @@ impl HandlerHost {
             slice_writes: Vec::new(),
             parked: Vec::new(),
             repeated: Vec::new(),
+            under_way: Vec::new(),
         }
     }
 
@@ -91,6 +94,11 @@ impl HandlerHost {
         self.parked.len()
     }
 
+    /// Plain writes are on their way to the cells.
+    pub(super) fn has_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     /// Flushes wait for room.
     pub(super) fn has_flushes(&self) -> bool {
         self.outbox.has_flushes()
@@ -114,12 +122,33 @@ impl HandlerHost {
         while let Some(flush) = self.next_flush(channel, now) {
             let token = flush.token;
             self.note_regions(channel, now);
-            write_flush(flush, channel, now);
-            self.handler.event(&Event::Flushed(token), &mut self.outbox);
-            self.unpark(token, &mut ready);
+            if flush.plain {
+                if write_plain(flush, channel, now) {
+                    self.handler.event(&Event::Persisted(token), &mut self.outbox);
+                }
+            } else {
+                write_flush(flush, channel, now);
+                self.handler.event(&Event::Flushed(token), &mut self.outbox);
+                self.unpark(token, &mut ready);
+            }
         }
         self.note_regions(channel, now);
         ready
+    }
+
+    /// Tells the handler of plain writes that are durable by now. When the next one will be.
+    pub(super) fn hear_of_media(&mut self, channel: &mut Channel, now: Time) -> Option<Time> {
+        self.under_way.append(&mut channel.finished);
+        if self.under_way.iter().any(|&(at, _)| at <= now) {
+            self.outbox.at(now);
+            // In the order of time, then of the media's own.
+            let mut due: Vec<(Time, u64)> = self.under_way.extract_if(.., |&mut (at, _)| at <= now).collect();
+            due.sort_by_key(|&(at, _)| at);
+            for (_, token) in due {
+                self.handler.event(&Event::Persisted(token), &mut self.outbox);
+            }
+        }
+        self.under_way.iter().map(|&(at, _)| at).min()
     }
 
     /// The next flush, where the write queue has room for it and its undo log is there.
@@ -210,6 +239,17 @@ impl HandlerHost {
         }
         Some(read)
     }
+}
+
+/// Puts a plain flush into the write queue; true when it is durable with that.
+fn write_plain(flush: Flush, channel: &mut Channel, now: Time) -> bool {
+    let (line, row) = (flush.line, channel.row_of(flush.line));
+    let data = Box::new(Line { bytes: *flush.bytes, mask: flush.mask, log: false });
+    channel.images.write(line, &data);
+    let write = MemoryWrite { line, slice: NOBODY, token: 0, late: false, through: false, data };
+    let accepted = channel.accept(&write, now);
+    assert!(accepted, "there was room");
+    channel.writes.accept_plain(row, &flush, now, &mut channel.notes)
 }
 
 /// Puts a flush into the write queue.

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::engine::{Ctx, Time};
 use crate::machine::msg::{Line, Msg};
 use crate::machine::ports::Ports;
-use crate::persist::journal::FactKind;
+use crate::persist::journal::{Author, FactKind};
 
 use super::notes::Notes;
 
@@ -25,18 +25,35 @@ pub(super) struct PendingWrite {
     /// Writes that are durable only when this entry has reached the media, and are told then: slice and
     /// token.
     pub(super) told_later: SmallVec<[(u8, u16); 2]>,
+    /// Plain writes of a handler: by whom, and their tokens.
+    pub(super) flushes: SmallVec<[(Author, u64); 1]>,
     /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
     pub(super) accepted: Option<Box<Line>>,
 }
 
 impl PendingWrite {
     /// The cells of an entry to persistent memory are written at `done`.
-    pub(super) fn reach_media(&self, line: u64, done: Time, ports: &Ports, notes: &mut Notes, cx: &mut Ctx<'_, Msg>) {
+    /// Tokens of a handler's plain writes go to `finished`, with the time.
+    pub(super) fn reach_media(
+        &self,
+        line: u64,
+        done: Time,
+        ports: &Ports,
+        notes: &mut Notes,
+        finished: &mut Vec<(Time, u64)>,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         for &(slice, token) in &self.told_later {
             cx.send(ports.to_own_slice(slice), Msg::MemoryDurable { token, at: done }, done - cx.now());
         }
         if let Some(accepted) = &self.accepted {
-            notes.data(done, FactKind::AtMedia, line, self.mask, &accepted.bytes);
+            if self.flushes.is_empty() {
+                notes.data(done, FactKind::AtMedia, line, self.mask, &accepted.bytes);
+            }
+            for &(author, _) in &self.flushes {
+                notes.data_of(author, done, FactKind::AtMedia, line, self.mask, &accepted.bytes);
+            }
         }
+        finished.extend(self.flushes.iter().map(|&(_, token)| (done, token)));
     }
 }

@@ -159,7 +159,10 @@ impl Channel {
         match (&mut self.writes.open_rows, place.medium) {
             (_, Medium::Dram) => {}
             (Some(rows), Medium::Nvm) => rows.hold(at.bank, line, write),
-            (None, Medium::Nvm) => write.reach_media(line, transfer.media_done, &self.ports, &mut self.notes, cx),
+            (None, Medium::Nvm) => {
+                let done = transfer.media_done;
+                write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
+            }
         }
         self.accept_waiting(cx);
     }
@@ -209,7 +212,8 @@ impl Channel {
     fn row_is_written(&mut self, bank: BankId, done: Time, cx: &mut Ctx<'_, Msg>) {
         let Some(rows) = &mut self.writes.open_rows else { return };
         for (line, write) in rows.take(bank) {
-            write.reach_media(line, done.max(cx.now()), &self.ports, &mut self.notes, cx);
+            let done = done.max(cx.now());
+            write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::machine::msg::{MemoryWrite, Msg, copy_masked};
 use crate::machine::ports::Ports;
 use crate::machine::request_queue::{At, RequestQueue};
 use crate::persist::journal::FactKind;
+use crate::persist::outbox::Flush;
 use crate::persist::vocab::Domain;
 
 use super::notes::Notes;
@@ -179,6 +180,21 @@ impl WriteQueue {
                 copy_masked(&mut accepted.bytes, &write.data.bytes, write.data.mask);
             }
         }
+    }
+
+    /// What acceptance of a handler's plain write means beside its entry: true when it is durable with it.
+    pub(super) fn accept_plain(&mut self, row: DeviceRow, flush: &Flush, now: Time, notes: &mut Notes) -> bool {
+        notes.data_of(flush.author, now, FactKind::Accepted, flush.line, flush.mask, &flush.bytes);
+        if self.domain != Domain::Media {
+            return true;
+        }
+        let Some(entry) = self.queue.find_mut(row, flush.line) else { unreachable!("it was accepted") };
+        entry.flushes.push((flush.author, flush.token));
+        if notes.keeps_journal() {
+            let accepted = entry.accepted.get_or_insert_with(Box::default);
+            copy_masked(&mut accepted.bytes, &flush.bytes, flush.mask);
+        }
+        false
     }
 
     /// Tells a slice that its write is accepted, and whether it is durable.

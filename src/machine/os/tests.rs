@@ -73,7 +73,7 @@ impl Component<Msg> for Home {
         room.mask = CPU_LINE_MASK;
         let roster = Roster::of_cores(CORES, Interleave::new(1, 1, 256));
         let port = roster.ports(Endpoint::Slice(0)).to_requester(from);
-        cx.send(port, Msg::Cpu(CpuMsg::Data { tag, grant: Grant::Once, data: room }), 0);
+        cx.send(port, Msg::Cpu(CpuMsg::Data { tag, grant: Grant::Once, data: room, dependencies: None }), 0);
     }
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
 }

@@ -375,6 +375,7 @@ impl GatedQueue {
             mask: copied.mask,
             bytes: copied.bytes.clone(),
             logged,
+            plain: false,
         });
     }
 

@@ -216,7 +216,7 @@ mod tests {
     use crate::persist::handler::report_of;
 
     const SEAT: HandlerPlace =
-        HandlerPlace { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false };
+        HandlerPlace { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false, harts: 0 };
 
     fn detector(bucket_entries: u32) -> (Detector, Outbox) {
         let values = crate::schemes::entry::values_of::<PmemSpecSpec>(super::super::DEFAULTS);

@@ -1,4 +1,5 @@
-//! Faults of a home, or of a core, made of their messages: a component between a core and its homes. The random test finds each.
+//! Faults of a home, or of a core, made of their messages: a component between a core and its homes. The
+//! random test finds each.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +78,11 @@ impl Tamper {
                     _ => false,
                 };
                 if struck {
-                    self.up(CpuMsg::ProbeAck { line, from, dirty: false, room: Box::default() }, 0, cx);
+                    self.up(
+                        CpuMsg::ProbeAck { line, from, dirty: false, room: Box::default(), dependencies: None },
+                        0,
+                        cx,
+                    );
                     if self.fault == Fault::DropsProbe {
                         return;
                     }

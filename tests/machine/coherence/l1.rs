@@ -1,5 +1,5 @@
-//! The protocol's part of a core: copies in states S, E and M, lines that leave, what is asked for. It knows no time
-//! and no engine: it hears messages and says what is to be sent.
+//! The protocol's part of a core: copies in states S, E and M, lines that leave, what is asked for. It knows
+//! no time and no engine: it hears messages and says what is to be sent.
 
 use std::collections::BTreeMap;
 
@@ -140,7 +140,7 @@ impl ScriptedL1 {
     pub(crate) fn evict(&mut self, line: u64) {
         if let Some(Copy { state: State::Modified, bytes, .. }) = self.copies.remove(&line) {
             assert!(self.leaving.insert(line, bytes).is_none(), "line {line:#x} leaves twice");
-            self.out.push(CpuMsg::Put { line, from: self.me, data: line_of(&bytes) });
+            self.out.push(CpuMsg::Put { line, from: self.me, data: line_of(&bytes), dependencies: None });
         }
     }
 
@@ -159,18 +159,18 @@ impl ScriptedL1 {
         if flush {
             self.copies.remove(&line);
         }
-        self.out.push(CpuMsg::Clean { line, from: self.me, tag, flush, dirty, room });
+        self.out.push(CpuMsg::Clean { line, from: self.me, tag, flush, dirty, room, dependencies: None });
         tag
     }
 
     /// A message from a home.
     pub(crate) fn hear(&mut self, message: CpuMsg) -> Heard {
         match message {
-            CpuMsg::Data { tag, grant, data } => self.granted(tag, grant, bytes_of(&data)),
+            CpuMsg::Data { tag, grant, data, .. } => self.granted(tag, grant, bytes_of(&data)),
             CpuMsg::Probe { line, invalidate, room } => {
                 let answer = self.obey(line, invalidate);
                 let (dirty, room) = answer.map_or((false, room), |bytes| (true, line_of(&bytes)));
-                self.out.push(CpuMsg::ProbeAck { line, from: self.me, dirty, room });
+                self.out.push(CpuMsg::ProbeAck { line, from: self.me, dirty, room, dependencies: None });
                 Heard::Obeyed { line }
             }
             CpuMsg::PutAck { line, .. } => {

@@ -10,7 +10,7 @@ mod buffers;
 
 /// A machine of three SMs and four slices, at this place.
 fn place(index: u16) -> HandlerPlace {
-    HandlerPlace { index, sms: 3, slices: 4, controllers: 1, tick_khz: 1, l1_combines: false }
+    HandlerPlace { index, sms: 3, slices: 4, controllers: 1, tick_khz: 1, ..HandlerPlace::default() }
 }
 
 /// What a handler has written.

@@ -1,0 +1,63 @@
+//! The scheme in a home slice: what lines depend on, and which must stay.
+//!
+//! A handler with [`Interests::dependencies`](crate::persist::handler::Interests) hears of every line that a
+//! core brings, and says what a line that a core gets depends on. It may keep a line of persistent memory
+//! here (`Offer::Victim`) whose bytes are not in memory yet.
+
+use crate::engine::Ctx;
+use crate::machine::msg::Msg;
+use crate::machine::ports::{Endpoint, Ports};
+use crate::persist::handler::{
+    Admission, Dependencies, Event, Handler, HandlerReport, Offer, Outbox, Peer, SchemeMessage, report_of,
+};
+
+/// A handler and its outbox.
+#[derive(Debug)]
+pub(super) struct Policy {
+    handler: Box<dyn Handler>,
+    outbox: Outbox,
+    ports: Ports,
+}
+
+impl Policy {
+    pub(super) fn new(handler: Box<dyn Handler>, ports: Ports) -> Policy {
+        Policy { handler, outbox: Outbox::default(), ports }
+    }
+
+    /// What the handler has to tell.
+    pub(super) fn report(&self) -> HandlerReport {
+        report_of(&*self.handler)
+    }
+
+    /// A core brings a line, or its bytes.
+    pub(super) fn taken(&mut self, line: u64, dependencies: &Dependencies, cx: &mut Ctx<'_, Msg>) {
+        self.outbox.at(cx.now());
+        self.handler.event(&Event::Taken { line, dependencies }, &mut self.outbox);
+        self.send(cx);
+    }
+
+    /// What a line depends on that a core gets.
+    pub(super) fn given(&mut self, line: u64, to: u16) -> Option<Box<Dependencies>> {
+        self.handler.event(&Event::Given { line, to: Some(to) }, &mut self.outbox);
+        self.outbox.take_dependencies()
+    }
+
+    /// A line must stay.
+    pub(super) fn keeps(&mut self, line: u64) -> bool {
+        self.handler.offer(&Offer::Victim(line), &mut self.outbox) != Admission::Goes
+    }
+
+    /// A peer has written.
+    pub(super) fn receive(&mut self, from: Peer, message: Box<dyn SchemeMessage>, cx: &mut Ctx<'_, Msg>) {
+        self.outbox.at(cx.now());
+        self.handler.message(from, message, &mut self.outbox);
+        self.send(cx);
+    }
+
+    fn send(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Endpoint::Slice(index) = self.ports.owner() else { unreachable!("a slice's handler is at a slice") };
+        for (to, message, delay) in self.outbox.take_timed() {
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Slice(index), message }, delay);
+        }
+    }
+}

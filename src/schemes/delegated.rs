@@ -1,0 +1,173 @@
+//! `epoch` and `broi`: persists that hardware orders behind the program's back, on machines of CPU cores.
+//!
+//! ```text
+//!  hart ──store──> L1
+//!    └─────────> persist buffer ──in order, fences between──> controller: a queue for each hart ──> banks
+//!  lines, with what they depend on:  core <──> home slice <──> core
+//! ```
+//! A store to persistent memory leaves the store buffer for the L1 and for its hart's persist buffer at once;
+//! an ordering fence (`pm.ofence`) takes an entry there. The hart waits for room alone, or where it asks for
+//! durability (`pm.dfence`). What is durable is a prefix of epochs: no store of a hart without those before
+//! its last fence, nor without what it followed from by way of other harts.
+//!
+//! `epoch` is delegated ordering (MICRO'16), the paper's baseline: at the controller the current sets of all
+//! harts are one epoch, and the next begins when all of it is durable. `broi` has a queue for each hart,
+//! whose sets end by themselves, and serves first whoever leaves most banks with work.
+//!
+//! Source: Hu, Ogleari, Zhao, Li, Ouyang, Xie, "Persistence Parallelism Optimization: A Holistic Approach
+//! from Memory Bus to RDMA Network" (MICRO'18). Readings: a fence of its own orders (`core.fence_persists`
+//! makes each `fence` one, the paper's letter); a buffer for each hart; dependencies go by way of the home
+//! slice, which knows whom it passed them to; what an entry waits for is that all of the giver's entries up
+//! to one are durable; a fence with nothing before it takes no entry; a read before a write orders nothing.
+//! Lines cleaned by the program need no write. Not modelled: remote requests (the network), several
+//! controllers.
+
+mod buffer;
+mod controller;
+mod filter;
+mod home;
+mod messages;
+mod parameters;
+mod queues;
+#[cfg(test)]
+mod tests;
+
+use crate::persist::vocab::Machines;
+use crate::persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
+
+pub use parameters::{BarrierScope, BroiSpec, DependencyTracking, EpochSpec};
+
+use buffer::PersistBuffers;
+use controller::{PersistQueues, Scheduler};
+use home::DependentLines;
+use parameters::BufferSpec;
+
+/// The defaults of `epoch`, with sources, as a scheme file.
+pub const EPOCH_DEFAULTS: &str = include_str!("delegated/epoch.toml");
+
+/// The defaults of `broi`, with sources, as a scheme file.
+pub const BROI_DEFAULTS: &str = include_str!("delegated/broi.toml");
+
+/// Delegated ordering with one global epoch.
+#[derive(Debug, Clone)]
+pub struct Epoch {
+    spec: EpochSpec,
+}
+
+impl Epoch {
+    /// With these parameters.
+    pub fn new(spec: EpochSpec) -> Epoch {
+        Epoch { spec }
+    }
+}
+
+/// Delegated ordering with BROI queues.
+#[derive(Debug, Clone)]
+pub struct Broi {
+    spec: BroiSpec,
+}
+
+impl Broi {
+    /// With these parameters.
+    pub fn new(spec: BroiSpec) -> Broi {
+        Broi { spec }
+    }
+}
+
+fn unfit(place: HandlerPlace) -> Option<(String, String)> {
+    (place.controllers > 1).then(|| {
+        let why = format!("{} of them: one controller orders all persists", place.controllers);
+        ("controller.channels".to_owned(), why)
+    })
+}
+
+/// Cores and the controller, and back.
+fn links(path_ps: u64) -> Option<PathLinks> {
+    Some(PathLinks { path_ps, ack_ps: path_ps, step_ps: 0, hub_ps: path_ps })
+}
+
+fn core_handler(spec: BufferSpec, place: HandlerPlace) -> Box<dyn SmHandler> {
+    Box::new(PersistBuffers::new(spec, place))
+}
+
+fn queues(scheduler: Scheduler, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+    Some(Box::new(PersistQueues::new(scheduler, place.sms, place.harts)))
+}
+
+impl Scheme for Epoch {
+    fn name(&self) -> &'static str {
+        "epoch"
+    }
+
+    fn description(&self) -> &'static str {
+        "delegated ordering: persist buffers behind the cores, one global epoch at the controller (BROI's baseline)"
+    }
+
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        core_handler(self.spec.buffer(), place)
+    }
+
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        Some(Box::new(DependentLines::new(place)))
+    }
+
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        queues(Scheduler::Epoch { units: self.spec.units as usize }, place)
+    }
+
+    fn path_links(&self) -> Option<PathLinks> {
+        links(self.spec.pb_path_ns.ps)
+    }
+
+    fn machines(&self) -> Machines {
+        Machines::Cpu
+    }
+
+    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
+        unfit(place)
+    }
+
+    /// The programs keep their own.
+    fn logs(&self) -> bool {
+        true
+    }
+}
+
+impl Scheme for Broi {
+    fn name(&self) -> &'static str {
+        "broi"
+    }
+
+    fn description(&self) -> &'static str {
+        "persistence parallelism (BROI): persist buffers, and queues at the controller that keep most banks busy"
+    }
+
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        core_handler(self.spec.buffer(), place)
+    }
+
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        Some(Box::new(DependentLines::new(place)))
+    }
+
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        queues(Scheduler::Broi(self.spec.clone()), place)
+    }
+
+    fn path_links(&self) -> Option<PathLinks> {
+        links(self.spec.pb_path_ns.ps)
+    }
+
+    fn machines(&self) -> Machines {
+        Machines::Cpu
+    }
+
+    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
+        unfit(place)
+    }
+
+    /// The programs keep their own.
+    fn logs(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,464 @@
+//! The persist buffers of a core, one for each hart: stores to persistent memory and ordering fences, in the
+//! order in which they leave the store buffer.
+//!
+//! | an entry is | on | and then |
+//! |---|---|---|
+//! | queued, a store | it is the first not sent, and depends on nothing | it is sent to the controller |
+//! | queued, a fence | the same | a barrier is sent; it is free once all before it are |
+//! | sent | `Drained` | it is free; entries before it may not be |
+//!
+//! A dependency `(hart, id)` means that all entries of that hart's buffer up to `id` have to be durable. One
+//! that a line brings (`Event::Taken`) is of every hart of the core, and goes with the next entry of each:
+//! buffers are FIFOs, so that it holds for all that follow. Harts of a core share an L1: what one loads or
+//! overwrites that another stored is found here.
+//!
+//! A hart remembers for each line that it stored what must be durable before anything that follows from the
+//! store: the store's own entry, or, where it is not persistent (a lock), the last fence before it. So it
+//! does until that is durable.
+//!
+//! Source: persistence parallelism, section IV-B; delegated persist ordering (MICRO'16). Invariants: entries
+//! leave in order; a buffer never holds more than `pb_entries`. Knowledge of what is durable only grows:
+//! `Resolved` may come before the line whose dependency it ends.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use crate::persist::dependency::{Dependencies, Dependency, depend};
+use crate::persist::journal::{Author, FactKind};
+use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
+use crate::persist::{
+    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage,
+    SmHandler, WriteBack, opened,
+};
+
+use super::filter::Filter;
+use super::home::pop_up_to;
+use super::messages::{DelegatedMessage, Persist};
+use super::parameters::{BufferSpec, DependencyTracking};
+
+/// What an entry is for.
+#[derive(Debug)]
+enum Content {
+    Store {
+        line: u64,
+        mask: u128,
+        bytes: Box<[u8; 128]>,
+        author: Author,
+    },
+    /// An ordering fence, with the lines that were stored behind it.
+    Fence(Box<Filter>),
+}
+
+#[derive(Debug)]
+struct BufferEntry {
+    id: u64,
+    content: Content,
+    /// What must be durable before it leaves.
+    after: Dependencies,
+    /// Stores in it.
+    stores: u32,
+    /// Messages of it that are not durable.
+    outstanding: u32,
+}
+
+/// The buffer of a hart.
+#[derive(Debug, Default)]
+struct Buffer {
+    entries: VecDeque<BufferEntry>,
+    /// Of these, from the front, were sent.
+    sent: usize,
+    /// The last number that was given away.
+    last: u64,
+    /// Every entry up to this one is durable.
+    prefix: u64,
+    /// The last fence.
+    last_fence: u64,
+    /// What the next entry depends on.
+    accumulated: Dependencies,
+    /// Lines that went home while they depended on an entry: the homes are told when it is durable.
+    told: VecDeque<(u64, u64)>,
+}
+
+/// What buffers counted.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    entries: u64,
+    coalesced: u64,
+    fences: u64,
+    empty_fences: u64,
+    dependencies_taken: u64,
+    dependent_entries: u64,
+    most_entries: u64,
+}
+
+/// The persist buffers of a core.
+#[derive(Debug)]
+pub(super) struct PersistBuffers {
+    spec: BufferSpec,
+    /// Number of the first hart.
+    first: u16,
+    buffers: Vec<Buffer>,
+    /// By line, for each hart: the entry that whoever follows from its last store there depends on. Looked up
+    /// alone, never gone through.
+    stored: HashMap<u64, SmallVec<[u64; 2]>>,
+    /// The same in the order in which it ends: line and entry, by hart.
+    ends: Vec<VecDeque<(u64, u64)>>,
+    /// By hart of the machine: every entry up to this one is durable, as far as is known here.
+    resolved: Vec<u64>,
+    tally: Tally,
+}
+
+impl PersistBuffers {
+    /// Empty buffers.
+    pub(super) fn new(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
+        let harts = usize::from(place.harts.max(1));
+        PersistBuffers {
+            spec,
+            first: place.index * harts as u16,
+            buffers: (0..harts).map(|_| Buffer::default()).collect(),
+            stored: HashMap::new(),
+            ends: (0..harts).map(|_| VecDeque::new()).collect(),
+            resolved: vec![0; usize::from(place.sms) * harts],
+            tally: Tally::default(),
+        }
+    }
+
+    fn is_open(&self, on: Dependency) -> bool {
+        self.resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known)
+    }
+
+    /// What a hart does next depends on what other harts of the core stored to a line.
+    fn follow(&mut self, hart: u8, line: u64) {
+        if self.buffers.len() == 1 {
+            return;
+        }
+        for other in (0..self.buffers.len()).filter(|&other| other != usize::from(hart)) {
+            if let Some(on) = self.left_by(other, line) {
+                depend(&mut self.buffers[usize::from(hart)].accumulated, on);
+            }
+        }
+    }
+
+    /// What follows from the last store of a hart to a line depends on, while it is not durable.
+    fn left_by(&self, hart: usize, line: u64) -> Option<Dependency> {
+        let buffer = &self.buffers[hart];
+        let id = match self.spec.dependency {
+            DependencyTracking::Exact => self.stored.get(&line)?.get(hart).copied()?,
+            DependencyTracking::Bloom => buffer.filtered(line)?,
+        };
+        (id > buffer.prefix).then_some(Dependency { hart: self.first + hart as u16, id })
+    }
+
+    /// A hart has stored to a line: what follows from it depends on this entry.
+    fn remember(&mut self, hart: u8, line: u64, id: u64) {
+        let (at, harts) = (usize::from(hart), self.buffers.len());
+        self.buffers[at].note(line);
+        if self.spec.dependency == DependencyTracking::Bloom || id <= self.buffers[at].prefix {
+            return;
+        }
+        let ids = self.stored.entry(line).or_insert_with(|| SmallVec::from_elem(0, harts));
+        if ids[at] != id {
+            ids[at] = id;
+            self.ends[at].push_back((id, line));
+        }
+    }
+
+    /// A new entry of a hart, with what it depends on.
+    fn push(&mut self, hart: u8, content: Content) -> u64 {
+        let buffer = &mut self.buffers[usize::from(hart)];
+        buffer.last += 1;
+        let after = std::mem::take(&mut buffer.accumulated);
+        self.tally.dependent_entries += u64::from(!after.is_empty());
+        buffer.entries.push_back(BufferEntry { id: buffer.last, content, after, stores: 1, outstanding: 0 });
+        self.tally.most_entries = self.tally.most_entries.max(buffer.entries.len() as u64);
+        buffer.last
+    }
+
+    fn store(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
+        let hart = store.warp;
+        self.follow(hart, store.line);
+        let id = match self.merge(store, outbox) {
+            Some(id) => id,
+            None => {
+                self.tally.entries += 1;
+                let (line, mask, bytes, author) = (store.line, store.mask, Box::new(*store.bytes), store.author);
+                let id = self.push(hart, Content::Store { line, mask, bytes, author });
+                outbox.note_fact(FactKind::Buffered, in_entry(store.author, id, 1));
+                id
+            }
+        };
+        self.remember(hart, store.line, id);
+        self.send(hart, outbox);
+    }
+
+    /// Adds a store to an entry of its line that is not durable in the same epoch, if there is one, and
+    /// nothing that the store depends on came between. The bytes follow an entry that was sent.
+    fn merge(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) -> Option<u64> {
+        let of = self.first + u16::from(store.warp);
+        let buffer = &mut self.buffers[usize::from(store.warp)];
+        if !self.spec.coalesce || !buffer.accumulated.is_empty() {
+            return None;
+        }
+        let sent = buffer.sent;
+        for (at, entry) in buffer.entries.iter_mut().enumerate().rev() {
+            match &mut entry.content {
+                // What is behind a fence comes after what is before it.
+                Content::Fence(_) => return None,
+                Content::Store { line, mask, bytes, author } if *line == store.line => {
+                    if at < sent && entry.outstanding == 0 {
+                        return None;
+                    }
+                    entry.stores += 1;
+                    self.tally.coalesced += 1;
+                    let author_in = in_entry(store.author, entry.id, entry.stores);
+                    outbox.note_fact(FactKind::Buffered, author_in);
+                    // Its bytes are here until the controller hands it over: these follow them.
+                    if at < sent {
+                        entry.outstanding += 1;
+                        let (id, line, mask, bytes) = (entry.id, *line, store.mask, Box::new(*store.bytes));
+                        let persist = Persist { hart: of, id, author: author_in, line, mask, bytes };
+                        outbox.send(Peer::ControllerOf(line), DelegatedMessage::Persist(persist));
+                    } else {
+                        *mask |= store.mask;
+                        *author = store.author;
+                        for at in (0..128).filter(|at| store.mask >> at & 1 == 1) {
+                            bytes[at] = store.bytes[at];
+                        }
+                    }
+                    return Some(entry.id);
+                }
+                Content::Store { .. } if !entry.after.is_empty() => return None,
+                Content::Store { .. } => {}
+            }
+        }
+        None
+    }
+
+    /// An ordering fence: none is needed where nothing is before it.
+    fn fence(&mut self, hart: u8, outbox: &mut Outbox) {
+        let buffer = &mut self.buffers[usize::from(hart)];
+        let behind_store = buffer.entries.back().is_some_and(|entry| matches!(entry.content, Content::Store { .. }));
+        if !behind_store && buffer.accumulated.is_empty() {
+            self.tally.empty_fences += 1;
+            return;
+        }
+        self.tally.fences += 1;
+        let id = self.push(hart, Content::Fence(Box::default()));
+        self.buffers[usize::from(hart)].last_fence = id;
+        self.send(hart, outbox);
+    }
+
+    /// Sends what may leave, in order, and frees what is durable.
+    fn send(&mut self, hart: u8, outbox: &mut Outbox) {
+        let of = self.first + u16::from(hart);
+        while let Some(entry) = self.buffers[usize::from(hart)].first_unsent() {
+            let resolved = &self.resolved;
+            entry.after.retain(|on| resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known));
+            if !entry.after.is_empty() {
+                break;
+            }
+            match &entry.content {
+                Content::Store { line, mask, bytes, author } => {
+                    let persist = Persist {
+                        hart: of,
+                        id: entry.id,
+                        author: in_entry(*author, entry.id, entry.stores),
+                        line: *line,
+                        mask: *mask,
+                        bytes: bytes.clone(),
+                    };
+                    entry.outstanding += 1;
+                    outbox.send(Peer::ControllerOf(persist.line), DelegatedMessage::Persist(persist));
+                }
+                Content::Fence(_) => outbox.send(Peer::Controller(0), DelegatedMessage::Barrier { hart: of }),
+            }
+            self.buffers[usize::from(hart)].sent += 1;
+        }
+        self.free(hart, outbox);
+    }
+
+    /// Frees entries from the front, and tells homes of lines that depended on them.
+    fn free(&mut self, hart: u8, outbox: &mut Outbox) {
+        let at = usize::from(hart);
+        let buffer = &mut self.buffers[at];
+        let before = buffer.prefix;
+        while buffer.sent > 0
+            && let Some(first) = buffer.entries.front()
+            && first.outstanding == 0
+        {
+            buffer.prefix = first.id;
+            buffer.entries.pop_front();
+            buffer.sent -= 1;
+        }
+        if buffer.prefix == before {
+            return;
+        }
+        // Whoever got a line that depended on what is durable now is told by way of the line's home.
+        let (prefix, of) = (buffer.prefix, self.first + u16::from(hart));
+        while let Some((_, line)) = pop_up_to(&mut buffer.told, prefix) {
+            outbox.send(Peer::SliceOf(line), DelegatedMessage::Resolved { hart: of, id: prefix });
+        }
+        while let Some((_, line)) = pop_up_to(&mut self.ends[at], prefix) {
+            if let Some(ids) = self.stored.get_mut(&line)
+                && ids.iter_mut().zip(&self.buffers).all(|(id, buffer)| *id <= buffer.prefix)
+            {
+                self.stored.remove(&line);
+            }
+        }
+        self.resolve(of, prefix, outbox);
+    }
+
+    /// Entries of a hart's buffer up to this one are durable.
+    fn resolve(&mut self, hart: u16, id: u64, outbox: &mut Outbox) {
+        let known = &mut self.resolved[usize::from(hart)];
+        if id <= *known {
+            return;
+        }
+        *known = id;
+        for own in 0..self.buffers.len() as u8 {
+            let on = |on: &Dependency| on.hart == hart;
+            if self.buffers[usize::from(own)].first_unsent().is_some_and(|entry| entry.after.iter().any(on)) {
+                self.send(own, outbox);
+            }
+        }
+    }
+
+    fn drained(&mut self, hart: u16, id: u64, persists: u32, outbox: &mut Outbox) {
+        let own = (hart - self.first) as u8;
+        let entries = &mut self.buffers[usize::from(own)].entries;
+        match entries.binary_search_by_key(&id, |entry| entry.id) {
+            Ok(at) => entries[at].outstanding -= persists,
+            Err(_) => unreachable!("entry {id} of hart {hart} is drained twice"),
+        }
+        self.send(own, outbox);
+    }
+
+    /// A line goes home: what follows from it depends on what the harts stored there.
+    fn give(&mut self, line: u64, outbox: &mut Outbox) {
+        for hart in 0..self.buffers.len() {
+            if let Some(on) = self.left_by(hart, line) {
+                outbox.depend(on);
+                let told = &mut self.buffers[hart].told;
+                // In the order of entries, so that the front ends first.
+                let place = told.partition_point(|&(id, _)| id <= on.id);
+                told.insert(place, (on.id, line));
+            }
+        }
+    }
+}
+
+/// An author in an entry, as the journal has it: the `number`-th store of the entry.
+fn in_entry(author: Author, id: u64, number: u32) -> Author {
+    Author { cta: id as u32, launch: number, ..author }
+}
+
+impl Buffer {
+    fn first_unsent(&mut self) -> Option<&mut BufferEntry> {
+        self.entries.get_mut(self.sent)
+    }
+
+    /// A line has been stored behind the last fence.
+    fn note(&mut self, line: u64) {
+        let last = self.entries.iter_mut().rev().find_map(|entry| match &mut entry.content {
+            Content::Fence(filter) => Some(filter),
+            Content::Store { .. } => None,
+        });
+        if let Some(filter) = last {
+            filter.add(line);
+        }
+    }
+
+    /// The last entry that a store of this line may depend on, by fences' filters: an entry of the line
+    /// itself, or a fence that may have the line behind it.
+    fn filtered(&self, line: u64) -> Option<u64> {
+        let hit = |entry: &&BufferEntry| match &entry.content {
+            Content::Store { line: of, .. } => *of == line,
+            Content::Fence(filter) => filter.may_have(line),
+        };
+        self.entries.iter().rev().find(hit).map(|entry| entry.id)
+    }
+}
+
+impl Handler for PersistBuffers {
+    fn interests(&self) -> Interests {
+        Interests { dependencies: true, ..Interests::default() }
+    }
+
+    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
+        match *offer {
+            Offer::Issue { warp } => {
+                let entries = self.buffers[usize::from(warp)].entries.len();
+                Admission::goes_if(entries < self.spec.pb_entries as usize)
+            }
+            Offer::Durable { hart } => Admission::goes_if(self.buffers[usize::from(hart)].entries.is_empty()),
+            _ => Admission::Goes,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Stored(store) => self.store(store, outbox),
+            Event::StoredVolatile { hart, line } => {
+                self.follow(hart, line);
+                let fence = self.buffers[usize::from(hart)].last_fence;
+                self.remember(hart, line, fence);
+            }
+            Event::Observed { hart, line } => self.follow(hart, line),
+            Event::Fenced { warp } => self.fence(warp, outbox),
+            Event::Given { line, .. } => self.give(line, outbox),
+            Event::Taken { dependencies, .. } => {
+                for &on in dependencies {
+                    let own = (self.first..self.first + self.buffers.len() as u16).contains(&on.hart);
+                    if !self.is_open(on) || own && self.buffers.len() == 1 {
+                        continue;
+                    }
+                    self.tally.dependencies_taken += 1;
+                    for hart in (0..self.buffers.len()).filter(|&hart| self.first + hart as u16 != on.hart) {
+                        depend(&mut self.buffers[hart].accumulated, on);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match opened(message) {
+            DelegatedMessage::Drained { hart, id, persists } => self.drained(hart, id, persists, outbox),
+            DelegatedMessage::Resolved { hart, id } => self.resolve(hart, id, outbox),
+            other => panic!("a persist buffer received {other:?} from {from:?}"),
+        }
+    }
+
+    fn report(&self, report: &mut HandlerReport) {
+        let Tally { entries, coalesced, fences, empty_fences, dependencies_taken, dependent_entries, most_entries } =
+            self.tally;
+        report.count("persist_entries", entries);
+        report.count("persist_coalesced_stores", coalesced);
+        report.count("persist_fence_entries", fences);
+        report.count("persist_empty_fences", empty_fences);
+        report.count("persist_dependencies_taken", dependencies_taken);
+        report.count("persist_dependent_entries", dependent_entries);
+        report.count("persist_most_entries_summed", most_entries);
+        for (hart, buffer) in self.buffers.iter().enumerate() {
+            let Some(first) = buffer.entries.get(buffer.sent).or(buffer.entries.front()) else { continue };
+            let who = format!("persist buffer of hart {}", usize::from(self.first) + hart);
+            let on: Vec<String> = first.after.iter().map(|on| format!("entry {} of hart {}", on.id, on.hart)).collect();
+            let what = if on.is_empty() { "its entries to be durable".to_owned() } else { on.join(", ") };
+            report.waits.push((who, what));
+        }
+    }
+}
+
+impl SmHandler for PersistBuffers {
+    /// The buffer has what it cleans.
+    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        WriteBackRule::Dropped
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        if kind == FenceKind::Ofence { FenceRule::Ordered } else { FenceRule::WaitDurable }
+    }
+}

@@ -1,0 +1,296 @@
+//! The memory controller under delegated ordering: what its two schedulers have in common.
+//!
+//! ```text
+//!  persist buffers ──Persist, Barrier──> a queue for each hart ──scheduler──> write queue ──> banks
+//!                  <──Drained──────────────────────────────────────────────── durable
+//! ```
+//! | scheduler | which requests go to the write queue | when |
+//! |---|---|---|
+//! | `epoch` | the ready set of every hart, in the order of arrival | all at once; the next sets when all are durable |
+//! | `broi` | for each bank the ready request of the hart with the highest priority | when the bank serves none |
+//!
+//! Under `epoch` a hart's requests join its set while the epoch is open, at most `units` an epoch. The write
+//! queue orders them by FR-FCFS. Under `broi` a bank has one request at a time.
+//!
+//! Source: persistence parallelism, sections III (Fig. 3) and IV-C, IV-D (equations 1 and 2). Readings: in
+//! equation 2 `R_i^1` is the next set N_i; ties go to the oldest, then to the lowest hart; a scheduling
+//! decision takes no time of its own (0.4 ns in the paper). Not here: remote requests, more than one
+//! controller.
+
+use std::collections::BTreeMap;
+
+use crate::persist::{
+    Banks, ControllerHandler, Event, Flush, Handler, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+};
+
+use super::messages::{DelegatedMessage, Persist};
+use super::parameters::{BarrierScope, BroiSpec};
+use super::queues::{PersistRequest, Queue};
+
+/// Which requests go next.
+#[derive(Debug)]
+pub(super) enum Scheduler {
+    /// One epoch of all harts after the other; requests that a hart may add to one.
+    Epoch { units: usize },
+    /// By bank-level parallelism.
+    Broi(BroiSpec),
+}
+
+/// What a controller counted.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    requests: u64,
+    joined: u64,
+    sets: u64,
+    epochs: u64,
+    /// Banks with a request under way, summed at each issue.
+    banks_summed: u64,
+    issues: u64,
+    bank_stalled: u64,
+    global_barriers: u64,
+}
+
+/// The handler of the controller.
+#[derive(Debug)]
+pub(super) struct PersistQueues {
+    scheduler: Scheduler,
+    banks: Banks,
+    harts_a_core: u16,
+    queues: Vec<Queue>,
+    /// By bank: requests under way.
+    busy: Vec<u32>,
+    under_way: usize,
+    /// By hart, under `epoch`: requests that it has in this epoch; none once its set has ended.
+    joined: Vec<Option<usize>>,
+    /// Nothing leaves until all that is under way is durable.
+    held: bool,
+    arrived: u64,
+    tally: Tally,
+}
+
+impl PersistQueues {
+    /// Empty queues of so many cores.
+    pub(super) fn new(scheduler: Scheduler, cores: u16, harts_a_core: u16) -> PersistQueues {
+        let harts = usize::from(cores * harts_a_core.max(1));
+        PersistQueues {
+            scheduler,
+            banks: Banks { count: 1, of: Box::new(|_| 0) },
+            harts_a_core: harts_a_core.max(1),
+            queues: (0..harts).map(|_| Queue::default()).collect(),
+            busy: vec![0],
+            under_way: 0,
+            joined: vec![Some(0); harts],
+            held: false,
+            arrived: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    fn receive(&mut self, persist: Persist) {
+        let (bank, hart) = ((self.banks.of)(persist.line), usize::from(persist.hart));
+        if self.queues[hart].join(&persist) {
+            self.tally.joined += 1;
+            return;
+        }
+        self.arrived += 1;
+        self.tally.requests += 1;
+        let number = self.arrived;
+        self.queues[hart].push(PersistRequest { persist, bank, number, under_way: false, stalled: false, persists: 1 });
+    }
+
+    /// Hands over to the write queue what may go.
+    fn schedule(&mut self, outbox: &mut Outbox) {
+        match self.scheduler {
+            Scheduler::Epoch { units } => self.schedule_epoch(units, outbox),
+            Scheduler::Broi(_) => self.schedule_banks(outbox),
+        }
+    }
+
+    fn schedule_epoch(&mut self, units: usize, outbox: &mut Outbox) {
+        if self.under_way == 0 {
+            self.tally.epochs += 1;
+            self.joined.fill(Some(0));
+        }
+        let mut go: Vec<(u64, usize)> = Vec::new();
+        for (hart, queue) in self.queues.iter().enumerate() {
+            let Some(joined) = self.joined[hart] else { continue };
+            let waiting = queue.ready(usize::MAX).filter(|request| !request.under_way);
+            go.extend(waiting.take(units - joined).map(|request| (request.number, hart)));
+        }
+        go.sort_unstable();
+        for (number, hart) in go {
+            if let Some(joined) = &mut self.joined[hart] {
+                *joined += 1;
+            }
+            self.issue(hart, number, outbox);
+        }
+    }
+
+    fn schedule_banks(&mut self, outbox: &mut Outbox) {
+        if self.held && self.under_way > 0 {
+            return;
+        }
+        self.held = false;
+        let Scheduler::Broi(spec) = &self.scheduler else { return };
+        let priorities = priorities(&self.queues, spec);
+        let units = spec.units as usize;
+        for bank in 0..self.banks.count {
+            let ready = self.queues.iter().enumerate().flat_map(|(hart, queue)| {
+                let of_bank = move |request: &&PersistRequest| request.bank == bank && !request.under_way;
+                queue.ready(units).filter(of_bank).map(move |request| (hart, request))
+            });
+            if self.busy[usize::from(bank)] == 0 {
+                // The highest priority, then the oldest.
+                let first = ready.max_by_key(|&(hart, request)| (priorities[hart], std::cmp::Reverse(request.number)));
+                if let Some((hart, number)) = first.map(|(hart, request)| (hart, request.number)) {
+                    self.issue(hart, number, outbox);
+                }
+            }
+        }
+        self.count_stalled(units);
+    }
+
+    /// Requests that are ready while their bank serves another.
+    fn count_stalled(&mut self, units: usize) {
+        for queue in &mut self.queues {
+            for request in queue.ready_mut(units) {
+                if !request.under_way && !request.stalled && self.busy[usize::from(request.bank)] > 0 {
+                    request.stalled = true;
+                    self.tally.bank_stalled += 1;
+                }
+            }
+        }
+    }
+
+    fn issue(&mut self, hart: usize, number: u64, outbox: &mut Outbox) {
+        let request = self.queues[hart].ready_mut(usize::MAX).find(|request| request.number == number);
+        let Some(request) = request else { unreachable!("request {number} of hart {hart} is ready") };
+        request.under_way = true;
+        let bank = usize::from(request.bank);
+        if self.busy[bank] > 0 && !request.stalled {
+            request.stalled = true;
+            self.tally.bank_stalled += 1;
+        }
+        let Persist { author, line, mask, ref bytes, .. } = request.persist;
+        let token = (hart as u64) << 48 | number;
+        outbox.flush(Flush { token, author, line, mask, bytes: bytes.clone(), logged: false, plain: true });
+        self.busy[bank] += 1;
+        self.under_way += 1;
+        self.tally.issues += 1;
+        self.tally.banks_summed += self.busy.iter().filter(|&&busy| busy > 0).count() as u64;
+    }
+
+    fn durable(&mut self, token: u64, outbox: &mut Outbox) {
+        let (hart, number) = ((token >> 48) as usize, token & ((1 << 48) - 1));
+        let queue = &mut self.queues[hart];
+        let Some(request) = queue.ready(usize::MAX).find(|request| request.number == number) else {
+            unreachable!("request {number} of hart {hart} is under way")
+        };
+        let (id, persists) = (request.persist.id, request.persists);
+        self.busy[usize::from(request.bank)] -= 1;
+        self.under_way -= 1;
+        if queue.complete(number) {
+            self.tally.sets += 1;
+            self.joined[hart] = None;
+            if matches!(&self.scheduler, Scheduler::Broi(spec) if spec.barrier_scope == BarrierScope::Global) {
+                self.tally.global_barriers += 1;
+                self.held = true;
+            }
+        }
+        let hart = hart as u16;
+        outbox.send(Peer::Sm(hart / self.harts_a_core), DelegatedMessage::Drained { hart, id, persists });
+        self.schedule(outbox);
+    }
+}
+
+/// The priority of each hart, in thousandths of a bank (equation 2): how many banks there would be work for
+/// if its ready set were complete, less what that costs.
+fn priorities(queues: &[Queue], spec: &BroiSpec) -> Vec<i64> {
+    let (units, registers) = (spec.units as usize, spec.barrier_registers as usize);
+    let of = |hart: usize| {
+        let others = queues.iter().enumerate().filter(|&(other, _)| other != hart);
+        let rest = others.flat_map(|(_, queue)| queue.ready(units));
+        // Banks are few: a set of 128.
+        let banks = rest.chain(queues[hart].next(units, registers)).fold(0u128, |set, of| set | 1 << (of.bank % 128));
+        i64::from(banks.count_ones()) * 1000 - i64::from(spec.sigma_thousandths) * queues[hart].ready_len() as i64
+    };
+    (0..queues.len()).map(of).collect()
+}
+
+impl Handler for PersistQueues {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match opened(message) {
+            DelegatedMessage::Persist(persist) => self.receive(persist),
+            DelegatedMessage::Barrier { hart } => self.queues[usize::from(hart)].push_barrier(),
+            other => panic!("a controller received {other:?} from {from:?}"),
+        }
+        self.schedule(outbox);
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        if let Event::Persisted(token) = *event {
+            self.durable(token, outbox);
+        }
+    }
+
+    fn report(&self, report: &mut HandlerReport) {
+        let Tally { requests, joined, sets, epochs, banks_summed, issues, bank_stalled, global_barriers } = self.tally;
+        report.count("persist_requests", requests);
+        report.count("persist_joined", joined);
+        report.count("persist_sets", sets);
+        report.count("persist_epochs", epochs);
+        report.count("persist_issues", issues);
+        report.count("persist_banks_summed", banks_summed);
+        report.count("persist_bank_stalled", bank_stalled);
+        report.count("persist_global_barriers", global_barriers);
+        let waiting: usize = self.queues.iter().map(|queue| queue.requests().count()).sum();
+        if waiting > 0 {
+            let what = format!("{waiting} requests, {} of them under way, to be durable", self.under_way);
+            report.waits.push(("persist queues".to_owned(), what));
+        }
+    }
+}
+
+impl ControllerHandler for PersistQueues {
+    fn banks(&mut self, banks: Banks) {
+        self.busy = vec![0; usize::from(banks.count)];
+        self.banks = banks;
+    }
+
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
+        let of_line = |request: &&PersistRequest| request.persist.line == line && !request.under_way;
+        let mut held: Vec<&PersistRequest> =
+            self.queues.iter().flat_map(|queue| queue.requests().filter(of_line)).collect();
+        held.sort_unstable_by_key(|request| request.number);
+        let mut any = false;
+        for Persist { mask: own, bytes: stored, .. } in held.into_iter().map(|request| &request.persist) {
+            any |= own & mask != 0;
+            for at in (0..128).filter(|at| own & mask >> at & 1 == 1) {
+                bytes[at] = stored[at];
+            }
+        }
+        any
+    }
+
+    fn holds(&self, line: u64) -> bool {
+        self.queues.iter().any(|queue| queue.requests().any(|of| of.persist.line == line && !of.under_way))
+    }
+
+    fn lines(&self) -> BTreeMap<u64, u128> {
+        let mut lines = BTreeMap::new();
+        for PersistRequest { persist, .. } in
+            self.queues.iter().flat_map(|queue| queue.requests()).filter(|of| !of.under_way)
+        {
+            *lines.entry(persist.line).or_default() |= persist.mask;
+        }
+        lines
+    }
+
+    fn held(&self) -> Held {
+        let stores = self.queues.iter().map(|queue| queue.requests().count() as u64).sum();
+        Held { stores, entries: stores }
+    }
+}
+
+#[cfg(test)]
+mod tests;

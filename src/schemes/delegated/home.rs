@@ -1,0 +1,137 @@
+//! A home slice under delegated ordering: the dependencies of its lines, and whom they were passed to.
+//!
+//! | what comes | what follows |
+//! |---|---|
+//! | a line with dependencies | they are the line's, beside those it has |
+//! | a request that is granted | the line's dependencies go along, and who got them is noted |
+//! | `Resolved` of a hart | lines lose what has ended; those that got it are told |
+//!
+//! A line of persistent memory with a dependency must stay: memory may lack its bytes.
+//!
+//! Source: persistence parallelism, section IV-B; that the home keeps them and passes the answer on is ours
+//! (the paper says that a buffer updates the dependent field). Invariant: whoever was told of a dependency is
+//! told of its end, once, after that. No broadcast.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+
+use crate::persist::dependency::{Dependencies, Dependency, depend};
+use crate::persist::{
+    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, opened,
+};
+
+use super::messages::DelegatedMessage;
+
+/// Dependencies of the lines of a slice.
+#[derive(Debug)]
+pub(super) struct DependentLines {
+    /// Looked up alone, never gone through.
+    lines: HashMap<u64, Dependencies>,
+    /// The same by hart, in the order of entries: entry and line.
+    by_hart: Vec<VecDeque<(u64, u64)>>,
+    /// By hart: entry, and the core that got a line that depends on it.
+    passed: Vec<Vec<(u64, u16)>>,
+    resolved: Vec<u64>,
+    harts_a_core: u16,
+    dependent_grants: u64,
+}
+
+/// The first of what is in the order of entries, if it is of an entry up to this one.
+pub(super) fn pop_up_to(of: &mut VecDeque<(u64, u64)>, id: u64) -> Option<(u64, u64)> {
+    if of.front()?.0 <= id { of.pop_front() } else { None }
+}
+
+impl DependentLines {
+    /// No lines.
+    pub(super) fn new(place: HandlerPlace) -> DependentLines {
+        let harts_a_core = place.harts.max(1);
+        let harts = usize::from(place.sms * harts_a_core);
+        DependentLines {
+            lines: HashMap::new(),
+            by_hart: vec![VecDeque::new(); harts],
+            passed: vec![Vec::new(); harts],
+            resolved: vec![0; harts],
+            harts_a_core,
+            dependent_grants: 0,
+        }
+    }
+
+    fn take(&mut self, line: u64, on: Dependency) {
+        let hart = usize::from(on.hart);
+        if on.id <= self.resolved[hart] {
+            return;
+        }
+        depend(self.lines.entry(line).or_default(), on);
+        let ends = &mut self.by_hart[hart];
+        let place = ends.partition_point(|&(id, _)| id <= on.id);
+        ends.insert(place, (on.id, line));
+    }
+
+    fn give(&mut self, line: u64, to: u16, outbox: &mut Outbox) {
+        let Some(dependencies) = self.lines.get(&line) else { return };
+        for &on in dependencies {
+            // A core knows of its own harts.
+            if on.hart / self.harts_a_core == to {
+                continue;
+            }
+            outbox.depend(on);
+            self.passed[usize::from(on.hart)].push((on.id, to));
+            self.dependent_grants += 1;
+        }
+    }
+
+    fn resolve(&mut self, hart: u16, id: u64, outbox: &mut Outbox) {
+        let at = usize::from(hart);
+        if id <= self.resolved[at] {
+            return;
+        }
+        self.resolved[at] = id;
+        while let Some((_, line)) = pop_up_to(&mut self.by_hart[at], id) {
+            if let Some(dependencies) = self.lines.get_mut(&line) {
+                dependencies.retain(|on| on.hart != hart || on.id > id);
+                if dependencies.is_empty() {
+                    self.lines.remove(&line);
+                }
+            }
+        }
+        let mut to: Vec<u16> = self.passed[at].extract_if(.., |passed| passed.0 <= id).map(|(_, core)| core).collect();
+        to.sort_unstable();
+        to.dedup();
+        for core in to {
+            outbox.send(Peer::Sm(core), DelegatedMessage::Resolved { hart, id });
+        }
+    }
+}
+
+impl Handler for DependentLines {
+    fn interests(&self) -> Interests {
+        Interests { dependencies: true, ..Interests::default() }
+    }
+
+    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
+        match offer {
+            Offer::Victim(line) => Admission::goes_if(!self.lines.contains_key(line)),
+            _ => Admission::Goes,
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Taken { line, dependencies } => dependencies.iter().for_each(|&on| self.take(line, on)),
+            Event::Given { line, to: Some(to) } => self.give(line, to, outbox),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match opened(message) {
+            DelegatedMessage::Resolved { hart, id } => self.resolve(hart, id, outbox),
+            other => panic!("a home slice received {other:?} from {from:?}"),
+        }
+    }
+
+    fn report(&self, report: &mut HandlerReport) {
+        report.count("dependent_grants", self.dependent_grants);
+    }
+}

@@ -1,0 +1,105 @@
+//! Parameters of delegated ordering (`epoch`) and of BROI.
+//!
+//! Source: persistence parallelism, sections IV and VI, Tables II and III. The defaults, with the source of
+//! each, are in `delegated/epoch.toml` and `delegated/broi.toml`.
+
+use crate::choice;
+use crate::spec;
+use crate::spec::Nanos;
+
+choice! {
+    /// How a buffer knows which fence a store to a line came behind.
+    pub enum DependencyTracking {
+        /// By line, exactly.
+        Exact = "exact",
+        /// By a Bloom filter of 256 bits for each fence: more order, never less.
+        Bloom = "bloom",
+    }
+}
+
+choice! {
+    /// What the end of a set means to other harts.
+    pub enum BarrierScope {
+        /// Nothing: barriers order the requests of one entry.
+        Entry = "entry",
+        /// Nothing leaves until all that is under way is durable.
+        Global = "global",
+    }
+}
+
+spec! {
+    /// Parameters of delegated ordering.
+    pub struct EpochSpec {
+        /// Entries of a hart's persist buffer.
+        pb_entries: u32 where 1..=4096,
+        /// A store joins an entry of its line that waits in the same epoch.
+        coalesce: bool,
+        /// How a buffer knows which fence a store to a line came behind.
+        dependency: DependencyTracking,
+        /// From a core to the controller, and back.
+        pb_path_ns: Nanos,
+        /// Requests of a hart that may join a global epoch.
+        units: u32 where 1..=4096,
+    }
+}
+
+spec! {
+    /// Parameters of BROI.
+    pub struct BroiSpec {
+        /// Entries of a hart's persist buffer.
+        pb_entries: u32 where 1..=4096,
+        /// A store joins an entry of its line that waits in the same epoch.
+        coalesce: bool,
+        /// How a buffer knows which fence a store to a line came behind.
+        dependency: DependencyTracking,
+        /// From a core to the controller, and back.
+        pb_path_ns: Nanos,
+        /// Requests that an entry of the BROI queue shows to the scheduler.
+        units: u32 where 1..=4096,
+        /// Barrier index registers of an entry: sets that it shows.
+        barrier_registers: u32 where 1..=64,
+        /// What a set's requests cost its hart's priority, in thousandths of a bank, each.
+        sigma_thousandths: u32 where 0..=1000000,
+        /// What the end of a set means to other harts.
+        barrier_scope: BarrierScope,
+    }
+}
+
+/// What either scheme has of buffers.
+#[derive(Debug, Clone, Copy)]
+pub struct BufferSpec {
+    /// Entries of a buffer.
+    pub pb_entries: u32,
+    /// Stores join entries.
+    pub coalesce: bool,
+    /// How fences are found.
+    pub dependency: DependencyTracking,
+}
+
+impl EpochSpec {
+    /// What is wrong with the values together.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        link_faults(self.pb_path_ns)
+    }
+
+    /// What it has of buffers.
+    pub fn buffer(&self) -> BufferSpec {
+        BufferSpec { pb_entries: self.pb_entries, coalesce: self.coalesce, dependency: self.dependency }
+    }
+}
+
+impl BroiSpec {
+    /// What is wrong with the values together.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        link_faults(self.pb_path_ns)
+    }
+
+    /// What it has of buffers.
+    pub fn buffer(&self) -> BufferSpec {
+        BufferSpec { pb_entries: self.pb_entries, coalesce: self.coalesce, dependency: self.dependency }
+    }
+}
+
+fn link_faults(path: Nanos) -> Vec<(&'static str, String)> {
+    if path.ps > 0 { Vec::new() } else { vec![("pb_path_ns", "a link takes time".to_owned())] }
+}

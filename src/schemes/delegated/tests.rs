@@ -1,0 +1,243 @@
+//! Persist buffers and homes together: who waits for whom, entry by entry.
+
+use super::messages::{DelegatedMessage, Persist};
+use super::parameters::DependencyTracking;
+use super::*;
+use crate::persist::journal::Author;
+use crate::persist::{
+    Admission, Dependency, Event, FenceKind, FenceRule, Interests, Offer, Outbox, PathStore, Peer, opened,
+};
+
+const SPEC: BufferSpec = BufferSpec { pb_entries: 4, coalesce: true, dependency: DependencyTracking::Exact };
+
+/// A core's buffers, or a home, with its outbox.
+struct Rig<H> {
+    handler: H,
+    outbox: Outbox,
+}
+
+/// Two cores of so many harts.
+fn place(index: u16, harts: u16) -> HandlerPlace {
+    HandlerPlace { index, sms: 2, slices: 1, controllers: 1, harts, ..HandlerPlace::default() }
+}
+
+fn core(index: u16, harts: u16, spec: BufferSpec) -> Rig<PersistBuffers> {
+    Rig { handler: PersistBuffers::new(spec, place(index, harts)), outbox: Outbox::default() }
+}
+
+fn home() -> Rig<DependentLines> {
+    Rig { handler: DependentLines::new(place(0, 1)), outbox: Outbox::default() }
+}
+
+/// What a message says, in short.
+#[derive(Debug, PartialEq)]
+enum Said {
+    Persist(u16, u64, u64, u128),
+    Barrier(u16),
+    Resolved(u16, u64),
+}
+
+impl<H: Handler> Rig<H> {
+    fn tell(&mut self, event: &Event<'_>) -> Vec<Said> {
+        self.handler.event(event, &mut self.outbox);
+        self.said().into_iter().map(|(_, said)| said).collect()
+    }
+
+    fn hear(&mut self, from: Peer, message: DelegatedMessage) -> Vec<(Peer, Said)> {
+        self.handler.message(from, Box::new(message), &mut self.outbox);
+        self.said()
+    }
+
+    fn said(&mut self) -> Vec<(Peer, Said)> {
+        let of = |(to, message)| match opened(message) {
+            DelegatedMessage::Persist(Persist { hart, id, line, mask, .. }) => {
+                (to, Said::Persist(hart, id, line, mask))
+            }
+            DelegatedMessage::Barrier { hart } => (to, Said::Barrier(hart)),
+            DelegatedMessage::Resolved { hart, id } => (to, Said::Resolved(hart, id)),
+            DelegatedMessage::Drained { .. } => panic!("nobody here drains"),
+        };
+        self.outbox.take().into_iter().map(of).collect()
+    }
+
+    /// What goes with a line.
+    fn gives(&mut self, line: u64, to: Option<u16>) -> Vec<(u16, u64)> {
+        self.handler.event(&Event::Given { line, to }, &mut self.outbox);
+        let on = self.outbox.take_dependencies().unwrap_or_default();
+        on.iter().map(|on| (on.hart, on.id)).collect()
+    }
+
+    fn takes(&mut self, line: u64, on: &[(u16, u64)]) {
+        let dependencies: Vec<Dependency> = on.iter().map(|&(hart, id)| Dependency { hart, id }).collect();
+        assert_eq!(self.tell(&Event::Taken { line, dependencies: &dependencies }), []);
+    }
+}
+
+impl Rig<PersistBuffers> {
+    fn store(&mut self, hart: u8, line: u64) -> Vec<Said> {
+        let author = Author { warp: hart.into(), ..Author::default() };
+        let bytes = [1; 128];
+        self.tell(&Event::Stored(&PathStore { warp: hart, author, line, mask: 0xff, bytes: &bytes, checkpoint: false }))
+    }
+
+    fn fence(&mut self, hart: u8) -> Vec<Said> {
+        self.tell(&Event::Fenced { warp: hart })
+    }
+
+    fn drained(&mut self, hart: u16, id: u64) -> Vec<(Peer, Said)> {
+        self.hear(Peer::Controller(0), DelegatedMessage::Drained { hart, id, persists: 1 })
+    }
+
+    fn has_room(&mut self, hart: u8) -> bool {
+        self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes
+    }
+
+    fn is_durable(&mut self, hart: u8) -> bool {
+        self.handler.offer(&Offer::Durable { hart }, &mut self.outbox) == Admission::Goes
+    }
+}
+
+#[test]
+fn stores_and_fences_leave_in_order_and_the_buffer_is_full_at_its_entries() {
+    let mut core = core(0, 1, SPEC);
+    assert_eq!(core.handler.interests(), Interests { dependencies: true, ..Interests::default() });
+    assert_eq!(core.handler.fence(FenceKind::Ofence), FenceRule::Ordered);
+    assert_eq!(core.handler.fence(FenceKind::Dfence), FenceRule::WaitDurable);
+    assert_eq!(core.fence(0), [], "nothing is before it");
+    assert_eq!(core.store(0, 64), [Said::Persist(0, 1, 64, 0xff)]);
+    assert_eq!(core.fence(0), [Said::Barrier(0)]);
+    assert_eq!(core.fence(0), [], "nothing is between the two");
+    assert_eq!(core.store(0, 64), [Said::Persist(0, 3, 64, 0xff)], "behind a fence a line has a new entry");
+    assert!(core.has_room(0));
+    assert_eq!(core.store(0, 128), [Said::Persist(0, 4, 128, 0xff)]);
+    assert!(!core.has_room(0), "four of four");
+    assert_eq!(core.drained(0, 4), []);
+    assert!(!core.has_room(0) && !core.is_durable(0), "it is not the oldest");
+    assert_eq!(core.drained(0, 1), [], "and the fence with it");
+    assert!(core.has_room(0) && !core.is_durable(0));
+    core.drained(0, 3);
+    assert!(core.is_durable(0));
+}
+
+#[test]
+fn stores_to_a_line_share_an_entry_in_an_epoch() {
+    let mut with = core(0, 1, SPEC);
+    let mut without = core(0, 1, BufferSpec { coalesce: false, ..SPEC });
+    with.store(0, 64);
+    without.store(0, 64);
+    assert_eq!(with.store(0, 64), [Said::Persist(0, 1, 64, 0xff)]);
+    assert_eq!(without.store(0, 64), [Said::Persist(0, 2, 64, 0xff)]);
+    with.drained(0, 1);
+    assert!(!with.is_durable(0), "one of two messages is");
+    with.drained(0, 1);
+    assert!(with.is_durable(0));
+}
+
+#[test]
+fn a_line_that_is_passed_on_makes_the_next_entry_wait_until_its_giver_is_durable() {
+    // Core 0 stores A and passes it on to core 1 by way of the home, which stores B.
+    let (mut giver, mut home, mut taker) = (core(0, 1, SPEC), home(), core(1, 1, SPEC));
+    giver.store(0, 64);
+    let on = giver.gives(64, None);
+    assert_eq!(on, [(0, 1)]);
+    home.takes(64, &on);
+    assert_eq!(home.gives(64, Some(0)), [], "one's own are left out");
+    let on = home.gives(64, Some(1));
+    assert_eq!(on, [(0, 1)]);
+    taker.takes(64, &on);
+    assert_eq!(taker.store(0, 128), [], "it waits");
+    assert_eq!(taker.store(0, 192), [], "and so does what comes after it");
+    let resolved = giver.drained(0, 1);
+    assert_eq!(resolved, [(Peer::SliceOf(64), Said::Resolved(0, 1))]);
+    let passed = home.hear(Peer::Sm(0), DelegatedMessage::Resolved { hart: 0, id: 1 });
+    assert_eq!(passed, [(Peer::Sm(1), Said::Resolved(0, 1))], "to whom it was passed, and to nobody else");
+    let released = taker.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 0, id: 1 });
+    let expected = [Said::Persist(1, 1, 128, 0xff), Said::Persist(1, 2, 192, 0xff)];
+    assert_eq!(released.into_iter().map(|(_, said)| said).collect::<Vec<_>>(), expected);
+    assert_eq!((giver.gives(64, None), home.gives(64, Some(1))), (vec![], vec![]), "all is durable");
+}
+
+#[test]
+fn a_lock_passes_on_what_is_before_the_last_fence_and_not_what_is_behind_it() {
+    let (lock, mut core) = (1 << 20, core(0, 1, SPEC));
+    core.store(0, 64);
+    core.tell(&Event::StoredVolatile { hart: 0, line: lock });
+    assert_eq!(core.gives(lock, None), [], "no fence is before the store to the lock");
+    core.fence(0);
+    core.store(0, 128);
+    core.tell(&Event::StoredVolatile { hart: 0, line: lock });
+    assert_eq!(core.gives(lock, None), [(0, 2)], "the fence, not the entry behind it");
+    core.drained(0, 1);
+    assert_eq!(core.gives(lock, None), []);
+}
+
+#[test]
+fn an_answer_may_come_before_the_line_that_asks() {
+    let mut taker = core(1, 1, SPEC);
+    taker.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 0, id: 5 });
+    taker.takes(64, &[(0, 5)]);
+    assert_eq!(taker.store(0, 128), [Said::Persist(1, 1, 128, 0xff)], "5 is durable");
+    taker.takes(64, &[(0, 6)]);
+    assert_eq!(taker.store(0, 192), [], "6 is not");
+    let mut home = home();
+    home.hear(Peer::Sm(0), DelegatedMessage::Resolved { hart: 0, id: 5 });
+    home.takes(64, &[(0, 5)]);
+    assert_eq!(home.gives(64, Some(1)), []);
+}
+
+#[test]
+fn a_fence_takes_an_entry_for_what_has_accumulated_so_that_chains_hold() {
+    // A to B to C, where B stores nothing persistent of its own.
+    let (lock, mut middle) = (1 << 20, core(1, 1, SPEC));
+    middle.takes(64, &[(0, 3)]);
+    assert_eq!(middle.fence(0), [], "it waits for core 0");
+    middle.tell(&Event::StoredVolatile { hart: 0, line: lock });
+    assert_eq!(middle.gives(lock, None), [(1, 1)], "C depends on B's fence, which waits for A");
+    let said = middle.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 0, id: 3 });
+    assert_eq!(said[0].1, Said::Barrier(1));
+    assert_eq!(said[1], (Peer::SliceOf(lock), Said::Resolved(1, 1)));
+}
+
+#[test]
+fn harts_of_a_core_follow_each_other_without_a_message() {
+    let mut core = core(0, 2, SPEC);
+    core.store(0, 64);
+    core.tell(&Event::Observed { hart: 1, line: 64 });
+    assert_eq!(core.store(1, 128), [], "hart 1 has seen what hart 0 stored");
+    assert_eq!(core.store(0, 192), [Said::Persist(0, 2, 192, 0xff)], "its own loads hold nobody up");
+    let said = core.drained(0, 1);
+    assert_eq!(said, [(Peer::ControllerOf(128), Said::Persist(1, 1, 128, 0xff))]);
+}
+
+#[test]
+fn a_line_stays_at_its_home_until_memory_has_it() {
+    let mut home = home();
+    let goes = |home: &mut Rig<DependentLines>| home.handler.offer(&Offer::Victim(64), &mut home.outbox);
+    assert_eq!(goes(&mut home), Admission::Goes);
+    home.takes(64, &[(0, 2), (1, 7)]);
+    home.hear(Peer::Sm(0), DelegatedMessage::Resolved { hart: 0, id: 2 });
+    assert_eq!(goes(&mut home), Admission::Waits, "hart 1's is not");
+    home.hear(Peer::Sm(1), DelegatedMessage::Resolved { hart: 1, id: 9 });
+    assert_eq!(goes(&mut home), Admission::Goes);
+}
+
+#[test]
+fn filters_order_at_least_what_exact_tracking_does() {
+    let (lock, bloom) = (1 << 20, BufferSpec { dependency: DependencyTracking::Bloom, ..SPEC });
+    let mut core = core(0, 1, bloom);
+    core.store(0, 64);
+    core.fence(0);
+    core.tell(&Event::StoredVolatile { hart: 0, line: lock });
+    assert_eq!(core.gives(lock, None), [(0, 2)]);
+    assert_eq!(core.gives(64, None), [(0, 1)], "the entry of the line itself");
+    let others = (0..256).filter(|n| !core.gives((2 << 20) + n * 64, None).is_empty()).count();
+    assert!(others < 32, "{others} of 256 lines that nobody stored");
+}
+
+#[test]
+fn one_controller_orders_all_and_more_do_not_fit() {
+    let two = HandlerPlace { controllers: 2, ..place(0, 1) };
+    let (key, why) = unfit(two).unwrap();
+    assert!(key == "controller.channels" && why.contains("one controller"), "{why}");
+    assert!(unfit(place(0, 1)).is_none());
+}
