@@ -18,6 +18,7 @@
 
 pub mod conditions;
 mod cores;
+mod durable_steps;
 mod found;
 mod image;
 mod regions;
@@ -33,6 +34,7 @@ use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
+use crate::oracle::cuts::Cuts;
 use crate::oracle::history::{judge_claim, judge_history};
 use crate::oracle::judge::{
     Check, Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store,
@@ -192,7 +194,8 @@ pub fn crash(
     let at_boot = kernels.as_ref().map(|kernels| {
         move |image: &mut PmImage| {
             let (base, warp_size, stop) = (image.base(), spec.sm.warp_size, Some(watching.stop));
-            kernels.run(base, image.bytes_mut(), warp_size, request.double, stop)
+            let steps = kernels.run(base, image.bytes_mut(), warp_size, request.double, stop)?;
+            Ok(vec![steps])
         }
     });
     let bound = bound(experiment);
@@ -200,7 +203,7 @@ pub fn crash(
     let rules = Rules {
         undo: undo.as_ref(),
         recovery: at_boot.as_ref().map(|recovery| recovery as Recovery<'_>),
-        double: request.double,
+        double: request.double.then_some(Cuts::TO_THE_SAME_IMAGE),
         checks: &checks,
         launches: 0,
         keep: request.keep,

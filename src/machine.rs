@@ -39,6 +39,7 @@ pub mod ports;
 mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;
+pub mod slice_timeline;
 pub mod sm;
 pub mod stalls;
 pub mod switch;

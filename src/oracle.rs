@@ -23,7 +23,7 @@
 
 pub mod allowed;
 pub mod crash;
-mod cuts;
+pub mod cuts;
 pub mod epochs;
 pub mod history;
 pub mod judge;

@@ -8,6 +8,7 @@ mod caveat;
 pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
+mod slots;
 pub mod validity;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::caveat::Caveat;
+pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
@@ -201,6 +203,9 @@ pub struct ProcessOutcome {
     pub stderr: String,
     /// System calls that are not modelled and gave ENOSYS: number, and how often it was made.
     pub unsupported_calls: Vec<(u64, u64)>,
+    /// Where dispatch slots went, by hart, function and instruction, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<SlotPlaces>,
 }
 
 /// All launches of one kernel together.

@@ -17,6 +17,7 @@ mod finished;
 mod program;
 mod recipe;
 mod simulated;
+mod slot_places;
 mod timeline;
 
 pub use any::{AnyExperiment, AnyResolved};
@@ -67,7 +68,10 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let persistency = Persistency {
         scheme: experiment.scheme.built.clone(),
         journal: conduct.journal,
-        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, spec)),
+        timeline: conduct
+            .timeline
+            .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
+        places: false,
         halts_at_end: true,
     };
     let machine = assemble_with(spec, image(), workload.local_bytes() as u32, host, &persistency);

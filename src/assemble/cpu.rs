@@ -192,8 +192,12 @@ impl<'a> CpuComponents<'a> {
                 image: process.image.clone(),
             };
             let handler = self.parts.persistency.scheme.sm_handler(self.parts.place(index));
-            let journal = self.parts.persistency.journal;
-            let mut core = Core::new(spec.core.clone(), spec.l1d.clone(), wiring, handler, journal);
+            let persistency = self.parts.persistency;
+            let mut core = Core::new(spec.core.clone(), spec.l1d.clone(), wiring, handler, persistency.journal);
+            persistency.timeline.into_iter().for_each(|spans| core.keep_timeline(spans));
+            if persistency.places {
+                core.keep_places();
+            }
             if index == 0 {
                 let mut registers = [0; 64];
                 registers[usize::from(SP)] = process.stack_pointer;
@@ -214,6 +218,7 @@ impl<'a> CpuComponents<'a> {
             };
             let mut home = HomeSlice::new(spec.llc.clone(), wiring);
             home.set_persistence(&spec.persist, self.parts.persistency.journal);
+            self.parts.persistency.timeline.into_iter().for_each(|spans| home.keep_timeline(spans));
             if self.parts.has_dram_caches() {
                 home.set_memory_caches();
             }
@@ -235,6 +240,7 @@ impl<'a> CpuComponents<'a> {
             timebase: self.parts.base,
             memory: self.load.memory(),
             harts: self.spec.core.harts,
+            image: self.load.process.image.clone(),
         };
         let calls = Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec());
         let mut os = OperatingSystem::new(self.spec.os.clone(), wiring, calls);

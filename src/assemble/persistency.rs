@@ -16,6 +16,8 @@ pub struct Persistency {
     pub journal: bool,
     /// Components keep timelines, each of at most this many spans and values of a kind.
     pub timeline: Option<usize>,
+    /// Cores note which instructions dispatch slots are lost at.
+    pub places: bool,
     /// The simulation halts once, when the host program is over, so that a caller can look at what has not
     /// drained. It continues from there as if it had not halted.
     pub halts_at_end: bool,
@@ -24,7 +26,7 @@ pub struct Persistency {
 impl Default for Persistency {
     /// No persistency, no journal, no timeline, no halt.
     fn default() -> Self {
-        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None, halts_at_end: false }
+        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None, places: false, halts_at_end: false }
     }
 }
 

@@ -133,12 +133,16 @@ pub(super) struct SchemesArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "durawarp explain [OPTIONS] [SCHEME] <WORKLOAD>")]
 pub(super) struct ExplainArgs {
-    /// Persistency scheme, by name or file: agpm, nvw-fifo, light-wsp, or a file that starts from one of
-    /// these
+    /// Persistency scheme, by name or file. Of kernels: agpm, nvw-fifo, light-wsp, or a file that starts from
+    /// one of these. Of programs of CPUs any of theirs; `base` where the workload alone is named
+    #[arg(value_name = "SCHEME", required = true)]
     pub(super) scheme: String,
-    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
-    pub(super) workload: String,
+    /// Workload: a built-in name, a folder, a manifest, or an executable; profile `ci` unless another is
+    /// named
+    #[arg(value_name = "WORKLOAD")]
+    workload: Option<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
@@ -154,6 +158,16 @@ pub(super) struct ExplainArgs {
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+impl ExplainArgs {
+    /// Scheme and workload: one word alone is a workload.
+    pub(super) fn named(&self) -> (&str, &str) {
+        match &self.workload {
+            Some(workload) => (&self.scheme, workload),
+            None => ("base", &self.scheme),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

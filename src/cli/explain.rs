@@ -1,33 +1,45 @@
-//! `durawarp explain SCHEME WORKLOAD`: what a scheme did in a run, and why.
+//! `durawarp explain [SCHEME] WORKLOAD`: what a scheme did in a run, and why; of a program of CPUs, where its
+//! time went.
 
 use std::path::Path;
 
-use durawarp::assemble::first_place;
+use durawarp::assemble::{first_place, first_place_of_cores};
+use durawarp::config::SchemeConfig;
 use durawarp::diagnostic::Diagnostic;
 use durawarp::report;
-use durawarp::run::Experiment;
+use durawarp::run::{AnyExperiment, Conduct};
+use durawarp::schemes::catalogue;
 
 use super::args::ExplainArgs;
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::recipe::{SMALL, of_kernels};
+use super::recipe::{SMALL, experiment};
 use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
 use super::terminal;
 
 /// `durawarp explain`.
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
-    let experiment = of_kernels("explain", &args.workload, &args.scheme, &args.subject, Some(SMALL))?;
-    let Experiment { machine, workload, scheme, .. } = &experiment;
-    // A scheme without anything to explain or to draw is refused before the run.
-    if !report::explained().any(|name| name == scheme.built.name()) {
-        let names: Vec<&str> = report::explained().collect();
-        let message =
-            format!("scheme `{}` does nothing that could be explained; {} can be", args.scheme, names.join(", "));
-        return Err(Diagnostic::nowhere("explain", message).into());
-    }
-    if args.svg.is_some() && !report::drawn().any(|name| name == scheme.built.name()) {
+    let (scheme_name, workload_name) = args.named();
+    let experiment = experiment(workload_name, scheme_name, &args.subject, Some(SMALL)).map_err(|stop| {
+        // One word that is a scheme: its workload was forgotten.
+        if scheme_name != args.scheme && catalogue::find(&args.scheme).is_ok() {
+            let message = format!("`{}` is a scheme; which workload? `durawarp explain SCHEME WORKLOAD`", args.scheme);
+            return Diagnostic::nowhere("explain", message).into();
+        }
+        stop
+    })?;
+    let (scheme, storage) = match &experiment {
+        AnyExperiment::Gpu(of) => {
+            can_be_explained(&of.scheme, scheme_name)?;
+            (&of.scheme, of.scheme.built.storage(first_place(&of.machine.spec)))
+        }
+        AnyExperiment::Cpu(of) => (&of.scheme, of.scheme.built.storage(first_place_of_cores(&of.machine.spec))),
+    };
+    let of_a_gpu = experiment.gpu().is_some();
+    if args.svg.is_some() && !(of_a_gpu && report::drawn().any(|name| name == scheme.built.name())) {
         let names: Vec<&str> = report::drawn().collect();
-        let message = format!("there is no drawing of scheme `{}`; there is of {}", args.scheme, names.join(", "));
+        let of = if of_a_gpu { format!("of scheme `{scheme_name}`") } else { "of a program of CPUs".to_owned() };
+        let message = format!("there is no drawing {of}; there is of {}", names.join(", "));
         return Err(Diagnostic::nowhere("--svg", message).into());
     }
     let mut outputs = Outputs::default();
@@ -36,21 +48,23 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     let beside = args.svg.as_deref().filter(|path| *path != Path::new("-")).map(|path| path.with_extension("csv"));
     let csv = outputs.open("--svg", beside.as_deref());
     let stdout_is_taken = outputs.ready()?;
-    terminal::warn(workload.warnings());
-    let name = scheme.name.clone();
-    let storage = scheme.built.storage(first_place(&machine.spec));
-    let outcome = with_progress(&experiment.into(), &name, &threads(args.threads), args.quiet).outcome;
+    if let Some(of) = experiment.gpu() {
+        terminal::warn(of.workload.warnings());
+    }
+    let conduct = Conduct { places: true, ..threads(args.threads) };
+    let outcome = with_progress(&experiment, &scheme.name, &conduct, args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);
     if exit != Exit::Good {
         complain(&outcome, true);
     }
     let Some(explanation) = report::explanation(&outcome, &storage) else {
-        return Err(Stop::File(format!("the run of scheme `{}` left nothing to explain", args.scheme)));
+        return Err(Stop::File(format!("the run of scheme `{scheme_name}` left nothing to explain")));
     };
     if !args.quiet {
-        let program = report::programs([&outcome]);
-        terminal::show(&format!("{}  {program}", explanation.text), stdout_is_taken);
+        // Which logging kernels had; a program of CPUs logs for itself.
+        let program = if of_a_gpu { format!("  {}", report::programs([&outcome])) } else { String::new() };
+        terminal::show(&format!("{}{program}", explanation.text), stdout_is_taken);
     }
     if let Some(output) = json {
         output.write_json(&explanation.data)?;
@@ -65,6 +79,16 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         }
     }
     Ok(exit)
+}
+
+/// A scheme of kernels without anything to explain is refused before the run.
+fn can_be_explained(scheme: &SchemeConfig, typed: &str) -> Result<(), Stop> {
+    if report::explained().any(|name| name == scheme.built.name()) {
+        return Ok(());
+    }
+    let names: Vec<&str> = report::explained().collect();
+    let message = format!("scheme `{typed}` does nothing that could be explained; {} can be", names.join(", "));
+    Err(Diagnostic::nowhere("explain", message).into())
 }
 
 /// Why there is no drawing.

@@ -21,24 +21,6 @@ pub(super) fn experiment(
     Ok(recipe(workload, subject, default_profile).scheme(scheme).changes(&subject.set).build_any()?)
 }
 
-/// As [`experiment`], for a command that takes kernels only.
-pub(super) fn of_kernels(
-    command: &str,
-    workload: &str,
-    scheme: &str,
-    subject: &Subject,
-    default_profile: Option<&str>,
-) -> Result<Experiment, Stop> {
-    match experiment(workload, scheme, subject, default_profile)? {
-        AnyExperiment::Gpu(experiment) => Ok(*experiment),
-        AnyExperiment::Cpu(experiment) => {
-            let message =
-                format!("`{}` is a program of CPUs; there is no `{command}` of those yet", experiment.program.name);
-            Err(Diagnostic::nowhere(command, message).into())
-        }
-    }
-}
-
 /// What is typed about machine and workload, but for `--set`.
 pub(super) fn recipe(workload: &str, subject: &Subject, default_profile: Option<&str>) -> Recipe {
     let Subject { instrument: mode, flag_barrier, loop_log, seed, persistent, ref machine, .. } = *subject;

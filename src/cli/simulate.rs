@@ -27,10 +27,6 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
     let kernels = experiment.gpu().map(|experiment| &experiment.workload);
     let dumps = dumps(args, kernels)?;
-    if args.timeline.is_some() && kernels.is_none() {
-        let message = "cores, home slices and the OS keep no timeline yet";
-        return Err(Diagnostic::nowhere("--timeline", message).into());
-    }
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
     let timeline_file = outputs.open("--timeline", args.timeline.as_deref());

@@ -7,9 +7,11 @@
 //! Facts are those of GPUs, with a core for an SM and a hart for a warp: so are history, level A and level B
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
-//! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window.
+//! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
+//! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
+//! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
 //!
-//! Not modelled: recovery cut off ([`CrashRequest::double`] is refused), time that recovery takes.
+//! Not modelled: power failures of the second recovery, time that recovery takes.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -21,6 +23,7 @@ use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
+use crate::oracle::cuts::Cuts;
 use crate::oracle::epochs::{EpochStates, PersistOrder};
 use crate::oracle::history::judge_history;
 use crate::oracle::judge::{
@@ -28,13 +31,16 @@ use crate::oracle::judge::{
 };
 use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::verdict::{Failure, Level, Persist, Verdict, Witness};
+use crate::persist::undo::RecoveryStep;
+use crate::persist::vocab::Domain;
 use crate::persist::{Fact, FactKind, Journal, PmImage};
 use crate::riscv::elf::Executable;
-use crate::riscv::functional::{self, End, Options};
+use crate::riscv::functional::{self, End, Observer, Options};
 use crate::riscv::process::Process;
 use crate::run::{Conduct, CpuExperiment, run_cpu};
 use crate::workload::CpuProgram;
 
+use super::durable_steps::DurableSteps;
 use super::found::{Found, Placed};
 use super::image::initial_image;
 use super::report::{CrashReport, Judgement};
@@ -53,18 +59,27 @@ struct ProcessRecovery<'a> {
     process: Process,
     program: &'a CpuProgram,
     /// Where persistent memory lies in an image.
-    persistent: u64,
+    memory: CpuMemory,
+    domain: Domain,
     harts: u32,
     stop: &'a AtomicBool,
 }
 
 impl ProcessRecovery<'_> {
+    /// Recovers an image in place, and tells where it may be cut off.
+    fn run_with_steps(&self, image: &mut PmImage) -> Result<Vec<Vec<RecoveryStep>>, String> {
+        let survived = image.clone();
+        let mut steps = DurableSteps::new(&survived, self.memory, self.domain);
+        self.run(image, &mut steps)?;
+        Ok(steps.into_sequences())
+    }
+
     /// Recovers an image in place.
-    fn run(&self, image: &mut PmImage) -> Result<(), String> {
+    fn run(&self, image: &mut PmImage, observer: &mut impl Observer) -> Result<(), String> {
         // Main memory is that of a new process; only the persistent window has survived.
         let mut memory = self.process.memory();
         let bytes = memory.persistent().len();
-        let start = (self.persistent - image.base()) as usize;
+        let start = (self.memory.persistent - image.base()) as usize;
         memory.persistent_mut().copy_from_slice(&image.bytes()[start..start + bytes]);
         let options = Options {
             harts: self.harts,
@@ -72,7 +87,7 @@ impl ProcessRecovery<'_> {
             files: self.program.files.clone(),
             stop: Some(self.stop),
         };
-        let outcome = functional::run(&self.process, memory, &options);
+        let outcome = functional::run_observed(&self.process, memory, &options, observer);
         image.bytes_mut()[start..start + bytes].copy_from_slice(outcome.memory.persistent());
         // Exit code 0 says that all is right; any other that something is not.
         match outcome.end {
@@ -85,7 +100,10 @@ impl ProcessRecovery<'_> {
                 Err(format!("the program's recovery exited with {code}{last}"))
             }
             End::Fault(fault) => Err(format!("the program's recovery failed: {fault}")),
-            End::Deadlock(_) => Err("the program's recovery waits for ever".to_owned()),
+            End::Deadlock(harts) => {
+                let waits = functional::waits_in_words(&harts, &self.program.image);
+                Err(format!("the program's recovery waits for ever: {waits}"))
+            }
             End::Limit => Err(format!("the program's recovery did not end in {RECOVERY_INSTRUCTIONS} instructions")),
             End::Stopped => Err("stopped".to_owned()),
         }
@@ -96,7 +114,7 @@ impl ProcessRecovery<'_> {
 ///
 /// # Errors
 /// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
-/// run; `double`, or a claim, which are about kernels.
+/// run; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,
@@ -114,13 +132,8 @@ pub fn crash_cpu(
     let memory: CpuMemory = load.memory();
     let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };
     // The same executable at boot, in a process of its own.
-    let recovery = ProcessRecovery {
-        process: recovering?,
-        program,
-        persistent: memory.persistent,
-        harts: spec.harts(),
-        stop: watching.stop,
-    };
+    let recovery =
+        ProcessRecovery { process: recovering?, program, memory, domain, harts: spec.harts(), stop: watching.stop };
 
     // One run gives every state: journals keep all that changes what is durable.
     let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
@@ -131,8 +144,12 @@ pub fn crash_cpu(
     let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
     let states = CrashStates::new(journal, &initial, domain)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
-    let at_boot = |image: &mut PmImage| recovery.run(image).map(|()| Vec::new());
-    let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), keep: request.keep, ..Rules::default() };
+    let at_boot = |image: &mut PmImage| match request.double {
+        true => recovery.run_with_steps(image),
+        false => recovery.run(image, &mut ()).map(|()| Vec::new()),
+    };
+    let double = request.double.then_some(Cuts::TO_A_GOOD_END);
+    let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), double, keep: request.keep, ..Rules::default() };
     let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
     let ordered = experiment.scheme.built.orders_epochs().then(|| PersistOrder::new(journal));
     let allowed = match &ordered {
@@ -156,6 +173,8 @@ pub fn crash_cpu(
     if ordered.is_some() {
         promises.push("what a thread stored before a fence is durable before what follows from it (P5)".to_owned());
     }
+    let twice = "recovery of level A, cut off after a durable step, ends well when it starts again (P8)".to_owned();
+    promises.extend(request.double.then_some(twice));
     promises.extend(fences.then(|| "what a fence let pass is durable (P9)".to_owned()));
     Ok(CrashReport {
         domain,
@@ -192,9 +211,6 @@ fn refuse(program: &CpuProgram, request: &CrashRequest) -> Result<(), Diagnostic
         let help =
             "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
         fault("the manifest does not say how the program recovers".into(), help);
-    }
-    if request.double {
-        fault("recovery of a program of CPUs is not cut off".into(), "without --double");
     }
     if request.claim.is_some() || request.only_overtaking.is_some() {
         fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");
@@ -265,7 +281,8 @@ fn judge(
     let watch = Watch { stop: watching.stop, progress: &show };
     // With one actual state named, the levels of the whole run are left out as well.
     let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
-    Ok([Some(actual), wanted.then(|| allowed.judge(rules, &watch))])
+    let once = Rules { double: None, ..*rules };
+    Ok([Some(actual), wanted.then(|| allowed.judge(&once, &watch))])
 }
 
 /// Puts findings into the terms of the program.
@@ -293,10 +310,7 @@ impl Places<'_> {
     }
 
     fn place(&self, persist: Persist) -> Placed {
-        let function = match self.image.symbol(persist.pc.into()) {
-            Some((name, offset)) => format!("{name}+{offset:#x}"),
-            None => format!("{:#x}", persist.pc),
-        };
+        let function = self.image.code_name(persist.pc.into());
         Placed { persist, kernel: None, function: Some(function), source: None, buffer: None }
     }
 

@@ -18,6 +18,7 @@
 
 mod cache;
 mod calls;
+mod cause;
 mod commit;
 mod counters;
 mod dispatch;
@@ -31,10 +32,12 @@ mod predictor;
 mod program;
 mod record;
 mod serial;
+mod standing;
 mod store_queue;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod watch;
 mod window;
 mod wiring;
 
@@ -47,15 +50,17 @@ use super::msg::Msg;
 
 pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
+pub use watch::{HartTimeline, LostSlots, SlotPlaces};
 pub use wiring::CoreWiring;
 
 use cache::Cache;
+use cause::{Cause, Lost};
 use commit::Committed;
 use hart::{Blocked, Hart, Moment};
 use l1d::L1d;
 use policy::Policy;
 use program::Program;
-use record::{Cause, CoreRecord};
+use record::CoreRecord;
 use thread::Thread;
 use window::Retires;
 
@@ -78,7 +83,7 @@ pub struct Core {
 struct Stepped {
     used: u32,
     /// Why it did not use more slots.
-    cause: Option<Cause>,
+    lost: Option<Lost>,
     /// The next cycle in which it may do something by itself.
     next: Option<u64>,
 }
@@ -124,6 +129,26 @@ impl Core {
         self.record.journal.as_ref()
     }
 
+    /// Notes from now on which instructions dispatch slots are lost at.
+    pub fn keep_places(&mut self) {
+        self.record.watch.get_or_insert_default().places = Some(SlotPlaces::default());
+    }
+
+    /// Dispatch slots by place, where it keeps them.
+    pub fn places(&self) -> Option<&SlotPlaces> {
+        self.record.watch.as_ref()?.places.as_ref()
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` spans of each kind.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.record.watch.get_or_insert_default().timeline = Some(HartTimeline::new(spans));
+    }
+
+    /// The timeline, where it keeps one: what each hart did.
+    pub fn timeline(&self) -> Option<&HartTimeline> {
+        self.record.watch.as_ref()?.timeline.as_ref()
+    }
+
     /// Does something with a hart in this event, and tells the others what it changed.
     fn with<R>(
         &mut self,
@@ -159,7 +184,7 @@ impl Core {
         let now = self.program.clock.cycle_at_or_after(cx.now());
         self.with(at, now, cx, |hart, m| {
             if !retire(hart, cycle, m) {
-                return Stepped { used: 0, cause: Some(Cause::Idle), next: None };
+                return Stepped { used: 0, lost: Some(Lost::idle(hart.index)), next: None };
             }
             let committed = commit::commit(hart, cycle, m);
             let wrote = calls::write(hart, cycle, m);
@@ -176,7 +201,9 @@ impl Core {
             let retires = (!hart.stores.is_empty() && !hart.stores.has_retired()).then(|| hart.retires_at(cycle));
             let candidates = [soon, stall.and_then(|stall| stall.until), retires.flatten()];
             let next = candidates.into_iter().flatten().min().map(|next| next.max(cycle + 1));
-            Stepped { used, cause: stall.map(|stall| stall.cause), next }
+            let lost = stall.map(|stall| lost(hart, stall.cause, m));
+            watch(hart, used, lost, cycle, m);
+            Stepped { used, lost, next }
         })
     }
 
@@ -186,13 +213,13 @@ impl Core {
         let harts = self.harts.len();
         if harts == 1 {
             let stepped = self.step(0, cycle, width, cx);
-            self.record.cycle(cycle, stepped.used, stepped.cause);
+            self.record.cycle(cycle, stepped.used, stepped.lost);
             return stepped.next;
         }
         // Each hart has its share of the slots, and what the other leaves.
         let share = width / harts as u32;
         let first = cycle as usize % harts;
-        let (mut used, mut next, mut cause) = (0, None, None);
+        let (mut used, mut next, mut lost) = (0, None, None::<Lost>);
         for turn in 0..harts {
             let at = (first + turn) % harts;
             let slots = if turn + 1 == harts { width - used } else { share.max(1) };
@@ -200,15 +227,15 @@ impl Core {
             used += stepped.used;
             next = [next, stepped.next].into_iter().flatten().min();
             // A hart that has something to do says better why a slot is lost than an idle one.
-            cause = match (cause, stepped.cause) {
-                (None | Some(Cause::Idle), Some(other)) => Some(other),
-                (cause, _) => cause,
+            lost = match (lost, stepped.lost) {
+                (None | Some(Lost { cause: Cause::Idle, .. }), Some(other)) => Some(other),
+                (lost, _) => lost,
             };
         }
-        if used < width && cause.is_none() {
-            cause = Some(Cause::Execution);
+        if used < width && lost.is_none() {
+            lost = Some(Lost { cause: Cause::Execution, ..Lost::idle(first as u8) });
         }
-        self.record.cycle(cycle, used, cause);
+        self.record.cycle(cycle, used, lost);
         next
     }
 
@@ -296,6 +323,7 @@ impl Core {
                 let (first, pc) = (hart.window.retired_count() + 1, hart.front.pc);
                 hart.squash(first, pc, 0, m.cache);
                 hart.thread = Thread::Stopped;
+                watch(hart, 0, None, now, m);
             });
         }
     }
@@ -310,6 +338,21 @@ impl Core {
 
     fn stopped(&self) -> bool {
         self.harts.iter().all(|hart| matches!(hart.thread, Thread::Stopped))
+    }
+}
+
+/// What a hart loses slots to, with the place where that is watched.
+#[inline]
+fn lost(hart: &Hart, cause: Cause, m: &Moment<'_, '_>) -> Lost {
+    let pc = if m.record.watch.is_some() { standing::place(hart, cause) } else { 0 };
+    Lost { cause, hart: hart.index, pc }
+}
+
+/// Notes what a hart did in a cycle where that is watched.
+#[inline]
+fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<'_, '_>) {
+    if let Some(watch) = &mut m.record.watch {
+        watch.step(hart.index, used, standing::doing(hart, used, lost), m.program.clock.cycles(cycle));
     }
 }
 
@@ -405,7 +448,8 @@ impl Component<Msg> for Core {
                 Thread::None | Thread::Waiting | Thread::Stopped => continue,
             };
             let id = self.program.first_hart + u32::from(hart.index);
-            let who = format!("hart {id} at {:#x}", hart.front.pc);
+            let pc = hart.front.pc;
+            let who = format!("hart {id} at {} ({pc:#x})", self.program.image.code_name(pc));
             out.push(Wait { who, what, on: None, since: self.program.clock.cycles(self.next) });
         }
     }

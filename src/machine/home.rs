@@ -64,6 +64,7 @@ use super::memory_port::MemoryPort;
 use super::msg::{Line, Msg};
 use super::persistence::{Clwb, PersistSpec};
 use super::ports::{Ports, Requester};
+use super::slice_timeline::SliceTimeline;
 use super::writes_under_way::WritesUnderWay;
 
 use directory::Directory;
@@ -100,6 +101,7 @@ pub struct HomeSlice {
     memory: MemoryPort,
     writes: WritesUnderWay<PendingClean>,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<SliceTimeline>>,
     counters: HomeCounters,
     policy: Option<Box<Policy>>,
 }
@@ -125,6 +127,7 @@ impl HomeSlice {
             memory: MemoryPort::new(ports, memory_credits),
             writes: WritesUnderWay::new(),
             journal: None,
+            timeline: None,
             counters: HomeCounters::default(),
             policy: None,
         }
@@ -139,6 +142,16 @@ impl HomeSlice {
     /// Memory controllers have DRAM caches from now on: a clean goes through these.
     pub fn set_memory_caches(&mut self) {
         self.memory_caches = true;
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` spans and values.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.timeline = Some(Box::new(SliceTimeline::new(spans)));
+    }
+
+    /// The timeline, where it keeps one.
+    pub fn timeline(&self) -> Option<&SliceTimeline> {
+        self.timeline.as_deref()
     }
 
     /// Hosts a scheme's handler from now on. Persistent memory is written by the scheme: lines of it leave
@@ -208,6 +221,9 @@ impl HomeSlice {
     /// A write is durable: cleans that waited for it last are acknowledged.
     fn durable(&mut self, token: u16, at: Time, cx: &mut Ctx<'_, Msg>) {
         let (_, due) = self.writes.durable(token, at);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.durable(token, at, cx.now(), self.writes.len());
+        }
         for (PendingClean { to, tag, room, .. }, _) in due {
             self.send(to, CpuMsg::Cleaned { tag, room }, cx);
         }

@@ -42,10 +42,10 @@ use super::memory_port::MemoryPort;
 use super::msg::{HEADER_BYTES, MAX_LINE_BYTES, Msg, sectors_touched};
 use super::persistence::PersistSpec;
 use super::ports::{Endpoint, Ports};
+use super::slice_timeline::SliceTimeline;
 
 use array::LineArray;
 use durability::Durability;
-pub use durability::SliceTimeline;
 use handler_host::HandlerHost;
 use input::{DataPort, InputBuffer};
 use mshr::{MshrFile, NO_MSHR};

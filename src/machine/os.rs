@@ -27,9 +27,11 @@ mod parameters;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
-use crate::riscv::syscalls::{Call, CallStep, Os, Reply, Then, Wake};
+use crate::riscv::elf::Executable;
+use crate::riscv::syscalls::{Call, CallStep, Os, Reply, Then, Wake, number};
 
 use super::coherence::CpuMsg;
 use super::cpu::CpuMemory;
@@ -53,6 +55,8 @@ pub struct OsWiring {
     pub memory: CpuMemory,
     /// Harts of a core.
     pub harts: u32,
+    /// The executable, whose objects are named where threads wait for them.
+    pub image: Arc<Executable>,
 }
 
 /// What is to be done, in the order of arrival.
@@ -73,6 +77,7 @@ pub struct OperatingSystem {
     /// `syscall_ns` in ticks.
     syscall: Time,
     calls: Os,
+    image: Arc<Executable>,
     /// The first is being performed. With each: when it arrived.
     tasks: VecDeque<(Task, Time)>,
     /// What is read for the first task.
@@ -100,7 +105,7 @@ struct Waited {
 impl OperatingSystem {
     /// The OS of a process before its first instruction; `calls` has as many harts as the machine.
     pub fn new(spec: OsSpec, wiring: OsWiring, calls: Os) -> OperatingSystem {
-        let OsWiring { ports, timebase, memory, harts } = wiring;
+        let OsWiring { ports, timebase, memory, harts, image } = wiring;
         let all = usize::from(ports.roster().cores) * harts as usize;
         OperatingSystem {
             ports,
@@ -108,6 +113,7 @@ impl OperatingSystem {
             harts,
             syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
             calls,
+            image,
             tasks: VecDeque::new(),
             reader: LineReader::new(ports, memory),
             waiting_since: vec![0; all],
@@ -144,6 +150,14 @@ impl OperatingSystem {
         let ns = |ticks: Time| self.timebase.ps_of_ticks(ticks) / 1000;
         let Waited { turn, wake } = self.ticks;
         OsCounters { read_lines: self.reader.lines(), turn_ns: ns(turn), wait_ns: ns(wake), ..self.counters }
+    }
+
+    /// A hart with the number of its thread, 0 where that has ended.
+    fn thread_on(&self, hart: u32) -> String {
+        match self.calls.thread(hart) {
+            0 => format!("hart {hart}"),
+            thread => format!("hart {hart} (thread {thread})"),
+        }
     }
 
     fn core_of(&self, hart: u32) -> Endpoint {
@@ -298,15 +312,21 @@ impl Component<Msg> for OperatingSystem {
         }
         for (task, since) in &self.tasks {
             let (who, what) = match task {
-                Task::Call(call) => (call.hart, format!("system call {}", call.number)),
+                Task::Call(call) => {
+                    let name = number::name(call.number).map_or_else(|| call.number.to_string(), str::to_owned);
+                    (call.hart, format!("system call {name}"))
+                }
                 Task::Ended(hart) => (*hart, "the end of its thread".to_owned()),
             };
-            out.push(Wait { who: format!("hart {who}"), what, on: None, since: *since });
+            out.push(Wait { who: self.thread_on(who), what, on: None, since: *since });
         }
         for (hart, futex) in self.calls.waiting() {
-            let what = futex.map_or_else(|| "the end of its sleep".to_owned(), |at| format!("a wake of futex {at:#x}"));
+            let what = match futex {
+                Some(address) => format!("a wake of futex {}", self.image.data_name(address)),
+                None => "the end of its sleep".to_owned(),
+            };
             let since = self.waiting_since[hart as usize];
-            out.push(Wait { who: format!("hart {hart}"), what, on: None, since });
+            out.push(Wait { who: self.thread_on(hart), what, on: None, since });
         }
     }
 

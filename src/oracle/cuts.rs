@@ -2,7 +2,8 @@
 //!
 //! Recovery is software that writes persistent memory step by step, each durable before the next. A second
 //! failure may cut it off after any prefix of its steps, the whole included. Recovery that starts again from
-//! there must give the same image as undisturbed recovery.
+//! there must give the same image as undisturbed recovery; one that is a program of its own, which may count
+//! its starts, must end well.
 //!
 //! Source: the third rule of crash consistency in XFDetector (ASPLOS'20), failures within recovery. Not
 //! modelled: steps that become durable out of their order; power failures of the second recovery.
@@ -11,21 +12,36 @@ use super::verdict::{Finding, Property};
 use crate::persist::image::PmImage;
 use crate::persist::undo::RecoveryStep;
 
-/// At most at how many places recovery is cut.
-const CUTS: usize = 64;
+/// How recovery is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cuts {
+    /// At most at how many places, 4 at least.
+    pub places: usize,
+    /// Recovery that starts again comes to the same image; else it need only end well.
+    pub same_image: bool,
+}
+
+impl Cuts {
+    /// Of recovery whose steps follow from the image alone.
+    pub const TO_THE_SAME_IMAGE: Cuts = Cuts { places: 64, same_image: true };
+    /// Of a program's own recovery, which takes a run of it each time.
+    pub const TO_A_GOOD_END: Cuts = Cuts { places: 8, same_image: false };
+}
+
 /// At most how many steps cut recoveries take again, all together, before places are left out.
 const STEPS_AGAIN: usize = 1 << 14;
 
 /// Cuts recovery of `survived`, which took `steps` to come to `recovered`, at evenly spaced places, and has
 /// it start `again`.
 pub(super) fn judge(
+    kind: Cuts,
     survived: &PmImage,
     steps: &[RecoveryStep],
     recovered: &PmImage,
     again: &dyn Fn(&mut PmImage) -> Result<(), String>,
 ) -> Option<Finding> {
     let (mut cut_off, mut image) = (survived.clone(), survived.clone());
-    let cuts = (STEPS_AGAIN / steps.len().max(1)).clamp(4, CUTS);
+    let cuts = (STEPS_AGAIN / steps.len().max(1)).clamp(4, kind.places.max(4));
     let stride = steps.len().div_ceil(cuts);
     for (done, step) in steps.iter().enumerate() {
         cut_off.write(step.address, &step.data).ok()?;
@@ -34,7 +50,7 @@ pub(super) fn judge(
         }
         image.bytes_mut().copy_from_slice(cut_off.bytes());
         let wrong = match again(&mut image) {
-            Ok(()) if image == *recovered => continue,
+            Ok(()) if !kind.same_image || image == *recovered => continue,
             Ok(()) => "comes to another image".to_owned(),
             Err(what) => format!("does not end well when it starts again: {what}"),
         };
@@ -62,7 +78,7 @@ mod tests {
             cuts.borrow_mut().push(done);
             again(done, image)
         };
-        let found = judge(&survived, &steps, &recovered, &start);
+        let found = judge(Cuts::TO_THE_SAME_IMAGE, &survived, &steps, &recovered, &start);
         assert!(found.iter().all(|finding| finding.property == Property::Idempotent && finding.witness.is_none()));
         (cuts.into_inner(), found.map(|finding| finding.what))
     }
@@ -82,6 +98,20 @@ mod tests {
         assert_eq!(cut(1000, &right).0, (1..=15).map(|nth| 63 * nth).chain([1000]).collect::<Vec<_>>());
         assert_eq!(cut(4096, &right).0, [1024, 2048, 3072, 4096]);
         assert_eq!(cut(8192, &right).0, [2048, 4096, 6144, 8192]);
+    }
+
+    #[test]
+    fn a_program_of_its_own_may_come_to_another_image_but_must_end_well() {
+        let step = |address| RecoveryStep { address, data: smallvec![1] };
+        let steps: Vec<RecoveryStep> = (0..3).map(step).collect();
+        let (survived, recovered) = (PmImage::new(0, vec![0; 3]), PmImage::new(0, vec![1; 3]));
+        let judged = |again: &dyn Fn(&mut PmImage) -> Result<(), String>| {
+            judge(Cuts::TO_A_GOOD_END, &survived, &steps, &recovered, again).map(|finding| finding.what)
+        };
+        assert_eq!(judged(&|_| Ok(())), None);
+        let fails = |image: &mut PmImage| if image.bytes()[1] == 1 { Err("exit code 1".to_owned()) } else { Ok(()) };
+        let what = "recovery cut off after 2 of 3 steps does not end well when it starts again: exit code 1";
+        assert_eq!(judged(&fails), Some(what.to_owned()));
     }
 
     #[test]

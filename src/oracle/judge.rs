@@ -19,12 +19,13 @@ use rayon::prelude::*;
 
 use super::allowed::Allowed;
 use super::crash::{BeyondEnd, CrashStates, Plan};
+use super::cuts::{self, Cuts};
 use super::epochs::EpochStates;
 use super::order::RunOrder;
 use super::overtaking::Overtaking;
 use super::undo::UndoRule;
 use super::verdict::{ConditionCount, Failure, Finding, Level, Property, Verdict, WrongValue};
-use super::{Regions, cuts, mix};
+use super::{Regions, mix};
 use crate::persist::image::PmImage;
 use crate::persist::undo::RecoveryStep;
 
@@ -105,8 +106,8 @@ impl<F: Fn(&PmImage) -> Result<(), String> + Sync> Check for Condition<F> {
 }
 
 /// Software that runs at boot and changes the image. It tells its durable steps, in order, where it is to be
-/// cut off (P8).
-pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<Vec<RecoveryStep>, String> + Sync);
+/// cut off (P8): several sequences where they may become durable in several orders.
+pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<Vec<Vec<RecoveryStep>>, String> + Sync);
 
 /// What images are judged by.
 #[derive(Clone, Copy, Default)]
@@ -115,9 +116,9 @@ pub struct Rules<'a> {
     pub undo: Option<&'a UndoRule>,
     /// What runs at boot, in place of the undo log's own recovery.
     pub recovery: Option<Recovery<'a>>,
-    /// Cut `recovery` off after each of its steps and run it again (P8). For an undo log's own recovery its
-    /// rule says so.
-    pub double: bool,
+    /// Cut `recovery` off after its steps and run it again (P8). For an undo log's own recovery its rule says
+    /// so.
+    pub double: Option<Cuts>,
     /// Conditions on the result.
     pub checks: &'a [&'a dyn Check],
     /// States are judged once this many launches have begun: 1 when the host first writes the input.
@@ -159,11 +160,11 @@ impl Rules<'_> {
             *recovered = survived.clone();
         }
         // A recovery of the caller takes the place of the undo log's own recovery.
-        let own = |image: &mut PmImage| self.undo.map_or(Ok(Vec::new()), |undo| undo.recover(image));
+        let own = |image: &mut PmImage| self.undo.map_or(Ok(Vec::new()), |undo| Ok(vec![undo.recover(image)?]));
         let recovery = self.recovery.unwrap_or(&own);
         // Without a recovered image no other rule has anything to judge.
-        let steps = match recovery(recovered) {
-            Ok(steps) => steps,
+        let sequences = match recovery(recovered) {
+            Ok(sequences) => sequences,
             Err(what) => {
                 found.push(Finding::in_words(Property::Recovery, what));
                 return Judged { found, violated: None };
@@ -174,12 +175,15 @@ impl Rules<'_> {
         }
         // A second failure, during recovery: cut off after some of its steps and begun again, it must come to
         // the same image.
-        match (self.recovery, self.undo) {
-            (Some(recovery), _) if self.double => {
-                found.extend(cuts::judge(survived, &steps, recovered, &|image| recovery(image).map(drop)));
+        for steps in &sequences {
+            match (self.recovery, self.undo, self.double) {
+                (Some(recovery), _, Some(kind)) => {
+                    let again = |image: &mut PmImage| recovery(image).map(drop);
+                    found.extend(cuts::judge(kind, survived, steps, recovered, &again));
+                }
+                (None, Some(undo), _) => undo.judge_cuts(survived, steps, recovered, &mut found),
+                _ => {}
             }
-            (None, Some(undo)) => undo.judge_cuts(survived, &steps, recovered, &mut found),
-            _ => {}
         }
         let mut violated = Vec::new();
         for (number, check) in self.checks.iter().enumerate() {

@@ -15,9 +15,10 @@
 //! slots may overlap across launches in any way (they are cut into segments covered alike). Not modelled:
 //! host writes to elements between launches; flags whose address is inside an element or a log.
 
+use super::LINE;
+use super::cuts::{self, Cuts};
 use super::order::RunOrder;
 use super::verdict::{Failure, Finding, Level, Persist, Property, Witness, WrongValue};
-use super::{LINE, cuts};
 use crate::persist::image::PmImage;
 use crate::persist::undo::{COMPLETE, IDLE, IN_TX, RecoveryStep, UndoLog};
 
@@ -317,7 +318,9 @@ impl UndoRule {
         if !self.double {
             return;
         }
-        out.extend(cuts::judge(survived, steps, recovered, &|image| self.recover_at_once(image)));
+        out.extend(cuts::judge(Cuts::TO_THE_SAME_IMAGE, survived, steps, recovered, &|image| {
+            self.recover_at_once(image)
+        }));
     }
 }
 

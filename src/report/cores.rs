@@ -6,6 +6,8 @@
 //! Slots are what cores could have dispatched; each slot has one account, so that the shares printed sum to
 //! 100.0 %: what rounding leaves goes to the shares that it cut most.
 
+use std::collections::BTreeMap;
+
 use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
@@ -40,23 +42,36 @@ fn accounts(o: &Outcome) -> Vec<Account> {
         Some(Account { name: own, meaning, slots: table.total(name), tenths: 0 })
     };
     let mut accounts: Vec<Account> = table.names.iter().zip(&table.docs).filter_map(of).collect();
-    let all: u128 = accounts.iter().map(|account| u128::from(account.slots)).sum();
-    if all == 0 {
+    if accounts.iter().all(|account| account.slots == 0) {
         return Vec::new();
     }
-    let scaled = |account: &Account| u128::from(account.slots) * u128::from(TENTHS);
-    let mut cut: Vec<(u128, usize)> = Vec::new();
-    for (at, account) in accounts.iter_mut().enumerate() {
-        account.tenths = (scaled(account) / all) as u64;
-        cut.push((scaled(account) % all, at));
-    }
-    let left = TENTHS - accounts.iter().map(|account| account.tenths).sum::<u64>();
-    cut.sort_by_key(|&(cut, at)| (std::cmp::Reverse(cut), at));
-    cut.iter().take(left as usize).for_each(|&(_, at)| accounts[at].tenths += 1);
+    let slots: Vec<u64> = accounts.iter().map(|account| account.slots).collect();
+    accounts.iter_mut().zip(shares(&slots)).for_each(|(account, share)| account.tenths = share);
     accounts
 }
 
-fn tenths(tenths: u64) -> String {
+/// Shares in tenths of a percent that sum to [`TENTHS`]; zeros where there is nothing to share.
+pub(super) fn shares(slots: &[u64]) -> Vec<u64> {
+    let all: u128 = slots.iter().map(|&slots| u128::from(slots)).sum();
+    if all == 0 {
+        return vec![0; slots.len()];
+    }
+    let scaled = |slots: u64| u128::from(slots) * u128::from(TENTHS);
+    let mut shares: Vec<u64> = slots.iter().map(|&slots| (scaled(slots) / all) as u64).collect();
+    // What rounding leaves goes to those that it cut most.
+    let mut cut: Vec<(u128, usize)> = slots.iter().zip(0..).map(|(&slots, at)| (scaled(slots) % all, at)).collect();
+    let left = TENTHS - shares.iter().sum::<u64>();
+    cut.sort_by_key(|&(cut, at)| (std::cmp::Reverse(cut), at));
+    cut.iter().take(left as usize).for_each(|&(_, at)| shares[at] += 1);
+    shares
+}
+
+/// Slots by account, of all cores.
+pub(super) fn slots(o: &Outcome) -> BTreeMap<String, u64> {
+    accounts(o).into_iter().map(|account| (account.name, account.slots)).collect()
+}
+
+pub(super) fn tenths(tenths: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 

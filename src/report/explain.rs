@@ -1,8 +1,9 @@
 //! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the
-//! scheme's name, and for some a drawing.
+//! scheme's name, and for some a drawing. Of a program of CPUs: where its time went, whatever the scheme.
 
 mod explanation;
 mod markers;
+mod processes;
 mod regions;
 mod selection;
 
@@ -42,8 +43,12 @@ pub fn drawn() -> impl Iterator<Item = &'static str> {
     EXPLAINED.iter().filter(|explained| explained.draw.is_some()).map(|explained| explained.scheme)
 }
 
-/// What a run's scheme did, if it can be told; `storage` is what the scheme adds to the machine.
+/// What a run's scheme did, if it can be told; `storage` is what the scheme adds to the machine. Of a program
+/// of CPUs: where its time went.
 pub fn explanation(outcome: &Outcome, storage: &[StorageCost]) -> Option<Explanation> {
+    if outcome.is_of_a_cpu() {
+        return processes::explain(outcome);
+    }
     (of(&outcome.scheme)?.explain)(outcome, storage)
 }
 

@@ -222,6 +222,7 @@ impl Trace<'_> {
             Label::Region { what, order, region } => {
                 write!(out, "\"{what} {region}\",\"args\":{{\"order\":{order},\"region\":{region}")?;
             }
+            Label::Hart { what, pc } => write!(out, "\"{what}\",\"args\":{{\"pc\":\"{pc:#x}\"")?,
             Label::Write { line, persistent } => {
                 let medium = if persistent { "NVM" } else { "DRAM" };
                 write!(out, "\"{medium} write\",\"args\":{{\"line\":\"{line:#x}\"")?;

@@ -6,7 +6,7 @@
 
 use elf::ElfBytes;
 use elf::abi::{DT_NEEDED, EM_RISCV, ET_DYN, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_PHDR};
-use elf::abi::{STT_FUNC, STT_NOTYPE};
+use elf::abi::{STT_FUNC, STT_NOTYPE, STT_OBJECT};
 use elf::endian::AnyEndian;
 use elf::file::Class;
 
@@ -30,7 +30,7 @@ pub struct Segment {
     pub executable: bool,
 }
 
-/// A function, or a label of assembly.
+/// A function, a label of assembly, or an object of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     /// Its first address.
@@ -50,6 +50,8 @@ pub struct Executable {
     pub segments: Vec<Segment>,
     /// Functions, by address; none when the file is stripped.
     pub functions: Vec<Function>,
+    /// Objects of data that have a size, by address; none when the file is stripped.
+    pub objects: Vec<Function>,
     /// Address of the program headers in memory, if a segment has them.
     pub headers: Option<u64>,
     /// Number of program headers.
@@ -69,6 +71,32 @@ impl Executable {
         let at = self.functions.partition_point(|function| function.address <= address).checked_sub(1)?;
         let function = &self.functions[at];
         (function.address >= segment.address).then(|| (function.name.clone(), address - function.address))
+    }
+
+    /// An instruction's address in words: function and offset, or the number.
+    pub fn code_name(&self, address: u64) -> String {
+        named(self.symbol(address), address)
+    }
+
+    /// The address of data in words: object and offset with the number, or the number.
+    pub fn data_name(&self, address: u64) -> String {
+        let before = self.objects.partition_point(|object| object.address <= address);
+        let object = before.checked_sub(1).map(|at| &self.objects[at]);
+        match object.filter(|object| address - object.address < object.bytes) {
+            Some(object) => {
+                let name = named(Some((object.name.clone(), address - object.address)), address);
+                format!("`{name}` ({address:#x})")
+            }
+            None => format!("{address:#x}"),
+        }
+    }
+}
+
+fn named(symbol: Option<(String, u64)>, address: u64) -> String {
+    match symbol {
+        Some((name, 0)) => name,
+        Some((name, offset)) => format!("{name}+{offset:#x}"),
+        None => format!("{address:#x}"),
     }
 }
 
@@ -176,6 +204,7 @@ fn read(bytes: &[u8], memory_bytes: u64, faults: &mut Faults<'_>) -> Option<Exec
         entry,
         segments,
         functions: functions(&file, base),
+        objects: objects(&file, base),
         headers: own.or_else(|| in_memory(file.ehdr.e_phoff)),
         header_count: headers.len() as u64,
     })
@@ -231,6 +260,23 @@ fn functions(file: &ElfBytes<'_, AnyEndian>, base: u64) -> Vec<Function> {
     // Of several names for one place the one with a size, else the first by the alphabet, is the last here:
     // it is found.
     found.sort_by(|a, b| (a.address, a.bytes, &b.name).cmp(&(b.address, b.bytes, &a.name)));
+    found
+}
+
+/// Objects do not overlap but for aliases, of which the first by the alphabet is found.
+fn objects(file: &ElfBytes<'_, AnyEndian>, base: u64) -> Vec<Function> {
+    let Ok(Some((symbols, names))) = file.symbol_table() else {
+        return Vec::new();
+    };
+    let mut found: Vec<Function> = symbols
+        .iter()
+        .filter(|symbol| symbol.st_symtype() == STT_OBJECT && symbol.st_size > 0 && !symbol.is_undefined())
+        .filter_map(|symbol| {
+            let (name, address) = (names.get(symbol.st_name as usize).ok()?, symbol.st_value.wrapping_add(base));
+            (!name.is_empty()).then(|| Function { address, bytes: symbol.st_size, name: name.to_owned() })
+        })
+        .collect();
+    found.sort_by(|a, b| (a.address, &b.name).cmp(&(b.address, &a.name)));
     found
 }
 

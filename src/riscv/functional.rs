@@ -65,6 +65,15 @@ pub enum End {
     Stopped,
 }
 
+/// Harts that wait for each other, each with its futex, in words.
+pub fn waits_in_words(harts: &[(u32, Option<u64>)], image: &Executable) -> String {
+    let wait = |(hart, futex): &(u32, Option<u64>)| match futex {
+        Some(address) => format!("hart {hart} for a wake of futex {}", image.data_name(*address)),
+        None => format!("hart {hart} for the end of its sleep"),
+    };
+    harts.iter().map(wait).collect::<Vec<_>>().join(", ")
+}
+
 /// What came of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -97,7 +106,8 @@ pub struct Outcome {
 /// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
 /// let segment = Segment { address: 0x10000, memory_bytes: 16, bytes, executable: true };
 /// let segments = vec![segment];
-/// let image = Executable { entry: 0x10000, segments, functions: vec![], headers: None, header_count: 0 };
+/// let (functions, objects) = (vec![], vec![]);
+/// let image = Executable { entry: 0x10000, segments, functions, objects, headers: None, header_count: 0 };
 /// let process = Process::new(image, Start::default()).unwrap();
 /// let outcome = run(&process, process.memory(), &Options::default());
 /// assert_eq!((outcome.end, outcome.instructions), (End::Exited(42), vec![4]));

@@ -179,6 +179,7 @@ mod tests {
             segments: Vec::new(),
             functions: Vec::new(),
             headers: Some(0x10040),
+            objects: vec![],
             header_count: 5,
         }
     }

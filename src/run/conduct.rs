@@ -23,6 +23,8 @@ pub struct Conduct<'a> {
     pub journal: bool,
     /// Keep a timeline for a file of up to this many bytes.
     pub timeline: Option<u64>,
+    /// Tell where cores lost their dispatch slots: by hart, function and instruction. Of machines of cores.
+    pub places: bool,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
     /// Told about every 100 ms how the simulation is getting on.
@@ -41,6 +43,7 @@ impl Default for Conduct<'_> {
             epoch_cycles: None,
             journal: false,
             timeline: None,
+            places: false,
             stop: None,
             observer: None,
         }

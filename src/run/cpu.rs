@@ -1,13 +1,15 @@
 //! An experiment on a machine of CPU cores, to its outcome.
 //!
 //! The functional driver runs after the simulation and only for checks that compare with it, bounded by what
-//! the simulation executed. Not yet: timelines.
+//! the simulation executed.
 
 use super::conduct::Conduct;
 use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
 use super::finished::{Finished, failures};
 use super::simulated::{Simulated, parameters};
+use super::slot_places;
+use super::timeline;
 use crate::assemble::{Assembly, CpuLoad, Persistency, TOUCHED_BYTES, assemble_cpu};
 use crate::config::CpuMachine;
 use crate::engine::Timebase;
@@ -18,6 +20,7 @@ use crate::machine::home::HomeSlice;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::os::OperatingSystem;
 use crate::outcome::{self, End, Machine, Outcome, ProcessOutcome};
+use crate::riscv::elf::Executable;
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
 use crate::riscv::process::Process;
@@ -44,13 +47,20 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     };
     let all_persistent = experiment.persistent || scheme.built.regions().is_some();
     let load = CpuLoad { process: &process, files: &program.files, all_persistent };
-    let persistency =
-        Persistency { scheme: scheme.built.clone(), journal: conduct.journal, timeline: None, halts_at_end: true };
+    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
+    let persistency = Persistency {
+        scheme: scheme.built.clone(),
+        journal: conduct.journal,
+        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
+        places: conduct.places,
+        halts_at_end: true,
+    };
     let machine = assemble_cpu(spec, load, &persistency);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
-    let machine = &ran.machine;
-    let (left, stdout) = left_by(machine);
+    let (machine, harts) = (&ran.machine, spec.core.harts);
+    let (mut left, stdout) = left_by(machine);
+    left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
     let mut outcome = Outcome {
         process: Some(left),
@@ -60,12 +70,12 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
     let epochs = machine.simulation.epoch_digests().cloned();
     let journal = conduct.journal.then(|| machine.journal());
+    let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
     let (memory, touched) = ran.machine.into_touched_memory(load.image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory, &touched));
     let bindings = Bindings::default();
-    let mut finished =
-        Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline: None };
+    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, load.memory(), &stdout, conduct, &mut finished);
     }
@@ -84,6 +94,7 @@ fn left_by(machine: &Assembly) -> (ProcessOutcome, Vec<u8>) {
         stdout: text(stdout),
         stderr: text(stderr),
         unsupported_calls: os.unsupported().collect(),
+        slots: None,
     };
     (left, stdout.to_vec())
 }
@@ -118,7 +129,7 @@ fn judge(
             return;
         }
         Some(other) => {
-            no_reference = Some(format!("there is no reference to compare with: {}", why(&other.end)));
+            no_reference = Some(format!("there is no reference to compare with: {}", why(&other.end, &process.image)));
             None
         }
         None => None,
@@ -156,12 +167,13 @@ fn reference(
 }
 
 /// Why the functional driver did not come to the program's end.
-fn why(end: &functional::End) -> String {
+fn why(end: &functional::End, image: &Executable) -> String {
     match end {
         functional::End::Exited(code) => format!("it exited with {code}"),
         functional::End::Fault(fault) => format!("the functional driver: {fault}"),
         functional::End::Deadlock(harts) => {
-            format!("all {} threads of the functional driver wait for each other", harts.len())
+            let waits = functional::waits_in_words(harts, image);
+            format!("all {} threads of the functional driver wait for each other: {waits}", harts.len())
         }
         functional::End::Limit => "the functional driver executed many more instructions than the cores".to_owned(),
         functional::End::Stopped => "it was stopped".to_owned(),

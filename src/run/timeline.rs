@@ -1,5 +1,6 @@
-//! From what the components of a machine kept to the tracks of a timeline: the command processor, a selector
-//! of data paths, persist barriers by scope, SMs, slices, controllers, from the top down.
+//! From what the components of a machine kept to the tracks of a timeline, from the top down: the command
+//! processor, a selector of data paths, persist barriers by scope, SMs; or cores with a track a hart; then
+//! slices and controllers, which machines of either kind have.
 //!
 //! A selector's tracks are of the periods that it reports (`persist::selection`), from when until when it
 //! counted each. The period that a run cut short is none of them.
@@ -8,8 +9,8 @@ use std::collections::BTreeMap;
 
 use crate::assemble::Assembly;
 use crate::engine::Time;
-use crate::machine::MachineSpec;
 use crate::machine::memory_controller::RegionTimeline;
+use crate::machine::slice_timeline::SliceTimeline;
 use crate::outcome::Launch;
 use crate::persist::selection::{Period, Selection};
 use crate::persist::vocab::{FenceKind, PersistScope};
@@ -22,10 +23,9 @@ const BYTES_A_SPAN: u64 = 128;
 /// The fewest that are kept of each kind.
 const FEWEST: u64 = 1024;
 
-/// How many spans of each kind a component keeps for a file of this many bytes.
-pub(super) fn spans_each(budget_bytes: u64, spec: &MachineSpec) -> usize {
-    let components = u64::from(spec.sm.count + spec.l2.slices + spec.controller.channels) + 1;
-    (2 * budget_bytes / BYTES_A_SPAN / components).max(FEWEST) as usize
+/// How many spans of each kind each of so many components keeps for a file of this many bytes.
+pub(super) fn spans_each(budget_bytes: u64, components: u32) -> usize {
+    (2 * budget_bytes / BYTES_A_SPAN / u64::from(components)).max(FEWEST) as usize
 }
 
 /// The tracks of a machine that kept timelines, until `now`; `open_ticks` from the command processor's word
@@ -63,19 +63,54 @@ pub(super) fn timeline(
         processes.push(Process { name: format!("SM {index}"), tracks });
     }
     for (index, slice) in machine.slices().enumerate() {
-        let Some(kept) = slice.timeline() else { continue };
-        let mut tracks = vec![level(&kept.under_way, "writes under way", "values of levels", &mut noted)];
-        tracks.extend(in_rows(&kept.writes, "to durability", "L2 writes", now, &mut noted));
-        processes.push(Process { name: format!("L2 slice {index}"), tracks });
+        let tracks = slice.timeline().map(|kept| writes(kept, "L2 writes", now, &mut noted));
+        processes.extend(tracks.map(|tracks| Process { name: format!("L2 slice {index}"), tracks }));
     }
+    processes.extend(controllers(machine, now, &mut noted));
+    Timeline { tick_khz, processes, noted }
+}
+
+/// The tracks of a machine of cores, with so many harts each, that kept timelines, until `now`.
+pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64) -> Timeline {
+    let mut noted = BTreeMap::new();
+    let mut processes = Vec::new();
+    for (index, core) in machine.cores().enumerate() {
+        let Some(kept) = core.timeline() else { continue };
+        let mut tracks = Vec::new();
+        for (kept, what, class) in [(&kept.runs, "runs", "runs of harts"), (&kept.waits, "waits", "waits of harts")] {
+            *noted.entry(class).or_default() += kept.noted();
+            tracks.extend(kept.lanes(now).into_iter().map(|(lane, slices)| {
+                let hart = index * harts as usize + lane;
+                Track { name: format!("hart {hart} {what}"), class, content: Content::Slices(slices) }
+            }));
+        }
+        processes.push(Process { name: format!("core {index}"), tracks });
+    }
+    for (index, home) in machine.homes().enumerate() {
+        let tracks = home.timeline().map(|kept| writes(kept, "writes of home slices", now, &mut noted));
+        processes.extend(tracks.map(|tracks| Process { name: format!("home slice {index}"), tracks }));
+    }
+    processes.extend(controllers(machine, now, &mut noted));
+    Timeline { tick_khz, processes, noted }
+}
+
+/// Writes of a slice to memory.
+fn writes(kept: &SliceTimeline, class: &'static str, now: Time, noted: &mut Noted) -> Vec<Track> {
+    let mut tracks = vec![level(&kept.under_way, "writes under way", "values of levels", noted)];
+    tracks.extend(in_rows(&kept.writes, "to durability", class, now, noted));
+    tracks
+}
+
+fn controllers(machine: &Assembly, now: Time, noted: &mut Noted) -> Vec<Process> {
+    let mut processes = Vec::new();
     for (index, controller) in machine.controllers().enumerate() {
         let Some(kept) = controller.timeline() else { continue };
-        let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", &mut noted)];
-        tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, &mut noted));
-        tracks.extend(protocol(&kept.regions, now, &mut noted));
+        let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", noted)];
+        tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, noted));
+        tracks.extend(protocol(&kept.regions, now, noted));
         processes.push(Process { name: format!("memory controller {index}"), tracks });
     }
-    Timeline { tick_khz, processes, noted }
+    processes
 }
 
 type Noted = BTreeMap<&'static str, u64>;

@@ -49,6 +49,13 @@ pub enum Label {
         /// Its number in the order.
         region: u32,
     },
+    /// A hart runs instructions, or waits.
+    Hart {
+        /// What it does.
+        what: &'static str,
+        /// The instruction at which it began.
+        pc: u64,
+    },
     /// A write of a line, or of a part of one.
     Write {
         /// Address of the line.

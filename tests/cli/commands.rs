@@ -434,7 +434,6 @@ fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
 
 #[test]
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
-    fails(&["run", "hash", "--timeline", "-"], 2, &["--timeline", "keep no timeline yet"]);
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
     fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, sync"]);
     fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
@@ -449,6 +448,59 @@ fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     for word in ["IPC", "MPKI", "exit code", "standard output  hash: 50 operations"] {
         assert!(told.contains(word), "no `{word}` in:\n{told}");
     }
+}
+
+#[test]
+fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
+    let told = folder("cli/explain_cpus").join("told.json");
+    let output = durawarp(&["explain", "sync", "hash", "--json", told.to_str().unwrap()]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for part in ["hash (ci) on lightwsp-cpu under sync", "By core and hart", "work", "MPKI", "probes", "durable fences"]
+    {
+        assert!(shown.contains(part), "no `{part}` in:\n{shown}");
+    }
+    let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    let places = &told["places"];
+    let sum = |of: &serde_json::Value| of.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    // Each core that ran has all its slots by hart, as its counters have them: 4 of 8 cores.
+    let harts = places["harts"].as_array().unwrap();
+    assert_eq!(harts.len(), 4, "one thread has a hart each");
+    let of_harts: Vec<u64> = harts.iter().map(|hart| hart["used"].as_u64().unwrap() + sum(&hart["lost"])).collect();
+    assert!(of_harts.iter().all(|&slots| slots * 8 == sum(&told["slots"])), "{of_harts:?} of {}", told["slots"]);
+    // All slots at fences of durability are at a function, nearly all at that which has the transactions.
+    let functions = places["functions"].as_array().unwrap();
+    assert_eq!(functions[0]["function"], "work");
+    let lost = |cause: &str| functions.iter().filter_map(|of| of["lost"][cause].as_u64()).sum::<u64>();
+    for cause in ["memory", "persist", "atomic", "redirect"] {
+        assert_eq!(Some(lost(cause)), told["slots"][cause].as_u64(), "{cause}");
+    }
+    assert!(told["levels"]["mean_fence_ns"].as_f64().unwrap() > 90.0, "a write to NVM takes longer");
+    // One word is a workload, under `base`.
+    let base = text(&durawarp(&["explain", "hash"]).stdout);
+    assert!(base.contains("under base") && base.contains("0 durable fences, - each"), "{base}");
+    fails(&["explain", "sync"], 2, &["`sync` is a scheme; which workload?"]);
+    fails(&["explain", "hash", "--svg", "x.svg"], 2, &["there is no drawing of a program of CPUs"]);
+}
+
+#[test]
+fn a_file_that_is_no_workload_is_told_what_was_expected_in_one_fault() {
+    let folder = folder("cli/no_workload");
+    let file = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).unwrap();
+        folder.join(name).display().to_string()
+    };
+    let expected = ["ELF executable of RV64", "a manifest (`.toml`)", "the name of a built-in workload"];
+    let page = file("README.md", "# A page\n\nOf text\nthat is no TOML\n");
+    for command in ["run", "crash", "check", "explain"] {
+        let told = fails(&[command, &page], 2, &expected);
+        assert_eq!(told.matches("error:").count(), 1, "{told}");
+    }
+    // The nearest name, and what a file of kernels is for.
+    fails(&["run", &file("hsh.c", "int main() {}")], 2, &["did you mean `hash`?"]);
+    fails(&["run", &file("k.ptx", ".version 6.0")], 2, &["a manifest names a file of kernels"]);
+    let broken = fails(&["run", &file("mine.toml", "schema = 1\nname\n")], 2, &["mine.toml:2"]);
+    assert!(!broken.contains("ELF"), "a manifest's faults are its own: {broken}");
 }
 
 #[test]

@@ -138,6 +138,8 @@ fn names_and_keys_in_the_commands_of_pages_exist() {
         }
         let at = match words[0].as_str() {
             "run" | "crash" | "stalls" | "compare" | "regions" | "check" => 1,
+            // The scheme may be left out.
+            "explain" if words.get(2).is_none_or(|word| word.starts_with("--")) => 1,
             "explain" => 2,
             _ => usize::MAX,
         };

@@ -246,6 +246,50 @@ fn a_selector_has_a_span_a_period_and_levels_of_its_threshold_and_waits() {
 }
 
 #[test]
+fn harts_run_and_wait_and_a_timeline_changes_no_bit_of_a_program_of_cpus() {
+    let ran = |conduct: &Conduct<'_>| {
+        let recipe = Experiment::of("hash").scheme("sync").profile("ci");
+        recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")).run(conduct)
+    };
+    let (without, one, three) = (ran(&Conduct::default()), ran(&kept(1)), ran(&kept(3)));
+    let places = ran(&Conduct { places: true, ..Conduct::default() });
+    assert!(without.timeline.is_none());
+    for with in [&one, &three, &places] {
+        assert_eq!(with.outcome.digest, without.outcome.digest);
+        assert_eq!(with.outcome.memory_digest, without.outcome.memory_digest);
+        assert_eq!(with.outcome.counters, without.outcome.counters);
+        assert_eq!(with.outcome.engine, without.outcome.engine);
+    }
+    let of = |finished: &Finished| file(finished.timeline.as_ref().unwrap(), &finished.outcome, 64 << 20);
+    assert_eq!(of(&one), of(&three));
+    checked(&of(&one));
+
+    let (timeline, outcome) = (one.timeline.unwrap(), one.outcome);
+    let names: Vec<&str> = timeline.processes.iter().map(|process| process.name.as_str()).collect();
+    for name in ["core 0", "core 7", "home slice 0", "memory controller 1"] {
+        assert!(names.contains(&name), "{name} of {names:?}");
+    }
+    let tracks = |process: usize| timeline.processes[process].tracks.iter().map(|track| track.name.clone());
+    assert_eq!(tracks(3).collect::<Vec<_>>(), ["hart 3 runs", "hart 3 waits"]);
+    assert_eq!(tracks(4).count(), 0, "four threads run");
+
+    // What a hart waited at a fence are its lost slots, but for some of the cycle in which it came there.
+    let what = |slice: &Slice| if let Label::Hart { what, .. } = slice.label { what } else { "?" };
+    let waits = slices(&timeline, "waits of harts");
+    let cycle = outcome.machine.tick_khz / outcome.machine.core_khz;
+    let fences = waits.iter().filter(|slice| what(slice) == "durable fence");
+    let slots = fences.clone().map(|slice| (slice.end - slice.start) / cycle * 4).sum::<u64>();
+    let counted = outcome.total("core", "persist_slots");
+    assert!(slots <= counted && counted - slots <= 4 * fences.count() as u64, "{slots} of {counted}");
+    // The first thread waits for the others' end, all make calls.
+    assert!(waits.iter().any(|slice| what(slice) == "waits for a futex"));
+    assert!(waits.iter().any(|slice| what(slice) == "in a call"));
+    assert!(waits.iter().all(|slice| what(slice) != "running" && !slice.cut));
+    assert!(slices(&timeline, "runs of harts").iter().all(|slice| what(slice) == "running"));
+    assert_eq!(slices(&timeline, "writes of home slices").len() as u64, outcome.total("llc", "writebacks"));
+}
+
+#[test]
 fn a_file_keeps_its_budget_and_says_what_is_left_out() {
     let finished = ran("atax", "nvw-fifo", "scoped-table2", &kept(1), None);
     let (timeline, outcome) = (finished.timeline.unwrap(), finished.outcome);

@@ -26,8 +26,14 @@ pub(crate) fn program(words: &[u32]) -> Process {
     let code = Segment { address: CODE, memory_bytes: bytes.len() as u64, bytes, executable: true };
     let data = Segment { address: DATA, memory_bytes: 4096, bytes: Vec::new(), executable: false };
     let main = Function { address: CODE, bytes: 0, name: "main".to_owned() };
-    let image =
-        Executable { entry: CODE, segments: vec![code, data], functions: vec![main], headers: None, header_count: 0 };
+    let image = Executable {
+        entry: CODE,
+        segments: vec![code, data],
+        functions: vec![main],
+        objects: vec![],
+        headers: None,
+        header_count: 0,
+    };
     Process::new(image, Start { windows: WINDOWS, stack_bytes: 64 << 10, ..Start::default() }).unwrap()
 }
 

@@ -37,6 +37,13 @@ fn an_executable_has_code_data_an_entry_and_symbols() {
     assert_eq!(image.symbol(0), None);
     assert!(image.functions.iter().any(|function| function.name == "main" && function.bytes > 0));
     assert!(image.end() < MEMORY && image.header_count > 0);
+    // Data by the object that they lie in: an address that is in none is a number.
+    let object = image.objects.iter().find(|object| object.bytes >= 8).unwrap();
+    let (name, address) = (&object.name, object.address);
+    assert_eq!(image.data_name(address), format!("`{name}` ({address:#x})"));
+    assert_eq!(image.data_name(address + 4), format!("`{name}+0x4` ({:#x})", address + 4));
+    assert_eq!(image.data_name(image.entry), format!("{:#x}", image.entry));
+    assert_eq!((image.code_name(image.entry + 2).as_str(), image.code_name(8).as_str()), ("_start+0x2", "0x8"));
 }
 
 #[test]

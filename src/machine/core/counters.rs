@@ -63,6 +63,8 @@ counters! {
         dropped_cleans,
         /// Fences of durability that waited (instructions)
         durable_fences,
+        /// Time that these stood at the head of dispatch, stores before them included, summed (core cycles)
+        durable_fence_cycles,
         /// Fences that ordered without waiting (instructions)
         ordering_fences,
         /// Words of persistency without effect here: regions, transactions, hints (instructions)

@@ -16,10 +16,10 @@ use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst, NOWHERE, Op, X0};
 use crate::riscv::semantics;
 
+use super::cause::Cause;
 use super::execute::{self, Loading};
 use super::hart::{Blocked, Hart, Moment, Stall, Waiting};
 use super::l1d::{LineState, line_of};
-use super::record::Cause;
 use super::serial;
 use super::store_queue::{StoreEntry, StoreKind};
 use super::thread::Thread;
@@ -215,6 +215,7 @@ fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     if !hart.predictor.resolve(prediction, taken) {
         m.record.counters.mispredictions += 1;
         hart.front.resume_at = at + 1 + u64::from(m.program.spec.redirect_cycles);
+        hart.front.redirected_by = pc;
     }
     hart.front.pc = if taken { semantics::target(inst, pc, a) } else { next };
     Ok(())
@@ -299,6 +300,7 @@ fn order(hart: &mut Hart, pc: u64, cycle: u64) -> Result<(), Stall> {
 
 fn alone(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     hart.front.blocked = Blocked::Serial(*inst);
+    hart.front.alone_since = cycle;
     serial::step(hart, inst, cycle, m)
 }
 

@@ -242,6 +242,7 @@ fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bo
                 hart.front.blocked = Blocked::No;
                 hart.front.pc = semantics::target(&inst, waiting.pc, a);
                 hart.front.resume_at = at + 1;
+                hart.front.redirected_by = waiting.pc;
             }
             true
         }
@@ -319,4 +320,5 @@ fn resolve_branch(hart: &mut Hart, waiting: &Waiting, taken: bool, cycle: u64, m
     let pc = if taken { semantics::target(&waiting.inst, waiting.pc, 0) } else { waiting.pc.wrapping_add(length) };
     let resume_at = cycle + u64::from(m.program.spec.redirect_cycles);
     hart.squash(waiting.number + 1, pc, resume_at, m.cache);
+    hart.front.redirected_by = waiting.pc;
 }

@@ -7,12 +7,13 @@ use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst};
 
 use super::cache::Cache;
+use super::cause::Cause;
 use super::load_order::LoadOrder;
 use super::parameters::CoreSpec;
 use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
-use super::record::{Cause, CoreRecord};
+use super::record::CoreRecord;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
 use super::window::{Source, Window};
@@ -64,6 +65,17 @@ pub(super) struct FrontEnd {
     /// Nothing is dispatched before this cycle, which follows a redirection.
     pub(super) resume_at: u64,
     pub(super) blocked: Blocked,
+    /// The instruction that dispatch was redirected by.
+    pub(super) redirected_by: u64,
+    /// Cycle since which an instruction that is executed alone stands at the head.
+    pub(super) alone_since: u64,
+}
+
+impl FrontEnd {
+    /// It goes on at `pc`.
+    fn at(pc: u64, resume_at: u64) -> FrontEnd {
+        FrontEnd { pc, resume_at, blocked: Blocked::No, redirected_by: pc, alone_since: 0 }
+    }
 }
 
 /// A reservation of `lr`.
@@ -106,7 +118,7 @@ impl Hart {
         Hart {
             index,
             thread: Thread::None,
-            front: FrontEnd { pc: 0, resume_at: 0, blocked: Blocked::No },
+            front: FrontEnd::at(0, 0),
             predictor: Predictor::new(spec.predictor_entries),
             window: Window::new(share(spec.rob_entries)),
             waiting: Vec::with_capacity(share(spec.iq_entries) as usize),
@@ -124,7 +136,7 @@ impl Hart {
     /// Begins to run a thread.
     pub(super) fn begin(&mut self, state: &HartState) {
         self.window.begin(&state.registers);
-        self.front = FrontEnd { pc: state.pc, resume_at: 0, blocked: Blocked::No };
+        self.front = FrontEnd::at(state.pc, 0);
         self.frm = state.frm;
         self.reservation = None;
         self.thread = Thread::Running;
@@ -149,7 +161,7 @@ impl Hart {
         cache.squash(self.index, first);
         self.forget_waiting(first);
         self.fault = self.fault.filter(|&(number, _)| number < first);
-        self.front = FrontEnd { pc, resume_at, blocked: Blocked::No };
+        self.front = FrontEnd::at(pc, resume_at);
     }
 
     /// Forgets what waits from `first` on.

@@ -18,7 +18,7 @@ use super::wiring::CoreWiring;
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) code: Arc<CodeTable>,
-    image: Arc<Executable>,
+    pub(super) image: Arc<Executable>,
     pub(super) memory: CpuMemory,
     pub(super) clock: Clock,
     timebase: Timebase,

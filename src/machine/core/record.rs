@@ -1,32 +1,21 @@
-//! What a core keeps about a run: counters, the accounts of its dispatch slots, its journal.
+//! What a core keeps about a run: counters, the accounts of its dispatch slots, its journal, what is watched.
 
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 use crate::machine::coherence::CPU_LINE_BYTES;
 use crate::persist::journal::{Author, FactKind, Notebook};
 
+use super::cause::{Cause, Lost};
 use super::counters::CoreCounters;
 use super::l1d::line_of;
-
-/// Why a hart dispatched nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
-    Memory,
-    Execution,
-    Stores,
-    Redirect,
-    Atomic,
-    Fence,
-    Persist,
-    Call,
-    Idle,
-}
+use super::watch::CoreWatch;
 
 /// Counters and journal of a core.
 #[derive(Debug)]
 pub(super) struct CoreRecord {
     pub(super) counters: CoreCounters,
     pub(super) journal: Option<Notebook>,
+    pub(super) watch: Option<Box<CoreWatch>>,
     width: u64,
     core: u16,
     /// The latest time of what is in the journal.
@@ -34,7 +23,7 @@ pub(super) struct CoreRecord {
     /// First cycle that is in no account.
     next: u64,
     /// Why nothing is dispatched since then.
-    cause: Cause,
+    lost: Lost,
 }
 
 impl CoreRecord {
@@ -43,17 +32,21 @@ impl CoreRecord {
         CoreRecord {
             counters: CoreCounters::default(),
             journal,
+            watch: None,
             width: width.into(),
             core,
             noted: 0,
             next: 0,
-            cause: Cause::Idle,
+            lost: Lost::idle(0),
         }
     }
 
-    fn lose(&mut self, cause: Cause, slots: u64) {
+    fn lose(&mut self, lost: Lost, slots: u64) {
+        if let Some(watch) = &mut self.watch {
+            watch.lose(lost, slots);
+        }
         let counters = &mut self.counters;
-        *match cause {
+        *match lost.cause {
             Cause::Memory => &mut counters.memory_slots,
             Cause::Execution => &mut counters.execution_slots,
             Cause::Stores => &mut counters.store_slots,
@@ -71,7 +64,7 @@ impl CoreRecord {
     pub(super) fn idle_until(&mut self, cycle: u64) {
         if cycle > self.next {
             let cycles = cycle - self.next;
-            self.lose(self.cause, cycles * self.width);
+            self.lose(self.lost, cycles * self.width);
             self.counters.cycles += cycles;
             self.next = cycle;
         }
@@ -79,14 +72,14 @@ impl CoreRecord {
 
     /// Accounts for a cycle: slots that were used, and why not the others, if any.
     #[inline]
-    pub(super) fn cycle(&mut self, cycle: u64, used: u32, cause: Option<Cause>) {
+    pub(super) fn cycle(&mut self, cycle: u64, used: u32, lost: Option<Lost>) {
         self.idle_until(cycle);
         self.counters.cycles += 1;
         self.counters.used_slots += u64::from(used);
         self.next = cycle + 1;
-        if let Some(cause) = cause {
-            self.cause = cause;
-            self.lose(cause, self.width - u64::from(used));
+        if let Some(lost) = lost {
+            self.lost = lost;
+            self.lose(lost, self.width - u64::from(used));
         }
     }
 
@@ -131,16 +124,23 @@ impl CoreRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::core::watch::SlotPlaces;
 
     #[test]
     fn every_slot_of_every_cycle_is_in_one_account() {
         let mut record = CoreRecord::new(4, 0, false);
-        record.cycle(2, 3, Some(Cause::Memory));
+        let lost = |cause, pc| Some(Lost { cause, hart: 0, pc });
+        record.watch.get_or_insert_default().places = Some(SlotPlaces::default());
+        record.cycle(2, 3, lost(Cause::Memory, 64));
         record.cycle(3, 4, None);
-        record.cycle(9, 0, Some(Cause::Redirect));
+        record.cycle(9, 0, lost(Cause::Redirect, 72));
         record.idle_until(11);
         let c = record.counters;
         assert_eq!((c.cycles, c.used_slots, c.idle_slots), (11, 7, 8));
         assert_eq!((c.memory_slots, c.redirect_slots), (1 + 5 * 4, 4 + 4));
+        // The same by place: what comes in cycles without an event is lost where the last one was.
+        let places = record.watch.unwrap_or_default().places.unwrap_or_default();
+        let places: Vec<_> = places.lost().map(|lost| (lost.cause, lost.pc, lost.slots)).collect();
+        assert_eq!(places, [("memory", 64, 21), ("redirect", 72, 8), ("idle", 0, 8)]);
     }
 }

@@ -14,11 +14,11 @@ use crate::riscv::instruction::{Class, Inst, NOWHERE, Op};
 use crate::riscv::semantics::{self, atomic};
 
 use super::calls;
+use super::cause::Cause;
 use super::commit;
 use super::execute::observed;
 use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
 use super::l1d::{LineState, line_of};
-use super::record::Cause;
 use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
@@ -95,6 +95,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
             }
             if waits {
                 m.record.counters.durable_fences += 1;
+                m.record.counters.durable_fence_cycles += cycle - hart.front.alone_since;
                 m.record.note(m.program.clock.cycles(cycle), FactKind::FencePassed, hart.index, pc, 0);
             }
             hart.window.push(pc, NOWHERE, Retires::Plain, 0, cycle + 1);

@@ -188,7 +188,14 @@ impl World {
         let clock = timebase.clock(2_000_000);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let code = Arc::new(CodeTable::new([(CODE, bytes.as_slice())]));
-        let image = Executable { entry: CODE, segments: vec![], functions: vec![], headers: None, header_count: 0 };
+        let image = Executable {
+            entry: CODE,
+            segments: vec![],
+            functions: vec![],
+            objects: vec![],
+            headers: None,
+            header_count: 0,
+        };
         let windows = Windows { memory_bytes: 1 << 24, pm_bytes: 1 << 20 };
         let wiring = CoreWiring {
             index: 0,

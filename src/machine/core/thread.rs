@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use crate::riscv::syscalls::Then;
 
-use super::record::Cause;
+use super::cause::Cause;
 
 /// What a call still has to write, and what comes then.
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 //! several transactions can go on in one event, fetches that wait go first, then transactions in the order in
 //! which they became ready.
 
-use crate::engine::Ctx;
+use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::coherence::{CPU_LINE_MASK, CpuMsg, Want};
 use crate::machine::line::{Line, sectors_touched};
@@ -237,12 +237,21 @@ impl HomeSlice {
         }
     }
 
+    /// A write to memory begins; returns its token.
+    fn open(&mut self, line: u64, now: Time) -> u16 {
+        let token = self.writes.open(line);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.opened(token, line, now, self.writes.len());
+        }
+        token
+    }
+
     /// Memory gets the bytes of a line, `through` its caches, if it lacks them; false if it has them.
     fn write_back(&mut self, place: usize, through: bool, cx: &mut Ctx<'_, Msg>) -> bool {
         let Some(line) = self.directory.line_at(place).filter(|_| self.directory.clean(place)) else { return false };
         let mut data = self.memory.line_pool.take();
         self.directory.read(place, &mut data);
-        let token = self.writes.open(line);
+        let token = self.open(line, cx.now());
         self.counters.writebacks += 1;
         if through {
             self.memory.write_through(line, token, data, cx);
@@ -254,7 +263,7 @@ impl HomeSlice {
 
     /// Memory's cache is to write a line whose bytes it may have alone.
     fn clean_below(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) {
-        let (token, data) = (self.writes.open(line), self.memory.line_pool.take());
+        let (token, data) = (self.open(line, cx.now()), self.memory.line_pool.take());
         self.memory.write_through(line, token, data, cx);
     }
 

@@ -14,10 +14,10 @@ use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, Payload, Persist, Request, RequestKind};
 use crate::machine::persistence::{PastAck, PastL2, PersistSpec};
 use crate::machine::ports::Requester;
+use crate::machine::slice_timeline::SliceTimeline;
 use crate::machine::writes_under_way::{Due, WritesUnderWay};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
-use crate::timeline::{Label, Level, Recorder};
 
 /// A request that is served and not acknowledged.
 #[derive(Debug)]
@@ -49,16 +49,6 @@ impl PendingAck {
 
 /// An acknowledgement that is due, and when the last write that it waited for was accepted and durable.
 pub(super) type DueAck = Due<PendingAck>;
-
-/// What a slice keeps for a timeline.
-#[derive(Debug)]
-pub struct SliceTimeline {
-    /// By token: writes from their leaving the slice until they were durable, or accepted where they go to
-    /// DRAM.
-    pub writes: Recorder,
-    /// How many are on their way, as the slice knows.
-    pub under_way: Level,
-}
 
 /// Writes on their way to durability.
 #[derive(Debug)]
@@ -99,8 +89,7 @@ impl Durability {
 
     /// Keeps a timeline from now on.
     pub(super) fn keep_timeline(&mut self, spans: usize) {
-        let timeline = SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans) };
-        self.timeline = Some(Box::new(timeline));
+        self.timeline = Some(Box::new(SliceTimeline::new(spans)));
     }
 
     /// The timeline.
@@ -127,9 +116,7 @@ impl Durability {
     pub(super) fn open(&mut self, line: u64, now: Time) -> u16 {
         let token = self.writes.open(line);
         if let Some(timeline) = &mut self.timeline {
-            let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
-            timeline.writes.begin(usize::from(token), now, label);
-            timeline.under_way.note(now, self.writes.len() as u64);
+            timeline.opened(token, line, now, self.writes.len());
         }
         token
     }
@@ -144,8 +131,7 @@ impl Durability {
     pub(super) fn durable(&mut self, token: u16, at: Time, now: Time) -> (u64, SmallVec<[DueAck; 2]>) {
         let due = self.writes.durable(token, at);
         if let Some(timeline) = &mut self.timeline {
-            timeline.writes.end(usize::from(token), at);
-            timeline.under_way.note(now, self.writes.len() as u64);
+            timeline.durable(token, at, now, self.writes.len());
         }
         due
     }

@@ -9,7 +9,7 @@ use crate::kernel::memory::{DRAM_BASE, NVM_BASE};
 use crate::machine::address::Interleave;
 use crate::machine::coherence::{CPU_LINE_MASK, Grant, HartState, Want};
 use crate::machine::ports::Roster;
-use crate::riscv::elf::Executable;
+use crate::riscv::elf::{Executable, Function};
 use crate::riscv::process::{Process, Start};
 use crate::riscv::syscalls::number;
 use crate::spec::Nanos;
@@ -132,7 +132,9 @@ fn clone(hart: u32) -> CpuMsg {
 
 /// Two cores of two harts each, and what each core says when.
 fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
-    let image = Executable { entry: 0x10000, segments: vec![], functions: vec![], headers: None, header_count: 0 };
+    let objects = vec![Function { address: FUTEX - 8, bytes: 16, name: "gate".to_owned() }];
+    let image =
+        Executable { entry: 0x10000, segments: vec![], functions: vec![], objects, headers: None, header_count: 0 };
     let process = Process::new(image, Start::default()).unwrap();
     let roster = Roster::of_cores(CORES, Interleave::new(1, 1, 256));
     let mut topology = Topology::new();
@@ -147,6 +149,7 @@ fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
         timebase: Timebase::of_khz(&[1_000_000]).unwrap(),
         memory: CpuMemory { windows: process.start.windows, main: DRAM_BASE, persistent: NVM_BASE },
         harts: 2,
+        image: process.image.clone(),
     };
     let ns = |ns| Nanos::from_decimal(ns).unwrap();
     let spec = OsSpec { syscall_ns: ns(50.0), link_ns: ns(10.0) };
@@ -315,10 +318,11 @@ fn a_thread_begins_on_the_core_of_its_hart_and_none_begins_when_every_hart_has_o
 }
 
 #[test]
-fn a_deadlock_names_the_harts_and_their_futex() {
+fn a_deadlock_names_the_harts_their_threads_and_their_futex() {
     let ran = run(&[], [vec![(100, wait(0, 0, 0))], vec![]]);
     let RunEnd::Deadlock { waits, .. } = ran.end else { panic!("{:?}", ran.end) };
     let (_, name, wait) = &waits[0];
-    assert_eq!((name.as_str(), wait.who.as_str(), wait.what.as_str()), ("os", "hart 0", "a wake of futex 0x20000"));
+    assert_eq!((name.as_str(), wait.who.as_str()), ("os", "hart 0 (thread 100)"));
+    assert_eq!(wait.what, "a wake of futex `gate+0x8` (0x20000)");
     assert_eq!(wait.since, 122);
 }

@@ -34,7 +34,8 @@ pub enum PersistFence {
 /// let words = [0xfe01_3c23u32, 0xfe01_2823, 0x0000_0513, 0x05d0_0893, 0x0000_0073];
 /// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
 /// let segments = vec![Segment { address: 0x10000, memory_bytes: 20, bytes, executable: true }];
-/// let image = Executable { entry: 0x10000, segments, functions: vec![], headers: None, header_count: 0 };
+/// let (functions, objects) = (vec![], vec![]);
+/// let image = Executable { entry: 0x10000, segments, functions, objects, headers: None, header_count: 0 };
 /// let process = Process::new(image, Start::default()).unwrap();
 /// let mut stored = StoredBytes(0);
 /// run_observed(&process, process.memory(), &Options::default(), &mut stored);

@@ -75,6 +75,11 @@ impl Os {
         self.threads.expired(now_ns)
     }
 
+    /// The number of the thread on a hart; 0 without one.
+    pub fn thread(&self, hart: u32) -> u64 {
+        self.threads.number(hart)
+    }
+
     /// The harts that wait, each with the address of its futex; none when it sleeps.
     pub fn waiting(&self) -> Vec<(u32, Option<u64>)> {
         self.threads.waiting()

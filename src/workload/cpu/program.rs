@@ -298,7 +298,14 @@ impl Making<'_> {
                     None => fault,
                 };
                 self.faults.0.extend(found.0.into_iter().map(at));
-                Executable { entry: 0, segments: vec![], functions: vec![], headers: None, header_count: 0 }
+                Executable {
+                    entry: 0,
+                    segments: vec![],
+                    functions: vec![],
+                    objects: vec![],
+                    headers: None,
+                    header_count: 0,
+                }
             }
         }
     }

@@ -30,6 +30,23 @@ static BUILTIN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
 /// The file that makes a folder a workload.
 pub(crate) const MANIFEST_FILE: &str = "workload.toml";
 
+/// A file that does not say that it is TOML is no manifest: faults of its syntax would say nothing.
+fn not_another_file(path: &Path) -> Result<(), Diagnostic> {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    if extension.as_deref() == Some("toml") {
+        return Ok(());
+    }
+    let message = "this file is no workload: expected an ELF executable of RV64 (Linux, static), a manifest \
+        (`.toml`), or the name of a built-in workload";
+    let fault = Diagnostic::nowhere(&path.display().to_string(), message);
+    if extension.as_deref() == Some("ptx") {
+        return Err(fault.with_help("a manifest names a file of kernels: isa = { kind = \"ptx\", file = \"...\" }"));
+    }
+    let names: Vec<&str> = builtin_names().collect();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    Err(fault.with_nearest_or(&stem, names, || Some("`durawarp list workloads` has the names".to_owned())))
+}
+
 /// A workload's folder.
 #[derive(Debug, Clone)]
 pub(crate) enum Folder {
@@ -46,10 +63,12 @@ impl Folder {
     /// exists wins.
     ///
     /// # Errors
-    /// No such path, a folder without a manifest, an unknown name (with the nearest known one).
+    /// No such path, a file that is no manifest, a folder without a manifest, an unknown name (with the
+    /// nearest known one).
     pub(crate) fn find(name_or_path: &str) -> Result<Folder, Diagnostic> {
         let path = Path::new(name_or_path);
         if path.is_file() {
+            not_another_file(path)?;
             let manifest = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             return Ok(Folder::Disk { folder, manifest });

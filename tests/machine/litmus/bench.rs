@@ -179,8 +179,14 @@ pub(crate) fn outcomes(
     }
     let bytes: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
     let code = Arc::new(CodeTable::new([(CODE, bytes.as_slice())]));
-    let executable =
-        Arc::new(Executable { entry: CODE, segments: vec![], functions: vec![], headers: None, header_count: 0 });
+    let executable = Arc::new(Executable {
+        entry: CODE,
+        segments: vec![],
+        functions: vec![],
+        objects: vec![],
+        headers: None,
+        header_count: 0,
+    });
     let memory = CpuMemory {
         windows: Windows { memory_bytes: MEMORY_BYTES, pm_bytes: 4096 },
         main: DRAM_BASE,

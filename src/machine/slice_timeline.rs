@@ -1,0 +1,36 @@
+//! The timeline of a slice, of an L2 or of a shared cache of CPUs: its writes to memory until they were
+//! durable.
+
+use crate::engine::Time;
+use crate::kernel::memory::Medium;
+use crate::timeline::{Label, Level, Recorder};
+
+/// What a slice keeps for a timeline.
+#[derive(Debug)]
+pub struct SliceTimeline {
+    /// By token: writes from their leaving the slice until they were durable, or accepted where they go to
+    /// DRAM.
+    pub writes: Recorder,
+    /// How many are on their way, as the slice knows.
+    pub under_way: Level,
+}
+
+impl SliceTimeline {
+    /// An empty one of at most `spans` spans and values.
+    pub(super) fn new(spans: usize) -> Self {
+        SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans) }
+    }
+
+    /// A write of a line leaves: with it, so many are on their way.
+    pub(super) fn opened(&mut self, token: u16, line: u64, now: Time, under_way: usize) {
+        let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
+        self.writes.begin(usize::from(token), now, label);
+        self.under_way.note(now, under_way as u64);
+    }
+
+    /// A write is durable since `at`, as the slice knows `now`.
+    pub(super) fn durable(&mut self, token: u16, at: Time, now: Time, under_way: usize) {
+        self.writes.end(usize::from(token), at);
+        self.under_way.note(now, under_way as u64);
+    }
+}
