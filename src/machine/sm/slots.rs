@@ -10,7 +10,7 @@
 use smallvec::SmallVec;
 
 use crate::kernel::fault::{FaultKind, ProgramFault};
-use crate::kernel::ir::Class;
+use crate::kernel::ir::{Class, Hazards};
 use crate::kernel::launch::Launch;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
@@ -118,6 +118,40 @@ impl WarpSlot {
             releasing: 0,
             since: 0,
             issued_at: u32::MAX,
+        }
+    }
+
+    /// The warp waits for something else from `cycle` on.
+    // Always inline: where the wait is known, so is its account, and nothing is asked.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, wait: Wait, cycle: u32, accounts: &mut Accounts) {
+        let account = wait.account();
+        accounts.moved(self.account, account, self.issued_at == accounts.cycle());
+        if account == Account::Empty {
+            self.issued_at = u32::MAX;
+        }
+        self.wait = wait;
+        self.account = account;
+        self.since = cycle;
+    }
+
+    /// Cycle from which an instruction may issue, as far as its registers and control latency go.
+    #[inline]
+    pub(super) fn ready_from(&self, hazards: &Hazards) -> u32 {
+        let ready_at = self.ready_at.as_slice();
+        let latest = |at: u32, &register: &u16| at.max(ready_at[usize::from(register)]);
+        // Few instructions check more than four registers: without them the loop takes no turn.
+        let (first, others) = hazards.check.split_at(4);
+        let others = &others[..usize::from(hazards.checks).saturating_sub(4)];
+        others.iter().fold(first.iter().fold(self.not_before, latest), latest)
+    }
+
+    /// The registers that an instruction writes may be used from `cycle` on.
+    #[inline]
+    pub(super) fn write_from(&mut self, hazards: &Hazards, cycle: u32) {
+        let ready_at = self.ready_at.as_mut_slice();
+        for &register in hazards.written() {
+            ready_at[usize::from(register)] = cycle;
         }
     }
 

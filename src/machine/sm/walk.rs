@@ -55,6 +55,12 @@ macro_rules! moment {
     };
 }
 
+/// How many lanes these are. To count them takes a dozen instructions of a host; most warps have all of 32.
+#[inline]
+fn count(lanes: u64) -> u32 {
+    if lanes == u64::from(u32::MAX) { 32 } else { lanes.count_ones() }
+}
+
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
     /// machine can.
@@ -83,12 +89,11 @@ impl Sm {
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
     fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
         let slot = &self.core.slots[warp];
-        if slot.wait != Wait::Issue || slot.not_before > cycle || self.failed {
+        if slot.wait != Wait::Issue || self.failed {
             return false;
         }
-        let pc = slot.warp.pc() as usize;
         let unit = slot.unit;
-        let registers_ready = launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
+        let registers_ready = slot.ready_from(&launch.kernel.hazards[slot.warp.pc() as usize]) <= cycle;
         let free = self.core.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
         let may =
             units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room());
@@ -101,15 +106,15 @@ impl Sm {
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         let lanes = slot.warp.guarded(inst);
-        self.record.counters.thread_instructions += u64::from(lanes.count_ones());
+        self.record.counters.thread_instructions += u64::from(count(lanes));
         let latency = self.core.latency[class as usize];
         // Each arm moves the pc itself, and returns early when something other than a register's latency
         // decides when the warp goes on: then `settle` at the end must not set its wait anew.
         match inst.op {
             Op::Alu(_) => {
                 slot.warp.alu(inst, launch, lanes);
-                self.core.write_from(warp, pc, cycle + latency, launch);
-                self.core.slots[warp].warp.advance();
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
             }
             Op::Mem(mem) => {
                 // As a fence does, an atomic passes on what warps know of fences. That comes before the
@@ -275,6 +280,10 @@ impl Sm {
     pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         self.lsu.blocked &= self.host.outbox.persists().is_empty() || !self.memory.port.network.has_room();
         if self.lsu.blocked || self.lsu.free_at > cycle {
+            return;
+        }
+        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        if !cleans && self.lsu.queue.is_empty() && self.host.outbox.persists().is_empty() {
             return;
         }
         self.memory.take_cleans(&mut self.host);
