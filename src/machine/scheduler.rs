@@ -62,6 +62,18 @@ impl Unit {
     }
 }
 
+/// The units of a mask.
+#[inline]
+fn units_of(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let unit = mask.trailing_zeros() as usize % UNITS;
+            mask &= mask - 1;
+            unit
+        })
+    })
+}
+
 /// A warp's place in the age order of its scheduler.
 pub type Rank = u8;
 
@@ -87,6 +99,8 @@ pub struct Scheduler {
     ready: [u64; UNITS],
     /// Warps in each of these masks: kept, as to count them at every cycle takes longer than all else here.
     waiting: [u32; UNITS],
+    /// Units with ready warps, one bit each.
+    wanted: u8,
     /// Cycle from which each unit takes another instruction.
     pub free_at: [u32; UNITS],
     last: Option<Rank>,
@@ -102,6 +116,7 @@ impl Scheduler {
             next_rank: 0,
             ready: [0; UNITS],
             waiting: [0; UNITS],
+            wanted: 0,
             free_at: [0; UNITS],
             last: None,
         }
@@ -164,20 +179,21 @@ impl Scheduler {
         let ready = &mut self.ready[unit as usize];
         self.waiting[unit as usize] += u32::from(*ready >> rank & 1 == 0);
         *ready |= 1 << rank;
+        self.wanted |= 1 << unit as u8;
     }
 
-    /// How many ready warps a unit has.
+    /// The units that have ready warps, and how many.
     #[inline]
-    pub fn waiting(&self, unit: usize) -> u32 {
-        self.waiting[unit]
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, u32)> {
+        units_of(self.wanted).map(|unit| (unit, self.waiting[unit]))
     }
 
     /// Ready warps whose unit takes an instruction at `cycle`, and how many others there are.
     #[inline]
     pub fn candidates(&self, cycle: u32, memory_open: bool) -> Candidates {
         let mut found = Candidates::default();
-        for unit in 0..UNITS {
-            let (memory, waiting) = (unit == Unit::Memory as usize, self.waiting[unit]);
+        for (unit, waiting) in self.waiting() {
+            let memory = unit == Unit::Memory as usize;
             if self.free_at[unit] <= cycle && (!memory || memory_open) {
                 found.mask |= self.ready[unit];
                 found.count += waiting;
@@ -210,9 +226,12 @@ impl Scheduler {
     /// Takes a warp out of the ready masks.
     #[inline]
     pub fn unready(&mut self, rank: Rank) {
-        for (ready, waiting) in self.ready.iter_mut().zip(&mut self.waiting) {
-            *waiting -= (*ready >> rank & 1) as u32;
-            *ready &= !(1 << rank);
+        for unit in units_of(self.wanted) {
+            if self.ready[unit] >> rank & 1 == 1 {
+                self.ready[unit] &= !(1 << rank);
+                self.waiting[unit] -= 1;
+                self.wanted &= !(u8::from(self.waiting[unit] == 0) << unit);
+            }
         }
     }
 }

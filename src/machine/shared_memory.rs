@@ -67,12 +67,14 @@ pub fn passes(address: &[u64; 64], lanes: u64, bytes: u32, banks: u32, exclusive
         5..=8 => 16,
         _ => 8,
     };
-    let mut total = 0;
-    for first in (0..64).step_by(group) {
-        let members = lanes >> first & ((1u64 << group) - 1);
+    let (mut total, mut first, mut left) = (0, 0, lanes);
+    while left != 0 {
+        let members = left & ((1u64 << group) - 1);
         if members != 0 {
             total += group_passes(&address[first..first + group], members, bytes, banks, exclusive);
         }
+        left >>= group;
+        first += group;
     }
     total.max(1)
 }
@@ -113,11 +115,15 @@ fn group_passes(address: &[u64], members: u64, bytes: u32, banks: u32, exclusive
 #[inline]
 fn rounds(words: &mut [u32], bank: impl Fn(u32) -> u32) -> u32 {
     let (mut served, mut left, mut rounds) = ([0; 64], words.len(), 0);
-    while left > 0 {
+    loop {
         // Of the words that want a bank, the last to claim it is served.
         let words = &mut words[..left];
         for &word in &*words {
             served[bank(word) as usize % 64] = word;
+        }
+        rounds += 1;
+        if words.iter().fold(0, |missed, &word| missed | word ^ served[bank(word) as usize % 64]) == 0 {
+            return rounds;
         }
         // Who was not moves to the front, which those before it have left.
         left = 0;
@@ -126,9 +132,7 @@ fn rounds(words: &mut [u32], bank: impl Fn(u32) -> u32) -> u32 {
             words[left] = word;
             left += usize::from(served[bank(word) as usize % 64] != word);
         }
-        rounds += 1;
     }
-    rounds
 }
 
 #[cfg(test)]

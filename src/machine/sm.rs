@@ -56,7 +56,7 @@ use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
 use super::on_dram::OnDram;
 use super::ports::Endpoint;
-use super::scheduler::{Candidates, UNITS, Unit};
+use super::scheduler::{Candidates, Unit};
 use super::stalls::PersistStalls;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
@@ -268,10 +268,8 @@ impl Sm {
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
         for s in &self.core.schedulers {
-            for unit in 0..UNITS {
-                let waiting = s.waiting(unit);
-                if waiting == 0 {
-                } else if unit == Unit::Memory as usize && !memory_open {
+            for (unit, waiting) in s.waiting() {
+                if unit == Unit::Memory as usize && !memory_open {
                     on_memory += waiting;
                 } else {
                     on_unit += waiting;

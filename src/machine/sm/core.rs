@@ -63,6 +63,12 @@ impl Core {
 
     /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
     pub(super) fn settle(&mut self, warp: usize, from: u32, launch: &Launch) {
+        self.settle_now(warp, from, launch);
+    }
+
+    /// [`Core::settle`] where it is called for every instruction.
+    #[inline(always)]
+    pub(super) fn settle_now(&mut self, warp: usize, from: u32, launch: &Launch) {
         let kernel = &*launch.kernel;
         let slot = &mut self.slots[warp];
         let pc = slot.warp.pc() as usize;

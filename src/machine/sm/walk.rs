@@ -58,17 +58,23 @@ macro_rules! moment {
 /// How many lanes these are. To count them takes a dozen instructions of a host; most warps have all of 32.
 #[inline]
 fn count(lanes: u64) -> u32 {
-    if lanes == u64::from(u32::MAX) { 32 } else { lanes.count_ones() }
+    if lanes == u64::from(u32::MAX) { 32 } else { count_each(lanes) }
+}
+
+/// By itself, so that it is not done for a whole warp too, in place of a branch.
+#[inline(never)]
+fn count_each(lanes: u64) -> u32 {
+    lanes.count_ones()
 }
 
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
     /// machine can.
     pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let scheduler = usize::from(self.core.slots[warp].scheduler);
         let mut units = 0u8;
         for nth in 1..=self.p.sm.issue_width {
-            let (class, unit) = (self.core.slots[warp].class, self.core.slots[warp].unit);
+            let slot = &self.core.slots[warp];
+            let (class, unit, scheduler) = (slot.class, slot.unit, usize::from(slot.scheduler));
             units |= 1 << unit as u8;
             self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
             self.core.class_counts[class as usize] += 1;
@@ -79,10 +85,10 @@ impl Sm {
             let rank = self.core.slots[warp].rank;
             self.core.schedulers[scheduler].unready(rank);
         }
-        let account = self.core.slots[warp].account;
-        self.core.accounts.issued_into(account);
-        if account != Account::Empty {
-            self.core.slots[warp].issued_at = cycle;
+        let slot = &mut self.core.slots[warp];
+        self.core.accounts.issued_into(slot.account);
+        if slot.account != Account::Empty {
+            slot.issued_at = cycle;
         }
     }
 
@@ -237,7 +243,7 @@ impl Sm {
                 self.core.slots[warp].warp.advance();
             }
         }
-        self.core.settle(warp, cycle + 1, launch);
+        self.core.settle_now(warp, cycle + 1, launch);
     }
 
     fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
