@@ -62,16 +62,12 @@ impl Unit {
     }
 }
 
-/// The units of a mask.
+/// Takes the first unit out of a mask that is not empty.
 #[inline]
-fn units_of(mut mask: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (mask != 0).then(|| {
-            let unit = mask.trailing_zeros() as usize % UNITS;
-            mask &= mask - 1;
-            unit
-        })
-    })
+pub fn next_unit(mask: &mut u8) -> usize {
+    let unit = u32::from(*mask).trailing_zeros() as usize % UNITS;
+    *mask &= *mask - 1;
+    unit
 }
 
 /// A warp's place in the age order of its scheduler.
@@ -182,17 +178,26 @@ impl Scheduler {
         self.wanted |= 1 << unit as u8;
     }
 
-    /// The units that have ready warps, and how many.
+    /// Units that have ready warps, one bit each.
     #[inline]
-    pub fn waiting(&self) -> impl Iterator<Item = (usize, u32)> {
-        units_of(self.wanted).map(|unit| (unit, self.waiting[unit]))
+    pub fn wanted(&self) -> u8 {
+        self.wanted
+    }
+
+    /// How many ready warps a unit has.
+    #[inline]
+    pub fn waiting(&self, unit: usize) -> u32 {
+        self.waiting[unit]
     }
 
     /// Ready warps whose unit takes an instruction at `cycle`, and how many others there are.
     #[inline]
     pub fn candidates(&self, cycle: u32, memory_open: bool) -> Candidates {
         let mut found = Candidates::default();
-        for (unit, waiting) in self.waiting() {
+        let mut wanted = self.wanted;
+        while wanted != 0 {
+            let unit = next_unit(&mut wanted);
+            let waiting = self.waiting[unit];
             let memory = unit == Unit::Memory as usize;
             if self.free_at[unit] <= cycle && (!memory || memory_open) {
                 found.mask |= self.ready[unit];
@@ -226,7 +231,9 @@ impl Scheduler {
     /// Takes a warp out of the ready masks.
     #[inline]
     pub fn unready(&mut self, rank: Rank) {
-        for unit in units_of(self.wanted) {
+        let mut wanted = self.wanted;
+        while wanted != 0 {
+            let unit = next_unit(&mut wanted);
             if self.ready[unit] >> rank & 1 == 1 {
                 self.ready[unit] &= !(1 << rank);
                 self.waiting[unit] -= 1;

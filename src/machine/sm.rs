@@ -56,7 +56,7 @@ use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
 use super::on_dram::OnDram;
 use super::ports::Endpoint;
-use super::scheduler::{Candidates, Unit};
+use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
@@ -169,18 +169,18 @@ impl Sm {
             // slots.
             bytes_out: self.memory.port.network.bytes_out,
             bytes_in: self.memory.port.network.bytes_in,
-            active_cycles: a.active_cycles,
-            slots_resident: a.resident,
+            active_cycles: a.active_cycles(),
+            slots_resident: a.resident(),
             slots_issued: a.issued,
             slots_not_selected: a.not_selected,
             slots_unit_busy: a.unit_busy,
             slots_memory_full: a.memory_full,
-            slots_execution: a.total[Account::Execution as usize],
-            slots_memory: a.total[Account::Memory as usize],
-            slots_barrier: a.total[Account::Barrier as usize],
-            slots_fence: a.total[Account::Fence as usize],
-            slots_persist: a.total[Account::Persist as usize],
-            slots_draining: a.total[Account::Draining as usize],
+            slots_execution: a.total(Account::Execution),
+            slots_memory: a.total(Account::Memory),
+            slots_barrier: a.total(Account::Barrier),
+            slots_fence: a.total(Account::Fence),
+            slots_persist: a.total(Account::Persist),
+            slots_draining: a.total(Account::Draining),
             // All others are counted in the record, where they happen.
             ..self.record.counters
         }
@@ -268,7 +268,10 @@ impl Sm {
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
         for s in &self.core.schedulers {
-            for (unit, waiting) in s.waiting() {
+            let mut wanted = s.wanted();
+            while wanted != 0 {
+                let unit = next_unit(&mut wanted);
+                let waiting = s.waiting(unit);
                 if unit == Unit::Memory as usize && !memory_open {
                     on_memory += waiting;
                 } else {
