@@ -10,9 +10,9 @@
 //! Memory operands are in `warp/memory.rs`, calls in `warp/calls.rs`.
 //!
 //! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty
-//! and the warp done; the top path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta
-//! and later); two sides of a branch never run interleaved, so a lane that spins for a sibling of its warp
-//! never ends.
+//! and the warp done; the top path is never at its own reconvergence point. Not modelled: independent thread
+//! scheduling (Volta and later); two sides of a branch never run interleaved, so a lane that spins for a
+//! sibling of its warp never ends.
 
 mod calls;
 mod memory;

@@ -79,8 +79,8 @@ impl Form {
             return Form::Any;
         }
         let (first, bytes) = (address[0], u64::from(bytes));
-        // Two lanes tell which form it can be at all. The loop over all is without a branch, so that it becomes
-        // vector code; only equality is asked for, which even SSE2 has.
+        // Two lanes tell which form it can be at all. The loop over all is without a branch, so that it
+        // becomes vector code; only equality is asked for, which even SSE2 has.
         let step = address[1].wrapping_sub(first);
         if step != 0 && step != bytes || address[31] != first.wrapping_add(31 * step) {
             return Form::Any;

@@ -80,7 +80,7 @@ pub struct Candidates {
     pub mask: u64,
     /// How many they are.
     pub count: u32,
-    /// Ready warps that a busy unit keeps back; of the load-store unit, that it keeps back for whatever reason.
+    /// Ready warps that a busy unit keeps back; of the load-store unit, all that it keeps back.
     pub on_unit: u32,
     pub on_memory: u32,
 }

@@ -268,6 +268,8 @@ impl Sm {
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
         for s in &self.core.schedulers {
+            // A warp that a unit keeps back issues when the unit is free; one that the full load-store unit
+            // keeps back, when that has moved on.
             let mut wanted = s.wanted();
             while wanted != 0 {
                 let unit = next_unit(&mut wanted);

@@ -175,8 +175,9 @@ pub(super) type Fault = Box<ProgramFault>;
 
 /// Where the cycles of warp slots went.
 ///
-/// A warp that enters an account takes the cycle from the account's sum, and one that leaves it adds the cycle:
-/// nothing is done for a cycle in which no warp moves. Sums wrap, as they are below 0 while warps are there.
+/// A warp that enters an account takes the cycle from the account's sum, and one that leaves it adds the
+/// cycle: nothing is done for a cycle in which no warp moves. Sums wrap, as they are below 0 while warps are
+/// there.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     /// Warps in each account; of `Empty`, all others taken from 0.
@@ -208,7 +209,8 @@ impl Accounts {
     #[inline]
     pub(super) fn advance(&mut self, cycle: u32) {
         if cycle > self.next {
-            // The first of these cycles was a tick if there was one; ready warps were counted there one by one.
+            // The first of these cycles was a tick if there was one; ready warps were counted there one by
+            // one.
             let asleep = u64::from(cycle - self.next) - u64::from(self.ticked);
             self.unit_busy += u64::from(self.asleep_on_unit) * asleep;
             self.memory_full += u64::from(self.asleep_on_memory) * asleep;

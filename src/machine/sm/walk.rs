@@ -288,6 +288,7 @@ impl Sm {
         if self.lsu.blocked || self.lsu.free_at > cycle {
             return;
         }
+        // Most cycles of a kernel that computes have nothing for it.
         let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
         if !cleans && self.lsu.queue.is_empty() && self.host.outbox.persists().is_empty() {
             return;
