@@ -27,7 +27,7 @@ mod buffer;
 mod controller;
 mod filter;
 mod home;
-mod messages;
+pub mod messages;
 mod parameters;
 mod queues;
 #[cfg(test)]

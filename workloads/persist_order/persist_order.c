@@ -18,7 +18,7 @@
 #include "cpu_rt.h"
 #include "pm.h"
 
-enum { LINE = 64, LINES = 18, ROUND_BYTES = 32 * LINE, HEADER = 4096, FOUND = 20 };
+enum { LINE = 64, LINES = 18, HEADER = 4096, FOUND = 20 };
 
 typedef struct {
     u64 magic, test, rounds;
@@ -36,8 +36,9 @@ static u64 test, rounds;
 static signals_t *signals;
 static barrier_t barrier;
 
+// Lines of a round lie apart: in one row of the memory or in several, in one bank or in two, as the round has it.
 static volatile u64 *word(u64 round, u64 line, u64 at) {
-    return (volatile u64 *)(pool + HEADER + round * ROUND_BYTES + line * LINE + 8 * at);
+    return (volatile u64 *)(pool + HEADER + (line * rounds + round) * LINE + 8 * at);
 }
 
 static void put(u64 round, u64 line, u64 value) {
@@ -154,7 +155,7 @@ int main(int argc, char **argv) {
         pm_clean((const void *)header);
         pm_ofence();
     }
-    pool = pm_map(HEADER + rounds * ROUND_BYTES);
+    pool = pm_map(HEADER + rounds * LINES * LINE);
     if (!recover) {
         signals = alloc(rounds * sizeof *signals);
         barrier_init(&barrier, 3);
