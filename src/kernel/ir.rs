@@ -504,8 +504,9 @@ pub struct Hazards {
     /// Registers read (guard included), then those that are only written: all must be ready before issue.
     /// Never a constant.
     pub check: [u16; 9],
-    /// How many of `check` are read.
+    /// How many of `check` are read, and how many are used.
     pub reads: u8,
+    pub checks: u8,
     /// Registers written.
     pub set: [u16; 4],
     /// How many of `set` are used.

@@ -9,10 +9,10 @@
 //! Lanes that exit leave every path, so an early exit never keeps other lanes from meeting (see `cfg.rs`).
 //! Memory operands are in `warp/memory.rs`, calls in `warp/calls.rs`.
 //!
-//! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty;
-//! the top path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta
-//! and later); two sides of a branch never run interleaved, so a lane that spins for a sibling of its warp
-//! never ends.
+//! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty
+//! and the warp done; the top path is never at its own reconvergence point. Not modelled: independent thread
+//! scheduling (Volta and later); two sides of a branch never run interleaved, so a lane that spins for a
+//! sibling of its warp never ends.
 
 mod calls;
 mod memory;
@@ -39,21 +39,32 @@ pub struct Path {
     pub mask: u64,
 }
 
+/// Where a warp without lanes is.
+const NOWHERE: Path = Path { pc: 0, reconverge: super::ir::NEVER, mask: 0 };
+
 /// A warp: registers and SIMT stack.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Warp {
     // Inline as a rule: a simulated machine has more warps than fit into a cache, and each indirection is a
     // miss.
     groups: SmallVec<[Registers; 1]>,
-    stack: SmallVec<[Path; 3]>,
+    // The top of the stack by itself, since every instruction asks for it.
+    top: Path,
+    below: SmallVec<[Path; 2]>,
     cta: u64,
     first_thread: u32,
+}
+
+impl Default for Warp {
+    fn default() -> Self {
+        Warp { groups: SmallVec::new(), top: NOWHERE, below: SmallVec::new(), cta: 0, first_thread: 0 }
+    }
 }
 
 impl Warp {
     /// Every word of its state in order, for a digest.
     pub fn each_word(&self, take: &mut dyn FnMut(u64)) {
-        for path in &self.stack {
+        for path in self.paths() {
             [u64::from(path.pc), u64::from(path.reconverge), path.mask].into_iter().for_each(&mut *take);
         }
         for Registers { r32, r64, predicates } in &self.groups {
@@ -77,11 +88,9 @@ impl Warp {
             zero(&mut group.predicates, usize::from(kernel.predicates), 0);
         }
         let lanes = launch.threads_per_cta().saturating_sub(self.first_thread).min(warp_size);
-        self.stack.clear();
-        if lanes > 0 {
-            let mask = u64::MAX >> (64 - lanes);
-            self.stack.push(Path { pc: 0, reconverge: super::ir::NEVER, mask });
-        }
+        self.below.clear();
+        let mask = if lanes > 0 { u64::MAX >> (64 - lanes) } else { 0 };
+        self.top = Path { mask, ..NOWHERE };
         if !kernel.specials.is_empty() {
             self.write_specials(launch);
         }
@@ -128,38 +137,39 @@ impl Warp {
     /// Every lane has exited.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.stack.is_empty()
+        self.top.mask == 0
     }
 
     /// The program counter of the current path.
     #[inline]
     pub fn pc(&self) -> u32 {
-        self.stack.last().map_or(0, |p| p.pc)
+        self.top.pc
     }
 
     /// Lanes of the current path.
     #[inline]
     pub fn active(&self) -> u64 {
-        self.stack.last().map_or(0, |p| p.mask)
+        self.top.mask
     }
 
     /// Lanes not yet exited, on any path.
     #[inline]
     pub fn live(&self) -> u64 {
-        self.stack.first().map_or(0, |p| p.mask)
+        self.below.first().unwrap_or(&self.top).mask
     }
 
     /// Makes the warp continue on these paths, bottom (all live lanes) to top: what a restart from a
     /// checkpoint does.
     pub(super) fn continue_on(&mut self, paths: impl IntoIterator<Item = Path>) {
-        self.stack.clear();
-        self.stack.extend(paths);
+        self.below.clear();
+        self.below.extend(paths);
+        self.top = self.below.pop().unwrap_or(NOWHERE);
         self.settle();
     }
 
     /// The SIMT stack, bottom (all live lanes) to top (the current path).
-    pub fn paths(&self) -> &[Path] {
-        &self.stack
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.below.iter().chain((!self.is_done()).then_some(&self.top))
     }
 
     /// Active lanes for which the instruction's guard holds.
@@ -207,48 +217,43 @@ impl Warp {
     /// Moves the current path to the next instruction, joining paths that reconverge there.
     #[inline]
     pub fn advance(&mut self) {
-        if let Some(top) = self.stack.last_mut() {
-            top.pc += 1;
-            if top.pc == top.reconverge {
-                self.settle();
-            }
+        self.top.pc += 1;
+        if self.top.pc == self.top.reconverge {
+            self.settle();
         }
     }
 
     /// Executes a branch whose guard holds for `taken`, joining or splitting paths.
     pub fn branch(&mut self, taken: u64, target: u32, reconverge: u32) {
-        let Some(top) = self.stack.last_mut() else { return };
+        let top = self.top;
         let taken = taken & top.mask;
         let fall_through = top.pc + 1;
         if taken == 0 || taken == top.mask {
-            top.pc = if taken == 0 { fall_through } else { target };
+            self.top.pc = if taken == 0 { fall_through } else { target };
             self.settle();
             return;
         }
         let rest = top.mask & !taken;
-        let top_reconverge = top.reconverge;
-        if top_reconverge == reconverge && self.stack.len() > 1 {
-            // The path below already waits there for these lanes.
-            self.stack.pop();
-        } else if let Some(top) = self.stack.last_mut() {
-            top.pc = reconverge;
+        // Unless the path below already waits there for these lanes.
+        if top.reconverge != reconverge || self.below.is_empty() {
+            self.below.push(Path { pc: reconverge, ..top });
         }
         for (pc, mask) in [(target, taken), (fall_through, rest)] {
             if pc != reconverge {
-                self.stack.push(Path { pc, reconverge, mask });
+                self.below.push(Path { pc, reconverge, mask });
             }
         }
+        self.top = self.below.pop().unwrap_or(NOWHERE);
         self.settle();
     }
 
     /// Ends `lanes` of the current path; the rest of it, if any, advances.
     pub fn exit(&mut self, lanes: u64) {
-        let Some(top) = self.stack.last() else { return };
-        let stays = top.mask & !lanes != 0;
-        for path in &mut self.stack {
+        self.top.mask &= !lanes;
+        for path in &mut self.below {
             path.mask &= !lanes;
         }
-        if stays {
+        if self.top.mask != 0 {
             self.advance();
         } else {
             self.settle();
@@ -257,11 +262,12 @@ impl Warp {
 
     /// Pops paths without lanes and paths that have arrived at their reconvergence point.
     fn settle(&mut self) {
-        while let Some(top) = self.stack.last() {
-            if top.mask != 0 && top.pc != top.reconverge {
-                break;
-            }
-            self.stack.pop();
+        while self.top.mask == 0 || self.top.pc == self.top.reconverge {
+            let Some(path) = self.below.pop() else {
+                self.top = NOWHERE;
+                return;
+            };
+            self.top = path;
         }
     }
 
@@ -365,7 +371,7 @@ mod tests {
     use super::*;
 
     fn warp(mask: u64) -> Warp {
-        Warp { stack: SmallVec::from_elem(Path { pc: 0, reconverge: NEVER, mask }, 1), ..Warp::default() }
+        Warp { top: Path { mask, ..NOWHERE }, ..Warp::default() }
     }
 
     #[test]
@@ -385,7 +391,7 @@ mod tests {
         for lane in 0..32 {
             // `@p bra loop` at pc 0: lanes above `lane` go on.
             w.branch(!0 << (lane + 1), 0, 1);
-            assert!(w.paths().len() <= 2);
+            assert!(w.paths().count() <= 2);
         }
         assert_eq!((w.pc(), w.active()), (1, u64::from(u32::MAX)));
     }
@@ -417,6 +423,6 @@ mod tests {
     fn a_taken_side_that_is_the_join_point_costs_no_path() {
         let mut w = warp(0xf);
         w.branch(0b0001, 9, 9);
-        assert_eq!((w.pc(), w.active(), w.paths().len()), (1, 0b1110, 2));
+        assert_eq!((w.pc(), w.active(), w.paths().count()), (1, 0b1110, 2));
     }
 }

@@ -78,17 +78,20 @@ impl Form {
         if lanes != u64::from(u32::MAX) || !bytes.is_power_of_two() {
             return Form::Any;
         }
-        // Branch-free, so that it becomes vector code; only equality is asked for, which even SSE2 has.
         let (first, bytes) = (address[0], u64::from(bytes));
-        let (mut from_first, mut from_line) = (0, 0);
-        for (i, &a) in address[..32].iter().enumerate() {
-            from_first |= a ^ first;
-            from_line |= a ^ first.wrapping_add(i as u64 * bytes);
+        // Two lanes tell which form it can be at all. The loop over all is without a branch, so that it
+        // becomes vector code; only equality is asked for, which even SSE2 has.
+        let step = address[1].wrapping_sub(first);
+        if step != 0 && step != bytes || address[31] != first.wrapping_add(31 * step) {
+            return Form::Any;
         }
-        if from_line == 0 && first & (bytes - 1) == 0 && first.checked_add(32 * bytes).is_some() {
-            Form::Consecutive
-        } else if from_first == 0 {
+        let apart = address[..32].iter().zip(0..).fold(0, |apart, (a, i)| apart | a ^ first.wrapping_add(i * step));
+        if apart != 0 {
+            Form::Any
+        } else if step == 0 {
             Form::Uniform
+        } else if first & (bytes - 1) == 0 && first.checked_add(32 * bytes).is_some() {
+            Form::Consecutive
         } else {
             Form::Any
         }

@@ -255,7 +255,7 @@ impl L1 {
 
     /// A line has dirty bytes.
     pub fn is_dirty(&self, line: u64) -> bool {
-        self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)
+        self.may_be_dirty() && self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)
     }
 
     /// A store joins its line's bytes; fills under way are detached. False when every way of its set waits

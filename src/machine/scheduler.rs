@@ -62,8 +62,28 @@ impl Unit {
     }
 }
 
+/// Takes the first unit out of a mask that is not empty.
+#[inline]
+pub fn next_unit(mask: &mut u8) -> usize {
+    let unit = u32::from(*mask).trailing_zeros() as usize % UNITS;
+    *mask &= *mask - 1;
+    unit
+}
+
 /// A warp's place in the age order of its scheduler.
 pub type Rank = u8;
+
+/// What a scheduler may pick from in a cycle.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Candidates {
+    /// Ranks of the ready warps that may issue.
+    pub mask: u64,
+    /// How many they are.
+    pub count: u32,
+    /// Ready warps that a busy unit keeps back; of the load-store unit, all that it keeps back.
+    pub on_unit: u32,
+    pub on_memory: u32,
+}
 
 /// One scheduler of an SM.
 #[derive(Debug, Clone)]
@@ -73,6 +93,10 @@ pub struct Scheduler {
     held: u64,
     next_rank: u32,
     ready: [u64; UNITS],
+    /// Warps in each of these masks: kept, as to count them at every cycle takes longer than all else here.
+    waiting: [u32; UNITS],
+    /// Units with ready warps, one bit each.
+    wanted: u8,
     /// Cycle from which each unit takes another instruction.
     pub free_at: [u32; UNITS],
     last: Option<Rank>,
@@ -87,6 +111,8 @@ impl Scheduler {
             held: 0,
             next_rank: 0,
             ready: [0; UNITS],
+            waiting: [0; UNITS],
+            wanted: 0,
             free_at: [0; UNITS],
             last: None,
         }
@@ -144,27 +170,49 @@ impl Scheduler {
     }
 
     /// A warp's next instruction can go to `unit`.
+    #[inline]
     pub fn set_ready(&mut self, rank: Rank, unit: Unit) {
-        self.ready[unit as usize] |= 1 << rank;
+        let ready = &mut self.ready[unit as usize];
+        self.waiting[unit as usize] += u32::from(*ready >> rank & 1 == 0);
+        *ready |= 1 << rank;
+        self.wanted |= 1 << unit as u8;
     }
 
-    /// Ready warps of a unit.
-    pub fn ready(&self, unit: usize) -> u64 {
-        self.ready[unit]
+    /// Units that have ready warps, one bit each.
+    #[inline]
+    pub fn wanted(&self) -> u8 {
+        self.wanted
     }
 
-    /// Ready warps whose unit takes an instruction at `cycle`.
-    pub fn candidates(&self, cycle: u32, memory_open: bool) -> u64 {
-        let mut mask = 0;
-        for unit in 0..UNITS {
-            if self.free_at[unit] <= cycle && (unit != Unit::Memory as usize || memory_open) {
-                mask |= self.ready[unit];
+    /// How many ready warps a unit has.
+    #[inline]
+    pub fn waiting(&self, unit: usize) -> u32 {
+        self.waiting[unit]
+    }
+
+    /// Ready warps whose unit takes an instruction at `cycle`, and how many others there are.
+    #[inline]
+    pub fn candidates(&self, cycle: u32, memory_open: bool) -> Candidates {
+        let mut found = Candidates::default();
+        let mut wanted = self.wanted;
+        while wanted != 0 {
+            let unit = next_unit(&mut wanted);
+            let waiting = self.waiting[unit];
+            let memory = unit == Unit::Memory as usize;
+            if self.free_at[unit] <= cycle && (!memory || memory_open) {
+                found.mask |= self.ready[unit];
+                found.count += waiting;
+            } else if memory {
+                found.on_memory = waiting;
+            } else {
+                found.on_unit += waiting;
             }
         }
-        mask
+        found
     }
 
-    /// Picks among `candidates` (not empty), takes it out of its ready mask, and returns its slot.
+    /// Picks among the `candidates` (not empty), takes it out of its ready mask, and returns its slot.
+    #[inline]
     pub fn pick(&mut self, candidates: u64) -> u8 {
         debug_assert!(candidates != 0);
         let rank = match (self.policy, self.last) {
@@ -181,9 +229,16 @@ impl Scheduler {
     }
 
     /// Takes a warp out of the ready masks.
+    #[inline]
     pub fn unready(&mut self, rank: Rank) {
-        for ready in &mut self.ready {
-            *ready &= !(1 << rank);
+        let mut wanted = self.wanted;
+        while wanted != 0 {
+            let unit = next_unit(&mut wanted);
+            if self.ready[unit] >> rank & 1 == 1 {
+                self.ready[unit] &= !(1 << rank);
+                self.waiting[unit] -= 1;
+                self.wanted &= !(u8::from(self.waiting[unit] == 0) << unit);
+            }
         }
     }
 }
@@ -201,7 +256,7 @@ mod tests {
     }
 
     fn issue(s: &mut Scheduler, cycle: u32) -> Option<u8> {
-        let candidates = s.candidates(cycle, true);
+        let candidates = s.candidates(cycle, true).mask;
         (candidates != 0).then(|| s.pick(candidates))
     }
 

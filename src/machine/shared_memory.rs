@@ -10,6 +10,8 @@
 use crate::kernel::ir::MemKind;
 use crate::spec;
 
+use super::coalescer::lanes_of;
+
 spec! {
     /// Parameters of shared memory.
     pub struct SharedSpec {
@@ -65,55 +67,72 @@ pub fn passes(address: &[u64; 64], lanes: u64, bytes: u32, banks: u32, exclusive
         5..=8 => 16,
         _ => 8,
     };
-    let mut total = 0;
-    for first in (0..64).step_by(group) {
-        let members = lanes >> first & ((1u64 << group) - 1);
+    let (mut total, mut first, mut left) = (0, 0, lanes);
+    while left != 0 {
+        let members = left & ((1u64 << group) - 1);
         if members != 0 {
             total += group_passes(&address[first..first + group], members, bytes, banks, exclusive);
         }
+        left >>= group;
+        first += group;
     }
     total.max(1)
 }
 
 fn group_passes(address: &[u64], members: u64, bytes: u32, banks: u32, exclusive: bool) -> u32 {
-    let first = members.trailing_zeros() as usize;
-    let words = u64::from(bytes.div_ceil(4));
-    let full = members == u64::MAX >> (64 - address.len());
-    if full && !exclusive {
-        let base = address[0];
-        let consecutive = address.iter().enumerate().all(|(i, &a)| a == base + u64::from(bytes) * i as u64);
-        if consecutive && address.len() as u64 * words <= u64::from(banks) {
-            return 1;
+    // The words of the group: 32 at most, since a wider access has fewer lanes in a group.
+    let each = bytes.div_ceil(4);
+    let mut words = [0; 32];
+    let mut count = address.len();
+    if each == 1 && members == u64::from(u32::MAX) {
+        for (word, &a) in words.iter_mut().zip(address) {
+            *word = (a / 4) as u32;
         }
-    }
-    // Words already taken, chained by bank.
-    let mut head = [u8::MAX; 64];
-    let mut next = [u8::MAX; 64];
-    let mut word_of = [0u64; 64];
-    let mut depth = [0u32; 64];
-    let (mut used, mut most) = (0u8, 0);
-    for (lane, &a) in address.iter().enumerate().skip(first) {
-        if members >> lane & 1 == 0 {
-            continue;
-        }
-        for word in a / 4..a / 4 + words {
-            let bank = (word % u64::from(banks)) as usize;
-            let mut at = head[bank];
-            while !exclusive && at != u8::MAX && word_of[usize::from(at)] != word {
-                at = next[usize::from(at)];
-            }
-            if exclusive || at == u8::MAX {
-                let entry = usize::from(used);
-                used += 1;
-                word_of[entry] = word;
-                next[entry] = head[bank];
-                head[bank] = entry as u8;
-                depth[bank] += 1;
-                most = most.max(depth[bank]);
+    } else {
+        count = 0;
+        for lane in lanes_of(members) {
+            for word in 0..each {
+                words[count] = (address[lane] / 4) as u32 + word;
+                count += 1;
             }
         }
     }
-    most
+    let words = &mut words[..count];
+    if exclusive {
+        let mut depth = [0; 64];
+        for &word in &*words {
+            depth[(word % banks) as usize] += 1;
+        }
+        depth.into_iter().max().unwrap_or(0)
+    } else if banks == 32 {
+        rounds(words, |word| word % 32)
+    } else {
+        rounds(words, |word| word % banks)
+    }
+}
+
+/// Rounds in which each bank serves one word, to all who access it, until all `words` are served.
+#[inline]
+fn rounds(words: &mut [u32], bank: impl Fn(u32) -> u32) -> u32 {
+    let (mut served, mut left, mut rounds) = ([0; 64], words.len(), 0);
+    loop {
+        // Of the words that want a bank, the last to claim it is served.
+        let words = &mut words[..left];
+        for &word in &*words {
+            served[bank(word) as usize % 64] = word;
+        }
+        rounds += 1;
+        if words.iter().fold(0, |missed, &word| missed | word ^ served[bank(word) as usize % 64]) == 0 {
+            return rounds;
+        }
+        // Who was not moves to the front, which those before it have left.
+        left = 0;
+        for at in 0..words.len() {
+            let word = words[at];
+            words[left] = word;
+            left += usize::from(served[bank(word) as usize % 64] != word);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
 use super::on_dram::OnDram;
 use super::ports::Endpoint;
-use super::scheduler::{UNITS, Unit};
+use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
@@ -169,18 +169,18 @@ impl Sm {
             // slots.
             bytes_out: self.memory.port.network.bytes_out,
             bytes_in: self.memory.port.network.bytes_in,
-            active_cycles: a.active_cycles,
-            slots_resident: a.resident,
+            active_cycles: a.active_cycles(),
+            slots_resident: a.resident(),
             slots_issued: a.issued,
             slots_not_selected: a.not_selected,
             slots_unit_busy: a.unit_busy,
             slots_memory_full: a.memory_full,
-            slots_execution: a.total[Account::Execution as usize],
-            slots_memory: a.total[Account::Memory as usize],
-            slots_barrier: a.total[Account::Barrier as usize],
-            slots_fence: a.total[Account::Fence as usize],
-            slots_persist: a.total[Account::Persist as usize],
-            slots_draining: a.total[Account::Draining as usize],
+            slots_execution: a.total(Account::Execution),
+            slots_memory: a.total(Account::Memory),
+            slots_barrier: a.total(Account::Barrier),
+            slots_fence: a.total(Account::Fence),
+            slots_persist: a.total(Account::Persist),
+            slots_draining: a.total(Account::Draining),
             // All others are counted in the record, where they happen.
             ..self.record.counters
         }
@@ -232,16 +232,10 @@ impl Sm {
         self.core.end_latencies(cycle);
         self.step_lsu(cycle, launch, cx);
         for scheduler in 0..self.core.schedulers.len() {
-            let s = &self.core.schedulers[scheduler];
-            let waiting = (0..UNITS).fold(0, |all, unit| all | s.ready(unit));
-            if waiting == 0 {
-                continue;
-            }
-            let candidates = s.candidates(cycle, self.lsu.has_room());
-            let kept_back = waiting & !candidates;
-            let memory = (kept_back & s.ready(Unit::Memory as usize)).count_ones();
-            self.core.accounts.memory_full += u64::from(memory);
-            self.core.accounts.unit_busy += u64::from(kept_back.count_ones() - memory);
+            // One instruction may fill the load-store unit, so that it is asked for each scheduler.
+            let candidates = self.core.schedulers[scheduler].candidates(cycle, self.lsu.has_room());
+            self.core.accounts.memory_full += u64::from(candidates.on_memory);
+            self.core.accounts.unit_busy += u64::from(candidates.on_unit);
             if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {
                 self.core.accounts.not_selected += u64::from(others);
                 self.issue(warp, cycle, launch, cx);
@@ -255,13 +249,15 @@ impl Sm {
     /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end
     /// buffer holds are set aside on the way.
     #[inline]
-    fn pick(&mut self, scheduler: usize, mut candidates: u64, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
-        while candidates != 0 {
-            let warp = usize::from(self.core.schedulers[scheduler].pick(candidates));
+    fn pick(&mut self, scheduler: usize, candidates: Candidates, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
+        let Candidates { mut mask, mut count, .. } = candidates;
+        while mask != 0 {
+            let warp = usize::from(self.core.schedulers[scheduler].pick(mask));
+            count -= 1;
             if !self.front_end.present || !self.front_end.holds(warp, cycle, launch, &mut self.core, &mut self.host) {
-                return Some((warp, candidates.count_ones() - 1));
+                return Some((warp, count));
             }
-            candidates &= !(1 << self.core.slots[warp].rank);
+            mask &= !(1 << self.core.slots[warp].rank);
         }
         None
     }
@@ -272,10 +268,13 @@ impl Sm {
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
         for s in &self.core.schedulers {
-            for unit in 0..UNITS {
-                let waiting = s.ready(unit).count_ones();
-                if waiting == 0 {
-                } else if unit == Unit::Memory as usize && !memory_open {
+            // A warp that a unit keeps back issues when the unit is free; one that the full load-store unit
+            // keeps back, when that has moved on.
+            let mut wanted = s.wanted();
+            while wanted != 0 {
+                let unit = next_unit(&mut wanted);
+                let waiting = s.waiting(unit);
+                if unit == Unit::Memory as usize && !memory_open {
                     on_memory += waiting;
                 } else {
                     on_unit += waiting;

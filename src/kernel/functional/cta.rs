@@ -386,14 +386,15 @@ fn whole(warp: &Warp, launch: &Launch, name: impl Fn() -> String, lanes: u64) ->
     }
     let mut seen = vec![false; kernel.code.len()];
     let mut here = lanes;
-    for (i, path) in warp.paths().iter().enumerate().rev() {
+    let paths: Vec<_> = warp.paths().collect();
+    for (i, path) in paths.iter().enumerate().rev() {
         let absent = path.mask & !here;
         here |= path.mask;
         // Lanes of the current path that skip the barrier go on after it.
-        let top = i + 1 == warp.paths().len();
+        let top = i + 1 == paths.len();
         let start = if top { pc + 1 } else { path.pc };
         // Lanes in a subroutine may return, and go on after each call on the way.
-        let behind_calls = (1..=i).filter(|&n| warp.paths()[n].reconverge == RETURN).map(|n| warp.paths()[n - 1].pc);
+        let behind_calls = (1..=i).filter(|&n| paths[n].reconverge == RETURN).map(|n| paths[n - 1].pc);
         let mut starts = std::iter::once(start).chain(behind_calls);
         if absent != 0 && starts.any(|start| reaches_barrier(&kernel.code, start, &mut seen)) {
             let (_, thread) = warp.thread_of(absent.trailing_zeros());

@@ -179,7 +179,7 @@ impl Numbering<'_> {
 
     fn hazards(&self, draft: &Draft) -> Hazards {
         let none = self.slots.used.iter().sum::<usize>() as u16;
-        let mut hazards = Hazards { check: [none; 9], reads: 0, set: [none; 4], sets: 0 };
+        let mut hazards = Hazards { check: [none; 9], reads: 0, checks: 0, set: [none; 4], sets: 0 };
         let mut checks = 0;
         let mut check = |index: u16| {
             if !hazards.check[..checks].contains(&index) {
@@ -193,7 +193,7 @@ impl Numbering<'_> {
         writes(draft, |r| {
             check(self.board(r));
         });
-        hazards.reads = read;
+        (hazards.reads, hazards.checks) = (read, checks as u8);
         writes(draft, |r| {
             hazards.set[usize::from(hazards.sets)] = self.board(r);
             hazards.sets += 1;

@@ -271,12 +271,13 @@ impl Emitter<'_> {
 
     fn push(&mut self, inst: Inst, class: Class, reads: &[u16], writes: &[u16], pos: SourcePos, role: Role) {
         let none = self.kernel.no_register();
-        let mut hazards =
-            Hazards { check: [none; 9], reads: reads.len() as u8, set: [none; 4], sets: writes.len() as u8 };
+        let (read, sets) = (reads.len() as u8, writes.len() as u8);
+        let mut hazards = Hazards { check: [none; 9], reads: read, checks: read, set: [none; 4], sets };
         hazards.check[..reads.len()].copy_from_slice(reads);
         let only = writes.iter().filter(|w| !reads.contains(w));
         for (check, &write) in hazards.check[reads.len()..].iter_mut().zip(only) {
             *check = write;
+            hazards.checks += 1;
         }
         hazards.set[..writes.len()].copy_from_slice(writes);
         self.kernel.code.push(inst);

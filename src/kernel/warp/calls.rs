@@ -21,7 +21,10 @@ impl Warp {
     /// # Errors
     /// A frame that does not fit on the stack of some lane.
     pub fn call(&mut self, inst: &Inst, launch: &Launch, target: u32) -> Result<(), Box<ProgramFault>> {
-        let Some(&Path { pc, mask, .. }) = self.stack.last() else { return Ok(()) };
+        let Path { pc, mask, .. } = self.top;
+        if mask == 0 {
+            return Ok(());
+        }
         for (i, group) in self.groups.iter_mut().enumerate() {
             let [frame, last] = [0, 1].map(|n| get(&group.r64, &launch.consts64, inst.src[n]));
             let full =
@@ -36,10 +39,8 @@ impl Warp {
                 group.r32[usize::from(inst.dst[0])][lane] = pc + 1;
             }
         }
-        if let Some(top) = self.stack.last_mut() {
-            top.pc = pc + 1;
-        }
-        self.stack.push(Path { pc: target, reconverge: RETURN, mask });
+        self.below.push(Path { pc: pc + 1, ..self.top });
+        self.top = Path { pc: target, reconverge: RETURN, mask };
         Ok(())
     }
 
@@ -51,7 +52,7 @@ impl Warp {
     /// # Panics
     /// When lanes that were called together return apart, which their reconvergence points exclude.
     pub fn ret(&mut self, inst: &Inst, launch: &Launch) -> Result<(), Box<ProgramFault>> {
-        let [.., caller, top] = self.stack.as_slice() else { panic!("a return without a call") };
+        let (Some(&caller), top) = (self.below.last(), self.top) else { panic!("a return without a call") };
         assert_eq!((top.reconverge, top.mask), (RETURN, caller.mask), "lanes called together return together");
         for lane in lanes_of(top.mask) {
             let group = &self.groups[lane / LANES];
@@ -61,13 +62,14 @@ impl Warp {
                 return Err(Box::new(ProgramFault::new(kind, launch, self, top.pc, lane as u32)));
             }
         }
-        self.stack.pop();
+        self.below.pop();
+        self.top = caller;
         self.settle();
         Ok(())
     }
 
     /// Calls under way on the current path.
     fn depth(&self) -> u32 {
-        self.stack.iter().filter(|path| path.reconverge == RETURN).count() as u32
+        self.paths().filter(|path| path.reconverge == RETURN).count() as u32
     }
 }

@@ -197,23 +197,64 @@ fn side_by_side(offset: &[u16; LANES], step: u32) -> bool {
     same
 }
 
+/// Lanes that are looked at together: their offsets fill one register of any host.
+const CHUNK: usize = 8;
+
+/// How the offsets of [`CHUNK`] lanes, 4 bytes each, lie together.
+enum Lie {
+    /// One after the other.
+    SideBySide,
+    /// All in one place.
+    Together,
+    /// Anything else.
+    Apart,
+}
+
+impl Lie {
+    #[inline]
+    fn of(offset: &[u16; CHUNK]) -> Lie {
+        let first = offset[0];
+        let (mut from_first, mut from_line) = (0, 0);
+        for (lane, &at) in offset.iter().enumerate() {
+            from_first |= at ^ first;
+            from_line |= at ^ first.wrapping_add(4 * lane as u16);
+        }
+        // Offsets that run over the end of 16 bits begin above the others.
+        if from_line == 0 && first <= u16::MAX - 4 * CHUNK as u16 {
+            Lie::SideBySide
+        } else if from_first == 0 {
+            Lie::Together
+        } else {
+            Lie::Apart
+        }
+    }
+}
+
 fn scatter32(register: &mut [u32; LANES], elem: Elem, mask: u32, offset: &[u16; LANES], data: &[u8]) {
+    let word = |at: usize| u32::from_le_bytes(data[at..at + 4].try_into().expect("four bytes"));
     if elem.bytes() != 4 {
         for lane in lanes_of(u64::from(mask)) {
             register[lane] = element(elem, &data[usize::from(offset[lane])..]) as u32;
         }
-    } else if mask == u32::MAX && side_by_side(offset, 4) {
-        let data = &data[usize::from(offset[0])..][..4 * LANES];
-        for (value, bytes) in register.iter_mut().zip(data.chunks_exact(4)) {
-            *value = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    } else if mask == u32::MAX {
+        // Tiles are narrower than a warp: a row of eight lanes is the same or consecutive words where the
+        // whole warp is not.
+        for (register, offset) in register.as_chunks_mut::<CHUNK>().0.iter_mut().zip(offset.as_chunks::<CHUNK>().0) {
+            let at = usize::from(offset[0]);
+            match Lie::of(offset) {
+                Lie::SideBySide => {
+                    let bytes: &[u8; 4 * CHUNK] = data[at..at + 4 * CHUNK].try_into().expect("a chunk's bytes");
+                    for (value, bytes) in register.iter_mut().zip(bytes.as_chunks().0) {
+                        *value = u32::from_le_bytes(*bytes);
+                    }
+                }
+                Lie::Together => *register = [word(at); CHUNK],
+                Lie::Apart => *register = offset.map(|at| word(usize::from(at))),
+            }
         }
-    } else if mask == u32::MAX && side_by_side(offset, 0) {
-        let data = &data[usize::from(offset[0])..][..4];
-        register.fill(u32::from_le_bytes(data.try_into().expect("four bytes")));
     } else {
         for lane in lanes_of(u64::from(mask)) {
-            let at = usize::from(offset[lane]);
-            register[lane] = u32::from_le_bytes(data[at..at + 4].try_into().expect("four bytes"));
+            register[lane] = word(usize::from(offset[lane]));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::machine::timers::Timers;
 
 use super::cta::CtaSlot;
 use super::slots::{Accounts, PENDING, WarpSlot};
-use super::wait::{Account, Wait};
+use super::wait::Wait;
 use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
@@ -51,16 +51,7 @@ impl Core {
     /// A warp waits for something else from `cycle` on.
     #[inline]
     pub(super) fn enter(&mut self, warp: usize, wait: Wait, cycle: u32) {
-        let slot = &mut self.slots[warp];
-        let (before, account) = (slot.account, wait.account());
-        let issued = before != Account::Empty && slot.issued_at == self.accounts.cycle();
-        self.accounts.moved(before, account, issued);
-        if account == Account::Empty {
-            slot.issued_at = u32::MAX;
-        }
-        slot.wait = wait;
-        slot.account = account;
-        slot.since = cycle;
+        self.slots[warp].enter(wait, cycle, &mut self.accounts);
     }
 
     /// A warp goes on waiting, for something else of the same account.
@@ -72,25 +63,28 @@ impl Core {
 
     /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
     pub(super) fn settle(&mut self, warp: usize, from: u32, launch: &Launch) {
+        self.settle_now(warp, from, launch);
+    }
+
+    /// [`Core::settle`] where it is called for every instruction.
+    #[inline(always)]
+    pub(super) fn settle_now(&mut self, warp: usize, from: u32, launch: &Launch) {
         let kernel = &*launch.kernel;
         let slot = &mut self.slots[warp];
         let pc = slot.warp.pc() as usize;
         slot.class = kernel.class[pc];
         slot.unit = Unit::of(slot.class);
-        let mut at = slot.not_before;
-        for &register in &kernel.hazards[pc].check {
-            at = at.max(slot.ready_at[usize::from(register)]);
-        }
+        let at = slot.ready_from(&kernel.hazards[pc]);
         // One call for each outcome: what a wait is counted as is known where it is known which it is.
         if at == PENDING {
-            self.enter(warp, Wait::Register, from);
+            slot.enter(Wait::Register, from, &mut self.accounts);
         } else if at <= from {
             self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-            self.enter(warp, Wait::Issue, from);
+            slot.enter(Wait::Issue, from, &mut self.accounts);
         } else {
             slot.until = at;
             self.timers.insert(from, at, warp as u8);
-            self.enter(warp, Wait::Latency, from);
+            slot.enter(Wait::Latency, from, &mut self.accounts);
         }
     }
 
@@ -100,26 +94,21 @@ impl Core {
         while due != 0 {
             let warp = due.trailing_zeros() as usize;
             due &= due - 1;
-            if self.slots[warp].until > cycle {
-                let until = self.slots[warp].until;
-                self.timers.insert(cycle, until, warp as u8);
+            let slot = &mut self.slots[warp];
+            if slot.until > cycle {
+                self.timers.insert(cycle, slot.until, warp as u8);
             } else {
                 // Nothing but time could hold it back: the registers it needs are not written by anybody
                 // else.
-                let slot = &self.slots[warp];
                 self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-                self.enter(warp, Wait::Issue, cycle);
+                slot.enter(Wait::Issue, cycle, &mut self.accounts);
             }
         }
     }
 
     /// The registers that the instruction at `pc` writes may be used from `cycle` on.
     pub(super) fn write_from(&mut self, warp: usize, pc: usize, cycle: u32, launch: &Launch) {
-        let hazards = &launch.kernel.hazards[pc];
-        let slot = &mut self.slots[warp];
-        for &register in &hazards.set[..usize::from(hazards.sets)] {
-            slot.ready_at[usize::from(register)] = cycle;
-        }
+        self.slots[warp].write_from(&launch.kernel.hazards[pc], cycle);
     }
 
     /// The registers that the instruction at `pc` writes wait for memory.

@@ -209,11 +209,12 @@ impl Lsu {
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<Stepped> {
         let access = load.access;
-        let hits = memory.l1.hits(access.line, access.sectors);
-        if !memory.port.network.has_room() && !hits {
+        // Only where the answer matters: the load itself looks again.
+        let hits = |memory: &MemorySide| memory.l1.hits(access.line, access.sectors);
+        if !memory.port.network.has_room() && !hits(memory) {
             return None;
         }
-        if memory.l1.may_be_dirty() && !hits {
+        if memory.l1.may_be_dirty() && !hits(memory) {
             // The fill must have what was combined of the line; the line that makes room must have nothing.
             if !memory.port.network.has_room_for(3) || memory.must_leave(access.line, m.host) {
                 return None;

@@ -10,7 +10,7 @@
 use smallvec::SmallVec;
 
 use crate::kernel::fault::{FaultKind, ProgramFault};
-use crate::kernel::ir::Class;
+use crate::kernel::ir::{Class, Hazards};
 use crate::kernel::launch::Launch;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
@@ -121,6 +121,40 @@ impl WarpSlot {
         }
     }
 
+    /// The warp waits for something else from `cycle` on.
+    // Always inline: where the wait is known, so is its account, and nothing is asked.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, wait: Wait, cycle: u32, accounts: &mut Accounts) {
+        let account = wait.account();
+        accounts.moved(self.account, account, self.issued_at == accounts.cycle());
+        if account == Account::Empty {
+            self.issued_at = u32::MAX;
+        }
+        self.wait = wait;
+        self.account = account;
+        self.since = cycle;
+    }
+
+    /// Cycle from which an instruction may issue, as far as its registers and control latency go.
+    #[inline]
+    pub(super) fn ready_from(&self, hazards: &Hazards) -> u32 {
+        let ready_at = self.ready_at.as_slice();
+        let latest = |at: u32, &register: &u16| at.max(ready_at[usize::from(register)]);
+        // Few instructions check more than four registers: without them the loop takes no turn.
+        let (first, others) = hazards.check.split_at(4);
+        let others = &others[..usize::from(hazards.checks).saturating_sub(4)];
+        others.iter().fold(first.iter().fold(self.not_before, latest), latest)
+    }
+
+    /// The registers that an instruction writes may be used from `cycle` on.
+    #[inline]
+    pub(super) fn write_from(&mut self, hazards: &Hazards, cycle: u32) {
+        let ready_at = self.ready_at.as_mut_slice();
+        for &register in hazards.written() {
+            ready_at[usize::from(register)] = cycle;
+        }
+    }
+
     /// A fault of one lane at the current instruction.
     #[cold]
     pub(super) fn fault(&self, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
@@ -140,13 +174,18 @@ impl WarpSlot {
 pub(super) type Fault = Box<ProgramFault>;
 
 /// Where the cycles of warp slots went.
+///
+/// A warp that enters an account takes the cycle from the account's sum, and one that leaves it adds the
+/// cycle: nothing is done for a cycle in which no warp moves. Sums wrap, as they are below 0 while warps are
+/// there.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    /// Warps in each account; those of them that issued in the cycle that is not over.
+    /// Warps in each account; of `Empty`, all others taken from 0.
     count: [u32; ACCOUNTS],
+    sum: [u64; ACCOUNTS],
+    /// Warps of each account that issued in the cycle `issued_in`.
     issued_now: [u32; ACCOUNTS],
-    /// Warp-cycles in each account; `Ready` is split below.
-    pub(super) total: [u64; ACCOUNTS],
+    issued_in: u32,
     /// Warps that issued, once a cycle each.
     pub(super) issued: u64,
     /// Ready, but another warp was picked.
@@ -155,10 +194,8 @@ pub(super) struct Accounts {
     pub(super) unit_busy: u64,
     /// Ready, but the load-store unit was full.
     pub(super) memory_full: u64,
-    /// Cycles with at least one warp.
-    pub(super) active_cycles: u64,
-    /// Resident warps, summed over cycles: what all accounts add up to.
-    pub(super) resident: u64,
+    /// Cycles with at least one warp, as a sum.
+    active: u64,
     /// Ready warps that a busy unit, and that the full load-store unit, keep back until the next tick.
     pub(super) asleep_on_unit: u32,
     pub(super) asleep_on_memory: u32,
@@ -172,28 +209,14 @@ impl Accounts {
     #[inline]
     pub(super) fn advance(&mut self, cycle: u32) {
         if cycle > self.next {
-            self.account_for(cycle);
+            // The first of these cycles was a tick if there was one; ready warps were counted there one by
+            // one.
+            let asleep = u64::from(cycle - self.next) - u64::from(self.ticked);
+            self.unit_busy += u64::from(self.asleep_on_unit) * asleep;
+            self.memory_full += u64::from(self.asleep_on_memory) * asleep;
+            self.next = cycle;
+            self.ticked = false;
         }
-    }
-
-    fn account_for(&mut self, cycle: u32) {
-        let cycles = u64::from(cycle - self.next);
-        let mut warps = 0;
-        for state in 1..ACCOUNTS {
-            self.total[state] += u64::from(self.count[state]) * cycles - u64::from(self.issued_now[state]);
-            warps += self.count[state];
-        }
-        // The first of these cycles was a tick if there was one; ready warps were counted there one by one.
-        let asleep = cycles - u64::from(self.ticked);
-        self.unit_busy += u64::from(self.asleep_on_unit) * asleep;
-        self.memory_full += u64::from(self.asleep_on_memory) * asleep;
-        self.resident += u64::from(warps) * cycles;
-        if warps > 0 {
-            self.active_cycles += cycles;
-        }
-        self.issued_now = [0; ACCOUNTS];
-        self.next = cycle;
-        self.ticked = false;
     }
 
     /// The cycle that is not over.
@@ -201,7 +224,36 @@ impl Accounts {
         self.next
     }
 
+    /// Warp-cycles of an account; those of `Ready` are split by why it did not issue.
+    pub(super) fn total(&self, account: Account) -> u64 {
+        let here = u64::from(self.count[account as usize]) * u64::from(self.next);
+        self.sum[account as usize].wrapping_add(here).wrapping_add(u64::from(self.issued_by_now(account as usize)))
+    }
+
+    /// Resident warps, summed over cycles: what all accounts, and the cycles of issue, add up to.
+    pub(super) fn resident(&self) -> u64 {
+        let issuing: u32 = (1..ACCOUNTS).map(|account| self.issued_by_now(account)).sum();
+        let waiting: u64 = Account::RESIDENT.iter().map(|&account| self.total(account)).sum();
+        waiting + self.issued - u64::from(issuing)
+    }
+
+    /// Cycles with at least one warp.
+    pub(super) fn active_cycles(&self) -> u64 {
+        let now = if self.is_empty() { 0 } else { u64::from(self.next) };
+        self.active.wrapping_add(now)
+    }
+
+    /// Warps of an account that issued in the cycle that is not over.
+    fn issued_by_now(&self, account: usize) -> u32 {
+        if self.issued_in == self.next { self.issued_now[account] } else { 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count[Account::Empty as usize] == 0
+    }
+
     /// The current cycle is a tick: its ready warps are counted by the schedulers.
+    #[inline]
     pub(super) fn tick(&mut self, cycle: u32) {
         self.advance(cycle);
         self.ticked = true;
@@ -212,12 +264,28 @@ impl Accounts {
     /// A warp moves from one account to another; `issued` if it has issued in this cycle and that is counted.
     #[inline]
     pub(super) fn moved(&mut self, from: Account, to: Account, issued: bool) {
+        let now = u64::from(self.next);
+        if from == Account::Empty && self.is_empty() {
+            self.active = self.active.wrapping_sub(now);
+        }
         self.count[from as usize] = self.count[from as usize].wrapping_sub(1);
         self.count[to as usize] = self.count[to as usize].wrapping_add(1);
-        if issued {
-            self.issued_now[from as usize] -= 1;
-            self.counts_as_issued(to);
+        self.sum[from as usize] = self.sum[from as usize].wrapping_add(now);
+        self.sum[to as usize] = self.sum[to as usize].wrapping_sub(now);
+        if to == Account::Empty && self.is_empty() {
+            self.active = self.active.wrapping_add(now);
         }
+        if issued {
+            self.moved_on(from, to);
+        }
+    }
+
+    /// A warp that has issued in this cycle, into `from`, is in `to` now.
+    #[inline(never)]
+    fn moved_on(&mut self, from: Account, to: Account) {
+        self.issued_now[from as usize] -= 1;
+        self.sum[from as usize] = self.sum[from as usize].wrapping_add(1);
+        self.counts_as_issued(to);
     }
 
     /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that
@@ -229,12 +297,16 @@ impl Accounts {
     }
 
     fn counts_as_issued(&mut self, account: Account) {
+        if self.issued_in != self.next {
+            self.issued_in = self.next;
+            self.issued_now = [0; ACCOUNTS];
+        }
         if account == Account::Empty {
             // It was there for this cycle, and nobody will count it when the cycle is over.
-            self.resident += 1;
-            self.active_cycles += u64::from(self.count[1..].iter().all(|&warps| warps == 0));
+            self.active = self.active.wrapping_add(u64::from(self.is_empty()));
         } else {
             self.issued_now[account as usize] += 1;
+            self.sum[account as usize] = self.sum[account as usize].wrapping_sub(1);
         }
     }
 }
@@ -253,9 +325,8 @@ mod tests {
         a.moved(Account::Ready, Account::Execution, false);
         a.issued_into(Account::Execution);
         a.tick(14);
-        let dependency = a.total[Account::Execution as usize];
-        assert_eq!((a.issued, dependency, a.total[Account::Memory as usize]), (1, 10 + 3, 14));
-        assert_eq!(a.active_cycles, 14);
+        assert_eq!((a.issued, a.total(Account::Execution), a.total(Account::Memory)), (1, 10 + 3, 14));
+        assert_eq!((a.active_cycles(), a.resident()), (14, 2 * 14));
     }
 
     #[test]
@@ -266,7 +337,7 @@ mod tests {
         a.moved(Account::Ready, Account::Empty, false);
         a.issued_into(Account::Empty);
         a.tick(5);
-        assert_eq!((a.issued, a.resident, a.active_cycles), (1, 1, 1));
+        assert_eq!((a.issued, a.resident(), a.active_cycles()), (1, 1, 1));
     }
 
     #[test]
@@ -280,9 +351,11 @@ mod tests {
         a.moved(Account::Barrier, Account::Execution, true);
         a.moved(Account::Ready, Account::Execution, false);
         a.issued_into(Account::Execution);
+        assert_eq!((a.issued, a.resident()), (2, 0), "the cycle is not over");
         a.advance(1);
-        assert_eq!((a.issued, a.resident, a.total.iter().sum::<u64>()), (2, 2, 0));
+        let waiting: u64 = Account::RESIDENT.map(|account| a.total(account)).iter().sum();
+        assert_eq!((a.issued, a.resident(), waiting), (2, 2, 0));
         a.advance(3);
-        assert_eq!((a.total[Account::Barrier as usize], a.total[Account::Execution as usize]), (0, 4));
+        assert_eq!((a.total(Account::Barrier), a.total(Account::Execution)), (0, 4));
     }
 }

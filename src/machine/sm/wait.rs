@@ -101,6 +101,19 @@ pub(super) enum Account {
 /// Number of accounts.
 pub(super) const ACCOUNTS: usize = 8;
 
+impl Account {
+    /// Those of warps that are there.
+    pub(super) const RESIDENT: [Account; ACCOUNTS - 1] = [
+        Account::Ready,
+        Account::Execution,
+        Account::Memory,
+        Account::Barrier,
+        Account::Fence,
+        Account::Persist,
+        Account::Draining,
+    ];
+}
+
 impl Wait {
     /// Where its cycles are counted.
     #[inline]

@@ -55,14 +55,26 @@ macro_rules! moment {
     };
 }
 
+/// How many lanes these are. To count them takes a dozen instructions of a host; most warps have all of 32.
+#[inline]
+fn count(lanes: u64) -> u32 {
+    if lanes == u64::from(u32::MAX) { 32 } else { count_each(lanes) }
+}
+
+/// By itself, so that it is not done for a whole warp too, in place of a branch.
+#[inline(never)]
+fn count_each(lanes: u64) -> u32 {
+    lanes.count_ones()
+}
+
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
     /// machine can.
     pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let scheduler = usize::from(self.core.slots[warp].scheduler);
         let mut units = 0u8;
         for nth in 1..=self.p.sm.issue_width {
-            let (class, unit) = (self.core.slots[warp].class, self.core.slots[warp].unit);
+            let slot = &self.core.slots[warp];
+            let (class, unit, scheduler) = (slot.class, slot.unit, usize::from(slot.scheduler));
             units |= 1 << unit as u8;
             self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
             self.core.class_counts[class as usize] += 1;
@@ -73,22 +85,21 @@ impl Sm {
             let rank = self.core.slots[warp].rank;
             self.core.schedulers[scheduler].unready(rank);
         }
-        let account = self.core.slots[warp].account;
-        self.core.accounts.issued_into(account);
-        if account != Account::Empty {
-            self.core.slots[warp].issued_at = cycle;
+        let slot = &mut self.core.slots[warp];
+        self.core.accounts.issued_into(slot.account);
+        if slot.account != Account::Empty {
+            slot.issued_at = cycle;
         }
     }
 
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
     fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
         let slot = &self.core.slots[warp];
-        if slot.wait != Wait::Issue || slot.not_before > cycle || self.failed {
+        if slot.wait != Wait::Issue || self.failed {
             return false;
         }
-        let pc = slot.warp.pc() as usize;
         let unit = slot.unit;
-        let registers_ready = launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
+        let registers_ready = slot.ready_from(&launch.kernel.hazards[slot.warp.pc() as usize]) <= cycle;
         let free = self.core.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
         let may =
             units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room());
@@ -101,15 +112,15 @@ impl Sm {
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         let lanes = slot.warp.guarded(inst);
-        self.record.counters.thread_instructions += u64::from(lanes.count_ones());
+        self.record.counters.thread_instructions += u64::from(count(lanes));
         let latency = self.core.latency[class as usize];
         // Each arm moves the pc itself, and returns early when something other than a register's latency
         // decides when the warp goes on: then `settle` at the end must not set its wait anew.
         match inst.op {
             Op::Alu(_) => {
                 slot.warp.alu(inst, launch, lanes);
-                self.core.write_from(warp, pc, cycle + latency, launch);
-                self.core.slots[warp].warp.advance();
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
             }
             Op::Mem(mem) => {
                 // As a fence does, an atomic passes on what warps know of fences. That comes before the
@@ -232,7 +243,7 @@ impl Sm {
                 self.core.slots[warp].warp.advance();
             }
         }
-        self.core.settle(warp, cycle + 1, launch);
+        self.core.settle_now(warp, cycle + 1, launch);
     }
 
     fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
@@ -275,6 +286,11 @@ impl Sm {
     pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         self.lsu.blocked &= self.host.outbox.persists().is_empty() || !self.memory.port.network.has_room();
         if self.lsu.blocked || self.lsu.free_at > cycle {
+            return;
+        }
+        // Most cycles of a kernel that computes have nothing for it.
+        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        if !cleans && self.lsu.queue.is_empty() && self.host.outbox.persists().is_empty() {
             return;
         }
         self.memory.take_cleans(&mut self.host);
