@@ -20,7 +20,8 @@
 use std::collections::BTreeMap;
 
 use crate::persist::{
-    Banks, ControllerHandler, Event, Flush, Handler, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+    Banks, ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage,
+    opened,
 };
 
 use super::messages::{DelegatedMessage, Persist};
@@ -56,6 +57,8 @@ pub(super) struct PersistQueues {
     scheduler: Scheduler,
     banks: Banks,
     harts_a_core: u16,
+    /// Harts of cores; behind them come the channels of the NIC.
+    local: u16,
     queues: Vec<Queue>,
     /// By bank: requests under way.
     busy: Vec<u32>,
@@ -69,13 +72,16 @@ pub(super) struct PersistQueues {
 }
 
 impl PersistQueues {
-    /// Empty queues of so many cores.
-    pub(super) fn new(scheduler: Scheduler, cores: u16, harts_a_core: u16) -> PersistQueues {
-        let harts = usize::from(cores * harts_a_core.max(1));
+    /// Empty queues of a machine's harts and channels.
+    pub(super) fn new(scheduler: Scheduler, place: HandlerPlace) -> PersistQueues {
+        let harts_a_core = place.harts.max(1);
+        let local = place.sms * harts_a_core;
+        let harts = usize::from(local + place.clients);
         PersistQueues {
             scheduler,
             banks: Banks { count: 1, of: Box::new(|_| 0) },
-            harts_a_core: harts_a_core.max(1),
+            harts_a_core,
+            local,
             queues: (0..harts).map(|_| Queue::default()).collect(),
             busy: vec![0],
             under_way: 0,
@@ -198,7 +204,8 @@ impl PersistQueues {
             }
         }
         let hart = hart as u16;
-        outbox.send(Peer::Sm(hart / self.harts_a_core), DelegatedMessage::Drained { hart, id, persists });
+        let to = if hart < self.local { Peer::Sm(hart / self.harts_a_core) } else { Peer::Nic };
+        outbox.send(to, DelegatedMessage::Drained { hart, id, persists });
         self.schedule(outbox);
     }
 }

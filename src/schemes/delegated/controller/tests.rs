@@ -27,7 +27,7 @@ struct Rig {
 
 impl Rig {
     fn new(scheduler: Scheduler) -> Rig {
-        let mut queues = PersistQueues::new(scheduler, 3, 1);
+        let mut queues = PersistQueues::new(scheduler, HandlerPlace { sms: 3, harts: 1, ..HandlerPlace::default() });
         queues.banks(Banks { count: 8, of: Box::new(|line| (line / 256 % 8) as u16) });
         Rig { queues, outbox: Outbox::default() }
     }
