@@ -7,8 +7,9 @@
 //! ```
 //! A store to persistent memory leaves the store buffer for the L1 and for its hart's persist buffer at once;
 //! an ordering fence (`pm.ofence`) takes an entry there. The hart waits for room alone, or where it asks for
-//! durability (`pm.dfence`). What is durable is a prefix of epochs: no store of a hart without those before
-//! its last fence, nor without what it followed from by way of other harts.
+//! durability (`pm.dfence`: of what it stored, and of what it has followed from). What is durable is a prefix
+//! of epochs: no store of a hart without those before its last fence, nor without what it followed from by
+//! way of other harts.
 //!
 //! `epoch` is delegated ordering (MICRO'16), the paper's baseline: at the controller the current sets of all
 //! harts are one epoch, and the next begins when all of it is durable. `broi` has a queue for each hart,

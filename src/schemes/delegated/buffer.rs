@@ -172,6 +172,14 @@ impl PersistBuffers {
         (id > buffer.prefix).then_some(Dependency { hart: self.first + hart as u16, id })
     }
 
+    /// All that a hart stored is durable, and all that it has followed from: the fence is not weaker than one
+    /// that orders.
+    fn is_durable(&mut self, hart: u8) -> bool {
+        let (resolved, buffer) = (&self.resolved, &mut self.buffers[usize::from(hart)]);
+        buffer.accumulated.retain(|on| resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known));
+        buffer.entries.is_empty() && buffer.accumulated.is_empty()
+    }
+
     /// A hart has stored to a line: what follows from it depends on this entry.
     fn remember(&mut self, hart: u8, line: u64, id: u64) {
         let (at, harts) = (usize::from(hart), self.buffers.len());
@@ -418,7 +426,7 @@ impl Handler for PersistBuffers {
                 let entries = self.buffers[usize::from(warp)].entries.len();
                 Admission::goes_if(entries < self.spec.pb_entries as usize)
             }
-            Offer::Durable { hart } => Admission::goes_if(self.buffers[usize::from(hart)].entries.is_empty()),
+            Offer::Durable { hart } => Admission::goes_if(self.is_durable(hart)),
             _ => Admission::Goes,
         }
     }
