@@ -23,7 +23,7 @@ use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{NetworkMsg, NetworkSpec, VerbPacket};
 
-pub use parameters::{ClientCounters, ClientSpec, Protocol};
+pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
 
 /// How a client is wired.

@@ -15,6 +15,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Where a client's epochs lie in its memory.
+    pub enum Addresses {
+        /// One behind the other, from the start again at the end.
+        Log = "log",
+        /// Drawn.
+        Random = "random",
+    }
+}
+
 spec! {
     /// Parameters of the clients of a server, which all do the same with other draws.
     pub struct ClientSpec {
@@ -30,6 +40,8 @@ spec! {
         epochs_per_tx: u32 where 1..=1024,
         /// Bytes of an epoch.
         bytes_per_epoch: u32 where 64..=1048576,
+        /// Where epochs lie in a client's memory, at multiples of their size: log (one behind the other) or random.
+        addresses: Addresses,
         /// What a client computes before each transaction.
         compute_ns: Nanos,
         /// Persistent memory of a client at the server, in KiB.

@@ -1,11 +1,11 @@
 //! What a client does: which transactions write, where, and what.
 //!
 //! Invariant: it follows from the parameters and the client's number alone. A transaction that writes has
-//! `epochs_per_tx` runs of `bytes_per_epoch` bytes, each at a multiple of that size, drawn from the client's
-//! memory. Source: the paper emulates persistence in its clients, too, by delays; its mixes give how many
+//! `epochs_per_tx` runs of `bytes_per_epoch` bytes, each at a multiple of that size in the client's memory.
+//! Source: the paper emulates persistence in its clients, too, by delays; its mixes give how many
 //! transactions write. Addresses and bytes are ours.
 
-use super::parameters::ClientSpec;
+use super::parameters::{Addresses, ClientSpec};
 
 /// A run of bytes that a verb writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub struct Script {
     bytes: u64,
     /// Places for an epoch.
     places: u64,
+    addresses: Addresses,
     draws: u64,
     sequence: u64,
     /// Of what is written.
@@ -49,6 +50,7 @@ impl Script {
             epochs: spec.epochs_per_tx,
             bytes,
             places: spec.region_bytes() / bytes,
+            addresses: spec.addresses,
             draws: seed,
             sequence: 0,
             content: mixed(!seed),
@@ -68,7 +70,11 @@ impl Script {
         }
         let epochs = (0..self.epochs).map(|_| {
             self.sequence += 1;
-            Epoch { sequence: self.sequence, offset: self.draw() % self.places * self.bytes }
+            let place = match self.addresses {
+                Addresses::Log => self.sequence - 1,
+                Addresses::Random => self.draw(),
+            };
+            Epoch { sequence: self.sequence, offset: place % self.places * self.bytes }
         });
         Some(epochs.collect())
     }
