@@ -20,8 +20,8 @@
 //! makes each `fence` one, the paper's letter); a buffer for each hart; dependencies go by way of the home
 //! slice, which knows whom it passed them to; what an entry waits for is that all of the giver's entries up
 //! to one are durable; a fence with nothing before it takes no entry; a read before a write orders nothing.
-//! Lines cleaned by the program need no write. Not modelled: remote requests (the network), several
-//! controllers.
+//! Lines cleaned by the program need no write. Remote requests, of clients over the network, come by buffers
+//! of the NIC, one a channel, and have queues behind those of harts. Not modelled: several controllers.
 
 mod buffer;
 mod controller;
@@ -91,8 +91,12 @@ fn core_handler(spec: BufferSpec, place: HandlerPlace) -> Box<dyn SmHandler> {
     Box::new(PersistBuffers::new(spec, place))
 }
 
+fn nic_handler(spec: BufferSpec, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    (place.clients > 0).then(|| Box::new(PersistBuffers::of_channels(spec, place)) as Box<dyn Handler>)
+}
+
 fn queues(scheduler: Scheduler, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-    Some(Box::new(PersistQueues::new(scheduler, place.sms, place.harts)))
+    Some(Box::new(PersistQueues::new(scheduler, place)))
 }
 
 impl Scheme for Epoch {
@@ -114,6 +118,10 @@ impl Scheme for Epoch {
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         queues(Scheduler::Epoch { units: self.spec.units as usize }, place)
+    }
+
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        nic_handler(self.spec.buffer(), place)
     }
 
     fn path_links(&self) -> Option<PathLinks> {
@@ -157,6 +165,10 @@ impl Scheme for Broi {
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         queues(Scheduler::Broi(self.spec.clone()), place)
+    }
+
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        nic_handler(self.spec.buffer(), place)
     }
 
     fn path_links(&self) -> Option<PathLinks> {
