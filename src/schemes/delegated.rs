@@ -22,6 +22,7 @@
 //! Lines cleaned by the program need no write. Not modelled: remote requests (the network), several
 //! controllers.
 
+mod buckets;
 mod buffer;
 mod controller;
 mod filter;
