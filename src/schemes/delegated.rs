@@ -36,6 +36,7 @@ mod tests;
 use crate::persist::vocab::Machines;
 use crate::persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
 
+pub use controller::worked::{WorkedRequest, WorkedScheduler, WorkedStep, worked};
 pub use parameters::{BarrierScope, BroiSpec, DependencyTracking, EpochSpec};
 
 use buffer::PersistBuffers;

@@ -314,5 +314,7 @@ impl ControllerHandler for PersistQueues {
     }
 }
 
+pub(super) mod worked;
+
 #[cfg(test)]
 mod tests;
