@@ -28,6 +28,7 @@
 
 pub mod agpm;
 pub mod ask;
+pub mod broi;
 pub mod lightwsp;
 pub mod page;
 pub mod paper;
@@ -49,7 +50,7 @@ pub use table::{Cell, FigureTable};
 use crate::diagnostic::Diagnostic;
 
 /// The papers that there are.
-pub const PAPERS: [&Paper; 3] = [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER];
+pub const PAPERS: [&Paper; 4] = [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER, &broi::PAPER];
 
 /// The paper of a name.
 ///

@@ -118,7 +118,7 @@ impl Reproduction {
     fn bracket(&self) -> FigureTable {
         let names = self.readings.iter().map(|(reading, _)| reading.name);
         let columns: Vec<&str> = ["figure", "ask", OWN].into_iter().chain(names).collect();
-        let mut table = FigureTable::new("readings", "verdicts under each reading of the paper's memory", &columns);
+        let mut table = FigureTable::new("readings", "verdicts under each reading of the paper", &columns);
         for (nth, (figure, finding)) in self.findings.iter().enumerate() {
             for (at, ask) in finding.asks.iter().enumerate() {
                 let mut row = [figure.name, ask.text, ask.verdict.words()].map(Cell::from).to_vec();

@@ -52,14 +52,15 @@ pub struct Paper {
 pub struct Reading {
     /// What it is called.
     pub name: &'static str,
-    /// Changes of the machine, as they are typed behind `--set`. They come before those of a run.
+    /// Changes of the machine or of schemes, as they are typed behind `--set`. They come before those of a
+    /// run; those of a scheme are for its runs alone.
     pub set: &'static [&'static str],
     /// Who reads it so.
     pub source: &'static str,
 }
 
 impl Reading {
-    /// It decides about the same medium as a key of the machine's.
+    /// It decides about the same part of the machine, such as a medium, or the same scheme as a key.
     pub fn decides(&self, key: &str) -> bool {
         let table = key.split('.').next();
         self.set.iter().any(|change| change.split('.').next() == table)

@@ -2,7 +2,7 @@
 
 use super::paper::{Reading, Request};
 use super::runs::{Run, Runs};
-use crate::config::MachineConfig;
+use crate::config::AnyMachine;
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
@@ -51,7 +51,7 @@ impl PaperPlan {
         };
         let runs = plan.runs_of_figures();
         // Where nothing is run they are checked all the same.
-        MachineConfig::load(&plan.request.machine, &plan.request.set).map_err(&mut keep).ok();
+        AnyMachine::load(&plan.request.machine, &plan.request.set).map_err(&mut keep).ok();
         plan.check_scheme_changes(&runs).map_err(&mut keep).ok();
         plan.points = plan.add(&runs, None, &mut keep);
         for reading in plan.read_otherwise() {
@@ -81,13 +81,13 @@ impl PaperPlan {
 
     /// Other readings of the paper, as far as nobody has decided what they are about.
     fn read_otherwise(&mut self) -> Vec<&'static Reading> {
-        let Request { paper, machine, set, bracket, .. } = &self.request;
+        let Request { paper, machine, set, scheme_set, bracket, .. } = &self.request;
         if !bracket || paper.readings.is_empty() {
             return Vec::new();
         }
         let own_machine = machine == paper.machine;
         let decided = |over: &Override| paper.readings.iter().any(|reading| reading.decides(&over.key));
-        if !own_machine || set.iter().any(decided) {
+        if !own_machine || set.iter().chain(scheme_set).any(decided) {
             self.notes.push("other readings are of the paper's own machine: left out".to_owned());
             return Vec::new();
         }
@@ -130,8 +130,11 @@ impl PaperPlan {
         let reading = reading.filter(|_| run.machine.is_none());
         let of_reading = reading.into_iter().flat_map(|reading| reading.set).copied();
         for text in of_reading.chain(run.set.iter().map(String::as_str)) {
-            recipe =
-                recipe.change(Override::parse(text).map_err(|message| Diagnostic::nowhere(&run.label(), message))?);
+            let over = Override::parse(text).map_err(|message| Diagnostic::nowhere(&run.label(), message))?;
+            // A reading may be about several schemes.
+            if !over.is_of_a_scheme() || over.table() == table {
+                recipe = recipe.change(over);
+            }
         }
         Ok(recipe)
     }

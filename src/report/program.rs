@@ -27,7 +27,9 @@ pub(super) fn logging(outcome: &Outcome) -> Option<String> {
 pub fn programs<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> String {
     // Runs, the fewest and the most log updates of one.
     let mut found: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+    let mut of_cpus = 0;
     for outcome in outcomes {
+        of_cpus += u64::from(outcome.is_of_a_cpu());
         let logging = logging(outcome).unwrap_or_else(|| NONE.to_owned());
         // Of CPUs a program is what its executable is.
         let Some(logs) = outcome.count_of("sm", "pm_log_stores") else { continue };
@@ -42,7 +44,10 @@ pub fn programs<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> String {
             (least, most) => format!("{logging} ({runs}, {} to {} log updates)", count(*least), count(*most)),
         }
     };
-    let text: Vec<String> = found.iter().map(of).collect();
+    let mut text: Vec<String> = found.iter().map(of).collect();
+    if of_cpus > 0 {
+        text.push(format!("of CPUs, as compiled ({} runs)", count(of_cpus)));
+    }
     format!("program: {}\n", if text.is_empty() { "none was run".to_owned() } else { text.join("; ") })
 }
 

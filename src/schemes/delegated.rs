@@ -23,6 +23,7 @@
 //! Lines cleaned by the program need no write. Remote requests, of clients over the network, come by buffers
 //! of the NIC, one a channel, and have queues behind those of harts. Not modelled: several controllers.
 
+mod buckets;
 mod buffer;
 mod controller;
 mod filter;
@@ -36,6 +37,7 @@ mod tests;
 use crate::persist::vocab::Machines;
 use crate::persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
 
+pub use controller::worked::{WorkedRequest, WorkedScheduler, WorkedStep, worked};
 pub use parameters::{BarrierScope, BroiSpec, DependencyTracking, EpochSpec};
 
 use buffer::PersistBuffers;

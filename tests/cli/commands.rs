@@ -484,6 +484,33 @@ fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
 }
 
 #[test]
+fn persist_buffers_and_their_queues_are_explained_by_scheme() {
+    let folder = folder("cli/explain_queues");
+    let told = |scheme: &str| {
+        let json = folder.join(format!("{scheme}.json"));
+        let output = durawarp(&["explain", scheme, "hash", "--machine", "broi-cpu", "--json", json.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+        (text(&output.stdout).to_string(), told["scheme"].clone())
+    };
+    let sum = |of: &serde_json::Value| of.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    for scheme in ["epoch", "broi"] {
+        let (shown, queues) = told(scheme);
+        for part in ["bank parallelism", "requests, by banks busy", "entries, by how full their buffer was"] {
+            assert!(shown.contains(part), "{scheme}: no `{part}` in:\n{shown}");
+        }
+        // Each request is handed over once, each set has a size, each entry found its buffer so full.
+        let of = |name: &str| queues[name].as_u64().unwrap();
+        assert_eq!(sum(&queues["banks"]), of("requests"), "{scheme}");
+        assert_eq!(sum(&queues["set_sizes"]), of("sets"), "{scheme}");
+        assert_eq!(sum(&queues["fill"]), of("entries") + of("fence_entries"), "{scheme}");
+        assert_eq!(shown.contains("of all harts together"), scheme == "epoch", "{shown}");
+    }
+    let sync = text(&durawarp(&["explain", "sync", "hash", "--machine", "broi-cpu"]).stdout);
+    assert!(!sync.contains("Persist buffers"), "{sync}");
+}
+
+#[test]
 fn a_file_that_is_no_workload_is_told_what_was_expected_in_one_fault() {
     let folder = folder("cli/no_workload");
     let file = |name: &str, text: &str| {

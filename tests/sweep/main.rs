@@ -10,6 +10,7 @@ mod campaigns;
 mod drawings;
 mod figures;
 mod reproduce;
+mod reproduce_broi;
 mod reproduce_lightwsp;
 mod reproduce_scoped;
 mod store;

@@ -33,6 +33,7 @@ use crate::persist::{
     SmHandler, WriteBack, opened,
 };
 
+use super::buckets::Buckets;
 use super::filter::Filter;
 use super::home::pop_up_to;
 use super::messages::{DelegatedMessage, Persist};
@@ -79,6 +80,8 @@ struct Buffer {
     accumulated: Dependencies,
     /// Lines that went home while they depended on an entry: the homes are told when it is durable.
     told: VecDeque<(u64, u64)>,
+    /// A store or a fence waits for room.
+    full: bool,
 }
 
 /// What buffers counted.
@@ -91,7 +94,20 @@ struct Tally {
     dependencies_taken: u64,
     dependent_entries: u64,
     most_entries: u64,
+    /// How full a buffer was with each entry that came.
+    fill: Buckets,
+    /// Stores and fences that found their buffer full.
+    full_waits: u64,
 }
+
+/// How full a buffer was, by quarters; the last but one has room for an entry or more.
+const FILL: [&str; 5] = [
+    "persist_fill_to_1_quarter",
+    "persist_fill_to_2_quarters",
+    "persist_fill_to_3_quarters",
+    "persist_fill_below_full",
+    "persist_fill_full",
+];
 
 /// The persist buffers of a core.
 #[derive(Debug)]
@@ -201,7 +217,9 @@ impl PersistBuffers {
         let after = std::mem::take(&mut buffer.accumulated);
         self.tally.dependent_entries += u64::from(!after.is_empty());
         buffer.entries.push_back(BufferEntry { id: buffer.last, content, after, stores: 1, outstanding: 0 });
-        self.tally.most_entries = self.tally.most_entries.max(buffer.entries.len() as u64);
+        let entries = buffer.entries.len() as u64;
+        self.tally.most_entries = self.tally.most_entries.max(entries);
+        self.tally.fill.add_share(entries, u64::from(self.spec.pb_entries));
         buffer.last
     }
 
@@ -423,8 +441,12 @@ impl Handler for PersistBuffers {
     fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
         match *offer {
             Offer::Issue { warp } => {
-                let entries = self.buffers[usize::from(warp)].entries.len();
-                Admission::goes_if(entries < self.spec.pb_entries as usize)
+                let buffer = &mut self.buffers[usize::from(warp)];
+                let full = buffer.entries.len() >= self.spec.pb_entries as usize;
+                // It may be asked again and again.
+                self.tally.full_waits += u64::from(full && !buffer.full);
+                buffer.full = full;
+                Admission::goes_if(!full)
             }
             Offer::Durable { hart } => Admission::goes_if(self.is_durable(hart)),
             _ => Admission::Goes,
@@ -467,15 +489,16 @@ impl Handler for PersistBuffers {
     }
 
     fn report(&self, report: &mut HandlerReport) {
-        let Tally { entries, coalesced, fences, empty_fences, dependencies_taken, dependent_entries, most_entries } =
-            self.tally;
-        report.count("persist_entries", entries);
-        report.count("persist_coalesced_stores", coalesced);
-        report.count("persist_fence_entries", fences);
-        report.count("persist_empty_fences", empty_fences);
-        report.count("persist_dependencies_taken", dependencies_taken);
-        report.count("persist_dependent_entries", dependent_entries);
-        report.count("persist_most_entries_summed", most_entries);
+        let tally = &self.tally;
+        report.count("persist_entries", tally.entries);
+        report.count("persist_coalesced_stores", tally.coalesced);
+        report.count("persist_fence_entries", tally.fences);
+        report.count("persist_empty_fences", tally.empty_fences);
+        report.count("persist_dependencies_taken", tally.dependencies_taken);
+        report.count("persist_dependent_entries", tally.dependent_entries);
+        report.count("persist_most_entries_summed", tally.most_entries);
+        report.count("persist_full_waits", tally.full_waits);
+        tally.fill.report(FILL, report);
         for (hart, buffer) in self.buffers.iter().enumerate() {
             let Some(first) = buffer.entries.get(buffer.sent).or(buffer.entries.front()) else { continue };
             let who = format!("persist buffer of hart {}", usize::from(self.first) + hart);

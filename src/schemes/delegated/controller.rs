@@ -29,6 +29,7 @@ use crate::persist::{
 
 use choice::{Choice, Chosen};
 
+use super::buckets::Buckets;
 use super::messages::{DelegatedMessage, Persist};
 use super::parameters::{BarrierScope, BroiSpec};
 use super::queues::{PersistRequest, Queue};
@@ -56,7 +57,21 @@ struct Tally {
     global_barriers: u64,
     remote_requests: u64,
     remote_starved: u64,
+    /// Requests of the sets that ended.
+    set_requests: u64,
+    /// The same by set.
+    set_sizes: Buckets,
+    /// Banks with a request under way, by issue.
+    banks: Buckets,
 }
+
+/// Issues by banks that had a request under way with it.
+const BANKS: [&str; 5] =
+    ["persist_banks_1", "persist_banks_2", "persist_banks_to_4", "persist_banks_to_8", "persist_banks_more"];
+
+/// Sets by their requests.
+const SETS: [&str; 5] =
+    ["persist_sets_1", "persist_sets_2", "persist_sets_to_4", "persist_sets_to_8", "persist_sets_more"];
 
 /// The handler of the controller.
 #[derive(Debug)]
@@ -203,7 +218,9 @@ impl PersistQueues {
         self.busy[bank] += 1;
         self.under_way += 1;
         self.tally.issues += 1;
-        self.tally.banks_summed += self.busy.iter().filter(|&&busy| busy > 0).count() as u64;
+        let banks = self.busy.iter().filter(|&&busy| busy > 0).count() as u64;
+        self.tally.banks_summed += banks;
+        self.tally.banks.add(banks);
     }
 
     fn durable(&mut self, token: u64, outbox: &mut Outbox) {
@@ -215,8 +232,10 @@ impl PersistQueues {
         let (id, persists) = (request.persist.id, request.persists);
         self.busy[usize::from(request.bank)] -= 1;
         self.under_way -= 1;
-        if queue.complete(number) {
+        if let Some(requests) = queue.complete(number) {
             self.tally.sets += 1;
+            self.tally.set_requests += requests;
+            self.tally.set_sizes.add(requests);
             self.joined[hart] = None;
             if matches!(&self.scheduler, Scheduler::Broi(spec) if spec.barrier_scope == BarrierScope::Global) {
                 self.tally.global_barriers += 1;
@@ -247,19 +266,21 @@ impl Handler for PersistQueues {
     }
 
     fn report(&self, report: &mut HandlerReport) {
-        let Tally { requests, joined, sets, epochs, banks_summed, issues, bank_stalled, global_barriers, .. } =
-            self.tally;
-        report.count("persist_requests", requests);
-        report.count("persist_joined", joined);
-        report.count("persist_sets", sets);
-        report.count("persist_epochs", epochs);
-        report.count("persist_issues", issues);
-        report.count("persist_banks_summed", banks_summed);
-        report.count("persist_bank_stalled", bank_stalled);
-        report.count("persist_global_barriers", global_barriers);
+        let tally = &self.tally;
+        report.count("persist_requests", tally.requests);
+        report.count("persist_joined", tally.joined);
+        report.count("persist_sets", tally.sets);
+        report.count("persist_set_requests", tally.set_requests);
+        report.count("persist_epochs", tally.epochs);
+        report.count("persist_issues", tally.issues);
+        report.count("persist_banks_summed", tally.banks_summed);
+        report.count("persist_bank_stalled", tally.bank_stalled);
+        report.count("persist_global_barriers", tally.global_barriers);
+        tally.set_sizes.report(SETS, report);
+        tally.banks.report(BANKS, report);
         if self.queues.len() > usize::from(self.local) {
-            report.count("persist_remote_requests", self.tally.remote_requests);
-            report.count("persist_remote_starved", self.tally.remote_starved);
+            report.count("persist_remote_requests", tally.remote_requests);
+            report.count("persist_remote_starved", tally.remote_starved);
         }
         let waiting: usize = self.queues.iter().map(|queue| queue.requests().count()).sum();
         if waiting > 0 {
@@ -309,6 +330,8 @@ impl ControllerHandler for PersistQueues {
         Held { stores, entries: stores }
     }
 }
+
+pub(super) mod worked;
 
 #[cfg(test)]
 mod tests;

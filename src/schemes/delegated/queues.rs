@@ -41,6 +41,8 @@ enum QueueItem {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     items: VecDeque<QueueItem>,
+    /// Requests of the ready set that are durable.
+    durable: u64,
 }
 
 impl Queue {
@@ -99,17 +101,18 @@ impl Queue {
         self.items.iter().map_while(as_request).count()
     }
 
-    /// The request of this number is durable: true when its set is complete with it, and another begins or
-    /// may.
-    pub(super) fn complete(&mut self, number: u64) -> bool {
+    /// The request of this number is durable: how many its set had, when it is complete with it, and another
+    /// begins or may.
+    pub(super) fn complete(&mut self, number: u64) -> Option<u64> {
         let at = self.items.iter().position(|item| as_request(item).is_some_and(|of| of.number == number));
         let Some(at) = at else { unreachable!("request {number} is durable twice") };
         self.items.remove(at);
-        let ends = matches!(self.items.front(), Some(QueueItem::Barrier));
-        if ends {
-            self.items.pop_front();
+        self.durable += 1;
+        if !matches!(self.items.front(), Some(QueueItem::Barrier)) {
+            return None;
         }
-        ends
+        self.items.pop_front();
+        Some(std::mem::take(&mut self.durable))
     }
 
     /// Every request, the oldest first.

@@ -1,0 +1,105 @@
+//! What may be asked of the figures, as pure functions of their numbers: exactness where the paper works a
+//! schedule, signs and broad bands elsewhere. An ask about what was not run whole is not applicable.
+
+pub(crate) use crate::papers::Ask;
+
+/// Rounding, where equal values meet an order.
+const EQUAL: f64 = 1e-9;
+
+/// Values by program.
+pub(crate) type Bars = [(&'static str, Option<f64>)];
+
+fn words(bars: &Bars, digits: usize) -> String {
+    let word = |(name, value): &(&str, Option<f64>)| match value {
+        Some(value) => format!("{name} {value:.digits$}"),
+        None => format!("{name}: not run"),
+    };
+    bars.iter().map(word).collect::<Vec<_>>().join("; ")
+}
+
+/// An ask about values all of which are there.
+fn of_all(text: &'static str, bars: &Bars, evidence: String, holds: impl Fn(&[f64]) -> bool) -> Ask {
+    let values: Option<Vec<f64>> = bars.iter().map(|(_, value)| *value).collect();
+    match values.filter(|values| !values.is_empty()) {
+        Some(values) => Ask::of(text, holds(&values), evidence),
+        None => Ask::unjudged(text, "not all of it was run"),
+    }
+}
+
+/// A schedule is what the paper says.
+pub(crate) fn exactly(text: &'static str, ours: &str, printed: &str) -> Ask {
+    let evidence = if ours == printed { ours.to_owned() } else { format!("{ours}; the paper has {printed}") };
+    Ask::of(text, ours == printed, evidence)
+}
+
+/// Fig. 3 (b): the steps at which the second bank has its first request, under the global epochs and BROI.
+pub(crate) fn second_bank(epoch: Option<usize>, broi: Option<usize>) -> Ask {
+    let text = "BROI brings a request of the second bank into the very next step, sooner than the epochs";
+    match epoch.zip(broi) {
+        Some((epoch, broi)) => {
+            Ask::of(text, broi == 2 && broi < epoch, format!("step {broi}, of the epochs step {epoch}"))
+        }
+        None => Ask::unjudged(text, "no request of the second bank was served"),
+    }
+}
+
+/// Section III: shares of requests stalled by their bank, and of entries with conflicts between threads.
+pub(crate) fn motivation(stalled: Option<f64>, conflicts: Option<f64>) -> Vec<Ask> {
+    let share = |text: &'static str, share: Option<f64>, holds: fn(f64) -> bool| match share {
+        Some(share) => Ask::of(text, holds(share), format!("{:.1} %", share * 100.0)),
+        None => Ask::unjudged(text, "not all of it was run"),
+    };
+    vec![
+        share("20 to 60 % of requests are stalled by bank conflicts", stalled, |share| (0.2..=0.6).contains(&share)),
+        share("fewer than 3 % of entries have conflicts between threads", conflicts, |share| share < 0.03),
+    ]
+}
+
+/// Fig. 9: memory throughput of BROI over that of Epoch.
+pub(crate) fn memory(ratios: &Bars, mean: Option<f64>) -> Vec<Ask> {
+    let evidence = || format!("mean {:.3}; {}", mean.unwrap_or(0.0), words(ratios, 3));
+    let hybrid = "the hybrid scenario gains no less than the local one";
+    vec![
+        of_all("the mean memory throughput rises", ratios, evidence(), |_| mean.is_some_and(|mean| mean > 1.0)),
+        of_all("no program's memory throughput falls below 0.97", ratios, evidence(), |ratios| {
+            ratios.iter().all(|ratio| *ratio >= 0.97)
+        }),
+        Ask::unjudged(hybrid, "there is no network: see absent"),
+    ]
+}
+
+/// Fig. 10: operational throughput of BROI over that of Epoch, and BROI's by program, in Mops.
+pub(crate) fn operations(ratios: &Bars, mean: Option<f64>, mops: &Bars) -> Vec<Ask> {
+    let evidence = format!("mean {:.3}; {}", mean.unwrap_or(0.0), words(ratios, 3));
+    let whole = mops.iter().any(|(name, _)| *name == "ssca2") && mops.len() > 1;
+    let highest = "ssca2 has the highest operational throughput";
+    vec![
+        of_all("the mean operational throughput rises by 5 to 60 %", ratios, evidence, |_| {
+            mean.is_some_and(|mean| (1.05..=1.6).contains(&mean))
+        }),
+        if whole {
+            of_all(highest, mops, format!("Mops: {}", words(mops, 3)), |_| {
+                let best = mops.iter().max_by(|(_, a), (_, b)| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
+                best.is_some_and(|(name, _)| *name == "ssca2")
+            })
+        } else {
+            Ask::unjudged(highest, "not all of it was run")
+        },
+    ]
+}
+
+/// Fig. 11, of BROI: Mops by cores, and the share of banks that were busy.
+pub(crate) fn scaling(points: &[(u32, Option<[f64; 2]>)]) -> Ask {
+    let text = "throughput never falls with more cores until more than 90 % of the banks are busy";
+    let all: Option<Vec<(u32, [f64; 2])>> = points.iter().map(|(cores, of)| of.map(|of| (*cores, of))).collect();
+    let Some(all) = all.filter(|all| !all.is_empty()) else {
+        return Ask::unjudged(text, "not all of it was run");
+    };
+    let told = all.iter().map(|(cores, [mops, busy])| format!("{cores} cores {mops:.3} Mops, {:.0} %", busy * 100.0));
+    let evidence = told.collect::<Vec<_>>().join("; ");
+    let holds = all.windows(2).all(|pair| pair[0].1[1] > 0.9 || pair[1].1[0] >= pair[0].1[0] - EQUAL);
+    Ask::of(text, holds, evidence)
+}
+
+#[cfg(test)]
+mod tests;

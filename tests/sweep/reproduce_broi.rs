@@ -1,0 +1,116 @@
+//! `reproduce broi` through the library, at small sizes: every run is right, tables are those of the runs, asks are judged, and a
+//! reading of a scheme changes that scheme alone.
+
+use durawarp::config::Override;
+use durawarp::outcome::Outcome;
+use durawarp::papers::broi::{self, runs};
+use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Run, Verdict};
+use durawarp::sweep::campaign::without_store;
+use durawarp::sweep::{Done, Workers};
+
+fn plan(figures: &[&str], programs: &[&str], scheme_set: &[&str], bracket: bool) -> PaperPlan {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let request = Request::new(&broi::PAPER).only(&owned(figures), &owned(programs)).unwrap();
+    let scheme_set = scheme_set.iter().map(|text| Override::parse(text).unwrap()).collect();
+    PaperPlan::new(Request { profile: "ci".to_owned(), scheme_set, bracket, ..request })
+        .unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn run(plan: &PaperPlan) -> Vec<Done> {
+    without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
+}
+
+fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
+    let point = plan.point_of(wanted).unwrap();
+    results[point].good().unwrap()
+}
+
+fn number(cell: &Cell) -> f64 {
+    match cell {
+        Cell::Number(value, _) => *value,
+        Cell::Count(count) => *count as f64,
+        other => panic!("no number: {other:?}"),
+    }
+}
+
+fn judged(finding: &Finding) -> usize {
+    finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).count()
+}
+
+fn mops(outcome: &Outcome) -> f64 {
+    outcome.total("core", "operations") as f64 / (outcome.time.ps as f64 / 1e3) * 1e3
+}
+
+#[test]
+fn every_figure_is_found_of_runs_that_are_right() {
+    let plan = plan(&[], &[], &[], false);
+    // Five programs under two schemes; four sizes of the machine, with operations and without.
+    assert_eq!((plan.batch().points().len(), plan.notes().len()), (5 * 2 + 4 * 2 * 2, 0));
+    let results = run(&plan);
+    let found = Reproduction::of(&plan, &results);
+    // A program that does not end as its manifest says is no good run.
+    assert!(found.complete(), "{:?}", found.records);
+    let of = |name: &str| &found.findings.iter().find(|(figure, _)| figure.name == name).unwrap().1;
+    for (figure, asks) in [("fig3", 4), ("motivation", 2), ("fig9", 2), ("fig10", 2), ("fig11", 1), ("table2", 0)] {
+        assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
+    }
+    assert!(of("fig3").asks.iter().all(|ask| ask.verdict == Verdict::Met), "{:?}", of("fig3").asks);
+    for name in ["fig4", "fig12", "fig13"] {
+        assert!(of("absent").tables[0].rows.iter().any(|row| row[0] == Cell::from(name)), "{name}");
+    }
+
+    // Figure 10 by hand.
+    let fig10 = &of("fig10").tables[0];
+    assert_eq!(fig10.rows.len(), 5 + 2, "two means");
+    for (row, &program) in fig10.rows.iter().zip(&runs::PROGRAMS) {
+        let [epoch, broi] = runs::SCHEMES.map(|scheme| mops(outcome(&plan, &results, &runs::local(program, scheme))));
+        let close = |cell: &Cell, value: f64| assert!((number(cell) / value - 1.0).abs() < 1e-9, "{row:?}");
+        close(&row[1], broi / epoch);
+        close(&row[2], epoch);
+        close(&row[3], broi);
+    }
+    // A run without operations is shorter, so that the operations alone are more a second.
+    for row in &of("fig11").tables[0].rows {
+        assert!(number(&row[4]) > number(&row[2]) && number(&row[5]) > number(&row[3]), "{row:?}");
+    }
+    // Shares of all programs lie between those of single ones.
+    let stalled: Vec<f64> = of("motivation").tables[0].rows.iter().map(|row| number(&row[2])).collect();
+    let (own, all) = (&stalled[..5], stalled[5]);
+    assert!(own.iter().any(|share| *share <= all) && own.iter().any(|share| *share >= all), "{stalled:?}");
+
+    // The page and the drawings.
+    let files = found.files();
+    let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
+    for drawn in ["fig9.svg", "fig10.svg", "fig11.svg"] {
+        assert!(file(drawn).starts_with("<svg"), "{drawn}");
+    }
+    for word in ["# Persistence parallelism (BROI), reproduced", "disagrees with itself", "not modelled: NICs"] {
+        assert!(file("broi.md").contains(word), "no `{word}`");
+    }
+}
+
+#[test]
+fn a_reading_of_a_scheme_is_for_its_runs_alone() {
+    let plan = plan(&["fig10"], &["sps"], &[], true);
+    let points = |name: &str| &plan.readings().iter().find(|(reading, _)| reading.name == name).unwrap().1;
+    let own = plan.points();
+    let scheme = |number: usize| plan.runs()[number].scheme;
+    assert_eq!([scheme(0), scheme(1)], runs::SCHEMES);
+    // Global barriers are of `broi`: what is run under `epoch` is the same run.
+    assert!(points("global")[0] == own[0] && points("global")[1] != own[1]);
+    for name in ["bloom", "fences"] {
+        assert!(points(name).iter().zip(own).all(|(other, own)| other != own), "{name}");
+    }
+    let command = plan.batch().command(points("global")[1]);
+    assert!(command.contains("--machine broi-cpu") && command.contains("--set broi.barrier_scope=global"), "{command}");
+}
+
+#[test]
+fn whoever_changes_a_scheme_has_its_change_in_place_of_readings() {
+    let changed = plan(&["fig3", "fig9"], &["sps"], &["broi.units=1"], true);
+    assert!(changed.readings().is_empty() && changed.notes()[0].contains("left out"), "{:?}", changed.notes());
+    let scaled = plan(&["fig11"], &["sps"], &[], false);
+    assert_eq!(scaled.batch().points().len(), 0, "Figure 11 is of hash");
+    let found = Reproduction::of(&scaled, &[]);
+    assert_eq!(judged(&found.findings[0].1), 0);
+}
