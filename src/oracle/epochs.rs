@@ -19,9 +19,9 @@
 //! The graph has a node for each persist, and nodes between: the end of an epoch, what a hart has seen, what
 //! a store hands on. What must be durable before a persist is every persist that is reached from it.
 //!
-//! Source: persistence parallelism, sections II and IV-B (buffered strict persistence, by which the paper means
-//! epochs with the order of coherence); `hosts` of the design notes, section 5. Invariants: nodes point to
-//! earlier ones; it reads facts and images only. Not modelled: order by messages of the operating system.
+//! Source: persistence parallelism, sections II and IV-B (buffered strict persistence, by which the paper
+//! means epochs with the order of coherence); `hosts` of the design notes, section 5. Invariants: nodes point
+//! to earlier ones; it reads facts and images only. Not modelled: order by messages of the operating system.
 
 mod states;
 #[cfg(test)]

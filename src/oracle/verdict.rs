@@ -35,8 +35,8 @@ pub enum Property {
     Resume,
     /// P5: non-temporal stores are durable before what the machine orders after them.
     Ordered,
-    /// P5: a persist is durable after those that its thread ordered before it, and after what it followed from by
-    /// way of other threads.
+    /// P5: a persist is durable after those that its thread ordered before it, and after what it followed
+    /// from by way of other threads.
     Epochs,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,

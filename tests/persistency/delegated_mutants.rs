@@ -1,5 +1,6 @@
-//! Faults of delegated ordering that a machine really has: decorators around the handlers of `broi` lose, invent or hasten what
-//! these say, on a machine of cores, and the oracle must find it in how memory changed, or the program in its own result.
+//! Faults of delegated ordering that a machine really has: decorators around the handlers of `broi` lose,
+//! invent or hasten what these say, on a machine of cores, and the oracle must find it in how memory changed,
+//! or the program in its own result.
 //!
 //! Messages of core 0 to the controller take longer, so that what is not ordered comes in the wrong order.
 
@@ -236,7 +237,7 @@ impl ControllerHandler for Controller {
 /// A program under `broi` with a fault, as far as its own run tells: how memory changed, and no drawn state.
 fn crashed(workload: &str, set: &[(&str, &str)], fault: Fault) -> CrashReport {
     let recipe = Experiment::of(workload).machine("broi-cpu").profile("ci").scheme("broi");
-    let recipe = set.iter().fold(recipe, |recipe, (key, value)| recipe.set(*key, *value));
+    let recipe = set.iter().fold(recipe, |recipe, (key, value)| recipe.set(key, *value));
     let AnyExperiment::Cpu(mut experiment) = recipe.build_any().unwrap() else { panic!("a program of CPUs") };
     experiment.scheme.built = Arc::new(Mutant { of: experiment.scheme.built.clone(), fault });
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));

@@ -1,5 +1,5 @@
-//! `reproduce broi` through the library, at small sizes: every run is right, tables are those of the runs, asks are judged, and a
-//! reading of a scheme changes that scheme alone.
+//! `reproduce broi` through the library, at small sizes: every run is right, tables are those of the runs,
+//! asks are judged, and a reading of a scheme changes that scheme alone.
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;

@@ -106,7 +106,8 @@ impl CoreRecord {
         }
     }
 
-    /// Notes that a hart loaded bytes of a line. Stores of this event may lie ahead: the load comes after them.
+    /// Notes that a hart loaded bytes of a line. Stores of this event may lie ahead: the load comes after
+    /// them.
     pub(super) fn observed(&mut self, time: Time, hart: u8, line: u64) {
         self.note(time.max(self.noted), FactKind::Observed, hart, 0, line);
     }

@@ -69,7 +69,7 @@ impl<'a> EpochStates<'a> {
 
     /// States of an instant.
     pub fn choices(&self) -> u64 {
-        2 + self.budget.singles as u64 + self.budget.random as u64 + self.budget.torn as u64
+        2 + self.budget.singles + self.budget.random + self.budget.torn
     }
 
     /// The image of a state.
@@ -97,7 +97,7 @@ impl<'a> EpochStates<'a> {
         let must = roots.len();
         let mut draw = Draw::new(mix(self.budget.seed ^ (instant as u64) << 20 ^ choice));
         let last = &performed[performed.len().saturating_sub(LAST)..];
-        let (singles, random) = (self.budget.singles as u64, self.budget.random as u64);
+        let (singles, random) = (self.budget.singles, self.budget.random);
         let one = |draw: &mut Draw| last[draw.below(last.len() as u64) as usize];
         let mut torn = BTreeSet::new();
         match choice {

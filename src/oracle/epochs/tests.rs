@@ -17,13 +17,13 @@ const FLAG: u64 = LOCK + 64;
 
 /// A run, fact by fact. Persists have entries of their own.
 #[derive(Default)]
-struct Run {
+struct Facts {
     journal: Journal,
     time: u64,
     entries: u32,
 }
 
-impl Run {
+impl Facts {
     fn author(hart: u16) -> Author {
         Author { sm: hart, ..Author::default() }
     }
@@ -38,29 +38,29 @@ impl Run {
     fn persist(&mut self, hart: u16, line: u64) -> &mut Self {
         self.time += 10;
         self.entries += 1;
-        let (author, bytes) = (Run::author(hart), [self.entries as u8; 128]);
+        let (author, bytes) = (Facts::author(hart), [self.entries as u8; 128]);
         self.journal.note_data(self.time, FactKind::Performed, line, 0xff, author, &bytes);
         self.journal.note(self.time, FactKind::Buffered, 0, 0, Author { cta: self.entries, launch: 1, ..author });
         self
     }
 
     fn fence(&mut self, hart: u16) -> &mut Self {
-        self.note(FactKind::EpochEnded, 0, Run::author(hart))
+        self.note(FactKind::EpochEnded, 0, Facts::author(hart))
     }
 
     fn stores(&mut self, hart: u16, line: u64) -> &mut Self {
-        self.note(FactKind::PerformedVolatile, line, Run::author(hart))
+        self.note(FactKind::PerformedVolatile, line, Facts::author(hart))
     }
 
     fn sees(&mut self, hart: u16, line: u64) -> &mut Self {
-        self.note(FactKind::Observed, line, Run::author(hart))
+        self.note(FactKind::Observed, line, Facts::author(hart))
     }
 
     /// Entries of harts reach the media, each at a time of its own.
     fn durable(&mut self, entries: &[(u16, u32)]) -> &mut Self {
         for &(hart, entry) in entries {
             self.time += 10;
-            let author = Author { cta: entry, launch: 1, ..Run::author(hart) };
+            let author = Author { cta: entry, launch: 1, ..Facts::author(hart) };
             self.journal.note_data(self.time, FactKind::AtMedia, A, 0xff, author, &[0; 128]);
         }
         self
@@ -96,13 +96,13 @@ impl Run {
 
 #[test]
 fn a_fence_orders_what_is_before_it_and_nothing_else() {
-    let mut run = Run::default();
+    let mut run = Facts::default();
     run.persist(0, A).persist(0, B).fence(0).persist(0, C);
     let expected: BTreeSet<[u8; 3]> = [[0, 0, 0], [1, 0, 0], [0, 2, 0], [1, 2, 0], [1, 2, 3]].into();
     assert_eq!(run.states(), expected, "C never without A and B, which are in no order");
     run.durable(&[(0, 2), (0, 1), (0, 3)]);
     assert_eq!(run.found(), []);
-    let mut early = Run::default();
+    let mut early = Facts::default();
     early.persist(0, A).persist(0, B).fence(0).persist(0, C).durable(&[(0, 1), (0, 3), (0, 2)]);
     assert_eq!(early.found(), [(Property::Epochs, Some(B), Some(C))]);
 }
@@ -111,7 +111,7 @@ fn a_fence_orders_what_is_before_it_and_nothing_else() {
 fn a_lock_carries_what_is_before_the_givers_fence() {
     // persist_chain: A; ofence; unlock | lock; C.
     let chain = |fenced: bool| {
-        let mut run = Run::default();
+        let mut run = Facts::default();
         run.persist(0, A);
         if fenced {
             run.fence(0);
@@ -127,7 +127,7 @@ fn a_lock_carries_what_is_before_the_givers_fence() {
 
 #[test]
 fn what_is_seen_before_the_lock_is_given_orders_nothing() {
-    let mut run = Run::default();
+    let mut run = Facts::default();
     run.sees(1, LOCK).persist(0, A).fence(0).stores(0, LOCK).persist(1, C);
     assert!(run.states().contains(&[0, 0, 2]));
 }
@@ -135,21 +135,21 @@ fn what_is_seen_before_the_lock_is_given_orders_nothing() {
 #[test]
 fn a_chain_holds_over_a_hart_that_persists_nothing() {
     // A; ofence; flag | sees flag; stores lock | sees lock; C.
-    let mut run = Run::default();
+    let mut run = Facts::default();
     run.persist(0, A).fence(0).stores(0, FLAG).sees(1, FLAG).fence(1).stores(1, LOCK).sees(2, LOCK).persist(2, C);
     assert!(!run.states().contains(&[0, 0, 2]));
-    let mut unfenced = Run::default();
+    let mut unfenced = Facts::default();
     unfenced.persist(0, A).fence(0).stores(0, FLAG).sees(1, FLAG).stores(1, LOCK).sees(2, LOCK).persist(2, C);
     assert!(unfenced.states().contains(&[0, 0, 2]), "hart 1 has put no fence behind what it saw");
 }
 
 #[test]
 fn persists_of_a_line_are_durable_in_their_order() {
-    let mut run = Run::default();
+    let mut run = Facts::default();
     run.persist(0, A).persist(1, A).durable(&[(1, 2), (0, 1)]);
     assert_eq!(run.found(), [(Property::Epochs, Some(A), Some(A))]);
     // And whoever sees a line follows from the persist itself.
-    let mut seen = Run::default();
+    let mut seen = Facts::default();
     seen.persist(0, A).sees(1, A).persist(1, C);
     assert!(!seen.states().contains(&[0, 0, 2]));
 }
@@ -157,11 +157,11 @@ fn persists_of_a_line_are_durable_in_their_order() {
 #[test]
 fn figure_5_and_its_twin() {
     // Hart 0: b; ofence; d. Hart 1: a; ofence; c. a and d are stores to one line, and d is visible first.
-    let mut figure = Run::default();
+    let mut figure = Facts::default();
     figure.persist(0, B).fence(0).persist(0, A).persist(1, A).fence(1).persist(1, C);
     assert!(!figure.states().iter().any(|[_, b, c]| *b == 0 && *c != 0), "b is durable before c");
     // The twin has the two the other way round: b and c are in no order.
-    let mut twin = Run::default();
+    let mut twin = Facts::default();
     twin.persist(1, A).fence(1).persist(1, C).persist(0, B).fence(0).persist(0, A);
     let states = twin.states();
     assert!(states.iter().any(|[_, b, c]| *b == 0 && *c != 0) && states.iter().any(|[_, b, c]| *b != 0 && *c == 0));
@@ -169,11 +169,11 @@ fn figure_5_and_its_twin() {
 
 #[test]
 fn a_fence_that_waits_is_judged_when_it_lets_its_hart_go_on() {
-    let mut early = Run::default();
-    early.persist(0, A).note(FactKind::FencePassed, 0, Run::author(0)).durable(&[(0, 1)]);
+    let mut early = Facts::default();
+    early.persist(0, A).note(FactKind::FencePassed, 0, Facts::author(0)).durable(&[(0, 1)]);
     assert_eq!(early.found(), [(Property::Acknowledged, Some(A), None)]);
-    let mut run = Run::default();
-    run.persist(0, A).durable(&[(0, 1)]).note(FactKind::FencePassed, 0, Run::author(0)).persist(0, C);
+    let mut run = Facts::default();
+    run.persist(0, A).durable(&[(0, 1)]).note(FactKind::FencePassed, 0, Facts::author(0)).persist(0, C);
     assert_eq!(run.found(), []);
     let order = PersistOrder::new(&run.journal);
     let initial = PmImage::new(BASE, vec![0; 256]);
@@ -184,10 +184,10 @@ fn a_fence_that_waits_is_judged_when_it_lets_its_hart_go_on() {
 
 #[test]
 fn stores_to_a_line_in_one_epoch_may_be_durable_in_part() {
-    let mut run = Run::default();
+    let mut run = Facts::default();
     run.persist(0, A);
     run.time += 10;
-    run.journal.note_data(run.time, FactKind::Performed, A, 0xff00, Run::author(0), &[9; 128]);
+    run.journal.note_data(run.time, FactKind::Performed, A, 0xff00, Facts::author(0), &[9; 128]);
     let order = PersistOrder::new(&run.journal);
     let initial = PmImage::new(BASE, vec![0; 256]);
     let states = EpochStates::new(&order, &initial, Budget::default());
@@ -201,8 +201,8 @@ fn stores_to_a_line_in_one_epoch_may_be_durable_in_part() {
 
 #[test]
 fn an_entry_is_durable_as_far_as_its_write_had_its_stores() {
-    let mut run = Run::default();
-    let author = Run::author(0);
+    let mut run = Facts::default();
+    let author = Facts::author(0);
     for number in 1..=2 {
         run.time += 10;
         run.journal.note_data(run.time, FactKind::Performed, A, 0xff, author, &[number as u8; 128]);
@@ -212,7 +212,7 @@ fn an_entry_is_durable_as_far_as_its_write_had_its_stores() {
     run.time += 10;
     run.journal.note_data(run.time, FactKind::Performed, C, 0xff, author, &[3; 128]);
     run.journal.note(run.time, FactKind::Buffered, 0, 0, Author { cta: 3, launch: 1, ..author });
-    let mut whole = Run { journal: run.journal.clone(), ..Run { time: run.time, ..Run::default() } };
+    let mut whole = Facts { journal: run.journal.clone(), ..Facts { time: run.time, ..Facts::default() } };
     // The write has the first store of two: C comes too early.
     run.durable(&[(0, 1), (0, 3)]);
     assert_eq!(run.found(), [(Property::Epochs, Some(A), Some(C))]);

@@ -71,6 +71,7 @@ pub fn worked(scheduler: WorkedScheduler, banks: u16, harts: &[&[&[u16]]]) -> Ve
     let mut step = WorkedStep { ready: example.ready(), priorities: of_broi(&example), ..WorkedStep::default() };
     example.queues.schedule(&mut example.outbox);
     while !step.ready.is_empty() {
+        // What the scheduler hands over stands behind what waits for its bank.
         for (token, request) in example.handed_over() {
             waiting[usize::from(request.bank)].push_back((token, request));
             step.handed_over.push(request);
