@@ -12,6 +12,7 @@
 
 pub mod address;
 pub mod cache;
+pub mod client;
 pub mod coalescer;
 pub mod coherence;
 pub mod command_processor;
@@ -31,6 +32,7 @@ pub mod memory_controller;
 mod memory_port;
 pub mod msg;
 pub mod network;
+pub mod nic;
 pub mod occupancy;
 pub mod on_dram;
 pub mod os;
@@ -44,6 +46,7 @@ pub mod sm;
 pub mod stalls;
 pub mod switch;
 pub mod timers;
+pub mod verbs;
 mod writes_under_way;
 
 use crate::engine::Timebase;

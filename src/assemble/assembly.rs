@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::{ComponentId, Simulation, Time};
 use crate::machine::address::Interleave;
+use crate::machine::client::Client;
 use crate::machine::command_processor::CommandProcessor;
 use crate::machine::core::Core;
 use crate::machine::home::HomeSlice;
@@ -15,6 +16,7 @@ use crate::machine::hub::Hub;
 use crate::machine::l2::L2Slice;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
+use crate::machine::nic::Nic;
 use crate::machine::on_dram::OnDram;
 use crate::machine::os::OperatingSystem;
 use crate::machine::ports::Endpoint;
@@ -84,6 +86,16 @@ impl Assembly {
     /// The operating system of a machine of cores.
     pub fn os(&self) -> Option<&OperatingSystem> {
         self.components().next()
+    }
+
+    /// The network interface of a server with clients.
+    pub fn nic(&self) -> Option<&Nic> {
+        self.components().next()
+    }
+
+    /// The clients of a server.
+    pub fn clients(&self) -> impl Iterator<Item = &Client> {
+        self.components()
     }
 
     /// When the program was over, in ticks; none while it runs.

@@ -6,24 +6,30 @@
 //! | home slice | its controller | front end | back end |
 //! | core | OS | `os.link_ns` | the same |
 //! | hub | cores, home slices; from the OS | `os.link_ns`, or the scheme's | the same |
+//! | client | NIC | `network.latency_ns` | the same |
+//! | NIC | controllers | the scheme's, as a core | the same |
 //!
-//! Tiers: cores; home slices fused with their controller; the OS and the hub. The order of components is
-//! cores, home slices, controllers, OS, hub. Hart 0 begins at the program's entry at time 0.
+//! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC and clients. The order of
+//! components is cores, home slices, controllers, OS, hub, NIC, clients. Hart 0 begins at
+//! the program's entry at time 0.
 //!
 //! | physical memory | holds |
 //! |---|---|
 //! | from the base of DRAM, or of NVM where all memory is persistent | the main window, by virtual address |
 //! | from the base of NVM, a page after a main window there | the persistent window |
+//! | the next whole MiB of NVM | clients' memory, by their number |
 //!
 //! Invariant: memory that nothing was written to costs neither host memory nor time.
 
 use crate::engine::{Clock, Time};
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium, NVM_BASE};
 use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::client::{Client, ClientWiring};
 use crate::machine::coherence::HartState;
 use crate::machine::core::{Core, CoreWiring};
 use crate::machine::cpu::{CpuMemory, CpuSpec};
 use crate::machine::home::{HomeSlice, HomeWiring};
+use crate::machine::nic::Nic;
 use crate::machine::os::{OperatingSystem, OsWiring};
 use crate::machine::ports::{Endpoint, Roster};
 use crate::persist::handler::HandlerPlace;
@@ -39,6 +45,9 @@ use super::memory::cut;
 use super::parts::{MemoryParts, SharedParts};
 use super::persistency::Persistency;
 
+/// Where the clients' memory begins, and how it ends: a whole MiB.
+const REMOTE_ALIGNMENT: u64 = 1 << 20;
+
 /// What a machine of cores is to run.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuLoad<'a> {
@@ -48,6 +57,8 @@ pub struct CpuLoad<'a> {
     pub files: &'a [File],
     /// The main window lies in persistent memory, too.
     pub all_persistent: bool,
+    /// Bytes of persistent memory that clients over the network have, all of them together.
+    pub remote_bytes: u64,
 }
 
 impl CpuLoad<'_> {
@@ -62,16 +73,26 @@ impl CpuLoad<'_> {
         CpuMemory { windows, main, persistent }
     }
 
-    /// Both windows as the process finds them, by physical address. Zeros are committed by the host when they
-    /// are touched.
-    pub fn image(&self) -> FlatMemory {
+    /// Physical address of the clients' memory: behind the windows, at a whole MiB.
+    pub fn remote(&self) -> u64 {
+        let memory = self.memory();
+        (memory.persistent + memory.windows.pm_bytes).next_multiple_of(REMOTE_ALIGNMENT)
+    }
+
+    /// What is used of physical memory: start and bytes of the windows, and of the clients' memory.
+    fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         let memory = self.memory();
         let Windows { memory_bytes, pm_bytes } = memory.windows;
+        let remote = (self.remote(), self.remote_bytes.next_multiple_of(REMOTE_ALIGNMENT));
+        [(memory.main, memory_bytes), (memory.persistent, pm_bytes), remote].into_iter().filter(|&(_, bytes)| bytes > 0)
+    }
+
+    /// Both windows and the clients' memory as the process finds them, by physical address. Zeros are
+    /// committed by the host when they are touched.
+    pub fn image(&self) -> FlatMemory {
         let mut image = FlatMemory::default();
-        for (start, bytes) in [(memory.main, memory_bytes), (memory.persistent, pm_bytes)] {
-            if bytes > 0 {
-                image.place(start, vec![0; bytes as usize]);
-            }
+        for (start, bytes) in self.ranges() {
+            image.place(start, vec![0; bytes as usize]);
         }
         for (address, bytes) in self.contents() {
             if image.write(address, bytes).is_err() {
@@ -94,10 +115,8 @@ impl CpuLoad<'_> {
 
     /// Bytes of each medium, from its base, that the windows reach to.
     fn extents(&self) -> [u64; 2] {
-        let memory = self.memory();
-        let Windows { memory_bytes, pm_bytes } = memory.windows;
         let mut extents = [0; 2];
-        for (start, bytes) in [(memory.main, memory_bytes), (memory.persistent, pm_bytes)] {
+        for (start, bytes) in self.ranges() {
             let extent: &mut u64 = &mut extents[Medium::of(start) as usize];
             *extent = (*extent).max(offset_in_medium(start) + bytes);
         }
@@ -115,6 +134,7 @@ pub fn first_place_of_cores(spec: &CpuSpec) -> HandlerPlace {
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: true,
         harts: spec.core.harts as u16,
+        clients: spec.client.count as u16,
     }
 }
 
@@ -131,6 +151,8 @@ pub fn assemble_cpu(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency
     components.add_controllers();
     components.add_os();
     components.parts.add_hub();
+    components.add_network();
+    // Links need every component that they lead to.
     let (base, core, roster) = (components.parts.base, components.core, components.roster());
     let ticks = |ps| base.ticks_of_ps(ps);
     let mut wiring = components.parts.into_wiring();
@@ -143,6 +165,13 @@ pub fn assemble_cpu(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency
     }
     if let Some(paths) = persistency.scheme.path_links() {
         wiring.join_controllers(base, paths);
+    }
+    // The NIC is as far from the controllers as a core.
+    if roster.clients > 0 {
+        let Some(paths) = persistency.scheme.path_links() else {
+            unreachable!("a NIC's handler writes to controllers")
+        };
+        wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps));
     }
     let (simulation, ids) = wiring.start(Endpoint::Core(0));
     Assembly { simulation, ids, map: roster.map }
@@ -160,7 +189,8 @@ impl<'a> CpuComponents<'a> {
     fn new(spec: &'a CpuSpec, load: CpuLoad<'a>, persistency: &'a Persistency) -> CpuComponents<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let map = Interleave::new(spec.llc.slices, spec.controller.channels, spec.llc.interleave_bytes);
-        let roster = Roster::of_cores(spec.core.count as u16, map);
+        let clients = spec.client.count as u16;
+        let roster = Roster { clients, ..Roster::of_cores(spec.core.count as u16, map) };
         let memory = MemoryParts {
             controller: &spec.controller,
             bus: &spec.bus,
@@ -249,6 +279,29 @@ impl<'a> CpuComponents<'a> {
         }
         self.parts.add(Endpoint::Os, os);
     }
+
+    /// The NIC and the clients, where there are some.
+    fn add_network(&mut self) {
+        let roster = self.roster();
+        if roster.clients == 0 {
+            return;
+        }
+        let Some(handler) = self.parts.persistency.scheme.nic_handler(self.parts.first) else {
+            panic!("clients of a server whose scheme has no handler in a NIC")
+        };
+        self.parts.add(Endpoint::Nic, Nic::new(handler, roster.ports(Endpoint::Nic)));
+        let (spec, memory) = (self.spec, self.load.remote());
+        for index in 0..roster.clients {
+            let wiring = ClientWiring {
+                index,
+                ports: roster.ports(Endpoint::Client(index)),
+                timebase: self.parts.base,
+                memory: memory + spec.client.region_bytes() * u64::from(index),
+            };
+            let client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
+            self.parts.add(Endpoint::Client(index), client);
+        }
+    }
 }
 
 /// Bytes of a channel's DRAM cache. There is one where persistent memory is used as volatile main memory:
@@ -277,5 +330,19 @@ impl Wiring {
             self.connect_both(core, Endpoint::Os, link);
         }
         self.topology.put_in_tier(2, &[self.id(Endpoint::Os)]);
+    }
+
+    /// The NIC with its clients, which begin at 0, and with controllers.
+    fn join_network(&mut self, latency: Time, path: Time) {
+        for client in self.roster.clients() {
+            self.connect_both(client, Endpoint::Nic, latency);
+            let id = self.id(client);
+            self.topology.put_in_tier(2, &[id]);
+            self.topology.wake_at(id, 0);
+        }
+        for controller in self.roster.controllers() {
+            self.connect_both(Endpoint::Nic, controller, path);
+        }
+        self.topology.put_in_tier(2, &[self.id(Endpoint::Nic)]);
     }
 }

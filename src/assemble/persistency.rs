@@ -40,5 +40,6 @@ pub fn first_place(spec: &MachineSpec) -> HandlerPlace {
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: spec.l1.writes == L1Writes::Combine,
         harts: 0,
+        clients: 0,
     }
 }

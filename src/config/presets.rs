@@ -14,9 +14,10 @@ pub const MACHINES: [(&str, &str); 9] = [
 ];
 
 /// The same of machines of CPU cores.
-pub const CPU_MACHINES: [(&str, &str); 2] = [
+pub const CPU_MACHINES: [(&str, &str); 3] = [
     ("lightwsp-cpu", include_str!("machines/lightwsp-cpu.toml")),
     ("broi-cpu", include_str!("machines/broi-cpu.toml")),
+    ("broi-cluster", include_str!("machines/broi-cluster.toml")),
 ];
 
 /// The machine used when none is named, for programs of GPUs.

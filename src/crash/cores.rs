@@ -114,7 +114,7 @@ impl ProcessRecovery<'_> {
 ///
 /// # Errors
 /// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
-/// run; a claim, which is about kernels.
+/// run; a machine with clients; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,
@@ -125,10 +125,11 @@ pub fn crash_cpu(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     experiment.check()?;
-    refuse(program, request)?;
+    refuse(program, spec.client.count, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
     let process = program.process()?;
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent };
+    let load =
+        CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent, remote_bytes: 0 };
     let memory: CpuMemory = load.memory();
     let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };
     // The same executable at boot, in a process of its own.
@@ -199,7 +200,7 @@ pub fn crash_cpu(
 }
 
 /// What cannot be judged costs no simulation.
-fn refuse(program: &CpuProgram, request: &CrashRequest) -> Result<(), Diagnostics> {
+fn refuse(program: &CpuProgram, clients: u32, request: &CrashRequest) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut fault = |what: String, help: &str| {
         faults.push(Diagnostic::nowhere(&program.name, what).with_help(help.to_owned()));
@@ -211,6 +212,10 @@ fn refuse(program: &CpuProgram, request: &CrashRequest) -> Result<(), Diagnostic
         let help =
             "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
         fault("the manifest does not say how the program recovers".into(), help);
+    }
+    if clients > 0 {
+        let what = format!("what {clients} clients persist over the network is not judged");
+        fault(what, "--set client.count=0: the server alone");
     }
     if request.claim.is_some() || request.only_overtaking.is_some() {
         fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");

@@ -7,9 +7,9 @@
 //!                  ▼                        │
 //!              home slices 0..m [shared cache, directory] ──reads/writes──> memory controllers (DRAM and NVM)
 //! ```
-//! Controllers, media and links of schemes are those of the GPU ([`crate::machine`]). A machine has one kind
-//! of compute: SMs or cores. Source: the machines of LightWSP (Table I) and of persistence parallelism (Table
-//! III).
+//! With clients ([`super::client`]) the machine is a server with a NIC ([`super::nic`]). Controllers, media
+//! and links of schemes are those of the GPU ([`crate::machine`]). A machine has one kind of compute: SMs or
+//! cores. Source: the machines of LightWSP (Table I) and of persistence parallelism (Table III).
 
 use crate::engine::Timebase;
 use crate::machine_spec;
@@ -17,6 +17,7 @@ use crate::riscv::memory::{MemoryPlace, Windows};
 use crate::spec;
 use crate::spec::Megahertz;
 
+use super::client::ClientSpec;
 use super::coherence::CPU_LINE_BYTES;
 use super::core::{CoreSpec, L1dSpec};
 use super::home::LlcSpec;
@@ -24,6 +25,7 @@ use super::media::{BusSpec, MediaSpec, NvmSpec};
 use super::memory_controller::{ControllerSpec, DramCacheSpec, LINK_WITHOUT_LATENCY};
 use super::os::OsSpec;
 use super::persistence::PersistSpec;
+use super::verbs::NetworkSpec;
 
 spec! {
     /// Clock domains.
@@ -60,6 +62,10 @@ machine_spec! {
         nvm: NvmSpec,
         /// Persistency.
         persist: PersistSpec,
+        /// The network between the machine and its clients.
+        network: NetworkSpec,
+        /// Clients.
+        client: ClientSpec,
     }
 }
 
@@ -137,6 +143,22 @@ impl CpuSpec {
             llc.interleave_bytes.is_power_of_two() && llc.interleave_bytes >= line,
             "llc.interleave_bytes",
             format!("{} is not a power of two of at least a line ({line})", llc.interleave_bytes),
+        );
+        // What clients send are whole lines.
+        let (network, client) = (&self.network, &self.client);
+        require(network.latency_ns.ps > 0, "network.latency_ns", LINK_WITHOUT_LATENCY.into());
+        for (key, bytes) in
+            [("network.packet_bytes", network.packet_bytes), ("client.bytes_per_epoch", client.bytes_per_epoch)]
+        {
+            require(bytes.is_multiple_of(line), key, format!("{bytes} B are not whole lines of {line} B"));
+        }
+        require(
+            u64::from(client.bytes_per_epoch) <= client.region_bytes(),
+            "client.bytes_per_epoch",
+            format!(
+                "an epoch of {} B does not fit a client's memory at the server, {} KiB (client.region_kb)",
+                client.bytes_per_epoch, client.region_kb
+            ),
         );
         require(self.os.link_ns.ps > 0, "os.link_ns", LINK_WITHOUT_LATENCY.into());
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));

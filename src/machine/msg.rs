@@ -18,6 +18,7 @@ use crate::persist::handler::{AccessKind, Peer, SchemeMessage};
 use super::coherence::CpuMsg;
 use super::look::{Lines, Look};
 use super::ports::Requester;
+use super::verbs::NetworkMsg;
 
 pub use super::line::{
     Line, LinePool, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered, sectors_touched,
@@ -407,6 +408,8 @@ pub enum Msg {
     },
     /// Of a machine of CPU cores.
     Cpu(CpuMsg),
+    /// Between clients and the NIC of their server.
+    Network(NetworkMsg),
 }
 
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
@@ -439,6 +442,7 @@ impl Message for Msg {
             Msg::Look(look) => 14 << 60 | look.ranges.len() as u64,
             Msg::Lines(lines) => 15 << 60 | lines.lines.len() as u64,
             Msg::Cpu(message) => message.digest(),
+            Msg::Network(message) => message.digest(),
             Msg::Grid(step) => {
                 12 << 60
                     | match step {

@@ -9,10 +9,12 @@
 //! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[switch of requests\] |
 //! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
 //! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[switch of replies\] |
-//! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\] |
+//! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\], \[NIC\] |
 //! | hub | SMs or cores, slices, \[controllers: paths\] |
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
+//! | NIC | clients, controllers |
+//! | client | NIC |
 //!
 //! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
 //! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
@@ -87,11 +89,15 @@ pub enum Endpoint {
     Core(u16),
     /// The operating system of a machine of cores.
     Os,
+    /// The network interface of a server with clients.
+    Nic,
+    /// A client of the server.
+    Client(u16),
 }
 
 impl Endpoint {
     /// Kinds of roles.
-    const KINDS: usize = 9;
+    const KINDS: usize = 11;
 
     fn kind(self) -> usize {
         match self {
@@ -104,6 +110,8 @@ impl Endpoint {
             Endpoint::ReplySwitch => 6,
             Endpoint::Core(_) => 7,
             Endpoint::Os => 8,
+            Endpoint::Nic => 9,
+            Endpoint::Client(_) => 10,
         }
     }
 }
@@ -120,6 +128,8 @@ impl fmt::Display for Endpoint {
             Endpoint::ReplySwitch => write!(f, "switch of replies"),
             Endpoint::Core(index) => write!(f, "core{index}"),
             Endpoint::Os => write!(f, "os"),
+            Endpoint::Nic => write!(f, "nic"),
+            Endpoint::Client(index) => write!(f, "client{index}"),
         }
     }
 }
@@ -139,12 +149,14 @@ pub struct Roster {
     pub paths: bool,
     /// The crossbar has switches.
     pub switched: bool,
+    /// Clients, behind a NIC; without any there is none.
+    pub clients: u16,
 }
 
 impl Roster {
     /// A machine without a scheme's links and without switches.
     pub fn new(sms: u16, map: Interleave) -> Roster {
-        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false }
+        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false, clients: 0 }
     }
 
     /// A machine of cores without a scheme's links.
@@ -190,6 +202,11 @@ impl Roster {
         (0..self.channels()).map(Endpoint::Controller)
     }
 
+    /// Every client.
+    pub fn clients(self) -> impl Iterator<Item = Endpoint> {
+        (0..self.clients).map(Endpoint::Client)
+    }
+
     /// Every requester, in the order of their ids.
     pub fn requester_roles(self) -> impl Iterator<Item = Endpoint> {
         self.sms().chain(self.cores()).chain([self.host()])
@@ -229,6 +246,8 @@ impl Roster {
         let controllers = (Endpoint::Controller(0), if_any(self.paths, self.channels()));
         let requests = (Endpoint::RequestSwitch, u16::from(self.switched));
         let replies = (Endpoint::ReplySwitch, u16::from(self.switched));
+        // Of a server.
+        let nic = (Endpoint::Nic, u16::from(self.clients > 0));
         let none = (Endpoint::Hub, 0);
         match owner {
             Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, requests],
@@ -239,11 +258,13 @@ impl Roster {
                 (compute.0, if_any(self.paths, compute.1)),
                 (Endpoint::Controller(0), if_any(self.paths, self.channels() - 1)),
                 (Endpoint::Hub, u16::from(self.paths && self.hub)),
-                none,
+                nic,
             ],
             Endpoint::Hub => [compute, slices, controllers, none, none],
             Endpoint::RequestSwitch => [slices, compute, host, none, none],
             Endpoint::ReplySwitch => [compute, host, none, none, none],
+            Endpoint::Nic => [(Endpoint::Client(0), self.clients), controllers, none, none, none],
+            Endpoint::Client(_) => [nic, none, none, none, none],
         }
     }
 
@@ -341,16 +362,22 @@ impl Ports {
             (Endpoint::Slice(own), Endpoint::Controller(channel)) => {
                 u16::from(channel != own / self.roster.slices_per_controller())
             }
-            (_, Endpoint::Sm(index) | Endpoint::Core(index) | Endpoint::Slice(index) | Endpoint::Controller(index)) => {
-                index
-            }
+            (
+                _,
+                Endpoint::Sm(index)
+                | Endpoint::Core(index)
+                | Endpoint::Slice(index)
+                | Endpoint::Controller(index)
+                | Endpoint::Client(index),
+            ) => index,
             (
                 _,
                 Endpoint::CommandProcessor
                 | Endpoint::Os
                 | Endpoint::Hub
                 | Endpoint::RequestSwitch
-                | Endpoint::ReplySwitch,
+                | Endpoint::ReplySwitch
+                | Endpoint::Nic,
             ) => 0,
         };
         (place < group.count).then(|| Port(group.first + place))
@@ -398,6 +425,7 @@ impl Ports {
             Peer::ControllerOf(address) => Endpoint::Controller(slice(address) / self.roster.slices_per_controller()),
             Peer::Hub => Endpoint::Hub,
             Peer::Host => self.roster.host(),
+            Peer::Nic => Endpoint::Nic,
         };
         // The other links of a slice and of the command processor carry traffic that a message would
         // overtake.

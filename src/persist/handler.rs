@@ -50,6 +50,8 @@ pub struct HandlerPlace {
     pub l1_combines: bool,
     /// Harts of a core; 0 where there are none.
     pub harts: u16,
+    /// Clients over the network, each with a channel of its own.
+    pub clients: u16,
 }
 
 /// The banks of a controller's persistent memory, for handlers that choose among them.
@@ -207,6 +209,14 @@ pub trait Scheme: Send + Sync + Debug {
 
     /// The handler of a memory controller, for a scheme that has one there.
     fn controller_handler(&self, _place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        None
+    }
+
+    /// The handler of the network interface, for a scheme that persists what clients post: a buffer for each
+    /// channel. It hears of lines ([`Event::Stored`]) and of the ends of verbs ([`Event::Fenced`]) with the
+    /// channel for the warp, and settles ([`Outbox::settle`]) each end of a verb once, in their order, when
+    /// all before it is durable. Its messages go to controllers, by the links of paths.
+    fn nic_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
         None
     }
 

@@ -32,6 +32,8 @@ pub enum Peer {
     Controller(u16),
     /// The handler of the memory controller of an address; only written to.
     ControllerOf(u64),
+    /// The handler of the network interface.
+    Nic,
 }
 
 /// What handlers of one scheme tell each other: the scheme's own type, plain data.

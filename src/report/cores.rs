@@ -146,12 +146,32 @@ pub(super) fn facts(o: &Outcome) -> Table {
     if calls > 0 {
         row("system calls", format!("{}; {} threads started", count(calls), count(of(o, "os", "threads"))));
     }
+    if let Some(text) = clients(o) {
+        row("clients", text);
+    }
     if let Some(left) = o.backlog.as_ref().filter(|backlog| backlog.is_some()) {
         row("left at the end", super::backlog::backlog(left, o.time.ticks));
     }
     let peak = o.machine.peak_memory_bytes_per_s as f64;
     row("memory buses", format!("{} of {} peak", percent(o.bytes_per_s(moved) / peak), bandwidth(peak)));
     table
+}
+
+/// What clients over the network did, each in its own time; none without any.
+fn clients(o: &Outcome) -> Option<String> {
+    let table = o.counters.iter().find(|table| table.kind == "client")?;
+    let [transactions, writes, latency, busy] = ["transactions", "writes", "latency_ns", "busy_ns"]
+        .map(|name| table.names.iter().position(|of| of == name).unwrap_or_default());
+    let a_second: f64 = table.rows.iter().map(|row| ratio(row[transactions] * 1_000_000_000, row[busy])).sum();
+    let total = |at: usize| table.rows.iter().map(|row| row[at]).sum::<u64>();
+    Some(format!(
+        "{}: {} transactions, {} wrote; {:.2} us to persist one; {:.3} M a second",
+        table.rows.len(),
+        count(total(transactions)),
+        count(total(writes)),
+        ratio(total(latency), total(writes)) / 1e3,
+        a_second / 1e6
+    ))
 }
 
 /// Where dispatch slots went.

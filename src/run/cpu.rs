@@ -14,6 +14,7 @@ use crate::assemble::{Assembly, CpuLoad, Persistency, TOUCHED_BYTES, assemble_cp
 use crate::config::CpuMachine;
 use crate::engine::Timebase;
 use crate::kernel::memory::FlatMemory;
+use crate::machine::client::Client;
 use crate::machine::core::Core;
 use crate::machine::cpu::{CpuMemory, CpuSpec};
 use crate::machine::home::HomeSlice;
@@ -46,7 +47,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
     };
     let all_persistent = experiment.persistent || scheme.built.regions().is_some();
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent };
+    let remote_bytes = spec.client.all_bytes();
+    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes };
     let components = spec.core.count + spec.llc.slices + spec.controller.channels;
     let persistency = Persistency {
         scheme: scheme.built.clone(),
@@ -194,6 +196,10 @@ fn counters(machine: &Assembly) -> Vec<Table> {
     ];
     if !dram_caches.is_empty() {
         tables.push(Table::of("dram_cache", &dram_caches));
+    }
+    if let Some(nic) = machine.nic() {
+        tables.push(Table::of("nic", &[nic.counters()]));
+        tables.push(Table::of("client", &machine.clients().map(Client::counters).collect::<Vec<_>>()));
     }
     tables
 }

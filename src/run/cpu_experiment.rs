@@ -1,5 +1,6 @@
 //! A program of CPUs on a machine of CPU cores under a scheme: what to simulate, and how far.
 
+use crate::assemble::first_place_of_cores;
 use crate::config::{CpuMachine, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::schemes::catalogue;
@@ -45,6 +46,17 @@ impl CpuExperiment {
         if !scheme.machines().cpu() {
             let names: Vec<&str> = catalogue::of_cpus().iter().map(|scheme| scheme.name()).collect();
             faults.push(other_machines(scheme.name(), "machines with GPUs", &self.machine.name, &names));
+        }
+        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.client.count);
+        if clients > 0 && scheme.nic_handler(place).is_none() {
+            let message = format!(
+                "`{}` has {clients} clients, and under `{}` no server persists what they post",
+                self.machine.name,
+                scheme.name()
+            );
+            let help =
+                "persist buffers for clients have the schemes epoch and broi; client.count=0 is the machine alone";
+            faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
         }
         if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
             faults.0.extend(found.0);

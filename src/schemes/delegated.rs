@@ -7,8 +7,9 @@
 //! ```
 //! A store to persistent memory leaves the store buffer for the L1 and for its hart's persist buffer at once;
 //! an ordering fence (`pm.ofence`) takes an entry there. The hart waits for room alone, or where it asks for
-//! durability (`pm.dfence`). What is durable is a prefix of epochs: no store of a hart without those before
-//! its last fence, nor without what it followed from by way of other harts.
+//! durability (`pm.dfence`: of what it stored, and of what it has followed from). What is durable is a prefix
+//! of epochs: no store of a hart without those before its last fence, nor without what it followed from by
+//! way of other harts.
 //!
 //! `epoch` is delegated ordering (MICRO'16), the paper's baseline: at the controller the current sets of all
 //! harts are one epoch, and the next begins when all of it is durable. `broi` has a queue for each hart,
@@ -19,15 +20,15 @@
 //! makes each `fence` one, the paper's letter); a buffer for each hart; dependencies go by way of the home
 //! slice, which knows whom it passed them to; what an entry waits for is that all of the giver's entries up
 //! to one are durable; a fence with nothing before it takes no entry; a read before a write orders nothing.
-//! Lines cleaned by the program need no write. Not modelled: remote requests (the network), several
-//! controllers.
+//! Lines cleaned by the program need no write. Remote requests, of clients over the network, come by buffers
+//! of the NIC, one a channel, and have queues behind those of harts. Not modelled: several controllers.
 
 mod buckets;
 mod buffer;
 mod controller;
 mod filter;
 mod home;
-mod messages;
+pub mod messages;
 mod parameters;
 mod queues;
 #[cfg(test)]
@@ -92,8 +93,12 @@ fn core_handler(spec: BufferSpec, place: HandlerPlace) -> Box<dyn SmHandler> {
     Box::new(PersistBuffers::new(spec, place))
 }
 
+fn nic_handler(spec: BufferSpec, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    (place.clients > 0).then(|| Box::new(PersistBuffers::of_channels(spec, place)) as Box<dyn Handler>)
+}
+
 fn queues(scheduler: Scheduler, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-    Some(Box::new(PersistQueues::new(scheduler, place.sms, place.harts)))
+    Some(Box::new(PersistQueues::new(scheduler, place)))
 }
 
 impl Scheme for Epoch {
@@ -115,6 +120,10 @@ impl Scheme for Epoch {
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         queues(Scheduler::Epoch { units: self.spec.units as usize }, place)
+    }
+
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        nic_handler(self.spec.buffer(), place)
     }
 
     fn path_links(&self) -> Option<PathLinks> {
@@ -158,6 +167,10 @@ impl Scheme for Broi {
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         queues(Scheduler::Broi(self.spec.clone()), place)
+    }
+
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        nic_handler(self.spec.buffer(), place)
     }
 
     fn path_links(&self) -> Option<PathLinks> {

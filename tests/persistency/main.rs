@@ -9,6 +9,7 @@ mod config;
 mod crash;
 mod crash_regions;
 mod decorated;
+mod delegated_mutants;
 mod digests;
 mod instructions;
 mod light_wsp;

@@ -12,6 +12,7 @@ mod floats;
 mod generated;
 mod generator;
 mod integers;
+mod network;
 mod power_failure;
 mod programs;
 mod qemu;

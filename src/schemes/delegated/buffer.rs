@@ -1,5 +1,5 @@
 //! The persist buffers of a core, one for each hart: stores to persistent memory and ordering fences, in the
-//! order in which they leave the store buffer.
+//! order in which they leave the store buffer. In the NIC: one for each channel, whose fences end verbs.
 //!
 //! | an entry is | on | and then |
 //! |---|---|---|
@@ -123,6 +123,8 @@ pub(super) struct PersistBuffers {
     ends: Vec<VecDeque<(u64, u64)>>,
     /// By hart of the machine: every entry up to this one is durable, as far as is known here.
     resolved: Vec<u64>,
+    /// They are of channels of the NIC: the host is told of fences that are durable.
+    settles: bool,
     tally: Tally,
 }
 
@@ -137,7 +139,26 @@ impl PersistBuffers {
             stored: HashMap::new(),
             ends: (0..harts).map(|_| VecDeque::new()).collect(),
             resolved: vec![0; usize::from(place.sms) * harts],
+            settles: false,
             tally: Tally::default(),
+        }
+    }
+
+    /// Empty buffers of the channels of the NIC, which have their numbers behind all harts.
+    pub(super) fn of_channels(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
+        let harts = place.sms * place.harts.max(1);
+        let own = HandlerPlace { index: 0, sms: 1, harts: place.clients, ..place };
+        let mut buffers = PersistBuffers::new(spec, own);
+        buffers.first = harts;
+        buffers.resolved = vec![0; usize::from(harts + place.clients)];
+        buffers.settles = true;
+        buffers
+    }
+
+    /// A fence of a channel is durable.
+    fn settle(&self, hart: u8, outbox: &mut Outbox) {
+        if self.settles {
+            outbox.settle(Author { warp: hart.into(), ..Author::default() });
         }
     }
 
@@ -165,6 +186,14 @@ impl PersistBuffers {
             DependencyTracking::Bloom => buffer.filtered(line)?,
         };
         (id > buffer.prefix).then_some(Dependency { hart: self.first + hart as u16, id })
+    }
+
+    /// All that a hart stored is durable, and all that it has followed from: the fence is not weaker than one
+    /// that orders.
+    fn is_durable(&mut self, hart: u8) -> bool {
+        let (resolved, buffer) = (&self.resolved, &mut self.buffers[usize::from(hart)]);
+        buffer.accumulated.retain(|on| resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known));
+        buffer.entries.is_empty() && buffer.accumulated.is_empty()
     }
 
     /// A hart has stored to a line: what follows from it depends on this entry.
@@ -260,6 +289,8 @@ impl PersistBuffers {
         let behind_store = buffer.entries.back().is_some_and(|entry| matches!(entry.content, Content::Store { .. }));
         if !behind_store && buffer.accumulated.is_empty() {
             self.tally.empty_fences += 1;
+            // A channel's fence comes behind lines: these are durable already.
+            self.settle(hart, outbox);
             return;
         }
         self.tally.fences += 1;
@@ -301,18 +332,21 @@ impl PersistBuffers {
     fn free(&mut self, hart: u8, outbox: &mut Outbox) {
         let at = usize::from(hart);
         let buffer = &mut self.buffers[at];
-        let before = buffer.prefix;
+        let (before, mut fences) = (buffer.prefix, 0);
         while buffer.sent > 0
             && let Some(first) = buffer.entries.front()
             && first.outstanding == 0
         {
             buffer.prefix = first.id;
+            fences += usize::from(matches!(first.content, Content::Fence(_)));
             buffer.entries.pop_front();
             buffer.sent -= 1;
         }
         if buffer.prefix == before {
             return;
         }
+        (0..fences).for_each(|_| self.settle(hart, outbox));
+        let buffer = &mut self.buffers[at];
         // Whoever got a line that depended on what is durable now is told by way of the line's home.
         let (prefix, of) = (buffer.prefix, self.first + u16::from(hart));
         while let Some((_, line)) = pop_up_to(&mut buffer.told, prefix) {
@@ -414,7 +448,7 @@ impl Handler for PersistBuffers {
                 buffer.full = full;
                 Admission::goes_if(!full)
             }
-            Offer::Durable { hart } => Admission::goes_if(self.buffers[usize::from(hart)].entries.is_empty()),
+            Offer::Durable { hart } => Admission::goes_if(self.is_durable(hart)),
             _ => Admission::Goes,
         }
     }

@@ -14,14 +14,20 @@
 //!
 //! Source: persistence parallelism, sections III (Fig. 3) and IV-C, IV-D (equations 1 and 2). Readings: in
 //! equation 2 `R_i^1` is the next set N_i; ties go to the oldest, then to the lowest hart; a scheduling
-//! decision takes no time of its own (0.4 ns in the paper). Not here: remote requests, more than one
-//! controller.
+//! decision takes no time of its own (0.4 ns in the paper). Under `epoch` channels of clients are like harts;
+//! under `broi` they come behind harts (`choice`). Not here: more than one controller.
+
+mod choice;
 
 use std::collections::BTreeMap;
 
+use crate::engine::Time;
 use crate::persist::{
-    Banks, ControllerHandler, Event, Flush, Handler, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+    Banks, ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage,
+    opened,
 };
+
+use choice::{Choice, Chosen};
 
 use super::buckets::Buckets;
 use super::messages::{DelegatedMessage, Persist};
@@ -55,6 +61,8 @@ struct Tally {
     set_sizes: Buckets,
     /// Banks with a request under way, by issue.
     banks: Buckets,
+    remote_requests: u64,
+    remote_starved: u64,
 }
 
 /// Issues by banks that had a request under way with it.
@@ -71,6 +79,10 @@ pub(super) struct PersistQueues {
     scheduler: Scheduler,
     banks: Banks,
     harts_a_core: u16,
+    /// Harts of cores; behind them come the channels of the NIC.
+    local: u16,
+    /// How long a request of a channel waits behind harts at most, in ticks.
+    starvation: Time,
     queues: Vec<Queue>,
     /// By bank: requests under way.
     busy: Vec<u32>,
@@ -84,13 +96,23 @@ pub(super) struct PersistQueues {
 }
 
 impl PersistQueues {
-    /// Empty queues of so many cores.
-    pub(super) fn new(scheduler: Scheduler, cores: u16, harts_a_core: u16) -> PersistQueues {
-        let harts = usize::from(cores * harts_a_core.max(1));
+    /// Empty queues of a machine's harts and channels.
+    pub(super) fn new(scheduler: Scheduler, place: HandlerPlace) -> PersistQueues {
+        let harts_a_core = place.harts.max(1);
+        let local = place.sms * harts_a_core;
+        let harts = usize::from(local + place.clients);
+        let starvation = match &scheduler {
+            Scheduler::Epoch { .. } => 0,
+            Scheduler::Broi(spec) => {
+                (u128::from(spec.remote_starvation_ns.ps) * u128::from(place.tick_khz) / 1_000_000_000) as Time
+            }
+        };
         PersistQueues {
             scheduler,
             banks: Banks { count: 1, of: Box::new(|_| 0) },
-            harts_a_core: harts_a_core.max(1),
+            harts_a_core,
+            local,
+            starvation,
             queues: (0..harts).map(|_| Queue::default()).collect(),
             busy: vec![0],
             under_way: 0,
@@ -101,7 +123,7 @@ impl PersistQueues {
         }
     }
 
-    fn receive(&mut self, persist: Persist) {
+    fn receive(&mut self, persist: Persist, now: Time) {
         let (bank, hart) = ((self.banks.of)(persist.line), usize::from(persist.hart));
         if self.queues[hart].join(&persist) {
             self.tally.joined += 1;
@@ -109,8 +131,17 @@ impl PersistQueues {
         }
         self.arrived += 1;
         self.tally.requests += 1;
+        self.tally.remote_requests += u64::from(hart >= usize::from(self.local));
         let number = self.arrived;
-        self.queues[hart].push(PersistRequest { persist, bank, number, under_way: false, stalled: false, persists: 1 });
+        self.queues[hart].push(PersistRequest {
+            persist,
+            bank,
+            number,
+            arrived: now,
+            under_way: false,
+            stalled: false,
+            persists: 1,
+        });
     }
 
     /// Hands over to the write queue what may go.
@@ -147,22 +178,17 @@ impl PersistQueues {
         }
         self.held = false;
         let Scheduler::Broi(spec) = &self.scheduler else { return };
-        let priorities = priorities(&self.queues, spec);
-        let units = spec.units as usize;
-        for bank in 0..self.banks.count {
-            let ready = self.queues.iter().enumerate().flat_map(|(hart, queue)| {
-                let of_bank = move |request: &&PersistRequest| request.bank == bank && !request.under_way;
-                queue.ready(units).filter(of_bank).map(move |request| (hart, request))
-            });
-            if self.busy[usize::from(bank)] == 0 {
-                // The highest priority, then the oldest.
-                let first = ready.max_by_key(|&(hart, request)| (priorities[hart], std::cmp::Reverse(request.number)));
-                if let Some((hart, number)) = first.map(|(hart, request)| (hart, request.number)) {
-                    self.issue(hart, number, outbox);
-                }
+        let spec = spec.clone();
+        let choice = Choice { spec: &spec, local: self.local.into(), starvation: self.starvation };
+        let priorities = choice.priorities(&self.queues);
+        for bank in (0..self.banks.count).filter(|&bank| self.busy[usize::from(bank)] == 0).collect::<Vec<_>>() {
+            let chosen = choice.of_bank(bank, &self.queues, &priorities, self.under_way, outbox.now());
+            if let Some(Chosen { hart, number, starved }) = chosen {
+                self.tally.remote_starved += u64::from(starved);
+                self.issue(hart, number, outbox);
             }
         }
-        self.count_stalled(units);
+        self.count_stalled(spec.units as usize);
     }
 
     /// Requests that are ready while their bank serves another.
@@ -217,29 +243,16 @@ impl PersistQueues {
             }
         }
         let hart = hart as u16;
-        outbox.send(Peer::Sm(hart / self.harts_a_core), DelegatedMessage::Drained { hart, id, persists });
+        let to = if hart < self.local { Peer::Sm(hart / self.harts_a_core) } else { Peer::Nic };
+        outbox.send(to, DelegatedMessage::Drained { hart, id, persists });
         self.schedule(outbox);
     }
-}
-
-/// The priority of each hart, in thousandths of a bank (equation 2): how many banks there would be work for
-/// if its ready set were complete, less what that costs.
-fn priorities(queues: &[Queue], spec: &BroiSpec) -> Vec<i64> {
-    let (units, registers) = (spec.units as usize, spec.barrier_registers as usize);
-    let of = |hart: usize| {
-        let others = queues.iter().enumerate().filter(|&(other, _)| other != hart);
-        let rest = others.flat_map(|(_, queue)| queue.ready(units));
-        // Banks are few: a set of 128.
-        let banks = rest.chain(queues[hart].next(units, registers)).fold(0u128, |set, of| set | 1 << (of.bank % 128));
-        i64::from(banks.count_ones()) * 1000 - i64::from(spec.sigma_thousandths) * queues[hart].ready_len() as i64
-    };
-    (0..queues.len()).map(of).collect()
 }
 
 impl Handler for PersistQueues {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
-            DelegatedMessage::Persist(persist) => self.receive(persist),
+            DelegatedMessage::Persist(persist) => self.receive(persist, outbox.now()),
             DelegatedMessage::Barrier { hart } => self.queues[usize::from(hart)].push_barrier(),
             other => panic!("a controller received {other:?} from {from:?}"),
         }
@@ -265,6 +278,10 @@ impl Handler for PersistQueues {
         report.count("persist_global_barriers", tally.global_barriers);
         tally.set_sizes.report(SETS, report);
         tally.banks.report(BANKS, report);
+        if self.queues.len() > usize::from(self.local) {
+            report.count("persist_remote_requests", self.tally.remote_requests);
+            report.count("persist_remote_starved", self.tally.remote_starved);
+        }
         let waiting: usize = self.queues.iter().map(|queue| queue.requests().count()).sum();
         if waiting > 0 {
             let what = format!("{waiting} requests, {} of them under way, to be durable", self.under_way);

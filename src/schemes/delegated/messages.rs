@@ -5,25 +5,25 @@ use crate::persist::journal::Author;
 
 /// Bytes of a line on their way to be durable.
 #[derive(Debug, Clone)]
-pub(super) struct Persist {
+pub struct Persist {
     /// Whose buffer it comes from, by its number among all harts.
-    pub(super) hart: u16,
+    pub hart: u16,
     /// Its entry there.
-    pub(super) id: u64,
+    pub id: u64,
     /// Whose store it was; the entry's number is its `cta`, and of the stores of the entry those up to the
     /// `launch`-th are in it, or were sent before.
-    pub(super) author: Author,
+    pub author: Author,
     /// Address of the line's first byte.
-    pub(super) line: u64,
+    pub line: u64,
     /// Bytes of the line.
-    pub(super) mask: u128,
+    pub mask: u128,
     /// Their content.
-    pub(super) bytes: Box<[u8; 128]>,
+    pub bytes: Box<[u8; 128]>,
 }
 
 /// A message between handlers of delegated ordering.
 #[derive(Debug)]
-pub(super) enum DelegatedMessage {
+pub enum DelegatedMessage {
     /// To the controller: bytes of a line.
     Persist(Persist),
     /// To the controller: an ordering fence of the hart; what follows of it comes after what came before.

@@ -62,6 +62,10 @@ spec! {
         sigma_thousandths: u32 where 0..=1000000,
         /// What the end of a set means to other harts.
         barrier_scope: BarrierScope,
+        /// Requests of clients go to banks while fewer than so many of all are under way.
+        remote_low_entries: u32 where 1..=4096,
+        /// How long a request of a client waits behind those of harts at most.
+        remote_starvation_ns: Nanos,
     }
 }
 

@@ -10,6 +10,8 @@
 
 use std::collections::VecDeque;
 
+use crate::engine::Time;
+
 use super::messages::Persist;
 
 /// A request.
@@ -19,6 +21,8 @@ pub(super) struct PersistRequest {
     pub(super) bank: u16,
     /// Its place in the order of arrival over all harts.
     pub(super) number: u64,
+    /// When it came.
+    pub(super) arrived: Time,
     /// It was handed to the write queue.
     pub(super) under_way: bool,
     /// It was ready while its bank served another.

@@ -199,6 +199,15 @@ fn a_fence_takes_an_entry_for_what_has_accumulated_so_that_chains_hold() {
 }
 
 #[test]
+fn a_fence_that_waits_waits_for_what_its_hart_has_seen_too() {
+    let mut core = core(1, 1, SPEC);
+    core.takes(64, &[(0, 3)]);
+    assert!(!core.is_durable(0));
+    core.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 0, id: 3 });
+    assert!(core.is_durable(0));
+}
+
+#[test]
 fn harts_of_a_core_follow_each_other_without_a_message() {
     let mut core = core(0, 2, SPEC);
     core.store(0, 64);

@@ -215,8 +215,16 @@ mod tests {
     use super::*;
     use crate::persist::handler::report_of;
 
-    const SEAT: HandlerPlace =
-        HandlerPlace { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false, harts: 0 };
+    const SEAT: HandlerPlace = HandlerPlace {
+        index: 0,
+        sms: 2,
+        slices: 3,
+        controllers: 1,
+        tick_khz: 1_000_000,
+        l1_combines: false,
+        harts: 0,
+        clients: 0,
+    };
 
     fn detector(bucket_entries: u32) -> (Detector, Outbox) {
         let values = crate::schemes::entry::values_of::<PmemSpecSpec>(super::super::DEFAULTS);

@@ -14,7 +14,7 @@ fn spec(changes: &[(&str, Value)]) -> Arc<AgpmSpec> {
 }
 
 const SEAT: HandlerPlace =
-    HandlerPlace { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false, harts: 0 };
+    HandlerPlace { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false, harts: 0, clients: 0 };
 
 struct Bench {
     hub: Selector,

@@ -16,6 +16,8 @@ fn spec(barrier_scope: BarrierScope) -> BroiSpec {
         barrier_registers: 2,
         sigma_thousandths: 100,
         barrier_scope,
+        remote_low_entries: 16,
+        remote_starvation_ns: Nanos { ps: 10_000_000 },
     }
 }
 
@@ -27,8 +29,14 @@ struct Rig {
 
 impl Rig {
     fn new(scheduler: Scheduler) -> Rig {
-        let mut queues = PersistQueues::new(scheduler, 3, 1);
-        queues.banks(Banks { count: 8, of: Box::new(|line| (line / 256 % 8) as u16) });
+        Rig::of(scheduler, 0, 8)
+    }
+
+    /// With channels, numbered from 3. A tick is a ns.
+    fn of(scheduler: Scheduler, clients: u16, banks: u16) -> Rig {
+        let place = HandlerPlace { sms: 3, harts: 1, clients, tick_khz: 1_000_000, ..HandlerPlace::default() };
+        let mut queues = PersistQueues::new(scheduler, place);
+        queues.banks(Banks { count: banks, of: Box::new(move |line| (line / 256 % u64::from(banks)) as u16) });
         Rig { queues, outbox: Outbox::default() }
     }
 
@@ -40,7 +48,7 @@ impl Rig {
     fn fill(&mut self, hart: u16, items: &[Option<(u64, u64)>]) {
         for item in items {
             match *item {
-                Some((id, line)) => self.queues.receive(persist(hart, id, line)),
+                Some((id, line)) => self.queues.receive(persist(hart, id, line), self.outbox.now()),
                 None => self.queues.queues[usize::from(hart)].push_barrier(),
             }
         }
@@ -63,7 +71,7 @@ impl Rig {
         self.queues.event(&Event::Persisted(u64::from(hart) << 48 | number), &mut self.outbox);
         let drained = self.outbox.take().into_iter().map(|(to, message)| match opened(message) {
             DelegatedMessage::Drained { hart, id, persists } => {
-                assert_eq!(to, Peer::Sm(hart));
+                assert_eq!(to, if hart < 3 { Peer::Sm(hart) } else { Peer::Nic });
                 (hart, id, persists)
             }
             other => panic!("{other:?}"),
@@ -90,7 +98,8 @@ fn figure_6(scope: BarrierScope) -> Rig {
 #[test]
 fn priorities_are_those_of_the_papers_example() {
     let rig = figure_6(BarrierScope::Entry);
-    assert_eq!(priorities(&rig.queues.queues, &spec(BarrierScope::Entry)), [1800, 1900, 900]);
+    let choice = Choice { spec: &spec(BarrierScope::Entry), local: 3, starvation: 0 };
+    assert_eq!(choice.priorities(&rig.queues.queues), [1800, 1900, 900]);
 }
 
 #[test]
@@ -153,11 +162,11 @@ fn bytes_join_their_entry_until_it_is_handed_over() {
     let mut rig = Rig::broi(BarrierScope::Entry);
     rig.fill(0, &[Some((1, 0))]);
     let more = Persist { mask: 0xff00, author: Author { launch: 2, cta: 1, ..Author::default() }, ..persist(0, 1, 0) };
-    rig.queues.receive(more.clone());
+    rig.queues.receive(more.clone(), 0);
     rig.queues.schedule(&mut rig.outbox);
     let flush = rig.outbox.flushes().pop_front().unwrap();
     assert_eq!((flush.mask, flush.author.launch), (0xffff, 2));
-    rig.queues.receive(Persist { mask: 0xff_0000, ..more });
+    rig.queues.receive(Persist { mask: 0xff_0000, ..more }, 0);
     assert_eq!(rig.schedule(), [0; 0], "it is under way: the rest is a request of its own, in a bank that is busy");
     assert_eq!(rig.durable(0, 0), (vec![(0, 1, 2)], vec![0]));
     assert_eq!(rig.durable(0, 0), (vec![(0, 1, 1)], vec![]));
@@ -174,4 +183,42 @@ fn reads_see_what_has_not_been_handed_over() {
     assert_eq!(rig.queues.lines(), BTreeMap::from([(0, 0xff)]));
     rig.durable(0, 0);
     assert!(!rig.queues.holds(0), "it is in the write queue now");
+}
+
+#[test]
+fn requests_of_clients_wait_while_harts_have_some_for_the_bank_and_at_most_10_us() {
+    for (time, next) in [(9_999, 128), (10_000, 0x1_0000)] {
+        let mut rig = Rig::of(Scheduler::Broi(spec(BarrierScope::Entry)), 1, 8);
+        // A channel's request comes first, and is not known to be there before the scheduler has its turn.
+        rig.fill(3, &[Some((1, 0x1_0000)), Some((2, 0x1_0100))]);
+        rig.fill(0, &[Some((1, 0)), Some((2, 64)), Some((3, 128))]);
+        assert_eq!(rig.schedule(), [0, 0x1_0100], "the hart's in bank 0, the channel's in bank 1");
+        assert_eq!(rig.durable(0, 0).1, [64]);
+        rig.outbox.at(time);
+        assert_eq!(rig.durable(0, 64).1, [next], "at {time} ns");
+    }
+}
+
+#[test]
+fn requests_of_clients_go_while_fewer_than_16_are_under_way() {
+    for (of_harts, remote) in [(15, vec![0x1_0000 + 256 * 20]), (16, vec![])] {
+        let mut rig = Rig::of(Scheduler::Broi(BroiSpec { units: 32, ..spec(BarrierScope::Entry) }), 1, 32);
+        let items: Vec<_> = (0..of_harts).map(|at| Some((at + 1, at * 256))).collect();
+        rig.fill(0, &items);
+        assert_eq!(rig.schedule().len() as u64, of_harts);
+        rig.fill(3, &[Some((1, 0x1_0000 + 256 * 20))]);
+        assert_eq!(rig.schedule(), remote, "{of_harts} under way");
+        let (drained, next) = rig.durable(0, 0);
+        assert_eq!((drained, next.len() + remote.len()), (vec![(0, 1, 1)], 1));
+    }
+}
+
+#[test]
+fn what_is_durable_of_a_channel_goes_to_the_nic() {
+    for scheduler in [Scheduler::Epoch { units: 8 }, Scheduler::Broi(spec(BarrierScope::Entry))] {
+        let mut rig = Rig::of(scheduler, 2, 8);
+        rig.fill(4, &[Some((7, 256)), None, Some((8, 512))]);
+        assert_eq!(rig.schedule(), [256]);
+        assert_eq!(rig.durable(4, 256), (vec![(4, 7, 1)], vec![512]));
+    }
 }

@@ -11,9 +11,10 @@ use std::collections::VecDeque;
 
 use super::super::messages::Persist;
 use super::super::parameters::{BroiSpec, EpochSpec};
-use super::{PersistQueues, Scheduler, priorities};
+use super::choice::Choice;
+use super::{PersistQueues, Scheduler};
 use crate::persist::journal::Author;
-use crate::persist::{Banks, ControllerHandler, Event, Handler, Outbox};
+use crate::persist::{Banks, ControllerHandler, Event, Handler, HandlerPlace, Outbox};
 
 /// Whose schedule.
 #[derive(Debug, Clone)]
@@ -61,7 +62,9 @@ pub fn worked(scheduler: WorkedScheduler, banks: u16, harts: &[&[&[u16]]]) -> Ve
     let mut waiting: Vec<VecDeque<(u64, WorkedRequest)>> = vec![VecDeque::new(); usize::from(banks)];
     let mut steps = Vec::new();
     let of_broi = |example: &Example| match &scheduler {
-        WorkedScheduler::Broi(spec) => priorities(&example.queues.queues, spec),
+        WorkedScheduler::Broi(spec) => {
+            Choice { spec, local: harts.len(), starvation: 0 }.priorities(&example.queues.queues)
+        }
         WorkedScheduler::Epoch(_) => Vec::new(),
     };
     let mut step = WorkedStep { ready: example.ready(), priorities: of_broi(&example), ..WorkedStep::default() };
@@ -88,7 +91,8 @@ impl Example {
             WorkedScheduler::Epoch(spec) => Scheduler::Epoch { units: spec.units as usize },
             WorkedScheduler::Broi(spec) => Scheduler::Broi(spec.clone()),
         };
-        let mut queues = PersistQueues::new(own, harts.len() as u16, 1);
+        let mut queues =
+            PersistQueues::new(own, HandlerPlace { sms: harts.len() as u16, harts: 1, ..HandlerPlace::default() });
         let stride = u64::from(banks);
         queues.banks(Banks { count: banks, of: Box::new(move |line| (line / 64 % stride) as u16) });
         let mut requests = Vec::new();
@@ -103,7 +107,7 @@ impl Example {
                     let line = (requests.len() as u64 * stride + u64::from(bank)) * 64;
                     requests.push(WorkedRequest { hart: hart + 1, number, bank });
                     let (author, bytes) = (Author::default(), Box::new([0; 128]));
-                    queues.receive(Persist { hart, id: number.into(), author, line, mask: 0xff, bytes });
+                    queues.receive(Persist { hart, id: number.into(), author, line, mask: 0xff, bytes }, 0);
                 }
             }
         }

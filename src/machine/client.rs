@@ -1,0 +1,190 @@
+//! A client of the server: it commits transactions whose data it persists in the server's memory.
+//!
+//! ```text
+//!  compute ──> writes? ──no──> committed
+//!                 └─yes─> sync: epoch 1, ack, epoch 2, ack ... committed at the last ack
+//!                         bsp:  epochs 1, 2 ... at once, committed at the ack of the last
+//! ```
+//! Packets leave the client's port one after the other, each after its bytes at the port's bandwidth. A
+//! client has one transaction under way.
+//!
+//! Source: persistence parallelism, section V and Fig. 8. Invariants: a transaction that writes is committed
+//! in the event of its last acknowledgement; under sync the next epoch is posted in the event of the one
+//! before. Not modelled: the client's own machine, reads of the server, retries (nothing is lost).
+
+mod parameters;
+mod script;
+
+use std::collections::VecDeque;
+
+use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
+
+use super::msg::Msg;
+use super::ports::{Endpoint, Ports};
+use super::verbs::{NetworkMsg, NetworkSpec, VerbPacket};
+
+pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
+pub use script::{Epoch, Script};
+
+/// How a client is wired.
+#[derive(Debug)]
+pub struct ClientWiring {
+    /// Its number, and that of its channel.
+    pub index: u16,
+    /// Its ports.
+    pub ports: Ports,
+    /// The machine's tick rate.
+    pub timebase: Timebase,
+    /// Physical address of its memory at the server.
+    pub memory: u64,
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    spec: ClientSpec,
+    network: NetworkSpec,
+    wiring: ClientWiring,
+    script: Script,
+    /// Epochs of the transaction that are to be posted.
+    to_post: VecDeque<Epoch>,
+    /// The verb whose acknowledgement it waits for.
+    awaited: Option<u64>,
+    /// It computes, or is yet to begin; false while it waits, and at the end.
+    computes: bool,
+    began: bool,
+    /// When the first epoch of the transaction was posted.
+    posted: Time,
+    /// When the port has sent all.
+    port_free: Time,
+    counters: ClientCounters,
+    /// Latencies, and the time of the last commit, in ticks.
+    latency: Time,
+    committed: Time,
+}
+
+impl Client {
+    /// A client before its first transaction. It is to be woken at 0.
+    pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
+        let script = Script::new(&spec, wiring.index);
+        Client {
+            spec,
+            network,
+            wiring,
+            script,
+            to_post: VecDeque::new(),
+            awaited: None,
+            computes: false,
+            began: false,
+            posted: 0,
+            port_free: 0,
+            counters: ClientCounters::default(),
+            latency: 0,
+            committed: 0,
+        }
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> ClientCounters {
+        let ns = |ticks| self.wiring.timebase.ps_of_ticks(ticks) / 1000;
+        ClientCounters { latency_ns: ns(self.latency), busy_ns: ns(self.committed), ..self.counters }
+    }
+
+    /// Computes before the next transaction, if there is one.
+    fn compute(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.computes = self.counters.transactions < u64::from(self.spec.transactions);
+        if self.computes {
+            cx.wake_at(cx.now() + self.wiring.timebase.ticks_of_ps(self.spec.compute_ns.ps));
+        }
+    }
+
+    /// Begins the next transaction.
+    fn begin(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Some(epochs) = self.script.next_transaction() else { return };
+        self.to_post = epochs.into();
+        self.posted = cx.now();
+        if self.to_post.is_empty() {
+            self.commit(cx);
+        } else {
+            self.counters.writes += 1;
+            self.post(cx);
+        }
+    }
+
+    /// Posts what the protocol allows.
+    fn post(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some(epoch) = self.to_post.pop_front() {
+            let asks = self.spec.protocol == Protocol::Sync || self.to_post.is_empty();
+            self.post_verb(epoch, asks, cx);
+            if asks {
+                self.awaited = Some(epoch.sequence);
+                return;
+            }
+        }
+    }
+
+    fn post_verb(&mut self, epoch: Epoch, acknowledged: bool, cx: &mut Ctx<'_, Msg>) {
+        let bytes = self.script.bytes_of(epoch);
+        self.counters.verbs += 1;
+        self.counters.bytes += bytes.len() as u64;
+        let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
+        for part in bytes.chunks(self.network.packet_bytes as usize) {
+            let packet = VerbPacket {
+                channel: self.wiring.index,
+                sequence: epoch.sequence,
+                address: at,
+                bytes: part.into(),
+                last: at + part.len() as u64 == end,
+                acknowledged,
+            };
+            at += part.len() as u64;
+            let ps = part.len() as u64 * 1_000_000 / u64::from(self.network.mb_s);
+            self.port_free = self.port_free.max(cx.now()) + self.wiring.timebase.ticks_of_ps(ps);
+            let message = Msg::Network(NetworkMsg::Verb(Box::new(packet)));
+            cx.send(self.wiring.ports.to(Endpoint::Nic), message, self.port_free - cx.now());
+        }
+    }
+
+    fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.counters.transactions += 1;
+        self.latency += cx.now() - self.posted;
+        self.committed = cx.now();
+        self.compute(cx);
+    }
+}
+
+impl Component<Msg> for Client {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        let Msg::Network(NetworkMsg::PersistAck { sequence, .. }) = message else {
+            panic!("a client received {message:?}")
+        };
+        assert_eq!(self.awaited.take(), Some(sequence), "an acknowledgement that nobody waits for");
+        if self.to_post.is_empty() { self.commit(cx) } else { self.post(cx) }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !self.began {
+            self.began = true;
+            self.compute(cx);
+        } else if std::mem::take(&mut self.computes) {
+            self.begin(cx);
+        }
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        if let Some(sequence) = self.awaited {
+            let who = format!("transaction {}", self.counters.transactions + 1);
+            let what = format!("the acknowledgement of verb {sequence}");
+            out.push(Wait { who, what, on: None, since: self.posted });
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        digest.word(self.counters.transactions);
+        digest.word(self.counters.verbs);
+        digest.word(self.latency);
+        digest.word(self.committed);
+        digest.value()
+    }
+}

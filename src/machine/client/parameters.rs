@@ -1,0 +1,82 @@
+//! Parameters and counters of clients.
+
+use crate::choice;
+use crate::counters;
+use crate::spec;
+use crate::spec::Nanos;
+
+choice! {
+    /// How a client persists the epochs of a transaction.
+    pub enum Protocol {
+        /// The next epoch is posted when the one before it is acknowledged.
+        Sync = "sync",
+        /// All epochs are posted at once; the last alone is acknowledged.
+        Bsp = "bsp",
+    }
+}
+
+choice! {
+    /// Where a client's epochs lie in its memory.
+    pub enum Addresses {
+        /// One behind the other, from the start again at the end.
+        Log = "log",
+        /// Drawn.
+        Random = "random",
+    }
+}
+
+spec! {
+    /// Parameters of the clients of a server, which all do the same with other draws.
+    pub struct ClientSpec {
+        /// Clients; 0 leaves out the network.
+        count: u32 where 0..=64,
+        /// How the epochs of a transaction are persisted: sync or bsp.
+        protocol: Protocol,
+        /// Transactions of each client.
+        transactions: u32 where 1..=100000000,
+        /// Of 100 transactions, those that write; the others do not come to the server.
+        write_percent: u32 where 0..=100,
+        /// Epochs of a transaction that writes: verbs.
+        epochs_per_tx: u32 where 1..=1024,
+        /// Bytes of an epoch.
+        bytes_per_epoch: u32 where 64..=1048576,
+        /// Where epochs lie in a client's memory, at multiples of their size: log (one behind the other) or random.
+        addresses: Addresses,
+        /// What a client computes before each transaction.
+        compute_ns: Nanos,
+        /// Persistent memory of a client at the server, in KiB.
+        region_kb: u32 where 4..=1048576,
+        /// Seed of what is written, and where.
+        seed: u32,
+    }
+}
+
+impl ClientSpec {
+    /// Bytes of a client's persistent memory at the server.
+    pub fn region_bytes(&self) -> u64 {
+        u64::from(self.region_kb) << 10
+    }
+
+    /// Bytes of the persistent memory of all clients.
+    pub fn all_bytes(&self) -> u64 {
+        self.region_bytes() * u64::from(self.count)
+    }
+}
+
+counters! {
+    /// What a client counted.
+    pub struct ClientCounters {
+        /// Transactions committed (transactions)
+        transactions,
+        /// Of these, that wrote (transactions)
+        writes,
+        /// Verbs posted (verbs)
+        verbs,
+        /// Bytes posted (B)
+        bytes,
+        /// Time from the first verb of a transaction to its commit, summed (ns)
+        latency_ns,
+        /// Time until the last transaction was committed, summed (ns)
+        busy_ns,
+    }
+}

@@ -1,0 +1,71 @@
+//! What clients and the server's NIC say to each other, and the network between them.
+//!
+//! ```text
+//!  client i ──Verb, a packet at a time──> NIC        (client's port: bytes / mb_s; then latency_ns)
+//!           <──PersistAck──────────────              (latency_ns)
+//! ```
+//! A verb writes a run of bytes to the server's persistent memory (the paper's `rdma_pwrite`). Verbs of a
+//! channel persist in the order in which they were posted, each as one epoch. One that asks for it is
+//! acknowledged when it is durable, and all before it are.
+//!
+//! Source: persistence parallelism, sections III and V. Not modelled: headers, the bytes of an
+//! acknowledgement, the server's own port, switches, loss; RDMA reads and `rdma_write` without persistence.
+
+use crate::spec;
+use crate::spec::Nanos;
+
+spec! {
+    /// Parameters of the network between clients and the server.
+    pub struct NetworkSpec {
+        /// From a client to the server's NIC, and back.
+        latency_ns: Nanos,
+        /// Bandwidth of a client's port, in MB/s (10^6 B/s).
+        mb_s: u32 where 1..=1000000,
+        /// Bytes of a verb that travel together.
+        packet_bytes: u32 where 64..=65536,
+    }
+}
+
+/// A part of a verb.
+#[derive(Debug)]
+pub struct VerbPacket {
+    /// The client's channel.
+    pub channel: u16,
+    /// The verb's number in its channel, from 1.
+    pub sequence: u64,
+    /// Physical address of the first byte, that of a line.
+    pub address: u64,
+    /// The bytes, of whole lines.
+    pub bytes: Box<[u8]>,
+    /// The verb ends with it.
+    pub last: bool,
+    /// The verb asks for an acknowledgement.
+    pub acknowledged: bool,
+}
+
+/// A message over the network.
+#[derive(Debug)]
+pub enum NetworkMsg {
+    /// Client to NIC.
+    Verb(Box<VerbPacket>),
+    /// NIC to client: this verb, and all before it in the channel, are durable.
+    PersistAck {
+        /// The channel.
+        channel: u16,
+        /// The verb's number.
+        sequence: u64,
+    },
+}
+
+impl NetworkMsg {
+    /// A number that stands for its content, for digests; bytes do not enter.
+    pub fn digest(&self) -> u64 {
+        let of = |kind: u64, channel: u16, sequence: u64| kind << 60 ^ u64::from(channel) << 44 ^ sequence;
+        match self {
+            NetworkMsg::Verb(packet) => {
+                of(1, packet.channel, packet.sequence) ^ packet.address.rotate_left(9) ^ u64::from(packet.last) << 43
+            }
+            NetworkMsg::PersistAck { channel, sequence } => of(2, *channel, *sequence),
+        }
+    }
+}
