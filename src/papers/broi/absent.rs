@@ -1,12 +1,12 @@
-//! What of the paper does not exist here, each with its reason: the network, and all that is over it.
+//! What of the paper is not made here, each with its reason: the network, and all that is over it.
 //! Published values stand alone; nothing of it is measured, and nothing of it is asked.
 
 use super::published::PUBLISHED;
 use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 const NETWORK: &str =
-    "not modelled: NICs, links, verbs of RDMA and their persist buffer; without them there is neither Sync nor BSP";
-const HYBRID: &str = "not modelled: remote requests beside local ones, and their BROI entries";
+    "no clients are run here: the machine broi-cluster has them, the remote mixes of the paper are not planned";
+const HYBRID: &str = "no clients are run here beside the local programs";
 
 /// Experiment, of what, quantity, and why there is none of ours.
 const ABSENT: [(&str, &str, &str, &str); 9] = [
@@ -29,7 +29,7 @@ pub(super) fn listed(_: &Request, _: &Runs<'_>) -> Finding {
         let value = PUBLISHED.text(experiment, program, quantity).map_or(Cell::None, Cell::from);
         table.push(vec![Cell::from(experiment), Cell::from(program), Cell::from(quantity), value, Cell::from(why)]);
     }
-    Finding { tables: vec![table], unmeasured: Some("none of it is modelled"), ..Finding::default() }
+    Finding { tables: vec![table], unmeasured: Some("none of it is run here"), ..Finding::default() }
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(crate) fn memory(ratios: &Bars, mean: Option<f64>) -> Vec<Ask> {
         of_all("no program's memory throughput falls below 0.97", ratios, evidence(), |ratios| {
             ratios.iter().all(|ratio| *ratio >= 0.97)
         }),
-        Ask::unjudged(hybrid, "there is no network: see absent"),
+        Ask::unjudged(hybrid, "no clients are run here: see absent"),
     ]
 }
 
