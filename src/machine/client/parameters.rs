@@ -40,7 +40,7 @@ spec! {
         epochs_per_tx: u32 where 1..=1024,
         /// Bytes of an epoch.
         bytes_per_epoch: u32 where 64..=1048576,
-        /// Where epochs lie in a client's memory, at multiples of their size: log (one behind the other) or random.
+        /// Where epochs lie, at multiples of their size: log (one behind the other) or random.
         addresses: Addresses,
         /// What a client computes before each transaction.
         compute_ns: Nanos,

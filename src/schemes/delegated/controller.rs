@@ -163,7 +163,7 @@ impl PersistQueues {
         }
         self.held = false;
         let Scheduler::Broi(spec) = &self.scheduler else { return };
-        let (spec, idle) = (spec.clone(), self.busy.iter().any(|&busy| busy == 0));
+        let (spec, idle) = (spec.clone(), self.busy.contains(&0));
         let choice = Choice { spec: &spec, local: self.local.into(), starvation: self.starvation };
         // They choose for banks that serve none.
         let priorities = if idle { choice.priorities(&self.queues) } else { Vec::new() };
