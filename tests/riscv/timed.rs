@@ -162,7 +162,8 @@ fn a_thread_that_nobody_wakes_is_a_deadlock_that_names_its_futex() {
     let words = [0x0002_0537, 0x0000_0593, 0x0000_0613, 0x0000_0693, 0x0620_0893, 0x0000_0073];
     let RunEnd::Deadlock { waits, .. } = run_timed(&program(&words), 100_000) else { panic!("no deadlock") };
     let futex = format!("a wake of futex {DATA:#x}");
-    let told = waits.iter().any(|(_, name, wait)| name == "os" && wait.who == "hart 0" && wait.what == futex);
+    let told =
+        waits.iter().any(|(_, name, wait)| name == "os" && wait.who == "hart 0 (thread 100)" && wait.what == futex);
     assert!(told, "{waits:?}");
 }
 

@@ -58,9 +58,8 @@ impl Hardware {
             FILTER_BITS / 8
         );
         let entries = format!("{pb_entries} entries of {ENTRY_BYTES} B: a line of 64 B and 8 B beside it");
-        // The network is not modelled, its entries are counted all the same: the paper's number is one of
-        // two.
-        let remote = format!("{REMOTE_ENTRIES} entries of {units} units of {INDEX_BITS} bits; not modelled");
+        // Entries of clients are counted though none runs here: the paper's number is one of two.
+        let remote = format!("{REMOTE_ENTRIES} entries of {units} units of {INDEX_BITS} bits: no clients run here");
         // In the order of Table II.
         vec![
             ("dependency tracking", "B a buffer", dependencies as f64, filters),

@@ -178,9 +178,10 @@ impl PersistQueues {
         }
         self.held = false;
         let Scheduler::Broi(spec) = &self.scheduler else { return };
-        let spec = spec.clone();
+        let (spec, idle) = (spec.clone(), self.busy.contains(&0));
         let choice = Choice { spec: &spec, local: self.local.into(), starvation: self.starvation };
-        let priorities = choice.priorities(&self.queues);
+        // They choose for banks that serve none.
+        let priorities = if idle { choice.priorities(&self.queues) } else { Vec::new() };
         for bank in (0..self.banks.count).filter(|&bank| self.busy[usize::from(bank)] == 0).collect::<Vec<_>>() {
             let chosen = choice.of_bank(bank, &self.queues, &priorities, self.under_way, outbox.now());
             if let Some(Chosen { hart, number, starved }) = chosen {

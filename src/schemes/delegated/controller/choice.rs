@@ -75,13 +75,17 @@ impl Choice<'_> {
     /// for if its ready set were complete, less what that costs.
     pub(super) fn priorities(&self, queues: &[Queue]) -> Vec<i64> {
         let units = self.spec.units as usize;
+        // Banks are few: a set of 128.
+        let banks_of = |requests: &mut dyn Iterator<Item = &PersistRequest>| {
+            requests.fold(0u128, |set, of| set | 1 << (of.bank % 128))
+        };
+        let ready: Vec<u128> = queues.iter().map(|queue| banks_of(&mut queue.ready(units))).collect();
+        // Banks that one queue at least has work for, and two at least.
+        let (one, two) = ready.iter().fold((0u128, 0u128), |(one, two), of| (one | of, two | one & of));
         let of = |hart: usize| {
             let registers = if hart < self.local { self.spec.barrier_registers as usize } else { 1 };
-            let others = queues.iter().enumerate().filter(|&(other, _)| other != hart);
-            let rest = others.flat_map(|(_, queue)| queue.ready(units));
-            // Banks are few: a set of 128.
-            let banks =
-                rest.chain(queues[hart].next(units, registers)).fold(0u128, |set, of| set | 1 << (of.bank % 128));
+            let rest = two | one & !ready[hart];
+            let banks = rest | banks_of(&mut queues[hart].next(units, registers));
             let cost = i64::from(self.spec.sigma_thousandths) * queues[hart].ready_len() as i64;
             i64::from(banks.count_ones()) * 1000 - cost
         };
