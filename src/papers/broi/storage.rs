@@ -20,7 +20,7 @@ const ENTRY_BYTES: u64 = 72;
 /// Bits of a fence's filter, and bytes of accumulated dependencies of an entry.
 const FILTER_BITS: u64 = 256;
 const ACCUMULATED_BYTES: u64 = 8;
-/// Remote entries: channels of RDMA. They are not modelled.
+/// Remote entries: channels of RDMA, all together.
 const REMOTE_ENTRIES: u64 = 2;
 
 /// Sizes of the hardware.
