@@ -46,6 +46,8 @@ impl CpuExperiment {
         if !scheme.machines().cpu() {
             let names: Vec<&str> = catalogue::of_cpus().iter().map(|scheme| scheme.name()).collect();
             faults.push(other_machines(scheme.name(), "machines with GPUs", &self.machine.name, &names));
+        } else if let Some((key, why)) = scheme.unfit(first_place_of_cores(&self.machine.spec)) {
+            faults.push(Diagnostic::nowhere(&key, why));
         }
         let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.client.count);
         if clients > 0 && scheme.nic_handler(place).is_none() {

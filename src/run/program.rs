@@ -84,8 +84,7 @@ impl Experiment {
                 catalogue::entries().iter().filter(|entry| entry.scheme.machines().gpu()).map(Entry::name).collect();
             let (scheme, machine) = (self.scheme.built.name(), &self.machine.name);
             faults.push(other_machines(scheme, "machines of CPU cores", machine, &names));
-        }
-        if let Some((key, why)) = self.scheme.built.unfit(first_place(&self.machine.spec)) {
+        } else if let Some((key, why)) = self.scheme.built.unfit(first_place(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };

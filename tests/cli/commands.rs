@@ -437,6 +437,8 @@ fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
     fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, sync"]);
     fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
+    let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];
+    fails(&broi, 2, &["controller.channels", "one controller orders all persists"]);
     fails(&["run", "gemm", "--machine", "broi-cpu"], 2, &["machines with a GPU: agpm-table4"]);
     fails(&["run", "hash", "--set", "params.THREADS=9"], 2, &["9 threads are more than the 8 harts"]);
     let crash = ["crash", "sps", "--profile", "ci", "--actual-only", "--scheme"];
