@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use super::allowed::Allowed;
-use super::crash::{BeyondEnd, CrashStates, Plan};
+use super::crash::{BeyondEnd, CrashStates, Plan, hash_of};
 use super::cuts::{self, Cuts};
 use super::epochs::EpochStates;
 use super::order::RunOrder;
@@ -509,17 +509,6 @@ pub fn judge_epochs(states: &EpochStates<'_>, order: &RunOrder<'_>, rules: &Rule
     let mut verdict = sum(verdict, parts, rules);
     verdict.stopped |= watch.stop.load(Ordering::Relaxed);
     verdict
-}
-
-/// A hash of an image's bytes.
-fn hash_of(image: &PmImage) -> u128 {
-    let (mut one, mut other) = (0u64, !0u64);
-    for word in image.bytes().chunks(8) {
-        let word = word.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        one = mix(one ^ word);
-        other = mix(other.wrapping_add(word).rotate_left(17));
-    }
-    u128::from(one) << 64 | u128::from(other)
 }
 
 /// Judges one such state again, by the instant and number of a failure; none beyond the last.

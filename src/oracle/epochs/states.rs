@@ -98,7 +98,6 @@ impl<'a> EpochStates<'a> {
         let mut draw = Draw::new(mix(self.budget.seed ^ (instant as u64) << 20 ^ choice));
         let last = &performed[performed.len().saturating_sub(LAST)..];
         let (singles, random) = (self.budget.singles, self.budget.random);
-        let one = |draw: &mut Draw| last[draw.below(last.len() as u64) as usize];
         let mut torn = BTreeSet::new();
         match choice {
             0 => {}
@@ -114,7 +113,7 @@ impl<'a> EpochStates<'a> {
                 roots.extend(last.iter().filter(|_| draw.below(2) == 0));
             }
             _ => {
-                let node = one(&mut draw);
+                let node = last[draw.below(last.len() as u64) as usize];
                 roots.push(node);
                 torn = self.run_of(node).into_iter().filter(|_| draw.below(2) == 0).collect();
             }
