@@ -4,6 +4,7 @@
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
 pub mod access;
+pub mod bytes;
 pub mod dependency;
 pub mod event;
 pub mod handler;

@@ -4,6 +4,8 @@
 //! bit a sector. Source: `SM6_TITANX` (32 B sectors, the atom of DRAM). Invariant: a box from the pool has an
 //! empty mask.
 
+pub use crate::persist::bytes::copy_masked;
+
 /// The largest line any cache of a machine may have, in bytes.
 pub const MAX_LINE_BYTES: usize = 128;
 
@@ -79,32 +81,6 @@ pub fn sectors_touched(mask: u128) -> u8 {
 /// The sectors that a byte mask covers completely.
 pub fn sectors_covered(mask: u128) -> u8 {
     (0..4).filter(|s| (mask >> (32 * s)) as u32 == u32::MAX).fold(0, |acc, s| acc | 1 << s)
-}
-
-/// Copies the bytes of `from` that `mask` names onto `to`.
-#[inline]
-pub fn copy_masked(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
-    if mask == u128::MAX {
-        *to = *from;
-    } else {
-        copy_parts(to, from, mask);
-    }
-}
-
-fn copy_parts(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
-    for sector in 0..4 {
-        let bits = (mask >> (32 * sector)) as u32;
-        let range = 32 * sector..32 * sector + 32;
-        if bits == u32::MAX {
-            to[range.clone()].copy_from_slice(&from[range]);
-        } else if bits != 0 {
-            for (i, at) in range.enumerate() {
-                if bits >> i & 1 == 1 {
-                    to[at] = from[at];
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

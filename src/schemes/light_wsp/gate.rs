@@ -44,6 +44,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
+use crate::persist::bytes::copy_masked;
 use crate::persist::handler::{
     ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
@@ -573,13 +574,8 @@ impl ControllerHandler for GatedQueue {
         }
         let mut any = false;
         for HeldStore { copied, .. } in held {
-            let mut left = copied.mask & mask;
-            any |= left != 0;
-            while left != 0 {
-                let at = left.trailing_zeros() as usize;
-                bytes[at] = copied.bytes[at];
-                left &= left - 1;
-            }
+            any |= copied.mask & mask != 0;
+            copy_masked(bytes, &copied.bytes, copied.mask & mask);
         }
         any
     }

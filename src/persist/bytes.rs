@@ -1,0 +1,30 @@
+//! Bytes of a line by a mask, which has one bit a byte: what caches, handlers and buffers all do with them.
+
+/// Room for the largest line, in bytes.
+const LINE: usize = 128;
+
+/// Copies the bytes of `from` that `mask` names onto `to`.
+#[inline]
+pub fn copy_masked(to: &mut [u8; LINE], from: &[u8; LINE], mask: u128) {
+    if mask == u128::MAX {
+        *to = *from;
+    } else {
+        copy_parts(to, from, mask);
+    }
+}
+
+fn copy_parts(to: &mut [u8; LINE], from: &[u8; LINE], mask: u128) {
+    for sector in 0..4 {
+        let bits = (mask >> (32 * sector)) as u32;
+        let range = 32 * sector..32 * sector + 32;
+        if bits == u32::MAX {
+            to[range.clone()].copy_from_slice(&from[range]);
+        } else if bits != 0 {
+            for (i, at) in range.enumerate() {
+                if bits >> i & 1 == 1 {
+                    to[at] = from[at];
+                }
+            }
+        }
+    }
+}
