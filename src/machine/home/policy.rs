@@ -56,8 +56,8 @@ impl Policy {
 
     fn send(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Endpoint::Slice(index) = self.ports.owner() else { unreachable!("a slice's handler is at a slice") };
-        for (to, message, delay) in self.outbox.take_timed() {
-            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Slice(index), message }, delay);
+        for (to, message) in self.outbox.take() {
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Slice(index), message }, 0);
         }
     }
 }

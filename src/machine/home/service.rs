@@ -209,9 +209,9 @@ impl HomeSlice {
                 self.directory.touch(place);
                 let grant = self.directory.grant(place, self.core(from), want);
                 self.directory.read(place, &mut room);
-                let of_core = |core: u64| core.trailing_zeros() as u16;
-                let to = Some(self.core(from)).filter(|&core| core != 0).map(of_core);
-                let dependencies = self.policy.as_mut().zip(to).and_then(|(policy, to)| policy.given(line, to));
+                // Nothing that the OS reads is followed.
+                let policy = self.policy.as_mut().filter(|_| from.index() < self.cores);
+                let dependencies = policy.and_then(|policy| policy.given(line, from.number()));
                 self.send(from, CpuMsg::Data { tag, grant, data: room, dependencies }, cx);
             }
             Ask::Clean { flush } => {
