@@ -7,7 +7,7 @@ use super::agpm::parameters::AgpmSpec;
 use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
-use super::delegated::{self, Broi, BroiSpec, Epoch, EpochSpec};
+use super::delegated::{self, BroiSpec, Delegated, EpochSpec};
 pub use super::entry::{Entry, Faults, Parameters};
 use super::epoch_tag::{self, EpochTag};
 use super::light_wsp::{self, LightWsp, LightWspSpec};
@@ -41,8 +41,8 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::parametrised(sbrp::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Sbrp::new(spec))),
         Entry::parametrised(light_wsp::DEFAULTS, LightWspSpec::faults, |spec| Arc::new(LightWsp::new(spec))),
         Entry::fixed(Sync),
-        Entry::parametrised(delegated::EPOCH_DEFAULTS, EpochSpec::faults, |spec| Arc::new(Epoch::new(spec))),
-        Entry::parametrised(delegated::BROI_DEFAULTS, BroiSpec::faults, |spec| Arc::new(Broi::new(spec))),
+        Entry::parametrised(delegated::EPOCH_DEFAULTS, EpochSpec::faults, |spec| Arc::new(Delegated::Epoch(spec))),
+        Entry::parametrised(delegated::BROI_DEFAULTS, BroiSpec::faults, |spec| Arc::new(Delegated::Broi(spec))),
     ]
 });
 

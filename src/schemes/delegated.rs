@@ -26,6 +26,7 @@
 mod buckets;
 mod buffer;
 mod controller;
+mod ends;
 mod filter;
 mod home;
 pub mod messages;
@@ -37,13 +38,12 @@ mod tests;
 use crate::persist::vocab::Machines;
 use crate::persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
 
-pub use controller::worked::{WorkedRequest, WorkedScheduler, WorkedStep, worked};
-pub use parameters::{BarrierScope, BroiSpec, DependencyTracking, EpochSpec};
+pub use controller::worked::{WorkedRequest, WorkedStep, worked};
+pub use parameters::{BarrierScope, BroiSpec, Delegated, DependencyTracking, EpochSpec};
 
 use buffer::PersistBuffers;
-use controller::{PersistQueues, Scheduler};
+use controller::PersistQueues;
 use home::DependentLines;
-use parameters::BufferSpec;
 
 /// The defaults of `epoch`, with sources, as a scheme file.
 pub const EPOCH_DEFAULTS: &str = include_str!("delegated/epoch.toml");
@@ -51,67 +51,27 @@ pub const EPOCH_DEFAULTS: &str = include_str!("delegated/epoch.toml");
 /// The defaults of `broi`, with sources, as a scheme file.
 pub const BROI_DEFAULTS: &str = include_str!("delegated/broi.toml");
 
-/// Delegated ordering with one global epoch.
-#[derive(Debug, Clone)]
-pub struct Epoch {
-    spec: EpochSpec,
-}
-
-impl Epoch {
-    /// With these parameters.
-    pub fn new(spec: EpochSpec) -> Epoch {
-        Epoch { spec }
-    }
-}
-
-/// Delegated ordering with BROI queues.
-#[derive(Debug, Clone)]
-pub struct Broi {
-    spec: BroiSpec,
-}
-
-impl Broi {
-    /// With these parameters.
-    pub fn new(spec: BroiSpec) -> Broi {
-        Broi { spec }
-    }
-}
-
-fn unfit(place: HandlerPlace) -> Option<(String, String)> {
-    (place.controllers > 1).then(|| {
-        let why = format!("{} of them: one controller orders all persists", place.controllers);
-        ("controller.channels".to_owned(), why)
-    })
-}
-
-/// Cores and the controller, and back.
-fn links(path_ps: u64) -> Option<PathLinks> {
-    Some(PathLinks { path_ps, ack_ps: path_ps, step_ps: 0, hub_ps: path_ps })
-}
-
-fn core_handler(spec: BufferSpec, place: HandlerPlace) -> Box<dyn SmHandler> {
-    Box::new(PersistBuffers::new(spec, place))
-}
-
-fn nic_handler(spec: BufferSpec, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-    (place.clients > 0).then(|| Box::new(PersistBuffers::of_channels(spec, place)) as Box<dyn Handler>)
-}
-
-fn queues(scheduler: Scheduler, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-    Some(Box::new(PersistQueues::new(scheduler, place)))
-}
-
-impl Scheme for Epoch {
+impl Scheme for Delegated {
     fn name(&self) -> &'static str {
-        "epoch"
+        match self {
+            Delegated::Epoch(_) => "epoch",
+            Delegated::Broi(_) => "broi",
+        }
     }
 
     fn description(&self) -> &'static str {
-        "delegated ordering: persist buffers behind the cores, one global epoch at the controller (BROI's baseline)"
+        match self {
+            Delegated::Epoch(_) => {
+                "delegated ordering: persist buffers behind the cores, one global epoch at the controller (BROI's baseline)"
+            }
+            Delegated::Broi(_) => {
+                "persistence parallelism (BROI): persist buffers, and queues at the controller that keep most banks busy"
+            }
+        }
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        core_handler(self.spec.buffer(), place)
+        Box::new(PersistBuffers::of_harts(self.buffer().0, place))
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
@@ -119,15 +79,18 @@ impl Scheme for Epoch {
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        queues(Scheduler::Epoch { units: self.spec.units as usize }, place)
+        Some(Box::new(PersistQueues::new(self.clone(), place)))
     }
 
     fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        nic_handler(self.spec.buffer(), place)
+        let of = || -> Box<dyn Handler> { Box::new(PersistBuffers::of_channels(self.buffer().0, place)) };
+        (place.clients > 0).then(of)
     }
 
+    /// Cores and the controller, and back.
     fn path_links(&self) -> Option<PathLinks> {
-        links(self.spec.pb_path_ns.ps)
+        let path_ps = self.buffer().1.ps;
+        Some(PathLinks { path_ps, ack_ps: path_ps, step_ps: 0, hub_ps: path_ps })
     }
 
     fn machines(&self) -> Machines {
@@ -139,54 +102,10 @@ impl Scheme for Epoch {
     }
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
-        unfit(place)
-    }
-
-    /// The programs keep their own.
-    fn logs(&self) -> bool {
-        true
-    }
-}
-
-impl Scheme for Broi {
-    fn name(&self) -> &'static str {
-        "broi"
-    }
-
-    fn description(&self) -> &'static str {
-        "persistence parallelism (BROI): persist buffers, and queues at the controller that keep most banks busy"
-    }
-
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        core_handler(self.spec.buffer(), place)
-    }
-
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        Some(Box::new(DependentLines::new(place)))
-    }
-
-    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        queues(Scheduler::Broi(self.spec.clone()), place)
-    }
-
-    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        nic_handler(self.spec.buffer(), place)
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        links(self.spec.pb_path_ns.ps)
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
-    }
-
-    fn orders_epochs(&self) -> bool {
-        true
-    }
-
-    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
-        unfit(place)
+        (place.controllers > 1).then(|| {
+            let why = format!("{} of them: one controller orders all persists", place.controllers);
+            ("controller.channels".to_owned(), why)
+        })
     }
 
     /// The programs keep their own.

@@ -10,7 +10,7 @@ use super::ask::{self, Ask};
 use super::runs::SCHEMES;
 use crate::config::SchemeConfig;
 use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
-use crate::schemes::delegated::{WorkedRequest, WorkedScheduler, WorkedStep, worked};
+use crate::schemes::delegated::{Delegated, WorkedRequest, WorkedStep, worked};
 
 /// Banks of the sets of each thread.
 const THREADS: [&[&[u16]]; 3] = [&[&[0, 0], &[1], &[0]], &[&[0], &[1], &[0]], &[&[0], &[0], &[1]]];
@@ -74,8 +74,7 @@ pub(super) fn worked_schedule(request: &Request, _: &Runs<'_>) -> Finding {
     let mut table = FigureTable::new("fig3", "requests of three threads on two banks, step by step", &columns);
     let specs = spec(request, SCHEMES[0]).zip(spec(request, SCHEMES[1]));
     let Some((epoch, broi)) = specs else { return Finding::default() };
-    let [epoch, broi] =
-        [WorkedScheduler::Epoch(epoch), WorkedScheduler::Broi(broi)].map(|of| worked(of, BANKS, &THREADS));
+    let [epoch, broi] = [Delegated::Epoch(epoch), Delegated::Broi(broi)].map(|of| worked(of, BANKS, &THREADS));
     rows(&mut table, SCHEMES[0], &epoch);
     rows(&mut table, SCHEMES[1], &broi);
     let steps = format!(

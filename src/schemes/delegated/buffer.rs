@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use crate::persist::bytes::copy_masked;
 use crate::persist::dependency::{Dependencies, Dependency, depend};
 use crate::persist::journal::{Author, FactKind};
 use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
@@ -34,8 +35,8 @@ use crate::persist::{
 };
 
 use super::buckets::Buckets;
+use super::ends::LinesByEntry;
 use super::filter::Filter;
-use super::home::pop_up_to;
 use super::messages::{DelegatedMessage, Persist};
 use super::parameters::{BufferSpec, DependencyTracking};
 
@@ -79,7 +80,9 @@ struct Buffer {
     /// What the next entry depends on.
     accumulated: Dependencies,
     /// Lines that went home while they depended on an entry: the homes are told when it is durable.
-    told: VecDeque<(u64, u64)>,
+    told: LinesByEntry,
+    /// Lines that the hart stored to, each until that is durable.
+    stored: LinesByEntry,
     /// A store or a fence waits for room.
     full: bool,
 }
@@ -119,8 +122,6 @@ pub(super) struct PersistBuffers {
     /// By line, for each hart: the entry that whoever follows from its last store there depends on. Looked up
     /// alone, never gone through.
     stored: HashMap<u64, SmallVec<[u64; 2]>>,
-    /// The same in the order in which it ends: line and entry, by hart.
-    ends: Vec<VecDeque<(u64, u64)>>,
     /// By hart of the machine: every entry up to this one is durable, as far as is known here.
     resolved: Vec<u64>,
     /// They are of channels of the NIC: the host is told of fences that are durable.
@@ -129,30 +130,30 @@ pub(super) struct PersistBuffers {
 }
 
 impl PersistBuffers {
-    /// Empty buffers.
-    pub(super) fn new(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
-        let harts = usize::from(place.harts.max(1));
-        PersistBuffers {
-            spec,
-            first: place.index * harts as u16,
-            buffers: (0..harts).map(|_| Buffer::default()).collect(),
-            stored: HashMap::new(),
-            ends: (0..harts).map(|_| VecDeque::new()).collect(),
-            resolved: vec![0; usize::from(place.sms) * harts],
-            settles: false,
-            tally: Tally::default(),
-        }
+    /// Empty buffers of a core's harts.
+    pub(super) fn of_harts(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
+        let harts = place.harts.max(1);
+        PersistBuffers::new(spec, (place.index * harts, harts), place.sms * harts)
     }
 
     /// Empty buffers of the channels of the NIC, which have their numbers behind all harts.
     pub(super) fn of_channels(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
         let harts = place.sms * place.harts.max(1);
-        let own = HandlerPlace { index: 0, sms: 1, harts: place.clients, ..place };
-        let mut buffers = PersistBuffers::new(spec, own);
-        buffers.first = harts;
-        buffers.resolved = vec![0; usize::from(harts + place.clients)];
-        buffers.settles = true;
-        buffers
+        let buffers = PersistBuffers::new(spec, (harts, place.clients), harts + place.clients);
+        PersistBuffers { settles: true, ..buffers }
+    }
+
+    /// Empty buffers of so many harts from the first on, of so many in all.
+    fn new(spec: BufferSpec, (first, harts): (u16, u16), all: u16) -> PersistBuffers {
+        PersistBuffers {
+            spec,
+            first,
+            buffers: (0..harts).map(|_| Buffer::default()).collect(),
+            stored: HashMap::new(),
+            resolved: vec![0; usize::from(all)],
+            settles: false,
+            tally: Tally::default(),
+        }
     }
 
     /// A fence of a channel is durable.
@@ -160,10 +161,6 @@ impl PersistBuffers {
         if self.settles {
             outbox.settle(Author { warp: hart.into(), ..Author::default() });
         }
-    }
-
-    fn is_open(&self, on: Dependency) -> bool {
-        self.resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known)
     }
 
     /// What a hart does next depends on what other harts of the core stored to a line.
@@ -192,7 +189,7 @@ impl PersistBuffers {
     /// that orders.
     fn is_durable(&mut self, hart: u8) -> bool {
         let (resolved, buffer) = (&self.resolved, &mut self.buffers[usize::from(hart)]);
-        buffer.accumulated.retain(|on| resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known));
+        buffer.accumulated.retain(|on| is_open(resolved, *on));
         buffer.entries.is_empty() && buffer.accumulated.is_empty()
     }
 
@@ -206,7 +203,7 @@ impl PersistBuffers {
         let ids = self.stored.entry(line).or_insert_with(|| SmallVec::from_elem(0, harts));
         if ids[at] != id {
             ids[at] = id;
-            self.ends[at].push_back((id, line));
+            self.buffers[at].stored.insert(id, line);
         }
     }
 
@@ -270,9 +267,7 @@ impl PersistBuffers {
                     } else {
                         *mask |= store.mask;
                         *author = store.author;
-                        for at in (0..128).filter(|at| store.mask >> at & 1 == 1) {
-                            bytes[at] = store.bytes[at];
-                        }
+                        copy_masked(bytes, store.bytes, store.mask);
                     }
                     return Some(entry.id);
                 }
@@ -304,7 +299,7 @@ impl PersistBuffers {
         let of = self.first + u16::from(hart);
         while let Some(entry) = self.buffers[usize::from(hart)].first_unsent() {
             let resolved = &self.resolved;
-            entry.after.retain(|on| resolved.get(usize::from(on.hart)).is_none_or(|&known| on.id > known));
+            entry.after.retain(|on| is_open(resolved, *on));
             if !entry.after.is_empty() {
                 break;
             }
@@ -349,12 +344,12 @@ impl PersistBuffers {
         let buffer = &mut self.buffers[at];
         // Whoever got a line that depended on what is durable now is told by way of the line's home.
         let (prefix, of) = (buffer.prefix, self.first + u16::from(hart));
-        while let Some((_, line)) = pop_up_to(&mut buffer.told, prefix) {
+        while let Some(line) = buffer.told.pop_up_to(prefix) {
             outbox.send(Peer::SliceOf(line), DelegatedMessage::Resolved { hart: of, id: prefix });
         }
-        while let Some((_, line)) = pop_up_to(&mut self.ends[at], prefix) {
-            if let Some(ids) = self.stored.get_mut(&line)
-                && ids.iter_mut().zip(&self.buffers).all(|(id, buffer)| *id <= buffer.prefix)
+        while let Some(line) = self.buffers[at].stored.pop_up_to(prefix) {
+            if let Some(ids) = self.stored.get(&line)
+                && ids.iter().zip(&self.buffers).all(|(id, buffer)| *id <= buffer.prefix)
             {
                 self.stored.remove(&line);
             }
@@ -392,13 +387,15 @@ impl PersistBuffers {
         for hart in 0..self.buffers.len() {
             if let Some(on) = self.left_by(hart, line) {
                 outbox.depend(on);
-                let told = &mut self.buffers[hart].told;
-                // In the order of entries, so that the front ends first.
-                let place = told.partition_point(|&(id, _)| id <= on.id);
-                told.insert(place, (on.id, line));
+                self.buffers[hart].told.insert(on.id, line);
             }
         }
     }
+}
+
+/// It is not known to be durable.
+fn is_open(resolved: &[u64], on: Dependency) -> bool {
+    on.id > resolved[usize::from(on.hart)]
 }
 
 /// An author in an entry, as the journal has it: the `number`-th store of the entry.
@@ -465,15 +462,10 @@ impl Handler for PersistBuffers {
             Event::Fenced { warp } => self.fence(warp, outbox),
             Event::Given { line, .. } => self.give(line, outbox),
             Event::Taken { dependencies, .. } => {
-                for &on in dependencies {
-                    let own = (self.first..self.first + self.buffers.len() as u16).contains(&on.hart);
-                    if !self.is_open(on) || own && self.buffers.len() == 1 {
-                        continue;
-                    }
+                // Homes leave the core's own harts out.
+                for &on in dependencies.iter().filter(|&&on| is_open(&self.resolved, on)) {
                     self.tally.dependencies_taken += 1;
-                    for hart in (0..self.buffers.len()).filter(|&hart| self.first + hart as u16 != on.hart) {
-                        depend(&mut self.buffers[hart].accumulated, on);
-                    }
+                    self.buffers.iter_mut().for_each(|buffer| depend(&mut buffer.accumulated, on));
                 }
             }
             _ => {}

@@ -18,10 +18,12 @@
 //! under `broi` they come behind harts (`choice`). Not here: more than one controller.
 
 mod choice;
+pub(super) mod worked;
 
 use std::collections::BTreeMap;
 
 use crate::engine::Time;
+use crate::persist::bytes::copy_masked;
 use crate::persist::{
     Banks, ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage,
     opened,
@@ -31,17 +33,8 @@ use choice::{Choice, Chosen};
 
 use super::buckets::Buckets;
 use super::messages::{DelegatedMessage, Persist};
-use super::parameters::{BarrierScope, BroiSpec};
+use super::parameters::{BarrierScope, BroiSpec, Delegated, EpochSpec};
 use super::queues::{PersistRequest, Queue};
-
-/// Which requests go next.
-#[derive(Debug)]
-pub(super) enum Scheduler {
-    /// One epoch of all harts after the other; requests that a hart may add to one.
-    Epoch { units: usize },
-    /// By bank-level parallelism.
-    Broi(BroiSpec),
-}
 
 /// What a controller counted.
 #[derive(Debug, Default, Clone, Copy)]
@@ -76,7 +69,7 @@ const SETS: [&str; 5] =
 /// The handler of the controller.
 #[derive(Debug)]
 pub(super) struct PersistQueues {
-    scheduler: Scheduler,
+    scheme: Delegated,
     banks: Banks,
     harts_a_core: u16,
     /// Harts of cores; behind them come the channels of the NIC.
@@ -97,18 +90,18 @@ pub(super) struct PersistQueues {
 
 impl PersistQueues {
     /// Empty queues of a machine's harts and channels.
-    pub(super) fn new(scheduler: Scheduler, place: HandlerPlace) -> PersistQueues {
+    pub(super) fn new(scheme: Delegated, place: HandlerPlace) -> PersistQueues {
         let harts_a_core = place.harts.max(1);
         let local = place.sms * harts_a_core;
         let harts = usize::from(local + place.clients);
-        let starvation = match &scheduler {
-            Scheduler::Epoch { .. } => 0,
-            Scheduler::Broi(spec) => {
+        let starvation = match &scheme {
+            Delegated::Epoch(_) => 0,
+            Delegated::Broi(spec) => {
                 (u128::from(spec.remote_starvation_ns.ps) * u128::from(place.tick_khz) / 1_000_000_000) as Time
             }
         };
         PersistQueues {
-            scheduler,
+            scheme,
             banks: Banks { count: 1, of: Box::new(|_| 0) },
             harts_a_core,
             local,
@@ -146,9 +139,9 @@ impl PersistQueues {
 
     /// Hands over to the write queue what may go.
     fn schedule(&mut self, outbox: &mut Outbox) {
-        match self.scheduler {
-            Scheduler::Epoch { units } => self.schedule_epoch(units, outbox),
-            Scheduler::Broi(_) => self.schedule_banks(outbox),
+        match &self.scheme {
+            Delegated::Epoch(EpochSpec { units, .. }) => self.schedule_epoch(*units as usize, outbox),
+            Delegated::Broi(spec) => self.schedule_banks(&spec.clone(), outbox),
         }
     }
 
@@ -172,17 +165,18 @@ impl PersistQueues {
         }
     }
 
-    fn schedule_banks(&mut self, outbox: &mut Outbox) {
+    fn schedule_banks(&mut self, spec: &BroiSpec, outbox: &mut Outbox) {
         if self.held && self.under_way > 0 {
             return;
         }
         self.held = false;
-        let Scheduler::Broi(spec) = &self.scheduler else { return };
-        let (spec, idle) = (spec.clone(), self.busy.contains(&0));
-        let choice = Choice { spec: &spec, local: self.local.into(), starvation: self.starvation };
+        let choice = Choice { spec, local: self.local.into(), starvation: self.starvation };
         // They choose for banks that serve none.
-        let priorities = if idle { choice.priorities(&self.queues) } else { Vec::new() };
-        for bank in (0..self.banks.count).filter(|&bank| self.busy[usize::from(bank)] == 0).collect::<Vec<_>>() {
+        let priorities = if self.busy.contains(&0) { choice.priorities(&self.queues) } else { Vec::new() };
+        for bank in 0..self.banks.count {
+            if self.busy[usize::from(bank)] > 0 {
+                continue;
+            }
             let chosen = choice.of_bank(bank, &self.queues, &priorities, self.under_way, outbox.now());
             if let Some(Chosen { hart, number, starved }) = chosen {
                 self.tally.remote_starved += u64::from(starved);
@@ -238,7 +232,7 @@ impl PersistQueues {
             self.tally.set_requests += requests;
             self.tally.set_sizes.add(requests);
             self.joined[hart] = None;
-            if matches!(&self.scheduler, Scheduler::Broi(spec) if spec.barrier_scope == BarrierScope::Global) {
+            if matches!(&self.scheme, Delegated::Broi(spec) if spec.barrier_scope == BarrierScope::Global) {
                 self.tally.global_barriers += 1;
                 self.held = true;
             }
@@ -305,9 +299,7 @@ impl ControllerHandler for PersistQueues {
         let mut any = false;
         for Persist { mask: own, bytes: stored, .. } in held.into_iter().map(|request| &request.persist) {
             any |= own & mask != 0;
-            for at in (0..128).filter(|at| own & mask >> at & 1 == 1) {
-                bytes[at] = stored[at];
-            }
+            copy_masked(bytes, stored, own & mask);
         }
         any
     }
@@ -331,8 +323,6 @@ impl ControllerHandler for PersistQueues {
         Held { stores, entries: stores }
     }
 }
-
-pub(super) mod worked;
 
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,6 @@
 //! (the paper says that a buffer updates the dependent field). Invariant: whoever was told of a dependency is
 //! told of its end, once, after that. No broadcast.
 
-use std::collections::VecDeque;
-
 use hashbrown::HashMap;
 
 use crate::persist::dependency::{Dependencies, Dependency, depend};
@@ -21,6 +19,7 @@ use crate::persist::{
     Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, opened,
 };
 
+use super::ends::LinesByEntry;
 use super::messages::DelegatedMessage;
 
 /// Dependencies of the lines of a slice.
@@ -28,18 +27,13 @@ use super::messages::DelegatedMessage;
 pub(super) struct DependentLines {
     /// Looked up alone, never gone through.
     lines: HashMap<u64, Dependencies>,
-    /// The same by hart, in the order of entries: entry and line.
-    by_hart: Vec<VecDeque<(u64, u64)>>,
+    /// The same by hart.
+    by_hart: Vec<LinesByEntry>,
     /// By hart: entry, and the core that got a line that depends on it.
     passed: Vec<Vec<(u64, u16)>>,
     resolved: Vec<u64>,
     harts_a_core: u16,
     dependent_grants: u64,
-}
-
-/// The first of what is in the order of entries, if it is of an entry up to this one.
-pub(super) fn pop_up_to(of: &mut VecDeque<(u64, u64)>, id: u64) -> Option<(u64, u64)> {
-    if of.front()?.0 <= id { of.pop_front() } else { None }
 }
 
 impl DependentLines {
@@ -49,7 +43,7 @@ impl DependentLines {
         let harts = usize::from(place.sms * harts_a_core);
         DependentLines {
             lines: HashMap::new(),
-            by_hart: vec![VecDeque::new(); harts],
+            by_hart: vec![LinesByEntry::default(); harts],
             passed: vec![Vec::new(); harts],
             resolved: vec![0; harts],
             harts_a_core,
@@ -63,9 +57,7 @@ impl DependentLines {
             return;
         }
         depend(self.lines.entry(line).or_default(), on);
-        let ends = &mut self.by_hart[hart];
-        let place = ends.partition_point(|&(id, _)| id <= on.id);
-        ends.insert(place, (on.id, line));
+        self.by_hart[hart].insert(on.id, line);
     }
 
     fn give(&mut self, line: u64, to: u16, outbox: &mut Outbox) {
@@ -87,7 +79,7 @@ impl DependentLines {
             return;
         }
         self.resolved[at] = id;
-        while let Some((_, line)) = pop_up_to(&mut self.by_hart[at], id) {
+        while let Some(line) = self.by_hart[at].pop_up_to(id) {
             if let Some(dependencies) = self.lines.get_mut(&line) {
                 dependencies.retain(|on| on.hart != hart || on.id > id);
                 if dependencies.is_empty() {

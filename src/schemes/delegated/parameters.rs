@@ -71,13 +71,34 @@ spec! {
 
 /// What either scheme has of buffers.
 #[derive(Debug, Clone, Copy)]
-pub struct BufferSpec {
+pub(super) struct BufferSpec {
     /// Entries of a buffer.
-    pub pb_entries: u32,
+    pub(super) pb_entries: u32,
     /// Stores join entries.
-    pub coalesce: bool,
+    pub(super) coalesce: bool,
     /// How fences are found.
-    pub dependency: DependencyTracking,
+    pub(super) dependency: DependencyTracking,
+}
+
+/// Delegated ordering, by what the controller makes of the harts' sets.
+#[derive(Debug, Clone)]
+pub enum Delegated {
+    /// One epoch of all harts after the other.
+    Epoch(EpochSpec),
+    /// Each hart's sets by themselves, by bank-level parallelism.
+    Broi(BroiSpec),
+}
+
+impl Delegated {
+    /// What it has of buffers, and the way between them and the controller.
+    pub(super) fn buffer(&self) -> (BufferSpec, Nanos) {
+        match *self {
+            Delegated::Epoch(EpochSpec { pb_entries, coalesce, dependency, pb_path_ns, .. })
+            | Delegated::Broi(BroiSpec { pb_entries, coalesce, dependency, pb_path_ns, .. }) => {
+                (BufferSpec { pb_entries, coalesce, dependency }, pb_path_ns)
+            }
+        }
+    }
 }
 
 impl EpochSpec {
@@ -85,22 +106,12 @@ impl EpochSpec {
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         link_faults(self.pb_path_ns)
     }
-
-    /// What it has of buffers.
-    pub fn buffer(&self) -> BufferSpec {
-        BufferSpec { pb_entries: self.pb_entries, coalesce: self.coalesce, dependency: self.dependency }
-    }
 }
 
 impl BroiSpec {
     /// What is wrong with the values together.
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         link_faults(self.pb_path_ns)
-    }
-
-    /// What it has of buffers.
-    pub fn buffer(&self) -> BufferSpec {
-        BufferSpec { pb_entries: self.pb_entries, coalesce: self.coalesce, dependency: self.dependency }
     }
 }
 

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::Time;
+use crate::persist::bytes::copy_masked;
 
 use super::messages::Persist;
 
@@ -53,9 +54,7 @@ impl Queue {
         let Some(QueueItem::Request(request)) = self.items.iter_mut().rev().find(same) else { return false };
         let own = &mut request.persist;
         own.mask |= persist.mask;
-        for at in (0..128).filter(|at| persist.mask >> at & 1 == 1) {
-            own.bytes[at] = persist.bytes[at];
-        }
+        copy_masked(&mut own.bytes, &persist.bytes, persist.mask);
         own.author = persist.author;
         request.persists += 1;
         true

@@ -1,7 +1,7 @@
 //! Persist buffers and homes together: who waits for whom, entry by entry.
 
 use super::messages::{DelegatedMessage, Persist};
-use super::parameters::DependencyTracking;
+use super::parameters::{BufferSpec, DependencyTracking};
 use super::*;
 use crate::persist::journal::Author;
 use crate::persist::{
@@ -22,7 +22,7 @@ fn place(index: u16, harts: u16) -> HandlerPlace {
 }
 
 fn core(index: u16, harts: u16, spec: BufferSpec) -> Rig<PersistBuffers> {
-    Rig { handler: PersistBuffers::new(spec, place(index, harts)), outbox: Outbox::default() }
+    Rig { handler: PersistBuffers::of_harts(spec, place(index, harts)), outbox: Outbox::default() }
 }
 
 fn home() -> Rig<DependentLines> {
@@ -243,10 +243,15 @@ fn filters_order_at_least_what_exact_tracking_does() {
     assert!(others < 32, "{others} of 256 lines that nobody stored");
 }
 
+fn epoch() -> Delegated {
+    let values = crate::schemes::entry::values_of::<EpochSpec>(EPOCH_DEFAULTS);
+    Delegated::Epoch(serde_json::from_value(values.into()).unwrap())
+}
+
 #[test]
 fn one_controller_orders_all_and_more_do_not_fit() {
     let two = HandlerPlace { controllers: 2, ..place(0, 1) };
-    let (key, why) = unfit(two).unwrap();
+    let (key, why) = epoch().unfit(two).unwrap();
     assert!(key == "controller.channels" && why.contains("one controller"), "{why}");
-    assert!(unfit(place(0, 1)).is_none());
+    assert!(epoch().unfit(place(0, 1)).is_none());
 }

@@ -21,6 +21,11 @@ fn spec(barrier_scope: BarrierScope) -> BroiSpec {
     }
 }
 
+fn epoch(units: u32) -> Delegated {
+    let BroiSpec { pb_entries, coalesce, dependency, pb_path_ns, .. } = spec(BarrierScope::Entry);
+    Delegated::Epoch(EpochSpec { pb_entries, coalesce, dependency, pb_path_ns, units })
+}
+
 /// Queues of three harts, and what was handed over and drained since the last look.
 struct Rig {
     queues: PersistQueues,
@@ -28,20 +33,20 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(scheduler: Scheduler) -> Rig {
-        Rig::of(scheduler, 0, 8)
+    fn new(scheme: Delegated) -> Rig {
+        Rig::of(scheme, 0, 8)
     }
 
     /// With channels, numbered from 3. A tick is a ns.
-    fn of(scheduler: Scheduler, clients: u16, banks: u16) -> Rig {
+    fn of(scheme: Delegated, clients: u16, banks: u16) -> Rig {
         let place = HandlerPlace { sms: 3, harts: 1, clients, tick_khz: 1_000_000, ..HandlerPlace::default() };
-        let mut queues = PersistQueues::new(scheduler, place);
+        let mut queues = PersistQueues::new(scheme, place);
         queues.banks(Banks { count: banks, of: Box::new(move |line| (line / 256 % u64::from(banks)) as u16) });
         Rig { queues, outbox: Outbox::default() }
     }
 
     fn broi(scope: BarrierScope) -> Rig {
-        Rig::new(Scheduler::Broi(spec(scope)))
+        Rig::new(Delegated::Broi(spec(scope)))
     }
 
     /// Requests and barriers come without the scheduler's having its turn.
@@ -137,7 +142,7 @@ fn a_global_barrier_lets_nothing_leave_until_all_under_way_is_durable() {
 
 #[test]
 fn an_epoch_ends_when_the_first_sets_of_all_harts_are_durable() {
-    let mut rig = Rig::new(Scheduler::Epoch { units: 8 });
+    let mut rig = Rig::new(epoch(8));
     rig.fill(0, &[Some((1, 0)), None, Some((3, 64))]);
     rig.fill(1, &[Some((1, 256)), Some((2, 320)), None, Some((4, 384))]);
     assert_eq!(rig.schedule(), [0, 256, 320], "in the order of arrival, whatever their banks");
@@ -150,7 +155,7 @@ fn an_epoch_ends_when_the_first_sets_of_all_harts_are_durable() {
 
 #[test]
 fn a_hart_adds_no_more_than_its_units_to_an_epoch() {
-    let mut rig = Rig::new(Scheduler::Epoch { units: 2 });
+    let mut rig = Rig::new(epoch(2));
     rig.fill(0, &[Some((1, 0)), Some((2, 64)), Some((3, 128))]);
     assert_eq!(rig.schedule(), [0, 64]);
     assert_eq!(rig.durable(0, 0).1, [0; 0]);
@@ -188,7 +193,7 @@ fn reads_see_what_has_not_been_handed_over() {
 #[test]
 fn requests_of_clients_wait_while_harts_have_some_for_the_bank_and_at_most_10_us() {
     for (time, next) in [(9_999, 128), (10_000, 0x1_0000)] {
-        let mut rig = Rig::of(Scheduler::Broi(spec(BarrierScope::Entry)), 1, 8);
+        let mut rig = Rig::of(Delegated::Broi(spec(BarrierScope::Entry)), 1, 8);
         // A channel's request comes first, and is not known to be there before the scheduler has its turn.
         rig.fill(3, &[Some((1, 0x1_0000)), Some((2, 0x1_0100))]);
         rig.fill(0, &[Some((1, 0)), Some((2, 64)), Some((3, 128))]);
@@ -202,7 +207,7 @@ fn requests_of_clients_wait_while_harts_have_some_for_the_bank_and_at_most_10_us
 #[test]
 fn requests_of_clients_go_while_fewer_than_16_are_under_way() {
     for (of_harts, remote) in [(15, vec![0x1_0000 + 256 * 20]), (16, vec![])] {
-        let mut rig = Rig::of(Scheduler::Broi(BroiSpec { units: 32, ..spec(BarrierScope::Entry) }), 1, 32);
+        let mut rig = Rig::of(Delegated::Broi(BroiSpec { units: 32, ..spec(BarrierScope::Entry) }), 1, 32);
         let items: Vec<_> = (0..of_harts).map(|at| Some((at + 1, at * 256))).collect();
         rig.fill(0, &items);
         assert_eq!(rig.schedule().len() as u64, of_harts);
@@ -215,8 +220,8 @@ fn requests_of_clients_go_while_fewer_than_16_are_under_way() {
 
 #[test]
 fn what_is_durable_of_a_channel_goes_to_the_nic() {
-    for scheduler in [Scheduler::Epoch { units: 8 }, Scheduler::Broi(spec(BarrierScope::Entry))] {
-        let mut rig = Rig::of(scheduler, 2, 8);
+    for scheme in [epoch(8), Delegated::Broi(spec(BarrierScope::Entry))] {
+        let mut rig = Rig::of(scheme, 2, 8);
         rig.fill(4, &[Some((7, 256)), None, Some((8, 512))]);
         assert_eq!(rig.schedule(), [256]);
         assert_eq!(rig.durable(4, 256), (vec![(4, 7, 1)], vec![512]));

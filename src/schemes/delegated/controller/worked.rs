@@ -10,20 +10,11 @@
 use std::collections::VecDeque;
 
 use super::super::messages::Persist;
-use super::super::parameters::{BroiSpec, EpochSpec};
+use super::super::parameters::Delegated;
+use super::PersistQueues;
 use super::choice::Choice;
-use super::{PersistQueues, Scheduler};
 use crate::persist::journal::Author;
 use crate::persist::{Banks, ControllerHandler, Event, Handler, HandlerPlace, Outbox};
-
-/// Whose schedule.
-#[derive(Debug, Clone)]
-pub enum WorkedScheduler {
-    /// One global epoch after the other.
-    Epoch(EpochSpec),
-    /// By bank-level parallelism.
-    Broi(BroiSpec),
-}
 
 /// A request: the `number`-th of a hart, both from 1, as the paper writes 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,16 +48,16 @@ struct Example {
 }
 
 /// The schedule of harts with these sets of banks, one after the other.
-pub fn worked(scheduler: WorkedScheduler, banks: u16, harts: &[&[&[u16]]]) -> Vec<WorkedStep> {
+pub fn worked(scheduler: Delegated, banks: u16, harts: &[&[&[u16]]]) -> Vec<WorkedStep> {
     let mut example = Example::new(&scheduler, banks, harts);
     let mut waiting: Vec<VecDeque<(u64, WorkedRequest)>> = vec![VecDeque::new(); usize::from(banks)];
     let mut steps = Vec::new();
     let of_broi = |example: &Example| match &scheduler {
-        WorkedScheduler::Broi(spec) => {
+        Delegated::Broi(spec) => {
             let choice = Choice { spec, local: example.queues.queues.len(), starvation: 0 };
             choice.priorities(&example.queues.queues)
         }
-        WorkedScheduler::Epoch(_) => Vec::new(),
+        Delegated::Epoch(_) => Vec::new(),
     };
     let mut step = WorkedStep { ready: example.ready(), priorities: of_broi(&example), ..WorkedStep::default() };
     example.queues.schedule(&mut example.outbox);
@@ -88,13 +79,9 @@ pub fn worked(scheduler: WorkedScheduler, banks: u16, harts: &[&[&[u16]]]) -> Ve
 }
 
 impl Example {
-    fn new(scheduler: &WorkedScheduler, banks: u16, harts: &[&[&[u16]]]) -> Example {
-        let own = match scheduler {
-            WorkedScheduler::Epoch(spec) => Scheduler::Epoch { units: spec.units as usize },
-            WorkedScheduler::Broi(spec) => Scheduler::Broi(spec.clone()),
-        };
+    fn new(scheduler: &Delegated, banks: u16, harts: &[&[&[u16]]]) -> Example {
         let place = HandlerPlace { sms: harts.len() as u16, harts: 1, ..HandlerPlace::default() };
-        let mut queues = PersistQueues::new(own, place);
+        let mut queues = PersistQueues::new(scheduler.clone(), place);
         let stride = u64::from(banks);
         queues.banks(Banks { count: banks, of: Box::new(move |line| (line / 64 % stride) as u16) });
         let mut requests = Vec::new();
@@ -136,19 +123,21 @@ impl Example {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schemes::delegated::{BROI_DEFAULTS, BroiSpec, EPOCH_DEFAULTS, EpochSpec};
+    use crate::schemes::entry::values_of;
 
     fn names(requests: &[WorkedRequest]) -> Vec<String> {
         requests.iter().map(|of| format!("{}.{}", of.hart, of.number)).collect()
     }
 
-    fn epoch() -> WorkedScheduler {
-        let values = crate::schemes::entry::values_of::<EpochSpec>(super::super::super::EPOCH_DEFAULTS);
-        WorkedScheduler::Epoch(serde_json::from_value(values.into()).unwrap())
+    fn epoch() -> Delegated {
+        let values = values_of::<EpochSpec>(EPOCH_DEFAULTS);
+        Delegated::Epoch(serde_json::from_value(values.into()).unwrap())
     }
 
-    fn broi() -> WorkedScheduler {
-        let values = crate::schemes::entry::values_of::<BroiSpec>(super::super::super::BROI_DEFAULTS);
-        WorkedScheduler::Broi(serde_json::from_value(values.into()).unwrap())
+    fn broi() -> Delegated {
+        let values = values_of::<BroiSpec>(BROI_DEFAULTS);
+        Delegated::Broi(serde_json::from_value(values.into()).unwrap())
     }
 
     #[test]
