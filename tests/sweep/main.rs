@@ -13,4 +13,5 @@ mod reproduce;
 mod reproduce_broi;
 mod reproduce_lightwsp;
 mod reproduce_scoped;
+mod reproduced;
 mod store;

@@ -4,9 +4,9 @@
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
 use durawarp::papers::broi::{self, runs};
-use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Run, Verdict};
-use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::{Done, Workers};
+use durawarp::papers::{Cell, PaperPlan, Reproduction, Request, Verdict};
+
+use crate::reproduced::{judged, number, outcome, run};
 
 fn plan(figures: &[&str], programs: &[&str], scheme_set: &[&str], bracket: bool) -> PaperPlan {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
@@ -14,27 +14,6 @@ fn plan(figures: &[&str], programs: &[&str], scheme_set: &[&str], bracket: bool)
     let scheme_set = scheme_set.iter().map(|text| Override::parse(text).unwrap()).collect();
     PaperPlan::new(Request { profile: "ci".to_owned(), scheme_set, bracket, ..request })
         .unwrap_or_else(|faults| panic!("{faults}"))
-}
-
-fn run(plan: &PaperPlan) -> Vec<Done> {
-    without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
-}
-
-fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
-    let point = plan.point_of(wanted).unwrap();
-    results[point].good().unwrap()
-}
-
-fn number(cell: &Cell) -> f64 {
-    match cell {
-        Cell::Number(value, _) => *value,
-        Cell::Count(count) => *count as f64,
-        other => panic!("no number: {other:?}"),
-    }
-}
-
-fn judged(finding: &Finding) -> usize {
-    finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).count()
 }
 
 fn mops(outcome: &Outcome) -> f64 {

@@ -4,9 +4,9 @@
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
 use durawarp::papers::lightwsp::{self, runs};
-use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Run, Verdict};
-use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::{Done, Workers};
+use durawarp::papers::{Cell, PaperPlan, Reproduction, Request, Run};
+
+use crate::reproduced::{judged, outcome, run};
 
 /// Two kernels: loops that store, and many small CTAs with a barrier each.
 const KERNELS: [&str; 2] = ["atax", "nw"];
@@ -17,11 +17,6 @@ fn plan(figures: &[&str], set: &[&str]) -> PaperPlan {
     let request = Request::new(&lightwsp::PAPER).only(&owned(figures), &owned(&KERNELS)).unwrap();
     PaperPlan::new(Request { profile: "ci".to_owned(), set, bracket: false, ..request })
         .unwrap_or_else(|faults| panic!("{faults}"))
-}
-
-fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
-    let point = plan.point_of(wanted).unwrap();
-    results[point].good().unwrap()
 }
 
 fn ticks(outcome: &Outcome) -> f64 {
@@ -36,15 +31,11 @@ fn number(cell: &Cell) -> f64 {
     }
 }
 
-fn judged(finding: &Finding) -> usize {
-    finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).count()
-}
-
 #[test]
 fn every_figure_is_found_of_runs_that_are_right() {
     let plan = plan(&[], &[]);
     assert!(plan.notes().is_empty(), "{:?}", plan.notes());
-    let results = without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() });
+    let results = run(&plan);
     let found = Reproduction::of(&plan, &results);
     // A run whose memory is not the reference's is no good run.
     assert!(found.complete(), "{:?}", found.records);

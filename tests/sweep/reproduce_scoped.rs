@@ -3,10 +3,11 @@
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
 use durawarp::papers::scoped::runs::{self, BarrierScope, SCHEMES};
-use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Run, Verdict, scoped};
+use durawarp::papers::{Cell, PaperPlan, Reproduction, Request, scoped};
 use durawarp::schemes::catalogue;
-use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::{Done, Workers};
+use durawarp::sweep::Done;
+
+use crate::reproduced::{judged, number, outcome, run};
 
 fn request(figures: &[&str], set: &[&str]) -> Request {
     let figures: Vec<String> = figures.iter().map(|&name| name.to_owned()).collect();
@@ -19,29 +20,8 @@ fn plan(figures: &[&str], set: &[&str]) -> PaperPlan {
     PaperPlan::new(request(figures, set)).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-fn run(plan: &PaperPlan) -> Vec<Done> {
-    without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
-}
-
-fn outcome<'r>(plan: &PaperPlan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
-    let point = plan.point_of(wanted).unwrap();
-    results[point].good().unwrap()
-}
-
 fn ticks(outcome: &Outcome) -> f64 {
     outcome.kernel(runs::KERNEL).unwrap().time.ticks as f64
-}
-
-fn number(cell: &Cell) -> f64 {
-    match cell {
-        Cell::Number(value, _) => *value,
-        Cell::Count(count) => *count as f64,
-        other => panic!("no number: {other:?}"),
-    }
-}
-
-fn judged(finding: &Finding) -> usize {
-    finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).count()
 }
 
 #[test]
