@@ -85,6 +85,8 @@ pub struct RegionRun {
     next_id: u64,
     scheduled: Scheduled,
     counts: RegionRunCounts,
+    /// How often each boundary of the table was executed.
+    executed: Vec<u64>,
 }
 
 /// Whose turn it is.
@@ -129,6 +131,7 @@ impl RegionRun {
             next_id: 0,
             scheduled: Scheduled { hart: 0, left: TURN, turn: TURN, ran: false },
             counts: RegionRunCounts::default(),
+            executed: vec![0; table.boundaries().len()],
         };
         for hart in 0..run.open.len() {
             run.restore(hart);
@@ -180,6 +183,11 @@ impl RegionRun {
     /// What was counted since the run began or went on.
     pub fn counts(&self) -> &RegionRunCounts {
         &self.counts
+    }
+
+    /// How often each boundary of the table was executed since then, as they stand there.
+    pub fn executed(&self) -> &[u64] {
+        &self.executed
     }
 
     /// What came of the run.
@@ -299,9 +307,9 @@ impl RegionRun {
     /// Harts that began to run, started or woken, begin a region: their slots are stored for them, and what
     /// the system knows.
     fn begun(&mut self, before: &[bool], log: &mut Vec<RegionStore>) {
-        for at in 0..before.len() {
+        for (at, ran) in before.iter().enumerate() {
             let hart = &self.machine.harts[at];
-            if before[at] || !hart.running {
+            if *ran || !hart.running {
                 continue;
             }
             let slot = |register: usize| match register {
@@ -323,6 +331,9 @@ impl RegionRun {
         let hart = &self.machine.harts[at];
         let open = &mut self.open[at];
         let registers = open.dirty & boundary.stored;
+        if let Some(number) = self.table.number(boundary.pc) {
+            self.executed[number] += 1;
+        }
         for register in (0..REGISTERS).filter(|register| registers >> register & 1 == 1) {
             let value = if register == 0 { hart.frm.into() } else { hart.registers.get(register as u8) };
             open.log.push(RegionStore::Slot(at, register, value));

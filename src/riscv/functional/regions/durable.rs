@@ -76,6 +76,16 @@ impl Observer for StoreLog {
 }
 
 impl RegionImage {
+    /// Memory as the committed regions left it.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Where a hart goes on when its thread runs.
+    pub fn pc(&self, hart: usize) -> Option<u64> {
+        self.slots.get(hart).map(|slots| slots[PC] & !COMPLETE)
+    }
+
     /// Makes a store of a committed region durable.
     pub(super) fn apply(&mut self, store: RegionStore) {
         match store {
