@@ -1,5 +1,5 @@
-// A fluid by the lattice Boltzmann method, D3Q19 with one relaxation time, as lbm of SPEC CPU2006
-// and CPU2017 has it: a cell has 19 distributions in double precision and a word of flags, 160 bytes; each step reads a cell, relaxes
+// A fluid by the lattice Boltzmann method, D3Q19 with one relaxation time, as lbm of SPEC CPU2006 and CPU2017 has it: a
+// cell has 19 distributions in double precision and a word that lbm has for flags, 160 bytes; each step reads a cell, relaxes
 // it, and stores to its 19 neighbours in the other grid.
 //
 // The box is periodic in all directions, --size x --size x 2 --size cells. It begins with a wave of shear, which decays at a known

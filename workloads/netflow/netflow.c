@@ -1,6 +1,6 @@
-// A flow of least cost through a network, by the network simplex method, as mcf of SPEC CPU2006
-// and CPU2017 has it: a spanning tree of nodes that point to each other, and a long array of arcs that are priced through their
-// ends' potentials. Pointers are chased; few words are stored to.
+// A flow of least cost through a network, by the network simplex method, as mcf of SPEC CPU2006 and CPU2017 has it: a
+// spanning tree of nodes that point to each other, and a long array of arcs that are priced through their ends' potentials.
+// Pointers are chased; few words are stored to.
 //
 // Half of --nodes send or receive. Arcs have random ends, costs and capacities; a ring of dear arcs makes every demand feasible.
 // An arc enters from a block of --block arcs (mcf's list of candidates, with less to keep); the leaving arc keeps the tree

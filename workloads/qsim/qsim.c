@@ -1,9 +1,9 @@
-// A quantum computer of --qubits, simulated as libquantum of SPEC CPU2006 does: a register is an array of
-// basis states of 16 bytes, an amplitude and a label, and a gate is a sweep over all of it. Toffoli, CNOT and X flip a bit of
-// the labels, so that they store to a quarter, a half or all of the lines; a controlled phase turns amplitudes.
+// A quantum computer of --qubits, simulated as libquantum of SPEC CPU2006 does: a register is an array of basis states of
+// 16 bytes, an amplitude and a label, and a gate is a sweep over all of it. Toffoli, CNOT and X flip a bit of the labels of a
+// quarter, a half or all of the states; a controlled phase turns amplitudes.
 //
 // The circuit adds a to b in superposition over all a and b of --width bits (Cuccaro et al., A new quantum ripple-carry
-// addition circuit, 2004), then applies the phases of a Fourier transform to b, --rounds times.
+// addition circuit, 2004), then applies the phases of a Fourier transform to b. In --rounds it adds and subtracts in turn.
 //
 //   --qubits 9 --width 2 --rounds 1
 //
@@ -36,16 +36,24 @@ static void toffoli(u64 one, u64 other, u64 target) {
     gates++;
 }
 
-// Turns amplitudes whose two bits are set by pi / 2^halvings.
-static void phase(u64 one, u64 other, u64 halvings) {
-    // By half angles, from cos(pi) = -1.
-    double cosine = -1, sine = 0;
+typedef struct {
+    double cosine, sine;
+} turn_t;
+
+// A turn by pi / 2^halvings, by half angles.
+static turn_t turn_by(u64 halvings) {
+    turn_t turn = {-1, 0};
     for (u64 i = 0; i < halvings; i++) {
-        sine = square_root((1 - cosine) / 2);
-        cosine = square_root((1 + cosine) / 2);
+        turn.sine = square_root((1 - turn.cosine) / 2);
+        turn.cosine = square_root((1 + turn.cosine) / 2);
     }
+    return turn;
+}
+
+// Turns amplitudes whose two bits are set.
+static void phase(u64 one, u64 other, turn_t turn) {
     u64 mask = 1ul << one | 1ul << other;
-    float c = (float)cosine, s = (float)sine;
+    float c = (float)turn.cosine, s = (float)turn.sine;
     for (u64 i = 0; i < nodes; i++)
         if ((reg[i].state & mask) == mask) {
             float re = reg[i].re, im = reg[i].im;
@@ -78,6 +86,22 @@ static void add(void) {
     for (u64 i = width; i-- > 0;) unmajority_and_add(i);
 }
 
+// The amplitude of what was basis state `i` at first, by what b was after each round: a turn for each two of its bits.
+static turn_t expected(u64 i, u64 rounds, double even, const turn_t *turns) {
+    turn_t all = {even, 0};
+    for (u64 round = 0; round < rounds; round++) {
+        u64 sum = round % 2 ? i >> width : (i >> width) + i;
+        for (u64 one = 1; one < width; one++)
+            for (u64 other = 0; other < one; other++) {
+                if (!(sum >> one & sum >> other & 1)) continue;
+                turn_t old = all, by = turns[one - other];
+                all.cosine = old.cosine * by.cosine - old.sine * by.sine;
+                all.sine = old.cosine * by.sine + old.sine * by.cosine;
+            }
+    }
+    return all;
+}
+
 int main(int argc, char **argv) {
     qubits = arg_u64(argc, argv, "--qubits", 9);
     width = arg_u64(argc, argv, "--width", 2);
@@ -95,17 +119,20 @@ int main(int argc, char **argv) {
         add();
         for (u64 i = 0; down && i < width; i++) x(b(i));
         for (u64 i = 0; i < width; i++)
-            for (u64 j = 0; j < i; j++) phase(b(i), b(j), i - j);
+            for (u64 j = 0; j < i; j++) phase(b(i), b(j), turn_by(i - j));
     }
     // Rounds add and subtract in turn: b + a is left after an odd number of them, b after an even one.
     u64 mask = (1ul << width) - 1, sum = 0;
-    double norm = 0, share = 1 / (double)nodes;
+    double norm = 0, close = 1e-4 * even;
+    turn_t turns[32];
+    for (u64 i = 0; i < width; i++) turns[i] = turn_by(i);
     for (u64 i = 0; i < nodes; i++) {
         u64 added = rounds % 2 ? (i >> width) + i : i >> width, right = (i & ~(mask << width)) | (added & mask) << width;
         check(reg[i].state == right, "sum in a basis state");
-        double re = reg[i].re, im = reg[i].im, square = re * re + im * im;
-        check(square > 0.9999 * share && square < 1.0001 * share, "norm of an amplitude");
-        norm += square;
+        turn_t amplitude = expected(i, rounds, even, turns);
+        double re = reg[i].re, im = reg[i].im, off_re = re - amplitude.cosine, off_im = im - amplitude.sine;
+        check(off_re < close && -off_re < close && off_im < close && -off_im < close, "amplitude");
+        norm += re * re + im * im;
         sum += mix(bits_of(re) ^ reg[i].state, bits_of(im) + i);
     }
     check(norm > 0.9999 && norm < 1.0001, "norm");

@@ -54,7 +54,7 @@ static int write_sequence(u64 *random) {
     for (u64 k = 1; k <= states; k++) {
         // Deletions and insertions of one state; never at the ends, and no two in a row.
         u64 draw = random_next(random) >> 32;
-        int deletes = before == MM && k > 1 && k < states && draw % 50 == 0, inserts = draw % 50 == 1 && k < states;
+        int deletes = before == MM && k > 1 && k < states && draw % 12 == 0, inserts = draw % 12 == 1 && k < states;
         score += k == 1 ? enter[1] : transition[deletes ? MD : before][k - 1];
         before = MM;
         if (deletes) {
