@@ -24,9 +24,9 @@ use crate::machine::ports::Endpoint;
 
 pub use assembly::Assembly;
 use components::Components;
-pub use cpu::{CpuLoad, assemble_cpu, first_place_of_cores};
+pub use cpu::{CpuLoad, Fusing, assemble_cpu, assemble_cpu_fused, first_place_of_cores};
 use links::Latencies;
-pub use memory::TOUCHED_BYTES;
+pub use memory::{NodeMemory, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
 
 /// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.
@@ -76,6 +76,6 @@ pub fn assemble_with(
     if roster.switched {
         wiring.join_switches(&latencies);
     }
-    let (simulation, ids) = wiring.start(Endpoint::CommandProcessor);
-    Assembly { simulation, ids, map: roster.map }
+    let (topology, node) = wiring.into_node(Endpoint::CommandProcessor);
+    Assembly::of(topology, vec![node])
 }

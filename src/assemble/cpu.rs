@@ -9,9 +9,10 @@
 //! | client | NIC | `network.latency_ns` | the same |
 //! | NIC | controllers | the scheme's, as a core | the same |
 //!
-//! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC and clients. The order of
-//! components is cores, home slices, controllers, OS, hub, NIC, clients. Hart 0 begins at
-//! the program's entry at time 0.
+//! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC and clients. Where a
+//! server is fused ([`Fusing`]), all of it is in the first tier and clients in the second, so that links of
+//! the network alone bound how far servers run. The order of components is cores, home slices, controllers,
+//! OS, hub, NIC, clients, server by server. Hart 0 of each server begins at the program's entry at time 0.
 //!
 //! | physical memory | holds |
 //! |---|---|
@@ -21,7 +22,7 @@
 //!
 //! Invariant: memory that nothing was written to costs neither host memory nor time.
 
-use crate::engine::{Clock, Time};
+use crate::engine::{Clock, ComponentId, Time, Topology};
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium, NVM_BASE};
 use crate::machine::address::{Interleave, offset_in_medium};
 use crate::machine::client::{Client, ClientWiring};
@@ -29,6 +30,7 @@ use crate::machine::coherence::HartState;
 use crate::machine::core::{Core, CoreWiring};
 use crate::machine::cpu::{CpuMemory, CpuSpec};
 use crate::machine::home::{HomeSlice, HomeWiring};
+use crate::machine::msg::Msg;
 use crate::machine::nic::Nic;
 use crate::machine::os::{OperatingSystem, OsWiring};
 use crate::machine::ports::{Endpoint, Roster};
@@ -39,7 +41,7 @@ use crate::riscv::memory::{PAGE_BYTES, Windows};
 use crate::riscv::process::Process;
 use crate::riscv::syscalls::{File, Os};
 
-use super::assembly::Assembly;
+use super::assembly::{AssembledNode, Assembly};
 use super::links::Wiring;
 use super::memory::cut;
 use super::parts::{MemoryParts, SharedParts};
@@ -57,7 +59,7 @@ pub struct CpuLoad<'a> {
     pub files: &'a [File],
     /// The main window lies in persistent memory, too.
     pub all_persistent: bool,
-    /// Bytes of persistent memory that clients over the network have, all of them together.
+    /// Bytes of persistent memory that clients over the network have at a server, all of them together.
     pub remote_bytes: u64,
 }
 
@@ -124,8 +126,30 @@ impl CpuLoad<'_> {
     }
 }
 
-/// The place of a scheme's handlers in a machine of cores, as they hear of it: the first of each kind.
+/// Which components always share a thread. Results do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fusing {
+    /// Home slices with their controller.
+    Memory,
+    /// All components of a server.
+    Servers,
+}
+
+impl Fusing {
+    /// The faster way: a cluster has servers enough for threads, one server has its own components only.
+    pub fn of(spec: &CpuSpec) -> Fusing {
+        if spec.nodes.servers > 1 { Fusing::Servers } else { Fusing::Memory }
+    }
+}
+
+/// The place of a scheme's handlers in a machine of cores, as they hear of it: the first of each kind, in the
+/// first server.
 pub fn first_place_of_cores(spec: &CpuSpec) -> HandlerPlace {
+    place_of_server(spec, 0)
+}
+
+/// The same of a server.
+fn place_of_server(spec: &CpuSpec, server: u32) -> HandlerPlace {
     HandlerPlace {
         index: 0,
         sms: spec.core.count as u16,
@@ -134,62 +158,56 @@ pub fn first_place_of_cores(spec: &CpuSpec) -> HandlerPlace {
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: true,
         harts: spec.core.harts as u16,
-        clients: spec.client.count as u16,
+        clients: spec.nodes.clients_of(server),
     }
 }
 
-/// Wires a machine of cores around a process.
+/// Wires a machine of cores around a process, which each server runs in memory of its own.
 ///
 /// # Panics
 /// When `spec` has [`CpuSpec::faults`].
 pub fn assemble_cpu(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency) -> Assembly {
-    let faults = spec.faults();
-    assert!(faults.is_empty(), "a machine with faults: {faults:?}");
-    let mut components = CpuComponents::new(spec, load, persistency);
-    components.add_cores();
-    components.add_homes();
-    components.add_controllers();
-    components.add_os();
-    components.parts.add_hub();
-    components.add_network();
-    // Links need every component that they lead to.
-    let (base, core, roster) = (components.parts.base, components.core, components.roster());
-    let ticks = |ps| base.ticks_of_ps(ps);
-    let mut wiring = components.parts.into_wiring();
-    let (request, reply) = (core.cycles(spec.llc.request_cycles.into()), core.cycles(spec.llc.reply_cycles.into()));
-    wiring.join_homes(request, reply);
-    wiring.join_memory(ticks(spec.controller.front_ns.ps), ticks(spec.controller.back_ns.ps));
-    wiring.join_os(ticks(spec.os.link_ns.ps));
-    if roster.hub {
-        wiring.join_hub(base, ticks(spec.os.link_ns.ps), persistency.scheme.path_links());
-    }
-    if let Some(paths) = persistency.scheme.path_links() {
-        wiring.join_controllers(base, paths);
-    }
-    // The NIC is as far from the controllers as a core.
-    if roster.clients > 0 {
-        let Some(paths) = persistency.scheme.path_links() else {
-            unreachable!("a NIC's handler writes to controllers")
-        };
-        wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps));
-    }
-    let (simulation, ids) = wiring.start(Endpoint::Core(0));
-    Assembly { simulation, ids, map: roster.map }
+    assemble_cpu_fused(spec, load, persistency, Fusing::of(spec))
 }
 
-/// What components are made of, and those that are made so far.
+/// The same, with a say in what is fused.
+///
+/// # Panics
+/// When `spec` has [`CpuSpec::faults`].
+pub fn assemble_cpu_fused(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency, fusing: Fusing) -> Assembly {
+    let faults = spec.faults();
+    assert!(faults.is_empty(), "a machine with faults: {faults:?}");
+    let mut topology = Topology::new();
+    let mut nodes = Vec::new();
+    for server in 0..spec.nodes.servers {
+        let components = CpuComponents::new(spec, load, persistency, server, topology);
+        let (with_node, node) = components.wire(fusing);
+        topology = with_node;
+        nodes.push(node);
+    }
+    Assembly::of(topology, nodes)
+}
+
+/// What components of a server are made of, and those that are made so far.
 struct CpuComponents<'a> {
     spec: &'a CpuSpec,
+    server: u32,
     load: CpuLoad<'a>,
     parts: SharedParts<'a>,
     core: Clock,
 }
 
 impl<'a> CpuComponents<'a> {
-    fn new(spec: &'a CpuSpec, load: CpuLoad<'a>, persistency: &'a Persistency) -> CpuComponents<'a> {
+    fn new(
+        spec: &'a CpuSpec,
+        load: CpuLoad<'a>,
+        persistency: &'a Persistency,
+        server: u32,
+        topology: Topology<Msg>,
+    ) -> CpuComponents<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let map = Interleave::new(spec.llc.slices, spec.controller.channels, spec.llc.interleave_bytes);
-        let clients = spec.client.count as u16;
+        let clients = spec.nodes.clients_of(server);
         let roster = Roster { clients, ..Roster::of_cores(spec.core.count as u16, map) };
         let memory = MemoryParts {
             controller: &spec.controller,
@@ -200,8 +218,44 @@ impl<'a> CpuComponents<'a> {
             dram_cache: dram_cache(spec, load, persistency),
             clock: base.clock(spec.clock.memory_mhz.khz),
         };
-        let parts = SharedParts::new(persistency, base, first_place_of_cores(spec), memory, roster);
-        CpuComponents { spec, load, parts, core: base.clock(spec.clock.core_mhz.khz) }
+        let (place, wiring) = (place_of_server(spec, server), Wiring::new(topology, roster));
+        let mut parts = SharedParts::new(persistency, base, place, memory, wiring);
+        parts.set_prefix(spec.nodes.prefix(server));
+        CpuComponents { spec, server, load, parts, core: base.clock(spec.clock.core_mhz.khz) }
+    }
+
+    /// Adds the server's components and its clients, and joins them.
+    fn wire(mut self, fusing: Fusing) -> (Topology<Msg>, AssembledNode) {
+        self.add_cores();
+        self.add_homes();
+        self.add_controllers();
+        self.add_os();
+        self.parts.add_hub();
+        self.add_network();
+        // Links need every component that they lead to.
+        let (spec, base, core, roster) = (self.spec, self.parts.base, self.core, self.roster());
+        let paths = self.parts.persistency.scheme.path_links();
+        let ticks = |ps| base.ticks_of_ps(ps);
+        let mut wiring = self.parts.into_wiring();
+        let (request, reply) = (core.cycles(spec.llc.request_cycles.into()), core.cycles(spec.llc.reply_cycles.into()));
+        wiring.join_homes(request, reply);
+        wiring.join_memory(ticks(spec.controller.front_ns.ps), ticks(spec.controller.back_ns.ps));
+        wiring.join_os(ticks(spec.os.link_ns.ps));
+        if roster.hub {
+            wiring.join_hub(base, ticks(spec.os.link_ns.ps), paths);
+        }
+        if let Some(paths) = paths {
+            wiring.join_controllers(base, paths);
+        }
+        // The NIC is as far from the controllers as a core.
+        if roster.clients > 0 {
+            let Some(paths) = paths else { unreachable!("a NIC's handler writes to controllers") };
+            wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps));
+        }
+        if fusing == Fusing::Servers {
+            wiring.fuse_server();
+        }
+        wiring.into_node(Endpoint::Core(0))
     }
 
     fn roster(&self) -> Roster {
@@ -291,15 +345,17 @@ impl<'a> CpuComponents<'a> {
         };
         self.parts.add(Endpoint::Nic, Nic::new(handler, roster.ports(Endpoint::Nic)));
         let (spec, memory) = (self.spec, self.load.remote());
-        for index in 0..roster.clients {
+        for channel in 0..roster.clients {
+            let number = spec.nodes.client(self.server, channel);
             let wiring = ClientWiring {
-                index,
-                ports: roster.ports(Endpoint::Client(index)),
+                number,
+                channel,
+                ports: roster.ports(Endpoint::Client(channel)),
                 timebase: self.parts.base,
-                memory: memory + spec.client.region_bytes() * u64::from(index),
+                memory: memory + spec.client.region_bytes() * u64::from(channel),
             };
             let client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
-            self.parts.add(Endpoint::Client(index), client);
+            self.parts.add_named(Endpoint::Client(channel), Endpoint::Client(number).to_string(), client);
         }
     }
 }
@@ -344,5 +400,17 @@ impl Wiring {
             self.connect_both(Endpoint::Nic, controller, path);
         }
         self.topology.put_in_tier(2, &[self.id(Endpoint::Nic)]);
+    }
+
+    /// Puts the server into one block, apart from its clients.
+    fn fuse_server(&mut self) {
+        let is_client = |role: &Endpoint| matches!(role, Endpoint::Client(_));
+        let ids = |clients: bool| -> Vec<ComponentId> {
+            self.ids.iter().filter(|(role, _)| is_client(role) == clients).map(|(_, &id)| id).collect()
+        };
+        let (server, clients) = (ids(false), ids(true));
+        self.topology.fuse(&server);
+        self.topology.put_in_tier(0, &server);
+        self.topology.put_in_tier(1, &clients);
     }
 }
