@@ -12,10 +12,12 @@
 mod assembly;
 mod components;
 mod cpu;
+mod cpu_load;
 mod links;
 mod memory;
 mod parts;
 mod persistency;
+mod server;
 
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
@@ -24,7 +26,8 @@ use crate::machine::ports::Endpoint;
 
 pub use assembly::Assembly;
 use components::Components;
-pub use cpu::{CpuLoad, Fusing, assemble_cpu, assemble_cpu_fused, first_place_of_cores};
+pub use cpu::{Fusing, assemble_cpu, assemble_cpu_fused, first_place_of_cores};
+pub use cpu_load::CpuLoad;
 use links::Latencies;
 pub use memory::{NodeMemory, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
