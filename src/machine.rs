@@ -33,6 +33,7 @@ mod memory_port;
 pub mod msg;
 pub mod network;
 pub mod nic;
+pub mod nodes;
 pub mod occupancy;
 pub mod on_dram;
 pub mod os;

@@ -365,8 +365,8 @@ pub struct Engine {
     pub rounds: u64,
     /// Length of a round in ticks: the lookahead.
     pub lookahead_ticks: u64,
-    /// Events over events of the busiest component of each round: the speed-up that unlimited threads could
-    /// give.
+    /// Events over events of the busiest component of each round, with those fused with it: the speed-up that
+    /// unlimited threads could give.
     pub parallelism_bound: f64,
 }
 

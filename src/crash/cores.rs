@@ -19,6 +19,7 @@ use std::time::Instant;
 use crate::assemble::CpuLoad;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::machine::cpu::CpuMemory;
+use crate::machine::nodes::NodesSpec;
 use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
@@ -114,7 +115,7 @@ impl ProcessRecovery<'_> {
 ///
 /// # Errors
 /// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
-/// run; a machine with clients; a claim, which is about kernels.
+/// run; a machine with clients, or of several servers; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,
@@ -125,7 +126,7 @@ pub fn crash_cpu(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     experiment.check()?;
-    refuse(program, spec.client.count, request)?;
+    refuse(program, &spec.nodes, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
     let process = program.process()?;
     let load =
@@ -200,7 +201,7 @@ pub fn crash_cpu(
 }
 
 /// What cannot be judged costs no simulation.
-fn refuse(program: &CpuProgram, clients: u32, request: &CrashRequest) -> Result<(), Diagnostics> {
+fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut fault = |what: String, help: &str| {
         faults.push(Diagnostic::nowhere(&program.name, what).with_help(help.to_owned()));
@@ -213,9 +214,13 @@ fn refuse(program: &CpuProgram, clients: u32, request: &CrashRequest) -> Result<
             "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
         fault("the manifest does not say how the program recovers".into(), help);
     }
-    if clients > 0 {
-        let what = format!("what {clients} clients persist over the network is not judged");
-        fault(what, "--set client.count=0: the server alone");
+    if nodes.clients > 0 {
+        let what = format!("what {} clients persist over the network is not judged", nodes.clients);
+        fault(what, "--set nodes.clients=0: servers alone");
+    }
+    if nodes.servers > 1 {
+        let what = format!("what a power failure of {} servers leaves is not judged", nodes.servers);
+        fault(what, "--set nodes.servers=1: servers have nothing in common");
     }
     if request.claim.is_some() || request.only_overtaking.is_some() {
         fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");

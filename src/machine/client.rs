@@ -1,4 +1,4 @@
-//! A client of the server: it commits transactions whose data it persists in the server's memory.
+//! A client of a server: it commits transactions whose data it persists in the server's memory.
 //!
 //! ```text
 //!  compute ──> writes? ──no──> committed
@@ -29,13 +29,15 @@ pub use script::{Epoch, Script};
 /// How a client is wired.
 #[derive(Debug)]
 pub struct ClientWiring {
-    /// Its number, and that of its channel.
-    pub index: u16,
+    /// Its number among the clients of all servers.
+    pub number: u16,
+    /// The number of its channel at its server.
+    pub channel: u16,
     /// Its ports.
     pub ports: Ports,
     /// The machine's tick rate.
     pub timebase: Timebase,
-    /// Physical address of its memory at the server.
+    /// Physical address of its memory at its server.
     pub memory: u64,
 }
 
@@ -66,7 +68,7 @@ pub struct Client {
 impl Client {
     /// A client before its first transaction. It is to be woken at 0.
     pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
-        let script = Script::new(&spec, wiring.index);
+        let script = Script::new(&spec, wiring.number);
         Client {
             spec,
             network,
@@ -82,6 +84,11 @@ impl Client {
             latency: 0,
             committed: 0,
         }
+    }
+
+    /// Its number among the clients of all servers.
+    pub fn number(&self) -> u16 {
+        self.wiring.number
     }
 
     /// What it counted.
@@ -130,7 +137,7 @@ impl Client {
         let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
         for part in bytes.chunks(self.network.packet_bytes as usize) {
             let packet = VerbPacket {
-                channel: self.wiring.index,
+                channel: self.wiring.channel,
                 sequence: epoch.sequence,
                 address: at,
                 bytes: part.into(),

@@ -14,7 +14,7 @@
 //! channel, that is for each client. Invariant: a verb is acknowledged when all its lines, and all verbs
 //! before it in its channel, are durable, in that event. Not modelled: data direct I/O (lines go past the
 //! shared cache, and no copies in caches are invalidated: cores do not use the clients' memory), what the NIC
-//! itself takes, several servers.
+//! itself takes.
 
 use std::collections::VecDeque;
 

@@ -49,7 +49,7 @@ impl CpuExperiment {
         } else if let Some((key, why)) = scheme.unfit(first_place_of_cores(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
-        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.client.count);
+        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.nodes.clients);
         if clients > 0 && scheme.nic_handler(place).is_none() {
             let message = format!(
                 "`{}` has {clients} clients, and under `{}` no server persists what they post",
@@ -57,7 +57,7 @@ impl CpuExperiment {
                 scheme.name()
             );
             let help =
-                "persist buffers for clients have the schemes epoch and broi; client.count=0 is the machine alone";
+                "persist buffers for clients have the schemes epoch and broi; nodes.clients=0 is the machine alone";
             faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
         }
         if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {

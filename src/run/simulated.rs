@@ -158,7 +158,7 @@ fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
     machine.slices().for_each(|slice| slice.tally(&mut add));
     machine.controllers().for_each(|controller| controller.tally(&mut add));
     let of_cpus = machine.cores().map(|core| core.report()).chain(machine.homes().map(|home| home.report()));
-    let of_cpus = of_cpus.chain(machine.nic().map(|nic| nic.report()));
+    let of_cpus = of_cpus.chain(machine.nics().map(|nic| nic.report()));
     of_cpus.flat_map(|report| report.counters).for_each(|(name, value)| add(name, value));
     counters
 }

@@ -70,10 +70,19 @@ pub(super) fn timeline(
     Timeline { tick_khz, processes, noted }
 }
 
-/// The tracks of a machine of cores, with so many harts each, that kept timelines, until `now`.
+/// The name of a component: of the machine, or of its server where there are several.
+fn named(what: &str, index: usize, all: usize, servers: usize) -> String {
+    let each = all / servers;
+    if servers > 1 { format!("s{} {what} {}", index / each, index % each) } else { format!("{what} {index}") }
+}
+
+/// The tracks of a machine of cores, with so many harts each, that kept timelines, until `now`. Harts are
+/// numbered over all servers.
 pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64) -> Timeline {
     let mut noted = BTreeMap::new();
     let mut processes = Vec::new();
+    let servers = machine.systems().count();
+    let [cores, homes] = [machine.cores().count(), machine.homes().count()];
     for (index, core) in machine.cores().enumerate() {
         let Some(kept) = core.timeline() else { continue };
         let mut tracks = Vec::new();
@@ -84,11 +93,11 @@ pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64)
                 Track { name: format!("hart {hart} {what}"), class, content: Content::Slices(slices) }
             }));
         }
-        processes.push(Process { name: format!("core {index}"), tracks });
+        processes.push(Process { name: named("core", index, cores, servers), tracks });
     }
     for (index, home) in machine.homes().enumerate() {
         let tracks = home.timeline().map(|kept| writes(kept, "writes of home slices", now, &mut noted));
-        processes.extend(tracks.map(|tracks| Process { name: format!("home slice {index}"), tracks }));
+        processes.extend(tracks.map(|tracks| Process { name: named("home slice", index, homes, servers), tracks }));
     }
     processes.extend(controllers(machine, now, &mut noted));
     Timeline { tick_khz, processes, noted }
@@ -103,12 +112,13 @@ fn writes(kept: &SliceTimeline, class: &'static str, now: Time, noted: &mut Note
 
 fn controllers(machine: &Assembly, now: Time, noted: &mut Noted) -> Vec<Process> {
     let mut processes = Vec::new();
+    let (servers, all) = (machine.systems().count().max(1), machine.controllers().count());
     for (index, controller) in machine.controllers().enumerate() {
         let Some(kept) = controller.timeline() else { continue };
         let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", noted)];
         tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, noted));
         tracks.extend(protocol(&kept.regions, now, noted));
-        processes.push(Process { name: format!("memory controller {index}"), tracks });
+        processes.push(Process { name: named("memory controller", index, all, servers), tracks });
     }
     processes
 }

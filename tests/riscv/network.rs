@@ -17,7 +17,8 @@ use durawarp::{Experiment, MachineConfig};
 use crate::common::program;
 
 /// One client whose transactions all write, and which computes nothing.
-const ALONE: [&str; 4] = ["client.count=1", "client.write_percent=100", "client.compute_ns=0", "client.transactions=1"];
+const ALONE: [&str; 4] =
+    ["nodes.clients=1", "client.write_percent=100", "client.compute_ns=0", "client.transactions=1"];
 
 /// Media of which every access is a hit and takes no time of its own: what is left is the network.
 const NO_MEDIA: [&str; 4] = ["nvm.t_rcd_ns=0", "nvm.t_wl_ns=0", "nvm.row_write_ns=0", "nvm.write_hit_ns=0"];
@@ -37,7 +38,7 @@ fn ran(scheme: &str, set: &[&str]) -> Ran {
     let spec = machine.spec;
     // li a0, 0; li a7, 94 (exit_group); ecall
     let process = program(&[0x0000_0513, 0x05e0_0893, 0x0000_0073]);
-    let remote_bytes = spec.client.all_bytes();
+    let remote_bytes = spec.remote_bytes();
     let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
     let scheme = SchemeConfig::load(scheme, &[]).unwrap().built;
     let persistency = Persistency { scheme, journal: true, ..Persistency::default() };
@@ -59,7 +60,7 @@ impl Ran {
     }
 
     fn nic(&self, name: &str) -> u64 {
-        value(&self.assembly.nic().unwrap().counters(), name)
+        value(&self.assembly.nics().next().unwrap().counters(), name)
     }
 
     /// What it takes in ns from the first verb to the commit, for each transaction.
@@ -134,7 +135,7 @@ fn epochs_of_a_channel_are_durable_one_after_the_other() {
 #[test]
 fn what_clients_post_is_in_memory_and_every_line_is_drained() {
     for scheme in ["epoch", "broi"] {
-        let set = ["client.count=3", "client.write_percent=60", "client.transactions=20", "client.addresses=random"];
+        let set = ["nodes.clients=3", "client.write_percent=60", "client.transactions=20", "client.addresses=random"];
         let ran = ran(scheme, &set);
         let mut expected = vec![0; ran.memory.len()];
         for client in 0..3u16 {
@@ -185,7 +186,7 @@ fn clients_without_a_server_that_persists_are_refused_with_all_other_faults() {
     let of = |scheme: &str| Experiment::of("hash").profile("ci").machine("broi-cluster").scheme(scheme);
     let told = |recipe: durawarp::Recipe| recipe.build_any().unwrap_err().to_string();
     assert!(told(of("sync")).contains("4 clients, and under `sync` no server persists what they post"));
-    assert!(of("sync").set("client.count", 0).build_any().is_ok());
+    assert!(of("sync").set("nodes.clients", 0).build_any().is_ok());
     let told = told(
         of("broi")
             .set("network.latency_ns", 0)

@@ -40,7 +40,7 @@ fn mixed(mut word: u64) -> u64 {
 }
 
 impl Script {
-    /// That of a client.
+    /// That of a client, by its number among those of all servers.
     pub fn new(spec: &ClientSpec, client: u16) -> Script {
         let seed = mixed(u64::from(spec.seed) << 16 | u64::from(client));
         let bytes = u64::from(spec.bytes_per_epoch);
