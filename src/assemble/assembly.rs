@@ -98,6 +98,11 @@ impl Assembly {
         self.components()
     }
 
+    /// When the last client committed its last transaction, in ticks; none without clients.
+    pub fn committed(&self) -> Option<Time> {
+        self.clients().map(Client::committed).max()
+    }
+
     /// When the program was over, in ticks; none while it runs.
     pub fn ended(&self) -> Option<Time> {
         match self.os() {

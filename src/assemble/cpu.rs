@@ -8,6 +8,7 @@
 //! | hub | cores, home slices; from the OS | `os.link_ns`, or the scheme's | the same |
 //! | client | NIC | `network.latency_ns` | the same |
 //! | NIC | controllers | the scheme's, as a core | the same |
+//! | OS | NIC | `os.link_ns` | none |
 //!
 //! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC and clients. The order of
 //! components is cores, home slices, controllers, OS, hub, NIC, clients. Hart 0 begins at
@@ -171,7 +172,7 @@ pub fn assemble_cpu(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency
         let Some(paths) = persistency.scheme.path_links() else {
             unreachable!("a NIC's handler writes to controllers")
         };
-        wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps));
+        wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps), ticks(spec.os.link_ns.ps));
     }
     let (simulation, ids) = wiring.start(Endpoint::Core(0));
     Assembly { simulation, ids, map: roster.map }
@@ -332,8 +333,8 @@ impl Wiring {
         self.topology.put_in_tier(2, &[self.id(Endpoint::Os)]);
     }
 
-    /// The NIC with its clients, which begin at 0, and with controllers.
-    fn join_network(&mut self, latency: Time, path: Time) {
+    /// The NIC with its clients, which begin at 0, with controllers and with the OS.
+    fn join_network(&mut self, latency: Time, path: Time, link: Time) {
         for client in self.roster.clients() {
             self.connect_both(client, Endpoint::Nic, latency);
             let id = self.id(client);
@@ -343,6 +344,7 @@ impl Wiring {
         for controller in self.roster.controllers() {
             self.connect_both(Endpoint::Nic, controller, path);
         }
+        self.connect(Endpoint::Os, Endpoint::Nic, link);
         self.topology.put_in_tier(2, &[self.id(Endpoint::Nic)]);
     }
 }

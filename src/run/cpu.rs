@@ -61,7 +61,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
-    let (mut left, stdout) = left_by(machine);
+    let (mut left, stdout) = left_by(machine, clocks);
     left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
     let mut outcome = Outcome {
@@ -87,12 +87,13 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
 }
 
 /// What the process left, and its standard output as it was written.
-fn left_by(machine: &Assembly) -> (ProcessOutcome, Vec<u8>) {
+fn left_by(machine: &Assembly, clocks: Clocks) -> (ProcessOutcome, Vec<u8>) {
     let Some(os) = machine.os() else { unreachable!("a machine of cores has an OS") };
     let (stdout, stderr) = os.output();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let left = ProcessOutcome {
         exit_code: os.ended().map(|(_, code)| code),
+        ended: os.ended().filter(|_| machine.nic().is_some()).map(|(at, _)| clocks.duration(at)),
         stdout: text(stdout),
         stderr: text(stderr),
         unsupported_calls: os.unsupported().collect(),
