@@ -37,8 +37,8 @@ impl CpuExperiment {
         Ok(experiment)
     }
 
-    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts, clients
-    /// without a server.
+    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts,
+    /// clients without a server.
     ///
     /// # Errors
     /// All of them.
