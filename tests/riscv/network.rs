@@ -260,6 +260,9 @@ fn clients_without_a_machine_that_has_some_and_wrong_mixes_are_refused_at_once()
         assert!(wrong.contains(part), "{wrong}");
     }
     assert!(told(mix().scheme("sync")).contains("no server persists what they post"));
+    let without_time = ["client.transactions", "client.compute_ns", "client.write_percent"];
+    let without_time = told(without_time.iter().fold(mix(), |recipe, key| recipe.set(key, 0)));
+    assert!(without_time.contains("`client.compute_ns`: transactions that are not counted"), "{without_time}");
 }
 
 #[test]

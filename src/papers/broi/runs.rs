@@ -33,8 +33,9 @@ pub(super) const COMPUTE_US: [u32; 3] = [1, 5, 20];
 pub(super) const EPOCHS: [u32; 3] = [2, 6, 12];
 /// Bytes of an epoch, Fig. 13.
 pub const ELEMENTS: [u32; 6] = [128, 256, 512, 1024, 2048, 4096];
-/// 4 clients, Table IV; the paper's machine has none by itself.
-const CLIENTS: [&str; 2] = ["client.count=4", "client.count=1"];
+/// 4 clients, Table IV, and one alone; the paper's machine has none by itself.
+const FOUR_CLIENTS: &str = "client.count=4";
+const ONE_CLIENT: &str = "client.count=1";
 /// NVRAM of which no access takes time.
 const NO_NVRAM: [&str; 4] = ["nvm.t_rcd_ns=0", "nvm.t_wl_ns=0", "nvm.row_write_ns=0", "nvm.write_hit_ns=0"];
 /// The paper's baseline, and its scheme.
@@ -64,12 +65,12 @@ pub fn local(program: &'static str, scheme: &'static str) -> Run {
 
 /// The same with clients that persist beside it as long as it runs.
 pub fn hybrid(program: &'static str, scheme: &'static str) -> Run {
-    Run::new(program, scheme).with("with clients", [CLIENTS[0], "client.transactions=0"])
+    Run::new(program, scheme).with("with clients", [FOUR_CLIENTS, "client.transactions=0"])
 }
 
 /// Clients alone.
 pub fn remote(mix: &'static str, protocol: &'static str) -> Run {
-    Run::new(mix, SCHEMES[1]).with(protocol, [CLIENTS[0], &format!("client.protocol={protocol}")])
+    Run::new(mix, SCHEMES[1]).with(protocol, [FOUR_CLIENTS, &format!("client.protocol={protocol}")])
 }
 
 /// Clients whose computing and epochs are not as chosen.
@@ -86,7 +87,7 @@ pub fn sized(protocol: &'static str, bytes: u32) -> Run {
 /// One client that computes nothing; the network alone, or with the server's NVRAM.
 pub fn alone(protocol: &'static str, network_alone: bool) -> Run {
     let protocol_set = format!("client.protocol={protocol}");
-    let set = [CLIENTS[1], &protocol_set, "params.COMPUTE_NS=0", "params.TRANSACTIONS=10"];
+    let set = [ONE_CLIENT, &protocol_set, "params.COMPUTE_NS=0", "params.TRANSACTIONS=10"];
     let run = Run::new(SWEPT, SCHEMES[1]).with(&format!("{protocol}, one client"), set);
     if network_alone { run.with("no NVRAM", NO_NVRAM) } else { run }
 }
