@@ -122,6 +122,11 @@ impl Assembly {
         self.components()
     }
 
+    /// When the last client committed its last transaction, in ticks; none without clients.
+    pub fn committed(&self) -> Option<Time> {
+        self.clients().map(Client::committed).max()
+    }
+
     /// When the program was over, in ticks; none while it runs on any node.
     pub fn ended(&self) -> Option<Time> {
         let mut systems = self.systems().map(|os| os.ended().map(|(at, _)| at)).peekable();

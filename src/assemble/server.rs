@@ -8,6 +8,7 @@
 //! | hub | cores, home slices; from the OS | `os.link_ns`, or the scheme's | the same |
 //! | client | NIC | `network.latency_ns` | the same |
 //! | NIC | controllers | the scheme's, as a core | the same |
+//! | OS | NIC | `os.link_ns` | none |
 //!
 //! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC and clients. Where the
 //! server is fused, all of it is in the first tier and clients in the second. The order of components is
@@ -112,7 +113,7 @@ impl<'a> CpuComponents<'a> {
         // The NIC is as far from the controllers as a core.
         if roster.clients > 0 {
             let Some(paths) = paths else { unreachable!("a NIC's handler writes to controllers") };
-            wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps));
+            wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps), ticks(spec.os.link_ns.ps));
         }
         if fused {
             wiring.fuse_server();
@@ -250,8 +251,8 @@ impl Wiring {
         self.topology.put_in_tier(2, &[self.id(Endpoint::Os)]);
     }
 
-    /// The NIC with its clients, which begin at 0, and with controllers.
-    fn join_network(&mut self, latency: Time, path: Time) {
+    /// The NIC with its clients, which begin at 0, with controllers and with the OS.
+    fn join_network(&mut self, latency: Time, path: Time, link: Time) {
         for client in self.roster.clients() {
             self.connect_both(client, Endpoint::Nic, latency);
             let id = self.id(client);
@@ -261,6 +262,7 @@ impl Wiring {
         for controller in self.roster.controllers() {
             self.connect_both(Endpoint::Nic, controller, path);
         }
+        self.connect(Endpoint::Os, Endpoint::Nic, link);
         self.topology.put_in_tier(2, &[self.id(Endpoint::Nic)]);
     }
 

@@ -6,7 +6,8 @@
 //!                         bsp:  epochs 1, 2 ... at once, committed at the ack of the last
 //! ```
 //! Packets leave the client's port one after the other, each after its bytes at the port's bandwidth. A
-//! client has one transaction under way.
+//! client has one transaction under way. One whose transactions are not counted begins none after it has
+//! heard that the server's program is over: the other half of a hybrid run.
 //!
 //! Source: persistence parallelism, section V and Fig. 8. Invariants: a transaction that writes is committed
 //! in the event of its last acknowledgement; under sync the next epoch is posted in the event of the one
@@ -55,6 +56,8 @@ pub struct Client {
     /// It computes, or is yet to begin; false while it waits, and at the end.
     computes: bool,
     began: bool,
+    /// The server's program is over.
+    program_over: bool,
     /// When the first epoch of the transaction was posted.
     posted: Time,
     /// When the port has sent all.
@@ -78,6 +81,7 @@ impl Client {
             awaited: None,
             computes: false,
             began: false,
+            program_over: false,
             posted: 0,
             port_free: 0,
             counters: ClientCounters::default(),
@@ -97,9 +101,17 @@ impl Client {
         ClientCounters { latency_ns: ns(self.latency), busy_ns: ns(self.committed), ..self.counters }
     }
 
+    /// When the last transaction was committed, in ticks.
+    pub fn committed(&self) -> Time {
+        self.committed
+    }
+
     /// Computes before the next transaction, if there is one.
     fn compute(&mut self, cx: &mut Ctx<'_, Msg>) {
-        self.computes = self.counters.transactions < u64::from(self.spec.transactions);
+        self.computes = match self.spec.transactions {
+            0 => !self.program_over,
+            count => self.counters.transactions < u64::from(count),
+        };
         if self.computes {
             cx.wake_at(cx.now() + self.wiring.timebase.ticks_of_ps(self.spec.compute_ns.ps));
         }
@@ -162,8 +174,13 @@ impl Client {
 
 impl Component<Msg> for Client {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Network(NetworkMsg::PersistAck { sequence, .. }) = message else {
-            panic!("a client received {message:?}")
+        let sequence = match message {
+            Msg::Network(NetworkMsg::PersistAck { sequence, .. }) => sequence,
+            Msg::Network(NetworkMsg::ProgramOver) => {
+                self.program_over = true;
+                return;
+            }
+            other => panic!("a client received {other:?}"),
         };
         assert_eq!(self.awaited.take(), Some(sequence), "an acknowledgement that nobody waits for");
         if self.to_post.is_empty() { self.commit(cx) } else { self.post(cx) }
@@ -173,7 +190,7 @@ impl Component<Msg> for Client {
         if !self.began {
             self.began = true;
             self.compute(cx);
-        } else if std::mem::take(&mut self.computes) {
+        } else if std::mem::take(&mut self.computes) && !(self.program_over && self.spec.transactions == 0) {
             self.begin(cx);
         }
     }

@@ -175,6 +175,11 @@ impl CpuSpec {
                 client.bytes_per_epoch, client.region_kb
             ),
         );
+        require(
+            client.transactions > 0 || client.compute_ns.ps > 0 || client.write_percent == 100,
+            "client.compute_ns",
+            "transactions that are not counted (client.transactions=0) take time: they compute, or all write".into(),
+        );
         require(self.os.link_ns.ps > 0, "os.link_ns", LINK_WITHOUT_LATENCY.into());
         faults.extend(self.nodes.faults(self.server_components()));
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));

@@ -177,6 +177,11 @@ impl Component<Msg> for Nic {
                 self.handler.message(from, message, &mut self.outbox);
                 (0..self.channels.len() as u16).for_each(|channel| self.advance(channel));
             }
+            Msg::Network(NetworkMsg::ProgramOver) => {
+                for client in self.ports.roster().clients() {
+                    cx.send(self.ports.to(client), Msg::Network(NetworkMsg::ProgramOver), 0);
+                }
+            }
             other => panic!("a NIC received {other:?}"),
         }
         self.carry_out(cx);

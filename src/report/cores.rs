@@ -175,12 +175,14 @@ fn clients(o: &Outcome) -> Option<String> {
     let a_second: f64 = table.rows.iter().map(|row| ratio(row[transactions] * 1_000_000_000, row[busy])).sum();
     let total = |at: usize| table.rows.iter().map(|row| row[at]).sum::<u64>();
     Some(format!(
-        "{}: {} transactions, {} wrote; {:.2} us to persist one; {:.3} M a second",
+        "{}: {} transactions, {} wrote; {:.2} us to persist one; {:.3} M a second; {} verbs, {} acknowledged",
         table.rows.len(),
         count(total(transactions)),
         count(total(writes)),
         ratio(total(latency), total(writes)) / 1e3,
-        a_second / 1e6
+        a_second / 1e6,
+        count(of(o, "client", "verbs")),
+        count(of(o, "nic", "acks"))
     ))
 }
 

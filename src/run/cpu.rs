@@ -65,7 +65,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
     let ends: Vec<ServerEnd> = machine.systems().map(ServerEnd::of).collect();
-    let mut left = left_by(machine);
+    let mut left = left_by(machine, clocks);
     left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
     let mut outcome = Outcome {
@@ -125,12 +125,13 @@ impl ServerEnd {
 }
 
 /// What the process of the first server left.
-fn left_by(machine: &Assembly) -> ProcessOutcome {
+fn left_by(machine: &Assembly, clocks: Clocks) -> ProcessOutcome {
     let Some(os) = machine.systems().next() else { unreachable!("a machine of cores has an OS") };
     let (stdout, stderr) = os.output();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     ProcessOutcome {
         exit_code: os.ended().map(|(_, code)| code),
+        ended: os.ended().filter(|_| machine.nics().next().is_some()).map(|(at, _)| clocks.duration(at)),
         stdout: text(stdout),
         stderr: text(stderr),
         unsupported_calls: os.unsupported().collect(),

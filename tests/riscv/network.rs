@@ -198,3 +198,86 @@ fn clients_without_a_server_that_persists_are_refused_with_all_other_faults() {
         assert!(told.contains(part), "{told}");
     }
 }
+
+fn told(recipe: durawarp::Recipe) -> String {
+    recipe.build_any().unwrap_err().to_string()
+}
+
+fn outcome_of(recipe: durawarp::Recipe) -> Outcome {
+    recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")).run(&Conduct::default()).outcome
+}
+
+#[test]
+fn a_workload_of_clients_sets_its_mix_and_runs_on_the_cluster_by_itself() {
+    for (name, transactions, percent) in [
+        ("tpcc_remote", 50, 30),
+        ("ycsb_remote", 50, 65),
+        ("ctree_remote", 50, 100),
+        ("hashmap_remote", 50, 100),
+        ("memcached_remote", 250, 5),
+    ] {
+        let outcome = outcome_of(Experiment::of(name).profile("ci"));
+        assert_eq!((outcome.machine.name.as_str(), outcome.scheme.as_str()), ("broi-cluster", "broi"));
+        assert_eq!(outcome.total("client", "transactions"), 4 * transactions, "{name}");
+        let share = outcome.total("client", "writes") as f64 / (4 * transactions) as f64;
+        assert!((share - f64::from(percent) / 100.0).abs() < 0.08, "{name}: {share}");
+        assert_eq!(outcome.total("client", "verbs"), 6 * outcome.total("client", "writes"));
+        assert!(outcome.verification.unwrap().passed);
+        // The program ends at once, the run when the last transaction is committed.
+        let busy = outcome.counters.iter().find(|table| table.kind == "client").unwrap();
+        let at = busy.names.iter().position(|of| of == "busy_ns").unwrap();
+        assert_eq!(outcome.time.ps / 1000, busy.rows.iter().map(|row| row[at]).max().unwrap());
+        assert!(outcome.process.unwrap().ended.unwrap().ps < 10_000_000);
+    }
+}
+
+#[test]
+fn an_override_counts_more_than_the_workload_and_the_workload_more_than_the_machine() {
+    let value = |recipe: durawarp::Recipe, key: &str| {
+        let AnyExperiment::Cpu(experiment) = recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")) else {
+            panic!("a program of CPUs")
+        };
+        let machine = experiment.machine;
+        (machine.value_of("client", key), machine.sources[&format!("client.{key}")].clone())
+    };
+    let mix = || Experiment::of("memcached_remote").profile("ci");
+    assert_eq!(value(mix(), "write_percent"), ("5".to_owned(), "BROI Table IV: 5 % SET".to_owned()));
+    assert_eq!(value(mix().set("client.write_percent", 7), "write_percent").0, "7");
+    let by_parameter = value(mix().param("WRITE_PERCENT", 9), "write_percent");
+    assert_eq!(by_parameter, ("9".to_owned(), "chosen by the user: params.WRITE_PERCENT".to_owned()));
+    assert!(value(mix().param("WRITE_PERCENT", 9), "transactions").1.starts_with("BROI Table IV"));
+    // A program that says nothing of clients leaves them as the machine has them.
+    let program = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme("broi");
+    assert_eq!(value(program, "write_percent").0, "65");
+}
+
+#[test]
+fn clients_without_a_machine_that_has_some_and_wrong_mixes_are_refused_at_once() {
+    let mix = || Experiment::of("hashmap_remote").profile("ci");
+    let none = told(mix().machine("broi-cpu"));
+    assert!(none.contains("machine `broi-cpu` has none") && none.contains("--machine broi-cluster"), "{none}");
+    let wrong = told(mix().param("EPOCHS", 0).param("BYTES", 7).param("WRITE_PERCENT", 101));
+    for part in ["hashmap_remote/workload.toml", "epochs_per_tx", "bytes_per_epoch", "write_percent"] {
+        assert!(wrong.contains(part), "{wrong}");
+    }
+    assert!(told(mix().scheme("sync")).contains("no server persists what they post"));
+    let without_time = ["client.transactions", "client.compute_ns", "client.write_percent"];
+    let without_time = told(without_time.iter().fold(mix(), |recipe, key| recipe.set(key, 0)));
+    assert!(without_time.contains("`client.compute_ns`: transactions that are not counted"), "{without_time}");
+}
+
+#[test]
+fn clients_that_are_not_counted_persist_as_long_as_the_program_runs() {
+    let recipe = || Experiment::of("hash").profile("ci").machine("broi-cluster").scheme("broi").reference(false);
+    let outcome = outcome_of(recipe().set("client.transactions", 0).set("client.compute_ns", 1000));
+    let transactions = outcome.total("client", "transactions");
+    assert!(outcome.verification.unwrap().passed);
+    let ended = outcome.process.unwrap().ended.unwrap();
+    // Of the last of each at most its network and media are after the end; before it each was never idle.
+    let (program, all) = (ended.ps / 1000, outcome.time.ps / 1000);
+    assert!(all >= program && all < program + 2 * 2_817 + 10_000, "{program} {all}");
+    assert!(transactions >= 4 * (program / 12_000), "{transactions} in {program} ns");
+    // A program that ends at once has no clients to wait for.
+    let none = outcome_of(Experiment::of("hashmap_remote").profile("ci").set("client.transactions", 0));
+    assert_eq!(none.total("client", "transactions"), 0);
+}

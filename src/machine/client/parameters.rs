@@ -30,8 +30,8 @@ spec! {
     pub struct ClientSpec {
         /// How the epochs of a transaction are persisted: sync or bsp.
         protocol: Protocol,
-        /// Transactions of each client.
-        transactions: u32 where 1..=100000000,
+        /// Transactions of each client; 0 for as many as it begins before the server's program is over.
+        transactions: u32 where 0..=100000000,
         /// Of 100 transactions, those that write; the others do not come to the server.
         write_percent: u32 where 0..=100,
         /// Epochs of a transaction that writes: verbs.
