@@ -289,7 +289,8 @@ impl<'a> CpuComponents<'a> {
         let Some(handler) = self.parts.persistency.scheme.nic_handler(self.parts.first) else {
             panic!("clients of a server whose scheme has no handler in a NIC")
         };
-        self.parts.add(Endpoint::Nic, Nic::new(handler, roster.ports(Endpoint::Nic)));
+        let journal = self.parts.persistency.journal;
+        self.parts.add(Endpoint::Nic, Nic::new(handler, roster.ports(Endpoint::Nic), journal));
         let (spec, memory) = (self.spec, self.load.remote());
         for index in 0..roster.clients {
             let wiring = ClientWiring {
@@ -297,6 +298,7 @@ impl<'a> CpuComponents<'a> {
                 ports: roster.ports(Endpoint::Client(index)),
                 timebase: self.parts.base,
                 memory: memory + spec.client.region_bytes() * u64::from(index),
+                journal,
             };
             let client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
             self.parts.add(Endpoint::Client(index), client);

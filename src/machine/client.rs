@@ -18,10 +18,12 @@ mod script;
 use std::collections::VecDeque;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
+use crate::persist::journal::{Author, FactKind, Notebook};
 
+use super::coherence::CPU_LINE_BYTES;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use super::verbs::{NetworkMsg, NetworkSpec, VerbPacket};
+use super::verbs::{LINE_MASK, NetworkMsg, NetworkSpec, VerbPacket};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
@@ -37,6 +39,8 @@ pub struct ClientWiring {
     pub timebase: Timebase,
     /// Physical address of its memory at the server.
     pub memory: u64,
+    /// It keeps a journal of what it posts.
+    pub journal: bool,
 }
 
 /// A client.
@@ -61,12 +65,15 @@ pub struct Client {
     /// Latencies, and the time of the last commit, in ticks.
     latency: Time,
     committed: Time,
+    /// What it posted, where it keeps a journal.
+    journal: Option<Notebook>,
 }
 
 impl Client {
     /// A client before its first transaction. It is to be woken at 0.
     pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
         let script = Script::new(&spec, wiring.index);
+        let journal = wiring.journal.then(Notebook::default);
         Client {
             spec,
             network,
@@ -81,7 +88,13 @@ impl Client {
             counters: ClientCounters::default(),
             latency: 0,
             committed: 0,
+            journal,
         }
+    }
+
+    /// What it posted, when it keeps a journal.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.journal.as_ref()
     }
 
     /// What it counted.
@@ -127,6 +140,7 @@ impl Client {
         let bytes = self.script.bytes_of(epoch);
         self.counters.verbs += 1;
         self.counters.bytes += bytes.len() as u64;
+        self.note(epoch, &bytes, cx.now());
         let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
         for part in bytes.chunks(self.network.packet_bytes as usize) {
             let packet = VerbPacket {
@@ -142,6 +156,22 @@ impl Client {
             self.port_free = self.port_free.max(cx.now()) + self.wiring.timebase.ticks_of_ps(ps);
             let message = Msg::Network(NetworkMsg::Verb(Box::new(packet)));
             cx.send(self.wiring.ports.to(Endpoint::Nic), message, self.port_free - cx.now());
+        }
+    }
+
+    /// The lines of a verb, as the oracle knows them.
+    fn note(&mut self, epoch: Epoch, bytes: &[u8], now: Time) {
+        let Some(journal) = &mut self.journal else { return };
+        let author = Author {
+            warp: self.wiring.index,
+            launch: self.counters.transactions as u32,
+            pc: epoch.sequence as u32,
+            ..Author::default()
+        };
+        for (nth, part) in bytes.chunks(CPU_LINE_BYTES as usize).enumerate() {
+            let (line, mut content) = (self.wiring.memory + epoch.offset + nth as u64 * CPU_LINE_BYTES, [0; 128]);
+            content[..part.len()].copy_from_slice(part);
+            journal.note_data(now, FactKind::VerbPosted, line, LINE_MASK, author, &content);
         }
     }
 

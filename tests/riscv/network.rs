@@ -1,14 +1,19 @@
 //! Clients that persist over the network in a server's memory: what a transaction takes by worked sums, what
 //! is acknowledged, what memory has in the end. The server's own program ends at once.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
 use durawarp::Outcome;
 use durawarp::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
+use durawarp::crash::{CPU_BUDGET, CrashRequest, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::client::{Client, Script};
 use durawarp::machine::coherence::CPU_LINE_BYTES;
 use durawarp::machine::cpu::CpuSpec;
+use durawarp::oracle::allowed::Budget;
 use durawarp::persist::FactKind;
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::stats::Counters;
@@ -158,6 +163,51 @@ fn what_clients_post_is_in_memory_and_every_line_is_drained() {
         let journal = ran.assembly.journal();
         let drained = journal.facts().iter().filter(|fact| fact.kind == FactKind::AtMedia && fact.line >= ran.start);
         assert_eq!(drained.count() as u64, 8 * verbs);
+    }
+}
+
+#[test]
+fn what_clients_note_is_their_scripts_and_every_verb_that_asks_is_acknowledged() {
+    let ran = ran("broi", &["client.count=2", "client.addresses=random", "client.transactions=3"]);
+    let journal = ran.assembly.journal();
+    let posted = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbPosted);
+    let posted: BTreeSet<_> =
+        posted.map(|fact| (fact.author.warp, fact.author.pc, fact.line, journal.data(fact).to_vec())).collect();
+    let mut expected = BTreeSet::new();
+    for client in 0..2u16 {
+        let mut script = Script::new(&ran.spec.client, client);
+        for epoch in std::iter::from_fn(|| script.next_transaction()).flatten().collect::<Vec<_>>() {
+            let start = ran.start + ran.spec.client.region_bytes() * u64::from(client) + epoch.offset;
+            let lines =
+                (start..).step_by(64).zip(script.bytes_of(epoch).chunks(64).map(<[u8]>::to_vec).collect::<Vec<_>>());
+            expected.extend(lines.map(|(line, bytes)| (client, epoch.sequence as u32, line, bytes)));
+        }
+    }
+    assert_eq!((posted.len(), &posted), (2 * 3 * 6 * 8, &expected));
+    let acks = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbAcknowledged);
+    let acks: BTreeSet<_> = acks.map(|fact| (fact.author.warp, fact.author.pc)).collect();
+    assert_eq!(acks, [(0, 6), (0, 12), (0, 18), (1, 6), (1, 12), (1, 18)].into());
+}
+
+#[test]
+fn power_failures_leave_a_prefix_of_each_clients_verbs_beside_a_program_that_recovers() {
+    for (scheme, protocol) in [("epoch", "bsp"), ("broi", "bsp"), ("broi", "sync")] {
+        let recipe = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme(scheme).reference(false);
+        let recipe = recipe.set("client.transactions", 8).set("client.count", 2).set("client.protocol", protocol);
+        let recipe = recipe.set("client.addresses", "random").set("client.region_kb", 4).set("params.OPS", 8);
+        let AnyExperiment::Cpu(experiment) = recipe.build_any().unwrap() else { panic!("a program of CPUs") };
+        let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+        let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+        let budget = Budget { instants: 16, ..CPU_BUDGET };
+        let request = CrashRequest { allowed: Some(budget), ..CrashRequest::default() };
+        let report = crash_cpu(&experiment, &request, &watching).unwrap();
+        assert!(report.holds(), "{scheme}, {protocol}: {report:#?}");
+        let of = report.channels.as_ref().unwrap();
+        let (verbs, acks) = (report.outcome.total("client", "verbs"), report.outcome.total("nic", "acks"));
+        assert_eq!((of.channels, of.verbs, of.acknowledgements), (2, verbs, acks));
+        assert_eq!(of.history.verdict.judged, 8 * verbs + acks, "{scheme}, {protocol}");
+        assert_eq!(of.allowed.as_ref().unwrap().verdict.judged, 16 * 58);
+        assert!(report.changes > 0 && report.promises.iter().any(|promise| promise.contains("(P6)")));
     }
 }
 
