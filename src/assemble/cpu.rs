@@ -289,8 +289,11 @@ impl<'a> CpuComponents<'a> {
         let Some(handler) = self.parts.persistency.scheme.nic_handler(self.parts.first) else {
             panic!("clients of a server whose scheme has no handler in a NIC")
         };
-        let journal = self.parts.persistency.journal;
-        self.parts.add(Endpoint::Nic, Nic::new(handler, roster.ports(Endpoint::Nic), journal));
+        let (journal, timeline) = (self.parts.persistency.journal, self.parts.persistency.timeline);
+        let mut nic = Nic::new(handler, roster.ports(Endpoint::Nic), journal);
+        timeline.into_iter().for_each(|spans| nic.keep_timeline(spans));
+        self.parts.add(Endpoint::Nic, nic);
+        // Each client has its part of their memory.
         let (spec, memory) = (self.spec, self.load.remote());
         for index in 0..roster.clients {
             let wiring = ClientWiring {
@@ -300,7 +303,8 @@ impl<'a> CpuComponents<'a> {
                 memory: memory + spec.client.region_bytes() * u64::from(index),
                 journal,
             };
-            let client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
+            let mut client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
+            timeline.into_iter().for_each(|spans| client.keep_timeline(spans));
             self.parts.add(Endpoint::Client(index), client);
         }
     }

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use crate::persist::journal::{Author, FactKind, Notebook};
+use crate::timeline::{Label, Recorder};
 
 use super::coherence::CPU_LINE_BYTES;
 use super::msg::Msg;
@@ -67,6 +68,10 @@ pub struct Client {
     committed: Time,
     /// What it posted, where it keeps a journal.
     journal: Option<Notebook>,
+    /// Verbs until they were acknowledged, where a timeline is kept; by their place among those under way.
+    verbs: Option<Box<Recorder>>,
+    /// Verbs that are posted and not acknowledged.
+    under_way: usize,
 }
 
 impl Client {
@@ -89,12 +94,24 @@ impl Client {
             latency: 0,
             committed: 0,
             journal,
+            verbs: None,
+            under_way: 0,
         }
     }
 
     /// What it posted, when it keeps a journal.
     pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_ref()
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` verbs.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.verbs = Some(Box::new(Recorder::new(spans)));
+    }
+
+    /// With a timeline: verbs from when they were posted until they, or one behind them, was acknowledged.
+    pub fn timeline(&self) -> Option<&Recorder> {
+        self.verbs.as_deref()
     }
 
     /// What it counted.
@@ -141,6 +158,10 @@ impl Client {
         self.counters.verbs += 1;
         self.counters.bytes += bytes.len() as u64;
         self.note(epoch, &bytes, cx.now());
+        if let Some(verbs) = &mut self.verbs {
+            verbs.begin(self.under_way, cx.now(), Label::Verb { number: epoch.sequence });
+        }
+        self.under_way += 1;
         let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
         for part in bytes.chunks(self.network.packet_bytes as usize) {
             let packet = VerbPacket {
@@ -189,6 +210,10 @@ impl Component<Msg> for Client {
             panic!("a client received {message:?}")
         };
         assert_eq!(self.awaited.take(), Some(sequence), "an acknowledgement that nobody waits for");
+        let acknowledged = std::mem::take(&mut self.under_way);
+        if let Some(verbs) = &mut self.verbs {
+            (0..acknowledged).for_each(|verb| verbs.end(verb, cx.now()));
+        }
         if self.to_post.is_empty() { self.commit(cx) } else { self.post(cx) }
     }
 

@@ -24,6 +24,7 @@ use crate::persist::handler::{Admission, Event, Handler, HandlerReport, Offer, O
 use crate::persist::journal::{Author, FactKind, Notebook};
 
 use super::coherence::CPU_LINE_BYTES;
+use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
@@ -85,6 +86,8 @@ pub struct Nic {
     counters: NicCounters,
     /// What it acknowledged, where it keeps a journal.
     journal: Option<Notebook>,
+    /// What the handler held, where a timeline is kept.
+    levels: Option<Box<HandlerLevels>>,
 }
 
 /// Who stores a line of a verb, as journals say it: the verb by its number.
@@ -103,6 +106,7 @@ impl Nic {
             channels,
             counters: NicCounters::default(),
             journal: journal.then(Notebook::default),
+            levels: None,
         }
     }
 
@@ -114,6 +118,16 @@ impl Nic {
     /// What it counted.
     pub fn counters(&self) -> NicCounters {
         self.counters
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` values of a channel.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.levels = Some(Box::new(HandlerLevels::new(spans)));
+    }
+
+    /// With a timeline: entries of each channel's persist buffer.
+    pub fn handler_levels(&self) -> Option<&HandlerLevels> {
+        self.levels.as_deref()
     }
 
     /// What the scheme tells about the run.
@@ -164,6 +178,9 @@ impl Nic {
 
     /// Sends what the handler has written, and acknowledges verbs that are durable.
     fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if let Some(levels) = &mut self.levels {
+            levels.note(&*self.handler, cx.now());
+        }
         for (to, message) in self.outbox.take() {
             cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Nic, message }, 0);
         }

@@ -49,7 +49,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let all_persistent = experiment.persistent || scheme.built.regions().is_some();
     let remote_bytes = spec.client.all_bytes();
     let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes };
-    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
+    let components = spec.core.count + spec.llc.slices + spec.controller.channels + 1 + spec.client.count;
     let persistency = Persistency {
         scheme: scheme.built.clone(),
         journal: conduct.journal,
