@@ -34,7 +34,7 @@ pub fn local(program: &'static str, scheme: &'static str) -> Run {
     Run::new(program, scheme)
 }
 
-/// The hash table on so many cores; without its operations, where only what is before and after them counts.
+/// The hash table on `cores` cores; without operations, what is left is the work before and after them.
 pub fn scaled(request: &Request, scheme: &'static str, cores: u32, operations: bool) -> Run {
     let sizes = SCALED_SIZES.iter().find(|(profile, _)| *profile == request.profile).unwrap_or(&SCALED_SIZES[1]);
     let ([of_thread, keys, buckets], threads) = (sizes.1, cores * HARTS);
