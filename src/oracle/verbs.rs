@@ -153,7 +153,7 @@ impl<'a> VerbOrder<'a> {
                 match now.get_mut(&fact.author.warp) {
                     Some(channel) => match channel.durable(fact) {
                         Ok(verb) => new.push((fact, verb)),
-                        Err(failure) => failures.push(failure),
+                        Err(failure) => failures.push(*failure),
                     },
                     None => failures.push(wrong(Property::Facts, fact, "a durable line is of no channel")),
                 }
@@ -208,7 +208,7 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
     }
 
     /// A write is durable: the verb that it is of.
-    fn durable(&mut self, fact: &Fact) -> Result<usize, Failure> {
+    fn durable(&mut self, fact: &Fact) -> Result<usize, Box<Failure>> {
         let line = self.memory.entry(fact.line).or_insert([0; super::LINE]);
         self.order.write(line, fact);
         let number = fact.author.pc;
@@ -216,22 +216,23 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
         let posted = verb.and_then(|verb| self.channel.verbs[verb].lines.get(&fact.line));
         let (Some(verb), Some(&posted)) = (verb, posted) else {
             let what = format!("a durable line at {:#x} is none of verb {number}", fact.line);
-            return Err(wrong(Property::Facts, fact, what));
+            return Err(Box::new(wrong(Property::Facts, fact, what)));
         };
         let posted = self.order.fact(posted);
         if posted.time > fact.time {
-            return Err(wrong(Property::Facts, fact, format!("verb {number} is durable before it was posted")));
+            let what = format!("verb {number} is durable before it was posted");
+            return Err(Box::new(wrong(Property::Facts, fact, what)));
         }
         if (posted.mask, self.order.journal.data(posted)) != (fact.mask, self.order.journal.data(fact)) {
             let what = format!("a durable line at {:#x} is not what verb {number} posted", fact.line);
-            return Err(wrong(Property::Value, fact, what));
+            return Err(Box::new(wrong(Property::Value, fact, what)));
         }
         self.missing[verb].remove(&fact.line);
         while self.missing.get(self.whole).is_some_and(BTreeMap::is_empty) {
             self.whole += 1;
         }
         match self.lost(verb..verb + 1, Some(fact.line)) {
-            Some((line, _)) => Err(self.not_repeated(fact, line)),
+            Some((line, _)) => Err(Box::new(self.not_repeated(fact, line))),
             None => Ok(verb),
         }
     }
