@@ -19,6 +19,7 @@ pub mod command_processor;
 pub mod core;
 pub mod cpu;
 pub mod crossbar;
+pub mod handler_levels;
 pub mod home;
 pub mod hub;
 pub mod image;

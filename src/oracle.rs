@@ -32,6 +32,7 @@ pub mod overtaking;
 pub mod regions;
 mod scopes;
 pub mod undo;
+pub mod verbs;
 pub mod verdict;
 
 #[cfg(test)]

@@ -162,14 +162,15 @@ impl Assembly {
     }
 
     /// What happened to persistent memory, when journals were kept: by time, then the command processor
-    /// before SMs, or cores, before slices before controllers. Of one node: journals of several name the same
-    /// harts and lines.
+    /// before SMs, or cores, before slices before controllers; then the NIC and clients. Of one node: journals
+    /// of several name the same harts and lines.
     pub fn journal(&self) -> Journal {
         let host = self.components().filter_map(CommandProcessor::journal);
         let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));
         let slices = self.slices().filter_map(L2Slice::journal).chain(self.homes().filter_map(HomeSlice::journal));
         let controllers = self.controllers().filter_map(MemoryController::journal);
-        Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
+        let network = self.nics().filter_map(Nic::journal).chain(self.clients().filter_map(Client::journal));
+        Journal::merged(&sms.chain(slices).chain(controllers).chain(network).collect::<Vec<_>>())
     }
 
     /// Where persists waited: of all SMs, then of the command processor. Not of cores, which count it.

@@ -206,7 +206,11 @@ impl<'a> CpuComponents<'a> {
         let Some(handler) = self.parts.persistency.scheme.nic_handler(self.parts.first) else {
             panic!("clients of a server whose scheme has no handler in a NIC")
         };
-        self.parts.add(Endpoint::Nic, Nic::new(handler, roster.ports(Endpoint::Nic)));
+        let (journal, timeline) = (self.parts.persistency.journal, self.parts.persistency.timeline);
+        let mut nic = Nic::new(handler, roster.ports(Endpoint::Nic), journal);
+        timeline.into_iter().for_each(|spans| nic.keep_timeline(spans));
+        self.parts.add(Endpoint::Nic, nic);
+        // Each client has its part of their memory.
         let (spec, memory) = (self.spec, self.load.remote());
         for channel in 0..roster.clients {
             let number = spec.nodes.client(self.server, channel);
@@ -216,8 +220,10 @@ impl<'a> CpuComponents<'a> {
                 ports: roster.ports(Endpoint::Client(channel)),
                 timebase: self.parts.base,
                 memory: memory + spec.client.region_bytes() * u64::from(channel),
+                journal,
             };
-            let client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
+            let mut client = Client::new(spec.client.clone(), spec.network.clone(), wiring);
+            timeline.into_iter().for_each(|spans| client.keep_timeline(spans));
             self.parts.add_named(Endpoint::Client(channel), Endpoint::Client(number).to_string(), client);
         }
     }

@@ -19,10 +19,13 @@ mod script;
 use std::collections::VecDeque;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
+use crate::persist::journal::{Author, FactKind, Notebook};
+use crate::timeline::{Label, Recorder};
 
+use super::coherence::CPU_LINE_BYTES;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use super::verbs::{NetworkMsg, NetworkSpec, VerbPacket};
+use super::verbs::{LINE_MASK, NetworkMsg, NetworkSpec, VerbPacket};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
@@ -40,6 +43,8 @@ pub struct ClientWiring {
     pub timebase: Timebase,
     /// Physical address of its memory at its server.
     pub memory: u64,
+    /// It keeps a journal of what it posts.
+    pub journal: bool,
 }
 
 /// A client.
@@ -66,12 +71,19 @@ pub struct Client {
     /// Latencies, and the time of the last commit, in ticks.
     latency: Time,
     committed: Time,
+    /// What it posted, where it keeps a journal.
+    journal: Option<Notebook>,
+    /// Verbs until they were acknowledged, where a timeline is kept; by their place among those under way.
+    verbs: Option<Box<Recorder>>,
+    /// Verbs that are posted and not acknowledged.
+    under_way: usize,
 }
 
 impl Client {
     /// A client before its first transaction. It is to be woken at 0.
     pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
         let script = Script::new(&spec, wiring.number);
+        let journal = wiring.journal.then(Notebook::default);
         Client {
             spec,
             network,
@@ -87,12 +99,30 @@ impl Client {
             counters: ClientCounters::default(),
             latency: 0,
             committed: 0,
+            journal,
+            verbs: None,
+            under_way: 0,
         }
     }
 
     /// Its number among the clients of all servers.
     pub fn number(&self) -> u16 {
         self.wiring.number
+    }
+
+    /// What it posted, when it keeps a journal.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.journal.as_ref()
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` verbs.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.verbs = Some(Box::new(Recorder::new(spans)));
+    }
+
+    /// With a timeline: verbs from when they were posted until they, or one behind them, was acknowledged.
+    pub fn timeline(&self) -> Option<&Recorder> {
+        self.verbs.as_deref()
     }
 
     /// What it counted.
@@ -146,6 +176,11 @@ impl Client {
         let bytes = self.script.bytes_of(epoch);
         self.counters.verbs += 1;
         self.counters.bytes += bytes.len() as u64;
+        self.note(epoch, &bytes, cx.now());
+        if let Some(verbs) = &mut self.verbs {
+            verbs.begin(self.under_way, cx.now(), Label::Verb { number: epoch.sequence });
+        }
+        self.under_way += 1;
         let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
         for part in bytes.chunks(self.network.packet_bytes as usize) {
             let packet = VerbPacket {
@@ -161,6 +196,22 @@ impl Client {
             self.port_free = self.port_free.max(cx.now()) + self.wiring.timebase.ticks_of_ps(ps);
             let message = Msg::Network(NetworkMsg::Verb(Box::new(packet)));
             cx.send(self.wiring.ports.to(Endpoint::Nic), message, self.port_free - cx.now());
+        }
+    }
+
+    /// The lines of a verb, as the oracle knows them.
+    fn note(&mut self, epoch: Epoch, bytes: &[u8], now: Time) {
+        let Some(journal) = &mut self.journal else { return };
+        let author = Author {
+            warp: self.wiring.channel,
+            launch: self.counters.transactions as u32,
+            pc: epoch.sequence as u32,
+            ..Author::default()
+        };
+        for (nth, part) in bytes.chunks(CPU_LINE_BYTES as usize).enumerate() {
+            let (line, mut content) = (self.wiring.memory + epoch.offset + nth as u64 * CPU_LINE_BYTES, [0; 128]);
+            content[..part.len()].copy_from_slice(part);
+            journal.note_data(now, FactKind::VerbPosted, line, LINE_MASK, author, &content);
         }
     }
 
@@ -183,6 +234,10 @@ impl Component<Msg> for Client {
             other => panic!("a client received {other:?}"),
         };
         assert_eq!(self.awaited.take(), Some(sequence), "an acknowledgement that nobody waits for");
+        let acknowledged = std::mem::take(&mut self.under_way);
+        if let Some(verbs) = &mut self.verbs {
+            (0..acknowledged).for_each(|verb| verbs.end(verb, cx.now()));
+        }
         if self.to_post.is_empty() { self.commit(cx) } else { self.post(cx) }
     }
 

@@ -15,6 +15,11 @@
 use crate::spec;
 use crate::spec::Nanos;
 
+use super::coherence::CPU_LINE_BYTES;
+
+/// All bytes of a line: verbs write whole lines.
+pub(super) const LINE_MASK: u128 = (1 << CPU_LINE_BYTES) - 1;
+
 spec! {
     /// Parameters of the network between clients and the server.
     pub struct NetworkSpec {

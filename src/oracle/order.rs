@@ -406,6 +406,8 @@ impl Reader<'_, '_> {
                 | FactKind::Observed
                 | FactKind::EpochEnded
                 | FactKind::Buffered
+                | FactKind::VerbPosted
+                | FactKind::VerbAcknowledged
                 | FactKind::Region(_) => {}
             }
         }

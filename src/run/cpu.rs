@@ -52,7 +52,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let all_persistent = experiment.persistent || scheme.built.regions().is_some();
     let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes: spec.remote_bytes() };
     let alone = spec.nodes.servers == 1;
-    let components = spec.nodes.servers * (spec.core.count + spec.llc.slices + spec.controller.channels);
+    let of_server = spec.core.count + spec.llc.slices + spec.controller.channels + 1;
+    let components = spec.nodes.servers * of_server + spec.nodes.clients;
     let persistency = Persistency {
         scheme: scheme.built.clone(),
         journal: conduct.journal && alone,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::assemble::Assembly;
 use crate::engine::Time;
+use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::memory_controller::RegionTimeline;
 use crate::machine::slice_timeline::SliceTimeline;
 use crate::outcome::Launch;
@@ -93,6 +94,10 @@ pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64)
                 Track { name: format!("hart {hart} {what}"), class, content: Content::Slices(slices) }
             }));
         }
+        // A scheme without persist buffers says nothing of them.
+        if let Some(kept) = core.handler_levels() {
+            tracks.extend(lanes(kept, index * harts as usize, "persist buffer of hart", &mut noted));
+        }
         processes.push(Process { name: named("core", index, cores, servers), tracks });
     }
     for (index, home) in machine.homes().enumerate() {
@@ -100,7 +105,31 @@ pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64)
         processes.extend(tracks.map(|tracks| Process { name: named("home slice", index, homes, servers), tracks }));
     }
     processes.extend(controllers(machine, now, &mut noted));
+    for (index, nic) in machine.nics().enumerate() {
+        let Some(kept) = nic.handler_levels() else { continue };
+        let tracks = lanes(kept, 0, "persist buffer of channel", &mut noted).collect();
+        let name = if servers > 1 { format!("s{index} NIC") } else { "NIC".to_owned() };
+        processes.push(Process { name, tracks });
+    }
+    for client in machine.clients() {
+        let number = client.number();
+        let tracks = client.timeline().map(|kept| in_rows(kept, "verbs", "verbs", now, &mut noted));
+        processes.extend(tracks.map(|tracks| Process { name: format!("client {number}"), tracks }));
+    }
     Timeline { tick_khz, processes, noted }
+}
+
+/// What a handler held, lane by lane, numbered from `first` on.
+fn lanes<'k>(
+    kept: &'k HandlerLevels,
+    first: usize,
+    name: &'k str,
+    noted: &'k mut Noted,
+) -> impl Iterator<Item = Track> + 'k {
+    let track = move |(lane, values): (usize, &Level)| {
+        level(values, &format!("{name} {}", first + lane), "values of levels", noted)
+    };
+    kept.levels().iter().enumerate().filter(|(_, values)| !values.samples().is_empty()).map(track)
 }
 
 /// Writes of a slice to memory.
@@ -117,6 +146,7 @@ fn controllers(machine: &Assembly, now: Time, noted: &mut Noted) -> Vec<Process>
         let Some(kept) = controller.timeline() else { continue };
         let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", noted)];
         tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, noted));
+        tracks.extend(lanes(&kept.queues, 0, "persist requests of hart", noted));
         tracks.extend(protocol(&kept.regions, now, noted));
         processes.push(Process { name: named("memory controller", index, all, servers), tracks });
     }

@@ -1,15 +1,21 @@
 //! Clients that persist over the network in a server's memory: what a transaction takes by worked sums, what
 //! is acknowledged, what memory has in the end. The server's own program ends at once.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
 use durawarp::Outcome;
 use durawarp::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
+use durawarp::crash::{CPU_BUDGET, CrashRequest, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::client::{Client, Script};
 use durawarp::machine::coherence::CPU_LINE_BYTES;
 use durawarp::machine::cpu::CpuSpec;
+use durawarp::oracle::allowed::Budget;
 use durawarp::persist::FactKind;
+use durawarp::riscv::memory::PM_START;
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::stats::Counters;
 use durawarp::{Experiment, MachineConfig};
@@ -159,6 +165,118 @@ fn what_clients_post_is_in_memory_and_every_line_is_drained() {
         let journal = ran.assembly.journal();
         let drained = journal.facts().iter().filter(|fact| fact.kind == FactKind::AtMedia && fact.line >= ran.start);
         assert_eq!(drained.count() as u64, 8 * verbs);
+    }
+}
+
+/// A log, and the data that it is of: two verbs of a client's transaction, in lines and rows of their own.
+#[test]
+fn remote_log_data() {
+    for (scheme, protocol) in [("epoch", "bsp"), ("broi", "bsp"), ("broi", "sync")] {
+        let protocol = format!("client.protocol={protocol}");
+        let two = ["client.epochs_per_tx=2", "client.bytes_per_epoch=128", "client.addresses=random"];
+        let ran = ran(scheme, &[&two[..], &["client.transactions=40", "client.compute_ns=100", &protocol]].concat());
+        let journal = ran.assembly.journal();
+        // By verb: the first and the last of its lines at the media. No place is drawn twice.
+        let mut durable: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for fact in journal.facts().iter().filter(|fact| fact.kind == FactKind::AtMedia && fact.line >= ran.start) {
+            let (first, last) = durable.entry(fact.author.pc).or_insert((u64::MAX, 0));
+            (*first, *last) = (fact.time.min(*first), fact.time.max(*last));
+        }
+        assert_eq!(durable.len(), 80);
+        for data in (2..=80).step_by(2) {
+            assert!(durable[&(data - 1)].1 < durable[&data].0, "{scheme}, {protocol}: data of transaction {data} / 2");
+        }
+    }
+}
+
+/// No line is both a client's and a program's: clients' memory lies behind what the program has of it, where
+/// a hart has no address.
+#[test]
+fn remote_vs_local_conflict() {
+    // addi a0, x0, 1; slli a0, a0, 38; lui a1, 0x100 (1 MiB, all that it has); add a0, a0, a1; sd x0, OFFSET(a0)
+    let store_at = |store: u32| {
+        let process =
+            program(&[0x0010_0513, 0x0265_1513, 0x0010_05b7, 0x00b5_0533, store, 0x0000_0513, 0x05e0_0893, 0x73]);
+        let machine: CpuMachine = MachineConfig::read("broi-cluster", &[]).unwrap();
+        let remote_bytes = machine.spec.remote_bytes();
+        let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
+        let memory = load.memory();
+        let end = memory.physical(PM_START + memory.windows.pm_bytes - 8, 8).unwrap() + 8;
+        assert!(load.remote() >= end, "clients' memory lies behind the program's");
+        let scheme = SchemeConfig::load("broi", &[]).unwrap().built;
+        let persistency = Persistency { scheme, ..Persistency::default() };
+        assemble_cpu(&machine.spec, load, &persistency).simulation.run(&RunOptions::default())
+    };
+    // sd x0, -8(a0) is the last word of the program's; sd x0, 0(a0) lies behind it.
+    assert!(matches!(store_at(0xfe05_3c23), RunEnd::Finished { .. }));
+    let told = format!("{:?}", store_at(0x0005_3023));
+    assert!(
+        told.contains(&format!("Unmapped {{ address: {}, bytes: 8, write: true }}", PM_START + (1 << 20))),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_verb_begins_at_the_tick_at_which_the_one_before_it_is_durable() {
+    for scheme in ["epoch", "broi"] {
+        let ran = ran(scheme, &["client.epochs_per_tx=6", "client.bytes_per_epoch=64", "client.protocol=bsp"]);
+        let journal = ran.assembly.journal();
+        let times = |kind: FactKind| {
+            let facts = journal.facts().iter().filter(move |fact| fact.kind == kind && fact.line >= ran.start);
+            facts.map(|fact| (fact.author.pc, fact.time)).collect::<BTreeMap<_, _>>()
+        };
+        let (accepted, durable) = (times(FactKind::Accepted), times(FactKind::AtMedia));
+        // Lines come faster than they are durable: all but the first wait for the one before, to the first
+        // cycle of the controller's that is not before its tick.
+        let cycle = ran.spec.timebase().unwrap().clock(ran.spec.clock.memory_mhz.khz).period_ticks();
+        for verb in 2..=6 {
+            assert_eq!(accepted[&verb], durable[&(verb - 1)].next_multiple_of(cycle), "{scheme}, verb {verb}");
+        }
+    }
+}
+
+#[test]
+fn what_clients_note_is_their_scripts_and_every_verb_that_asks_is_acknowledged() {
+    let ran = ran("broi", &["nodes.clients=2", "client.addresses=random", "client.transactions=3"]);
+    let journal = ran.assembly.journal();
+    let posted = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbPosted);
+    let posted: BTreeSet<_> =
+        posted.map(|fact| (fact.author.warp, fact.author.pc, fact.line, journal.data(fact).to_vec())).collect();
+    let mut expected = BTreeSet::new();
+    for client in 0..2u16 {
+        let mut script = Script::new(&ran.spec.client, client);
+        for epoch in std::iter::from_fn(|| script.next_transaction()).flatten().collect::<Vec<_>>() {
+            let start = ran.start + ran.spec.client.region_bytes() * u64::from(client) + epoch.offset;
+            let lines =
+                (start..).step_by(64).zip(script.bytes_of(epoch).chunks(64).map(<[u8]>::to_vec).collect::<Vec<_>>());
+            expected.extend(lines.map(|(line, bytes)| (client, epoch.sequence as u32, line, bytes)));
+        }
+    }
+    assert_eq!((posted.len(), &posted), (2 * 3 * 6 * 8, &expected));
+    let acks = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbAcknowledged);
+    let acks: BTreeSet<_> = acks.map(|fact| (fact.author.warp, fact.author.pc)).collect();
+    assert_eq!(acks, [(0, 6), (0, 12), (0, 18), (1, 6), (1, 12), (1, 18)].into());
+}
+
+#[test]
+fn power_failures_leave_a_prefix_of_each_clients_verbs_beside_a_program_that_recovers() {
+    for (scheme, protocol) in [("epoch", "bsp"), ("broi", "bsp"), ("broi", "sync")] {
+        let recipe = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme(scheme).reference(false);
+        let recipe = recipe.set("client.transactions", 8).set("nodes.clients", 2).set("client.protocol", protocol);
+        let recipe = recipe.set("client.addresses", "random").set("client.region_kb", 4).set("params.OPS", 8);
+        let AnyExperiment::Cpu(experiment) = recipe.build_any().unwrap() else { panic!("a program of CPUs") };
+        let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+        let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+        let budget = Budget { instants: 16, ..CPU_BUDGET };
+        let request = CrashRequest { allowed: Some(budget), ..CrashRequest::default() };
+        let report = crash_cpu(&experiment, &request, &watching).unwrap();
+        assert!(report.holds(), "{scheme}, {protocol}: {report:#?}");
+        let of = report.channels.as_ref().unwrap();
+        let (verbs, acks) = (report.outcome.total("client", "verbs"), report.outcome.total("nic", "acks"));
+        assert_eq!((of.channels, of.verbs, of.acknowledgements), (2, verbs, acks));
+        assert_eq!(of.history.verdict.judged, 8 * verbs + acks, "{scheme}, {protocol}");
+        assert_eq!(of.allowed.as_ref().unwrap().verdict.judged, 16 * 58);
+        assert!(report.changes > 0 && report.promises.iter().any(|promise| promise.contains("(P6)")));
     }
 }
 
