@@ -212,7 +212,5 @@ fn what_no_cluster_can_be_is_told_all_at_once() {
     let (stop, conduct) = (AtomicBool::new(false), Conduct::default());
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     let crash = crash_cpu(&experiment(cluster(2, 4)), &CrashRequest::default(), &watching).unwrap_err().to_string();
-    for part in ["what a power failure of 2 servers leaves is not judged", "what 4 clients persist over the network"] {
-        assert!(crash.contains(part), "{crash}");
-    }
+    assert!(crash.contains("what a power failure of 2 servers leaves is not judged"), "{crash}");
 }
