@@ -17,6 +17,7 @@ mod power_failure;
 mod programs;
 mod qemu;
 mod recovery;
+mod regions;
 mod system_calls;
 mod timed;
 mod workloads;

@@ -1,0 +1,166 @@
+//! Where boundaries are: those that the rules ask for, what the threshold adds, what merging takes away, how
+//! many turns of a loop make a region.
+//!
+//! Source: LightWSP, sections IV-A ("initial region boundary insertion", "region formation", "region size
+//! extension") and IV-C.
+//!
+//! Merging takes boundaries of calls, loops and the threshold away, one by one in topological order, where
+//! all regions stay under the threshold without, and repeats it until none goes. It always pays: a register
+//! that is stored at the next boundary instead is stored once at most, and the pc once less.
+//!
+//! The binary is not rewritten, so that unrolling a loop by k means that its header's boundary is executed
+//! when the hart has passed k - 1 boundaries of this kind since its last one (`bounds` counts turns). It
+//! needs no condition on how often the loop runs, as the paper's *speculative* unrolling: each turn has its
+//! exit.
+
+use super::bounds::{Every, Ground, Solver};
+use super::graph::{Flow, Graph, NONE};
+use super::terms::{BoundaryReason, RegionOptions, RegisterSet};
+use super::units::Unit;
+use crate::riscv::elf::Executable;
+use crate::riscv::instruction::{Class, Op};
+
+/// What was done to a program's boundaries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PlaceCounts {
+    /// Boundaries that merging took away.
+    pub(super) merged: u32,
+    /// Loops with more than one turn between boundaries.
+    pub(super) unrolled: u32,
+}
+
+/// Boundaries by node.
+#[derive(Debug)]
+pub(super) struct Boundaries {
+    pub(super) reasons: Vec<Option<BoundaryReason>>,
+    pub(super) every: Vec<Every>,
+}
+
+impl Boundaries {
+    /// Those of the rules, in the whole program.
+    pub(super) fn asked(graph: &Graph, units: &[Unit], image: &Executable, options: &RegionOptions) -> Boundaries {
+        let count = graph.nodes.len();
+        let mut found = Boundaries { reasons: vec![None; count], every: vec![0; count] };
+        for header in units.iter().flat_map(|unit| &unit.headers) {
+            found.put(*header, BoundaryReason::Loop);
+        }
+        for (at, node) in graph.nodes.iter().enumerate() {
+            let at = at as u32;
+            if matches!(node.flow, Flow::Call | Flow::CallAny) {
+                found.put(at, BoundaryReason::Call);
+            }
+        }
+        // From here on nothing is taken away by merging: a reason of these replaces one of those.
+        for (at, node) in graph.nodes.iter().enumerate() {
+            let (at, class) = (at as u32, node.inst.class());
+            if node.flow == Flow::Call {
+                found.put(node.target, BoundaryReason::Entry);
+            }
+            if node.inst.op == Op::Ecall {
+                found.put(at, BoundaryReason::System);
+                found.put(node.next, BoundaryReason::System);
+            }
+            // Not before `sc`: a reservation would not outlast it.
+            if matches!(class, Class::Fence | Class::Amo | Class::LoadReserved) {
+                found.put(at, BoundaryReason::Order);
+            }
+            if options.after_sync && matches!(class, Class::Fence | Class::Amo | Class::StoreConditional) {
+                found.put(node.next, BoundaryReason::AfterOrder);
+            }
+            match node.inst.op {
+                Op::PmRegion => found.put(at, BoundaryReason::Asked),
+                Op::Pause => found.put(at, BoundaryReason::Waiting),
+                _ => {}
+            }
+            if node.flow == Flow::Return {
+                found.put(at, BoundaryReason::Exit);
+            }
+        }
+        for function in graph.functions.iter().filter(|function| function.sized && !function.nodes.is_empty()) {
+            found.put(function.nodes.start, BoundaryReason::Entry);
+        }
+        found.put(graph.at(image.entry), BoundaryReason::Entry);
+        found
+    }
+
+    fn put(&mut self, node: u32, reason: BoundaryReason) {
+        if node != NONE {
+            self.reasons[node as usize] = Some(reason);
+            self.every[node as usize] = 1;
+        }
+    }
+
+    fn take(&mut self, node: u32) {
+        self.reasons[node as usize] = None;
+        self.every[node as usize] = 0;
+    }
+
+    /// Adds boundaries to a unit until no region exceeds the threshold. Where a boundary's computed registers
+    /// alone are too many for the next one, they are stored.
+    pub(super) fn hold_threshold(
+        &mut self,
+        ground: &Ground<'_>,
+        unit: &Unit,
+        solver: &mut Solver,
+        computed: &mut [RegisterSet],
+    ) {
+        while let Err(node) = solver.solve(ground, unit, &self.every, computed) {
+            match self.every[node as usize] {
+                0 => self.put(node, BoundaryReason::Threshold),
+                _ => computed[node as usize] = 0,
+            }
+        }
+    }
+
+    /// Takes boundaries of a unit away.
+    pub(super) fn merge(
+        &mut self,
+        ground: &Ground<'_>,
+        unit: &Unit,
+        solver: &mut Solver,
+        computed: &[RegisterSet],
+        counts: &mut PlaceCounts,
+    ) {
+        loop {
+            let before = counts.merged;
+            for &node in &unit.order {
+                let Some(reason) = self.reasons[node as usize].filter(|reason| reason.may_go()) else { continue };
+                self.take(node);
+                if solver.solve(ground, unit, &self.every, computed).is_ok() {
+                    counts.merged += 1;
+                } else {
+                    self.put(node, reason);
+                }
+            }
+            if counts.merged == before {
+                return;
+            }
+        }
+    }
+
+    /// Unrolls the loops of a unit that still have boundaries at their headers.
+    pub(super) fn unroll(
+        &mut self,
+        ground: &Ground<'_>,
+        unit: &Unit,
+        solver: &mut Solver,
+        computed: &[RegisterSet],
+        most: u32,
+        counts: &mut PlaceCounts,
+    ) {
+        // Inner loops, which come later and run more often, first.
+        for &node in unit.order.iter().rev().filter(|node| unit.headers.binary_search(node).is_ok()) {
+            if self.reasons[node as usize] != Some(BoundaryReason::Loop) {
+                continue;
+            }
+            for every in (2..=most).rev() {
+                self.every[node as usize] = every as Every;
+                if solver.solve(ground, unit, &self.every, computed).is_ok() {
+                    counts.unrolled += 1;
+                    break;
+                }
+                self.every[node as usize] = 1;
+            }
+        }
+    }
+}
