@@ -12,6 +12,7 @@
 mod assembly;
 mod components;
 mod cpu;
+mod formed_process;
 mod links;
 mod memory;
 mod parts;
@@ -25,6 +26,7 @@ use crate::machine::ports::Endpoint;
 pub use assembly::Assembly;
 use components::Components;
 pub use cpu::{CpuLoad, assemble_cpu, first_place_of_cores};
+pub use formed_process::FormedProcess;
 use links::Latencies;
 pub use memory::TOUCHED_BYTES;
 pub use persistency::{Persistency, first_place};

@@ -16,6 +16,7 @@ mod end;
 mod finished;
 mod program;
 mod recipe;
+pub(crate) mod regions_of_cores;
 mod simulated;
 mod slot_places;
 mod timeline;

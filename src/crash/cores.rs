@@ -128,8 +128,13 @@ pub fn crash_cpu(
     refuse(program, spec.client.count, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
     let process = program.process()?;
-    let load =
-        CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent, remote_bytes: 0 };
+    let load = CpuLoad {
+        process: &process,
+        files: &program.files,
+        all_persistent: experiment.persistent,
+        remote_bytes: 0,
+        regions: None,
+    };
     let memory: CpuMemory = load.memory();
     let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };
     // The same executable at boot, in a process of its own.

@@ -24,6 +24,8 @@ mod counters;
 mod dispatch;
 mod execute;
 mod hart;
+mod hart_regions;
+mod insert;
 mod l1d;
 mod load_order;
 mod parameters;
@@ -57,6 +59,7 @@ use cache::Cache;
 use cause::{Cause, Lost};
 use commit::Committed;
 use hart::{Blocked, Hart, Moment};
+use hart_regions::HartRegions;
 use l1d::L1d;
 use policy::Policy;
 use program::Program;
@@ -91,8 +94,10 @@ struct Stepped {
 impl Core {
     /// An idle core; with `journal` it keeps one.
     pub fn new(spec: CoreSpec, l1d: L1dSpec, wiring: CoreWiring, handler: Box<dyn SmHandler>, journal: bool) -> Core {
+        let formed = wiring.regions.as_ref().map(|(table, _)| HartRegions::new(table.clone(), wiring.code.clone()));
+        let hart = |index: u8| Hart { regions: formed.clone().map(Box::new), ..Hart::new(index, &spec) };
         Core {
-            harts: (0..spec.harts as u8).map(|index| Hart::new(index, &spec)).collect(),
+            harts: (0..spec.harts as u8).map(hart).collect(),
             cache: Cache::new(L1d::new(&l1d), spec.mshr_entries, wiring.ports),
             program: Program::new(&spec, &l1d, &wiring),
             policy: Policy::new(handler, wiring.ports, journal),
@@ -361,9 +366,17 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
-        m.record.counters.instructions += 1;
+        let inserted = matches!(retires, Retires::Checkpoint | Retires::RegionEnd);
+        m.record.counters.instructions += u64::from(!inserted);
+        if let Some(regions) = &mut hart.regions {
+            regions.retired(hart.window.entry(number));
+        }
         match retires {
             Retires::Plain | Retires::Load => {}
+            Retires::Checkpoint | Retires::RegionEnd => {
+                m.record.counters.inserted += 1;
+                hart.stores.retire();
+            }
             Retires::Store => hart.stores.retire(),
             Retires::Operation => m.record.counters.operations += 1,
         }

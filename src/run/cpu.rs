@@ -25,6 +25,7 @@ use crate::riscv::elf::Executable;
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
 use crate::riscv::process::Process;
+use crate::run::regions_of_cores::formed_process;
 use crate::stats::Table;
 use crate::workload::{Bindings, CpuCheckKind, Ran};
 
@@ -48,7 +49,10 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     };
     let all_persistent = experiment.persistent || scheme.built.regions().is_some();
     let remote_bytes = spec.client.all_bytes();
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes };
+    let formed = formed_process(&process, scheme.built.regions(), spec.harts());
+    let formed = formed.unwrap_or_else(|faults| panic!("an experiment that was checked cannot be formed: {faults}"));
+    let regions = formed.as_ref();
+    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes, regions };
     let components = spec.core.count + spec.llc.slices + spec.controller.channels;
     let persistency = Persistency {
         scheme: scheme.built.clone(),

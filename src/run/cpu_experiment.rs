@@ -6,6 +6,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::schemes::catalogue;
 use crate::workload::CpuProgram;
 
+use super::regions_of_cores::formed_process;
+
 /// What to simulate on a machine of CPU cores, and how far.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -59,6 +61,10 @@ impl CpuExperiment {
             let help =
                 "persist buffers for clients have the schemes epoch and broi; client.count=0 is the machine alone";
             faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
+        }
+        if scheme.machines().cpu() && scheme.regions().is_some() {
+            let formed = self.program.process().and_then(|process| formed_process(&process, scheme.regions(), 1));
+            formed.map(drop).unwrap_or_else(|found| faults.0.extend(found.0));
         }
         if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
             faults.0.extend(found.0);

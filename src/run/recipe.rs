@@ -361,7 +361,8 @@ impl Recipe {
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
         let workload = self.load_workload();
         let machine = self.load_machine(workload.as_ref().ok());
-        let scheme = self.load_scheme();
+        let compute = machine.as_ref().map_or(Compute::Gpu, AnyMachine::compute);
+        let scheme = self.load_scheme(compute);
         let machine = machine.map_err(|found| keep(self.advised(found, workload.as_ref().ok()))).ok();
         let scheme = scheme.map_err(&mut keep).ok();
         let resolved = workload.and_then(|workload| self.resolve(&workload, scheme.as_ref()));
@@ -409,10 +410,10 @@ impl Recipe {
         }
     }
 
-    /// The scheme, with its changes.
-    pub(crate) fn load_scheme(&self) -> Result<SchemeConfig, Diagnostics> {
+    /// The scheme, with its changes, as it is on machines that compute so.
+    pub(crate) fn load_scheme(&self, compute: Compute) -> Result<SchemeConfig, Diagnostics> {
         given_is_not_changed("scheme", self.scheme.name(), &self.scheme_set)?;
-        self.scheme.load(|name| SchemeConfig::load(name, &self.scheme_set))
+        self.scheme.load(|name| SchemeConfig::load_on(compute, name, &self.scheme_set))
     }
 
     /// The workload, before anything is chosen of it.

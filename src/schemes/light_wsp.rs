@@ -37,12 +37,16 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::persist::vocab::Machines;
 use crate::persist::{CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SmHandler};
 
 pub use parameters::{Checkpoints, Commit, IdDraw, LightWspSpec, RegionOrder, RegionOwner, Victims, WpqHit};
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("light_wsp.toml");
+
+/// The same on CPU cores: the paper's own machine.
+pub const DEFAULTS_ON_CORES: &str = include_str!("light_wsp_on_cores.toml");
 
 /// The scheme.
 #[derive(Debug, Clone)]
@@ -70,8 +74,9 @@ impl Scheme for LightWsp {
         Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place))
     }
 
-    fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn Handler>> {
-        (self.spec.victims != Victims::Stale)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        // A home slice without a handler would write what it drops.
+        (self.spec.victims != Victims::Stale || place.harts > 0)
             .then(|| -> Box<dyn Handler> { Box::new(snoop::VictimSnoop::new(self.spec.victims)) })
     }
 
@@ -126,5 +131,9 @@ impl Scheme for LightWsp {
 
     fn logs(&self) -> bool {
         false
+    }
+
+    fn machines(&self) -> Machines {
+        Machines::Both
     }
 }

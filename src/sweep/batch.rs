@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::host::Memory;
 use super::key;
 use crate::config::AnyMachine;
+use crate::config::Compute;
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
@@ -129,8 +130,9 @@ impl Batch {
         let told = format!("{} {:?}", named(recipe.machine_for(of).name()), recipe.machine_set);
         let machine = known(machines, told, || recipe.load_machine(of));
         let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
-        let told = format!("{} {:?}", named(recipe.scheme.name()), recipe.scheme_set);
-        let scheme = known(schemes, told, || recipe.load_scheme());
+        let compute = machine.map_or(Compute::Gpu, AnyMachine::compute);
+        let told = format!("{} {:?} {compute}", named(recipe.scheme.name()), recipe.scheme_set);
+        let scheme = known(schemes, told, || recipe.load_scheme(compute));
         let scheme = scheme.map_err(&mut keep).ok();
         recipe.choice.most_bytes.get_or_insert(*most_bytes);
         let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
@@ -201,7 +203,10 @@ impl Batch {
         let content = &self.contents[*content];
         match &content.resolved {
             Some(resolved) => Ok(resolved.clone()),
-            None => recipe.resolve(&recipe.load_workload()?, Some(&recipe.load_scheme()?)),
+            None => {
+                let compute = recipe.load_own_machine()?.compute();
+                recipe.resolve(&recipe.load_workload()?, Some(&recipe.load_scheme(compute)?))
+            }
         }
     }
 
@@ -211,7 +216,8 @@ impl Batch {
     /// A file that it needs is not what it was; a kernel that its scheme's compiler cannot form.
     pub fn experiment(&self, point: usize) -> Result<AnyExperiment, Diagnostics> {
         let Point { recipe, key, label, content, .. } = &self.points[point];
-        let (machine, scheme) = (recipe.load_own_machine()?, recipe.load_scheme()?);
+        let machine = recipe.load_own_machine()?;
+        let scheme = recipe.load_scheme(machine.compute())?;
         let content = &self.contents[*content];
         let workload = self.workload(point)?;
         let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };

@@ -38,7 +38,7 @@ fn ran(scheme: &str, set: &[&str]) -> Ran {
     // li a0, 0; li a7, 94 (exit_group); ecall
     let process = program(&[0x0000_0513, 0x05e0_0893, 0x0000_0073]);
     let remote_bytes = spec.client.all_bytes();
-    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
+    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes, regions: None };
     let scheme = SchemeConfig::load(scheme, &[]).unwrap().built;
     let persistency = Persistency { scheme, journal: true, ..Persistency::default() };
     let assemble = || {

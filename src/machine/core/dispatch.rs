@@ -19,6 +19,7 @@ use crate::riscv::semantics;
 use super::cause::Cause;
 use super::execute::{self, Loading};
 use super::hart::{Blocked, Hart, Moment, Stall, Waiting};
+use super::insert;
 use super::l1d::{LineState, line_of};
 use super::serial;
 use super::store_queue::{StoreEntry, StoreKind};
@@ -48,6 +49,11 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         return Err(behind_oldest(hart, cycle));
     }
     let pc = hart.front.pc;
+    if let Some(regions) = &mut hart.regions
+        && !regions.are_inserted(pc)
+    {
+        return insert::dispatch(hart, cycle, m);
+    }
     let Some(&inst) = m.program.code.at(pc) else {
         fault(hart, pc, cycle, FaultKind::NoCode);
         return Ok(());
@@ -58,16 +64,33 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         }
         Class::Load => load(hart, pc, &inst, cycle, m)?,
         Class::Store | Class::CacheLine => store(hart, pc, &inst, cycle, m)?,
-        Class::Branch => return branch(hart, pc, &inst, cycle, m),
-        Class::Jump => return jump(hart, pc, &inst, cycle),
-        _ => return rare(hart, pc, &inst, cycle, m),
+        Class::Branch => {
+            branch(hart, pc, &inst, cycle, m)?;
+            return next(hart, pc, &inst);
+        }
+        Class::Jump => {
+            jump(hart, pc, &inst, cycle)?;
+            return next(hart, pc, &inst);
+        }
+        _ => {
+            return rare(hart, pc, &inst, cycle, m);
+        }
     }
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
+    next(hart, pc, &inst)
+}
+
+/// An instruction was dispatched: another one is at the head.
+#[inline]
+pub(super) fn next(hart: &mut Hart, pc: u64, inst: &Inst) -> Result<(), Stall> {
+    if let Some(regions) = &mut hart.regions {
+        regions.dispatched(pc, inst);
+    }
     Ok(())
 }
 
 /// The window, or one of its queues, has no room until the oldest instruction retires.
-fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
+pub(super) fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
     let until = hart.retires_at(cycle);
     Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
 }
@@ -91,7 +114,7 @@ fn sources(hart: &Hart, inst: &Inst) -> [Source; 3] {
 }
 
 /// An instruction waits in the window: there must be room in the issue queue.
-fn wait(
+pub(super) fn wait(
     hart: &mut Hart,
     pc: u64,
     inst: &Inst,
@@ -266,7 +289,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             let value = serial::csr_value(hart, inst, cycle, m);
             hart.window.push(pc, inst.rd, Retires::Plain, value, cycle + 1);
             hart.front.pc = pc.wrapping_add(u64::from(inst.length));
-            return Ok(());
+            return next(hart, pc, inst);
         }
         Class::Hint => {}
         Class::Persist => match inst.op {
@@ -284,7 +307,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
     }
     hart.window.push(pc, NOWHERE, retires, 0, cycle + 1);
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
-    Ok(())
+    next(hart, pc, inst)
 }
 
 /// An ordering fence of persistency goes through the store queue, so that it stands behind earlier stores.

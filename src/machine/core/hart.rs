@@ -8,6 +8,7 @@ use crate::riscv::instruction::{Class, Inst};
 
 use super::cache::Cache;
 use super::cause::Cause;
+use super::hart_regions::HartRegions;
 use super::load_order::LoadOrder;
 use super::parameters::CoreSpec;
 use super::policy::Policy;
@@ -109,6 +110,8 @@ pub(super) struct Hart {
     /// Rounding mode of floating point.
     pub(super) frm: u8,
     pub(super) reservation: Option<Reservation>,
+    /// Under a scheme of recoverable regions.
+    pub(super) regions: Option<Box<HartRegions>>,
 }
 
 impl Hart {
@@ -130,6 +133,7 @@ impl Hart {
             fault: None,
             frm: 0,
             reservation: None,
+            regions: None,
         }
     }
 
@@ -140,6 +144,9 @@ impl Hart {
         self.frm = state.frm;
         self.reservation = None;
         self.thread = Thread::Running;
+        if let Some(regions) = &mut self.regions {
+            regions.begin();
+        }
     }
 
     /// Nothing of what it has dispatched is left to be done.
@@ -162,6 +169,9 @@ impl Hart {
         self.forget_waiting(first);
         self.fault = self.fault.filter(|&(number, _)| number < first);
         self.front = FrontEnd::at(pc, resume_at);
+        if let Some(regions) = &mut self.regions {
+            regions.squash(&self.window, first, pc);
+        }
     }
 
     /// Forgets what waits from `first` on.

@@ -109,6 +109,9 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
 fn go_on(hart: &mut Hart, inst: &Inst) {
     if !matches!(hart.front.blocked, Blocked::Fault) {
         hart.front.blocked = Blocked::No;
+        if let Some(regions) = &mut hart.regions {
+            regions.performed(hart.front.pc, inst, inst.class() != Class::System);
+        }
         hart.front.pc = hart.front.pc.wrapping_add(u64::from(inst.length));
     }
 }
@@ -187,7 +190,7 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     if let Some(new) = new {
         m.cache.l1.write(place, offset, width.into(), new);
         m.changed.push((line, Some(hart.index)));
-        commit::performed(hart.index, pc, (address, width.into()), new, cycle, m);
+        commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);
     }
     hart.window.push(pc, inst.rd, Retires::Plain, result, done);
     true

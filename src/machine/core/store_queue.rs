@@ -18,6 +18,10 @@ pub(super) enum StoreKind {
     Flush,
     /// An ordering fence of persistency.
     Fence,
+    /// It writes a register to its slot; no load of the program reads it.
+    Checkpoint,
+    /// It writes the program counter to its slot, and the region ends.
+    RegionEnd,
 }
 
 /// An entry.

@@ -198,6 +198,7 @@ impl World {
         };
         let windows = Windows { memory_bytes: 1 << 24, pm_bytes: 1 << 20 };
         let wiring = CoreWiring {
+            regions: None,
             index: 0,
             clock,
             timebase,

@@ -30,10 +30,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::engine::Time;
 use crate::persist::handler::{
-    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage,
-    SmHandler, Store, WriteBack, opened,
+    Admission, Dependency, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer,
+    SchemeMessage, SmHandler, Store, WriteBack, opened,
 };
 use crate::persist::journal::Author;
 use crate::persist::regions::RegionReport;
@@ -174,6 +176,9 @@ pub(super) struct FrontEndBuffer {
     committed: u32,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
+    /// At a core: by line, the copies made of it since it last went home. Looked up alone, never gone
+    /// through.
+    copies: HashMap<u64, u32>,
     tally: FrontEndTally,
     report: RegionReport,
 }
@@ -196,6 +201,7 @@ impl FrontEndBuffer {
             opened: 0,
             committed: 0,
             queue: VecDeque::new(),
+            copies: HashMap::new(),
             tally: FrontEndTally::default(),
             report: RegionReport::default(),
         }
@@ -356,6 +362,9 @@ impl FrontEndBuffer {
             self.report.checkpoints.stores += 1;
             self.report.checkpoints.bytes += bytes;
         }
+        if self.place.harts > 0 {
+            *self.copies.entry(store.line).or_default() += 1;
+        }
         let warp = &mut self.warps[usize::from(store.warp)];
         warp.used += entries;
         self.empty &= !(1 << store.warp);
@@ -487,6 +496,12 @@ impl Handler for FrontEndBuffer {
             Event::Stored(store) => self.copy(store, outbox),
             Event::AtomicPerformed { warp } => self.performed(warp, outbox),
             Event::Fenced { warp } => self.renew(warp),
+            // The home keeps the line until so many copies have come to its controller.
+            Event::Given { line, .. } => {
+                if let Some(copies) = self.copies.remove(&line) {
+                    outbox.depend(Dependency { hart: self.place.index, id: copies.into() });
+                }
+            }
             Event::RegionEnds { warp, author } => self.end_region(warp, author, outbox),
             Event::WarpExits { warp, author } => self.leave(warp, author, outbox),
             _ => {}

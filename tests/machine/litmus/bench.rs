@@ -217,6 +217,7 @@ pub(crate) fn outcomes(
     let mut ids = Vec::new();
     for index in 0..cores.count as u16 {
         let wiring = CoreWiring {
+            regions: None,
             index,
             clock,
             timebase,
