@@ -31,5 +31,5 @@ pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use storage::StorageCost;
 pub use vocab::{
     Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionRule,
-    RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    RegionEnd, RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
 };

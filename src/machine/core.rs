@@ -31,6 +31,7 @@ mod policy;
 mod predictor;
 mod program;
 mod record;
+mod region;
 mod serial;
 mod standing;
 mod store_queue;
@@ -362,6 +363,9 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
         m.record.counters.instructions += 1;
+        if m.policy.renames {
+            region::retired(hart, number, cycle, m);
+        }
         match retires {
             Retires::Plain | Retires::Load => {}
             Retires::Store => hart.stores.retire(),
@@ -401,13 +405,26 @@ impl Component<Msg> for Core {
             }
             CpuMsg::Probe { line, invalidate, room } => {
                 self.record.counters.probes += 1;
-                if self.cache.probe(line, invalidate, room, &mut self.policy, cx) {
+                let lost = if self.policy.renames && invalidate {
+                    region::probe(self, line, room, cx)
+                } else {
+                    self.cache.probe(line, invalidate, room, &mut self.policy, cx)
+                };
+                if lost {
                     self.changed.push((line, None));
                     self.tell_changed(now, cx);
                 }
             }
             CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
-            CpuMsg::Cleaned { tag, room } => self.cache.cleaned(tag, room),
+            CpuMsg::Cleaned { tag, room } if self.policy.renames => {
+                if let Some(line) = region::written_back(self, tag, room, cx) {
+                    self.changed.push((line, None));
+                    self.tell_changed(now, cx);
+                }
+            }
+            CpuMsg::Cleaned { tag, room } => {
+                self.cache.cleaned(tag, room);
+            }
             CpuMsg::Return { hart, reply } => {
                 let at = self.hart_of(hart);
                 self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, m));

@@ -20,6 +20,7 @@ use super::cause::Cause;
 use super::execute::{self, Loading};
 use super::hart::{Blocked, Hart, Moment, Stall, Waiting};
 use super::l1d::{LineState, line_of};
+use super::region;
 use super::serial;
 use super::store_queue::{StoreEntry, StoreKind};
 use super::thread::Thread;
@@ -52,6 +53,9 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         fault(hart, pc, cycle, FaultKind::NoCode);
         return Ok(());
     };
+    if m.policy.renames {
+        region::admit(hart, &inst, cycle, m)?;
+    }
     match inst.class() {
         Class::Alu | Class::Mul | Class::Div | Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
             arithmetic(hart, pc, &inst, cycle, m)?;
@@ -67,7 +71,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
 }
 
 /// The window, or one of its queues, has no room until the oldest instruction retires.
-fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
+pub(super) fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
     let until = hart.retires_at(cycle);
     Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
 }
@@ -256,7 +260,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             fault(hart, pc, cycle, FaultKind::Breakpoint);
             return Ok(());
         }
-        Class::Fence if !fence_waits(inst, m) => {
+        Class::Fence if !m.policy.renames && !fence_waits(inst, m) => {
             if serial::orders(inst, m) {
                 order(hart, pc, cycle)?;
                 retires = Retires::Store;

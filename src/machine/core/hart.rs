@@ -14,6 +14,7 @@ use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
+use super::region::Renaming;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
 use super::window::{Source, Window};
@@ -109,6 +110,7 @@ pub(super) struct Hart {
     /// Rounding mode of floating point.
     pub(super) frm: u8,
     pub(super) reservation: Option<Reservation>,
+    pub(super) renaming: Renaming,
 }
 
 impl Hart {
@@ -130,6 +132,7 @@ impl Hart {
             fault: None,
             frm: 0,
             reservation: None,
+            renaming: Renaming::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::machine::coherence::CPU_LINE_BYTES;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
 use crate::persist::handler::{
-    Admission, Dependencies, Event, HandlerReport, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler, WriteBack,
+    Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler, WriteBack,
     report_of,
 };
 use crate::persist::journal::{Author, Notebook};
@@ -26,6 +26,8 @@ pub(super) struct Policy {
     pub(super) dfence: FenceRule,
     /// The handler follows dependencies.
     pub(super) tracks: bool,
+    /// The handler holds registers of stores: see [`super::region`].
+    pub(super) renames: bool,
 }
 
 /// A store as it leaves the store buffer.
@@ -42,8 +44,8 @@ pub(super) struct Performed {
 impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let tracks = handler.interests().dependencies;
-        Policy { handler, outbox: Outbox::of_host(journal), ports, ofence, dfence, tracks }
+        let Interests { dependencies: tracks, renaming: renames, .. } = handler.interests();
+        Policy { handler, outbox: Outbox::of_host(journal), ports, ofence, dfence, tracks, renames }
     }
 
     /// What the handler has to tell.
@@ -64,6 +66,16 @@ impl Policy {
     /// All that a hart stored to persistent memory is durable, as far as the handler keeps it.
     pub(super) fn is_durable(&mut self, hart: u8) -> bool {
         !self.tracks || self.handler.offer(&Offer::Durable { hart }, &mut self.outbox) == Admission::Goes
+    }
+
+    /// Something is about to happen.
+    pub(super) fn offer(&mut self, offer: &Offer<'_>) -> Admission {
+        self.handler.offer(offer, &mut self.outbox)
+    }
+
+    /// The lines that the handler has written back.
+    pub(super) fn take_cleans(&mut self) -> Vec<u64> {
+        std::mem::take(self.outbox.cleans())
     }
 
     /// Something has happened at `time`, now or in a later cycle of this event.
