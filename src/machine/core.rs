@@ -32,6 +32,7 @@ mod predictor;
 mod program;
 mod record;
 mod region;
+mod saved;
 mod serial;
 mod standing;
 mod store_queue;
@@ -51,6 +52,7 @@ use super::msg::Msg;
 
 pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
+pub use saved::{SavedThread, Standing};
 pub use watch::{HartTimeline, LostSlots, SlotPlaces};
 pub use wiring::CoreWiring;
 
@@ -118,6 +120,16 @@ impl Core {
     /// What its handler has to tell.
     pub fn report(&self) -> HandlerReport {
         self.policy.report()
+    }
+
+    /// How many harts it has.
+    pub fn harts(&self) -> usize {
+        self.harts.len()
+    }
+
+    /// What a power failure finds of a hart, by its number in the core: see [`SavedThread`].
+    pub fn saved(&self, hart: usize) -> SavedThread {
+        saved::of(&self.harts[hart])
     }
 
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.

@@ -12,6 +12,7 @@
 
 mod hart;
 mod observer;
+mod resumed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +27,7 @@ use hart::{Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
+pub use resumed::{SavedHart, SavedProcess, resume};
 
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;
@@ -129,16 +131,7 @@ pub fn run_observed<O: Observer>(
     let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), observer };
     let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
     let end = machine.run(options);
-    let (stdout, stderr) = machine.os.output();
-    Outcome {
-        end,
-        stdout: stdout.to_vec(),
-        stderr: stderr.to_vec(),
-        instructions: machine.harts.iter().map(|hart| hart.instructions).collect(),
-        pm: machine.shared.pm,
-        unsupported_calls: machine.os.unsupported().collect(),
-        memory: machine.shared.memory,
-    }
+    machine.outcome(end)
 }
 
 struct Machine<'o, O> {
@@ -152,6 +145,19 @@ struct Machine<'o, O> {
 }
 
 impl<O: Observer> Machine<'_, O> {
+    fn outcome(self, end: End) -> Outcome {
+        let (stdout, stderr) = self.os.output();
+        Outcome {
+            end,
+            stdout: stdout.to_vec(),
+            stderr: stderr.to_vec(),
+            instructions: self.harts.iter().map(|hart| hart.instructions).collect(),
+            pm: self.shared.pm,
+            unsupported_calls: self.os.unsupported().collect(),
+            memory: self.shared.memory,
+        }
+    }
+
     fn run(&mut self, options: &Options<'_>) -> End {
         let mut left = options.instructions;
         loop {

@@ -46,18 +46,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         Ok(process) => process,
         Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
     };
-    let all_persistent = experiment.persistent || scheme.built.regions().is_some();
-    let remote_bytes = spec.client.all_bytes();
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes };
-    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
-    let persistency = Persistency {
-        scheme: scheme.built.clone(),
-        journal: conduct.journal,
-        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
-        places: conduct.places,
-        halts_at_end: true,
-    };
-    let machine = assemble_cpu(spec, load, &persistency);
+    let load = load_of(experiment, &process);
+    let machine = assembled(experiment, &process, conduct);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
@@ -84,6 +74,27 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     // Last, as the caveats follow from the whole outcome.
     finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
+}
+
+/// What the machine runs.
+fn load_of<'a>(experiment: &'a CpuExperiment, process: &'a Process) -> CpuLoad<'a> {
+    let all_persistent = experiment.persistent || experiment.scheme.built.regions().is_some();
+    let remote_bytes = experiment.machine.spec.client.all_bytes();
+    CpuLoad { process, files: &experiment.program.files, all_persistent, remote_bytes }
+}
+
+/// The machine around a process, ready to run.
+pub(super) fn assembled(experiment: &CpuExperiment, process: &Process, conduct: &Conduct<'_>) -> Assembly {
+    let spec = &experiment.machine.spec;
+    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal,
+        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
+        places: conduct.places,
+        halts_at_end: true,
+    };
+    assemble_cpu(spec, load_of(experiment, process), &persistency)
 }
 
 /// What the process left, and its standard output as it was written.

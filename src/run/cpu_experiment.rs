@@ -32,8 +32,14 @@ impl CpuExperiment {
     /// What keeps a run from starting.
     pub fn of_parts(machine: CpuMachine, program: CpuProgram, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
         let machine = under(machine, &scheme);
-        let experiment =
-            CpuExperiment { machine, program, persistent: scheme.built.saves_registers(), scheme, max_cycles: None, reference: true };
+        let experiment = CpuExperiment {
+            machine,
+            program,
+            persistent: scheme.built.saves_registers(),
+            scheme,
+            max_cycles: None,
+            reference: true,
+        };
         experiment.check()?;
         Ok(experiment)
     }

@@ -88,7 +88,10 @@ mod tests {
     #[test]
     fn names_are_distinct_and_found() {
         let every = || entries().iter().map(|entry| entry.scheme.clone());
-        assert_eq!(of_cpus().iter().map(|scheme| scheme.name()).collect::<Vec<_>>(), ["base", "sync", "epoch", "broi", "psp-ideal", "ppa"]);
+        assert_eq!(
+            of_cpus().iter().map(|scheme| scheme.name()).collect::<Vec<_>>(),
+            ["base", "sync", "epoch", "broi", "psp-ideal", "ppa"]
+        );
         for scheme in every() {
             assert_eq!(find(scheme.name()).unwrap().name(), scheme.name());
             assert!(!scheme.description().is_empty());

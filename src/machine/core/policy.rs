@@ -10,8 +10,8 @@ use crate::machine::coherence::CPU_LINE_BYTES;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
 use crate::persist::handler::{
-    Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler, WriteBack,
-    report_of,
+    Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler,
+    WriteBack, report_of,
 };
 use crate::persist::journal::{Author, Notebook};
 use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
