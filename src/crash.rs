@@ -24,6 +24,7 @@ mod image;
 mod regions;
 mod report;
 mod request;
+mod saved;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

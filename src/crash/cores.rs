@@ -45,6 +45,7 @@ use super::found::{Found, Placed};
 use super::image::initial_image;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
+use super::saved::crash_saved;
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -125,6 +126,9 @@ pub fn crash_cpu(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     experiment.check()?;
+    if experiment.scheme.built.saves_registers() {
+        return crash_saved(experiment, request, watching);
+    }
     refuse(program, spec.client.count, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
     let process = program.process()?;

@@ -33,6 +33,8 @@ mod policy;
 mod predictor;
 mod program;
 mod record;
+mod region;
+mod saved;
 mod serial;
 mod standing;
 mod store_queue;
@@ -52,6 +54,7 @@ use super::msg::Msg;
 
 pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
+pub use saved::{SavedThread, Standing};
 pub use watch::{HartTimeline, LostSlots, SlotPlaces};
 pub use wiring::CoreWiring;
 
@@ -122,6 +125,16 @@ impl Core {
     /// What its handler has to tell.
     pub fn report(&self) -> HandlerReport {
         self.policy.report()
+    }
+
+    /// How many harts it has.
+    pub fn harts(&self) -> usize {
+        self.harts.len()
+    }
+
+    /// What a power failure finds of a hart, by its number in the core: see [`SavedThread`].
+    pub fn saved(&self, hart: usize) -> SavedThread {
+        saved::of(&self.harts[hart])
     }
 
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.
@@ -371,6 +384,9 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
         if let Some(regions) = &mut hart.regions {
             regions.retired(hart.window.entry(number));
         }
+        if m.policy.renames {
+            region::retired(hart, number, cycle, m);
+        }
         match retires {
             Retires::Plain | Retires::Load => {}
             Retires::Checkpoint | Retires::RegionEnd => {
@@ -414,13 +430,26 @@ impl Component<Msg> for Core {
             }
             CpuMsg::Probe { line, invalidate, room } => {
                 self.record.counters.probes += 1;
-                if self.cache.probe(line, invalidate, room, &mut self.policy, cx) {
+                let lost = if self.policy.renames && invalidate {
+                    region::probe(self, line, room, cx)
+                } else {
+                    self.cache.probe(line, invalidate, room, &mut self.policy, cx)
+                };
+                if lost {
                     self.changed.push((line, None));
                     self.tell_changed(now, cx);
                 }
             }
             CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
-            CpuMsg::Cleaned { tag, room } => self.cache.cleaned(tag, room),
+            CpuMsg::Cleaned { tag, room } if self.policy.renames => {
+                if let Some(line) = region::written_back(self, tag, room, cx) {
+                    self.changed.push((line, None));
+                    self.tell_changed(now, cx);
+                }
+            }
+            CpuMsg::Cleaned { tag, room } => {
+                self.cache.cleaned(tag, room);
+            }
             CpuMsg::Return { hart, reply } => {
                 let at = self.hart_of(hart);
                 self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, m));

@@ -73,6 +73,9 @@ pub enum FactKind {
     /// hart's persist buffer whose number is the author's `cta`. A write of such an entry that is accepted,
     /// or at the media, has all of its stores up to the author's `launch`-th.
     Buffered,
+    /// A core (the author's `sm`) need not replay its stores to the line any more, up to the `launch`-th that
+    /// it performed to persistent memory: they are durable, as it knows.
+    Forgotten,
     /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's
     /// `pc`. At an SM the author is the warp (and SM); at a controller, `sm` is the controller's number and
     /// `warp` the order that the number belongs to: 0 where one order holds for the machine, else the SM of
@@ -285,6 +288,7 @@ impl Journal {
             | FactKind::Observed
             | FactKind::EpochEnded
             | FactKind::Buffered
+            | FactKind::Forgotten
             | FactKind::Cleaned
             | FactKind::PersistReached(_)
             | FactKind::PersistPassed(_)

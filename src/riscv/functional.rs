@@ -13,6 +13,7 @@
 mod hart;
 mod observer;
 mod regions;
+mod resumed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,7 @@ use hart::{Hart, SharedState, Turn};
 pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
 pub use regions::{RegionImage, RegionRun, RegionRunCounts};
+pub use resumed::{SavedHart, SavedProcess, resume};
 
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;

@@ -10,7 +10,7 @@ use super::finished::{Finished, failures};
 use super::simulated::{Simulated, parameters};
 use super::slot_places;
 use super::timeline;
-use crate::assemble::{Assembly, CpuLoad, Persistency, TOUCHED_BYTES, assemble_cpu};
+use crate::assemble::{Assembly, CpuLoad, FormedProcess, Persistency, TOUCHED_BYTES, assemble_cpu};
 use crate::config::CpuMachine;
 use crate::engine::Timebase;
 use crate::kernel::memory::FlatMemory;
@@ -47,21 +47,10 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         Ok(process) => process,
         Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
     };
-    let all_persistent = experiment.persistent || scheme.built.regions().is_some();
-    let remote_bytes = spec.client.all_bytes();
     let formed = formed_process(&process, scheme.built.regions(), spec.harts());
     let formed = formed.unwrap_or_else(|faults| panic!("an experiment that was checked cannot be formed: {faults}"));
-    let regions = formed.as_ref();
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes, regions };
-    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
-    let persistency = Persistency {
-        scheme: scheme.built.clone(),
-        journal: conduct.journal,
-        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
-        places: conduct.places,
-        halts_at_end: true,
-    };
-    let machine = assemble_cpu(spec, load, &persistency);
+    let load = load_of(experiment, &process, formed.as_ref());
+    let machine = assembled(experiment, load, conduct);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
@@ -88,6 +77,31 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     // Last, as the caveats follow from the whole outcome.
     finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
+}
+
+/// What the machine runs; under a scheme of recoverable regions, formed.
+pub(crate) fn load_of<'a>(
+    experiment: &'a CpuExperiment,
+    process: &'a Process,
+    regions: Option<&'a FormedProcess>,
+) -> CpuLoad<'a> {
+    let all_persistent = experiment.persistent || experiment.scheme.built.regions().is_some();
+    let remote_bytes = experiment.machine.spec.client.all_bytes();
+    CpuLoad { process, files: &experiment.program.files, all_persistent, remote_bytes, regions }
+}
+
+/// The machine around a process, ready to run.
+pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: &Conduct<'_>) -> Assembly {
+    let spec = &experiment.machine.spec;
+    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal,
+        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
+        places: conduct.places,
+        halts_at_end: true,
+    };
+    assemble_cpu(spec, load, &persistency)
 }
 
 /// What the process left, and its standard output as it was written.

@@ -3,6 +3,7 @@
 use crate::assemble::first_place_of_cores;
 use crate::config::{CpuMachine, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::persist::Domain;
 use crate::schemes::catalogue;
 use crate::workload::CpuProgram;
 
@@ -32,8 +33,15 @@ impl CpuExperiment {
     /// # Errors
     /// What keeps a run from starting.
     pub fn of_parts(machine: CpuMachine, program: CpuProgram, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
-        let experiment =
-            CpuExperiment { machine, program, scheme, persistent: false, max_cycles: None, reference: true };
+        let machine = under(machine, &scheme);
+        let experiment = CpuExperiment {
+            machine,
+            program,
+            persistent: scheme.built.saves_registers(),
+            scheme,
+            max_cycles: None,
+            reference: true,
+        };
         experiment.check()?;
         Ok(experiment)
     }
@@ -71,6 +79,16 @@ impl CpuExperiment {
         }
         faults.into_result(())
     }
+}
+
+/// The machine as the scheme has it: where caches survive a power failure, that is the machine's domain.
+fn under(mut machine: CpuMachine, scheme: &SchemeConfig) -> CpuMachine {
+    if scheme.built.caches_survive() && machine.spec.persist.domain != Domain::Eadr {
+        machine.spec.persist.domain = Domain::Eadr;
+        let source = format!("scheme {}: caches survive", scheme.built.name());
+        machine.sources.insert("persist.domain".to_owned(), source);
+    }
+    machine
 }
 
 /// A scheme that is not for the machine, and those that are.

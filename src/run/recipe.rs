@@ -452,7 +452,7 @@ impl Recipe {
                 AnyExperiment::Cpu(Box::new(CpuExperiment {
                     max_cycles,
                     reference,
-                    persistent: self.choice.persistent,
+                    persistent: self.choice.persistent || experiment.persistent,
                     ..experiment
                 }))
             }

@@ -11,6 +11,7 @@ use super::cache::Asked;
 use super::hart::{Hart, Moment};
 use super::l1d::{LineState, line_of};
 use super::policy::Performed;
+use super::region;
 use super::store_queue::{StoreEntry, StoreKind};
 
 /// What became of the oldest store.
@@ -101,11 +102,14 @@ pub(super) fn performed(
 ) {
     let time = m.program.clock.cycles(cycle);
     m.record.performed(time, hart, pc, address, width, value);
-    if !m.policy.hears_stores() {
+    if !m.policy.hears_stores() && !m.policy.renames {
         return;
     }
     if Medium::of(address) == Medium::Nvm {
         let store = Performed { author: m.record.author(hart, pc), address, width, value, checkpoint };
+        if m.policy.renames {
+            return region::stored(&store, cycle, m);
+        }
         m.policy.stored(&store, time, m.record.journal.as_mut(), m.cx);
     } else if m.policy.tracks {
         let line = line_of(address);

@@ -21,6 +21,7 @@ use super::execute::{self, Loading};
 use super::hart::{Blocked, Hart, Moment, Stall, Waiting};
 use super::insert;
 use super::l1d::{LineState, line_of};
+use super::region;
 use super::serial;
 use super::store_queue::{StoreEntry, StoreKind};
 use super::thread::Thread;
@@ -58,6 +59,9 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         fault(hart, pc, cycle, FaultKind::NoCode);
         return Ok(());
     };
+    if m.policy.renames {
+        region::admit(hart, &inst, cycle, m)?;
+    }
     match inst.class() {
         Class::Alu | Class::Mul | Class::Div | Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
             arithmetic(hart, pc, &inst, cycle, m)?;
@@ -279,7 +283,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             fault(hart, pc, cycle, FaultKind::Breakpoint);
             return Ok(());
         }
-        Class::Fence if !fence_waits(inst, m) => {
+        Class::Fence if !m.policy.renames && !fence_waits(inst, m) => {
             if serial::orders(inst, m) {
                 order(hart, pc, cycle)?;
                 retires = Retires::Store;

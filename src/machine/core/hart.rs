@@ -15,6 +15,7 @@ use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
+use super::region::Renaming;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
 use super::window::{Source, Window};
@@ -112,6 +113,7 @@ pub(super) struct Hart {
     pub(super) reservation: Option<Reservation>,
     /// Under a scheme of recoverable regions.
     pub(super) regions: Option<Box<HartRegions>>,
+    pub(super) renaming: Renaming,
 }
 
 impl Hart {
@@ -134,6 +136,7 @@ impl Hart {
             frm: 0,
             reservation: None,
             regions: None,
+            renaming: Renaming::default(),
         }
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Policy {
     pub(super) front_end: bool,
     /// Harts that wait for it.
     awaits: u64,
+    /// The handler holds registers of stores: see [`super::region`].
+    pub(super) renames: bool,
 }
 
 /// A store as it leaves the store buffer.
@@ -51,8 +53,18 @@ pub(super) struct Performed {
 impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let Interests { dependencies: tracks, front_end, .. } = handler.interests();
-        Policy { handler, outbox: Outbox::of_host(journal), ports, ofence, dfence, tracks, front_end, awaits: 0 }
+        let Interests { dependencies: tracks, front_end, renaming: renames, .. } = handler.interests();
+        Policy {
+            handler,
+            outbox: Outbox::of_host(journal),
+            ports,
+            ofence,
+            dfence,
+            tracks,
+            front_end,
+            awaits: 0,
+            renames,
+        }
     }
 
     /// What the handler has to tell.
@@ -89,6 +101,16 @@ impl Policy {
     /// All that a hart stored to persistent memory is durable, as far as the handler keeps it.
     pub(super) fn is_durable(&mut self, hart: u8) -> bool {
         !self.tracks || self.handler.offer(&Offer::Durable { hart }, &mut self.outbox) == Admission::Goes
+    }
+
+    /// Something is about to happen.
+    pub(super) fn offer(&mut self, offer: &Offer<'_>) -> Admission {
+        self.handler.offer(offer, &mut self.outbox)
+    }
+
+    /// The lines that the handler has written back.
+    pub(super) fn take_cleans(&mut self) -> Vec<u64> {
+        std::mem::take(self.outbox.cleans())
     }
 
     /// Something has happened at `time`, now or in a later cycle of this event.

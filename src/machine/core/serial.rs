@@ -19,6 +19,7 @@ use super::commit;
 use super::execute::observed;
 use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
 use super::l1d::{LineState, line_of};
+use super::region;
 use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
@@ -58,6 +59,9 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     if !hart.stores.is_empty() {
         // The store that is performed last has this looked at again.
         return stall(None);
+    }
+    if m.policy.renames && !region::synchronise(hart, inst, cycle, m) {
+        return Err(Stall { cause: Cause::Persist, until: None });
     }
     let waits = is_persist(inst, m);
     if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index))
@@ -191,6 +195,9 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         m.cache.l1.write(place, offset, width.into(), new);
         m.changed.push((line, Some(hart.index)));
         commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);
+        if m.policy.renames && inst.class() == Class::Amo {
+            region::atomic(hart, cycle, m);
+        }
     }
     hart.window.push(pc, inst.rd, Retires::Plain, result, done);
     true

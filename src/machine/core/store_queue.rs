@@ -100,6 +100,11 @@ impl StoreQueue {
         if self.retired > 0 { self.entries.front() } else { None }
     }
 
+    /// Entries that have retired, the oldest first.
+    pub(super) fn retired(&self) -> impl Iterator<Item = &StoreEntry> {
+        self.entries.iter().take(self.retired)
+    }
+
     fn count(&mut self, entry: &StoreEntry, up: bool) {
         let Some(address) = entry.address.filter(|_| entry.kind == StoreKind::Store) else { return };
         let [first, last] = granules(address, entry.width);

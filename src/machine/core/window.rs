@@ -105,6 +105,11 @@ impl Window {
         std::array::from_fn(|register| self.registers[register].value)
     }
 
+    /// The registers as of retirement.
+    pub(super) fn retired_values(&self) -> [u64; REGISTERS] {
+        std::array::from_fn(|register| self.retired[register])
+    }
+
     /// Writes a register of a hart whose buffer is empty.
     pub(super) fn set(&mut self, register: u8, value: u64) {
         self.retired[usize::from(register)] = value;

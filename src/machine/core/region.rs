@@ -1,0 +1,201 @@
+//! Regions of a scheme that holds registers of stores: where a hart's dispatch stops for one to end, and how
+//! lines of stores are written back and given up.
+//!
+//! | instant | what the handler is asked or told |
+//! |---|---|
+//! | an instruction is dispatched that writes a register | whether a physical one is free; if not, the region ends |
+//! | an atomic, a `fence`, a call is executed alone | the region ends before it |
+//! | all before the end is performed | whether it is durable, too; the hart waits until it is |
+//! | an instruction retires | the register it writes, those it stores by |
+//! | a store is performed | the store; lines are written back at its word |
+//! | a write-back is acknowledged | the line; the same |
+//! | another core is to write a line, or a changed line makes room | whether the line may go; the same |
+//!
+//! A probe that takes a line waits here for the handler's word, with a copy to read left in the L1. Its
+//! write-backs go past requests that wait for the line at its home, so that they do not wait for the probe.
+//! All of this is for handlers with [`Interests::renaming`](crate::persist::handler::Interests).
+
+use crate::engine::Ctx;
+use crate::machine::line::Line;
+use crate::machine::msg::Msg;
+use crate::persist::handler::{Admission, Event, Offer};
+use crate::persist::vocab::RegionEnd;
+use crate::riscv::instruction::{Class, Inst, NOWHERE, X0};
+
+use super::Core;
+use super::cache::Cache;
+use super::cause::Cause;
+use super::dispatch::behind_oldest;
+use super::hart::{Hart, Moment, Stall};
+use super::policy::{Performed, Policy};
+use super::window::Window;
+
+/// What a hart has of renaming. Registers of integers come first, those of floating-point after them.
+#[derive(Debug, Default)]
+pub(super) struct Renaming {
+    /// Instructions in the window, of those counted, that write a register of each kind.
+    in_flight: [u32; 2],
+    /// Instructions before this number are counted.
+    counted: u64,
+    /// The region ends for lack of a register before the instruction at this address: since which cycle.
+    ending: Option<(u64, u64)>,
+    /// Since when an instruction that is executed alone waits for the end of the region.
+    since: Option<u64>,
+}
+
+impl Renaming {
+    fn place(register: u8) -> usize {
+        usize::from(usize::from(register) >= 32)
+    }
+
+    /// Instructions in flight that write a register of the kind of `register`.
+    fn in_flight(&mut self, window: &Window, register: u8) -> u32 {
+        let (head, next) = (window.retired_count() + 1, window.next());
+        if next < self.counted {
+            // Some that were counted have been squashed.
+            (self.in_flight, self.counted) = ([0; 2], head);
+        }
+        for number in self.counted.max(head)..next {
+            let writes = window.entry(number).rd;
+            if writes != NOWHERE {
+                self.in_flight[Self::place(writes)] += 1;
+            }
+        }
+        self.counted = next;
+        self.in_flight[Self::place(register)]
+    }
+
+    /// An instruction retires that writes a register, or none.
+    fn retired(&mut self, number: u64, writes: u8) {
+        if number < self.counted && writes != NOWHERE {
+            let count = &mut self.in_flight[Self::place(writes)];
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
+fn reason(inst: &Inst) -> Option<RegionEnd> {
+    match inst.class() {
+        Class::Amo | Class::LoadReserved | Class::StoreConditional => Some(RegionEnd::Atomic),
+        Class::Fence => Some(RegionEnd::Fence),
+        Class::System => Some(RegionEnd::Call),
+        _ => None,
+    }
+}
+
+/// An instruction may be dispatched as far as registers go.
+pub(super) fn admit(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    let pc = hart.front.pc;
+    let ending = hart.renaming.ending.filter(|&(at, _)| at == pc);
+    let since = match ending {
+        Some((_, since)) => since,
+        // An instruction that ends a region by itself finds no other in flight.
+        None if inst.rd == NOWHERE || reason(inst).is_some() => return Ok(()),
+        None => {
+            let in_flight = hart.renaming.in_flight(&hart.window, inst.rd);
+            match m.policy.offer(&Offer::Rename { hart: hart.index, register: inst.rd, in_flight }) {
+                Admission::Goes => return Ok(()),
+                Admission::Held => return Err(behind_oldest(hart, cycle)),
+                Admission::Waits => {}
+            }
+            hart.renaming.ending = Some((pc, cycle));
+            cycle
+        }
+    };
+    if !hart.window.is_empty() {
+        return Err(Stall { cause: Cause::Persist, until: hart.retires_at(cycle) });
+    }
+    // The store that is performed last has this looked at again.
+    if !hart.stores.is_empty() || !end(hart, RegionEnd::Registers, since, cycle, m) {
+        return Err(Stall { cause: Cause::Persist, until: None });
+    }
+    hart.renaming.ending = None;
+    Ok(())
+}
+
+/// The region of a hart ends before an instruction that is executed alone, all before which is performed;
+/// false while it waits.
+pub(super) fn synchronise(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
+    let Some(reason) = reason(inst) else { return true };
+    let since = *hart.renaming.since.get_or_insert(cycle);
+    let ended = end(hart, reason, since, cycle, m);
+    if ended {
+        hart.renaming.since = None;
+    }
+    ended
+}
+
+/// All is performed: the region has ended if it is durable, too.
+fn end(hart: &Hart, reason: RegionEnd, since: u64, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
+    if m.policy.offer(&Offer::Durable { hart: hart.index }) != Admission::Goes {
+        return false;
+    }
+    let event = Event::RegionPersisted { hart: hart.index, reason, waited: cycle - since };
+    m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+    true
+}
+
+/// An instruction has retired.
+pub(super) fn retired(hart: &mut Hart, number: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+    let (pc, writes) = (hart.window.entry(number).pc, hart.window.entry(number).rd);
+    hart.renaming.retired(number, writes);
+    let stored = m.program.code.at(pc).map_or(0, |inst| match inst.class() {
+        Class::Store | Class::StoreConditional => bit(inst.rs1) | bit(inst.rs2),
+        // What it wrote is told when it is performed.
+        Class::Amo => bit(inst.rs1),
+        _ => 0,
+    });
+    let register = (writes != NOWHERE).then_some(writes);
+    let event = Event::Retired { hart: hart.index, register, stored };
+    m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+}
+
+fn bit(register: u8) -> u64 {
+    if register == X0 { 0 } else { 1 << register }
+}
+
+/// A hart has stored to persistent memory.
+pub(super) fn stored(store: &Performed, cycle: u64, m: &mut Moment<'_, '_>) {
+    m.policy.stored(store, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+    let delay = m.program.until(cycle, m.cx);
+    write_back(m.cache, delay, m.policy, m.cx);
+}
+
+/// What an atomic of a hart wrote has been stored.
+pub(super) fn atomic(hart: &Hart, cycle: u64, m: &mut Moment<'_, '_>) {
+    let event = Event::AtomicPerformed { warp: hart.index };
+    m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+}
+
+/// Lines are written back at the handler's word.
+fn write_back(cache: &mut Cache, delay: u64, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
+    for line in policy.take_cleans() {
+        cache.clean(0, line, false, delay, policy, cx);
+    }
+}
+
+/// A changed line makes room: its bytes go home as a write-back, and it is given up silently.
+pub(super) fn evict(line: u64, cache: &mut Cache, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
+    policy.offer(&Offer::GiveUp(line));
+    write_back(cache, 0, policy, cx);
+}
+
+/// A home takes a line; its probe may have to wait. True when the L1 has lost it.
+pub(super) fn probe(core: &mut Core, line: u64, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
+    if core.policy.offer(&Offer::GiveUp(line)) == Admission::Goes {
+        return core.cache.probe(line, true, room, &mut core.policy, cx);
+    }
+    write_back(&mut core.cache, 0, &mut core.policy, cx);
+    core.cache.hold_probe(line, room);
+    false
+}
+
+/// A write-back is acknowledged: others may leave, and a probe may be answered. The line that is lost.
+pub(super) fn written_back(core: &mut Core, tag: u16, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> Option<u64> {
+    let (line, left) = core.cache.cleaned(tag, room)?;
+    let cycles = core.program.clock.cycle_at_or_after(cx.now().saturating_sub(left));
+    core.policy.tell(&Event::WrittenBack { line, cycles }, cx.now(), core.record.journal.as_mut(), cx);
+    write_back(&mut core.cache, 0, &mut core.policy, cx);
+    let room = core.cache.take_probe(line)?;
+    probe(core, line, room, cx).then_some(line)
+}

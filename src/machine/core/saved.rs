@@ -1,0 +1,49 @@
+//! What a scheme that saves registers has of a hart when power fails: registers and pc of retirement, and
+//! stores that have retired and are not performed. The model reads none of it.
+
+use crate::machine::coherence::HartState;
+
+use super::hart::Hart;
+use super::store_queue::StoreKind;
+use super::thread::Thread;
+
+/// What a hart does between two instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It has no thread.
+    Idle,
+    /// It executes instructions.
+    Runs,
+    /// Its call waits.
+    Waits,
+    /// A call of it is under way.
+    Calls,
+}
+
+/// A hart as of its last retired instruction.
+#[derive(Debug, Clone)]
+pub struct SavedThread {
+    /// Registers, and the next instruction to retire.
+    pub state: HartState,
+    /// What it does.
+    pub standing: Standing,
+    /// Stores that have retired and are not performed, in program order: physical address, bytes,
+    /// little-endian, and how many.
+    pub stores: Vec<(u64, u64, u8)>,
+}
+
+pub(super) fn of(hart: &Hart) -> SavedThread {
+    let standing = match hart.thread {
+        Thread::None | Thread::Stopped => Standing::Idle,
+        Thread::Running => Standing::Runs,
+        Thread::Waiting => Standing::Waits,
+        Thread::Calling(_) | Thread::Writing(..) => Standing::Calls,
+    };
+    let pc = hart.window.oldest().map_or(hart.front.pc, |oldest| oldest.pc);
+    let stores = hart.stores.retired().filter(|store| store.kind == StoreKind::Store);
+    SavedThread {
+        state: HartState { registers: hart.window.retired_values(), pc, frm: hart.frm },
+        standing,
+        stores: stores.filter_map(|store| Some((store.address?, store.value?, store.width))).collect(),
+    }
+}

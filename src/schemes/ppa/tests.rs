@@ -1,0 +1,1 @@
+//! What a core's handler does, event by event.
