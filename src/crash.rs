@@ -22,6 +22,7 @@ mod durable_steps;
 mod found;
 mod image;
 mod regions;
+mod regions_of_cores;
 mod report;
 mod request;
 mod saved;

@@ -24,6 +24,7 @@ mod timeline;
 
 pub use any::{AnyExperiment, AnyResolved};
 pub use conduct::Conduct;
+pub(crate) use cpu::load_of;
 pub use cpu::run_cpu;
 pub use cpu_experiment::CpuExperiment;
 use end::Clocks;
@@ -102,7 +103,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let components = machine.component_names();
     let memory = ran.machine.into_memory(image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline };
+    let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline, os: None };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }

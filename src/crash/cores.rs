@@ -43,6 +43,7 @@ use crate::workload::CpuProgram;
 use super::durable_steps::DurableSteps;
 use super::found::{Found, Placed};
 use super::image::initial_image;
+use super::regions_of_cores::crash_regions_of_cores;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 use super::saved::crash_saved;
@@ -128,6 +129,9 @@ pub fn crash_cpu(
     experiment.check()?;
     if experiment.scheme.built.saves_registers() {
         return crash_saved(experiment, request, watching);
+    }
+    if experiment.scheme.built.regions().is_some() {
+        return crash_regions_of_cores(experiment, request, watching);
     }
     refuse(program, spec.client.count, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };

@@ -34,13 +34,12 @@ use crate::oracle::{Draw, verdict};
 use crate::outcome::{End, Outcome};
 use crate::persist::PmImage;
 use crate::riscv::functional::{self, Options, SavedHart, SavedProcess};
-use crate::riscv::memory::{MAIN_START, Memory, PM_START};
 use crate::riscv::process::Process;
 use crate::run::{Conduct, CpuExperiment, PausedCpu, failures, run_cpu};
 use crate::workload::{CpuProgram, Ran};
 
 use super::found::{Found, Placed};
-use super::image::initial_image;
+use super::image::{initial_image, windows_of};
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 
@@ -123,7 +122,8 @@ pub(super) fn crash_saved(
     })
 }
 
-fn judgement(verdict: Verdict, program: &CpuProgram, ticks_a_cycle: u64) -> Judgement {
+/// Findings in the terms of a program of CPUs.
+pub(super) fn judgement(verdict: Verdict, program: &CpuProgram, ticks_a_cycle: u64) -> Judgement {
     let place = |persist: &verdict::Persist| Placed {
         persist: persist.clone(),
         kernel: None,
@@ -212,7 +212,12 @@ impl GoingOn<'_> {
             running: thread.standing == Standing::Runs,
         });
         let now_ns = self.experiment.machine.spec.timebase().map_or(0, |base| base.ps_of_ticks(at) / 1000);
-        let saved = SavedProcess { memory: self.memory_of(&image), os: os.clone(), harts: harts.collect(), now_ns };
+        let saved = SavedProcess {
+            memory: windows_of(self.process, &self.memory, &image),
+            os: os.clone(),
+            harts: harts.collect(),
+            now_ns,
+        };
         let options = Options {
             harts: self.experiment.machine.spec.harts(),
             instructions: run.total("core", "instructions") * EXTRA.0 + EXTRA.1,
@@ -243,23 +248,6 @@ impl GoingOn<'_> {
             return Err(format!("gone on, {}", wrong.join("; ")));
         }
         Ok(())
-    }
-
-    /// The windows of a process as an image has them.
-    fn memory_of(&self, image: &PmImage) -> Memory {
-        let mut memory = self.process.memory();
-        let windows = self.memory.windows;
-        for (start, bytes) in
-            [(MAIN_START, windows.memory_bytes.saturating_sub(MAIN_START)), (PM_START, windows.pm_bytes)]
-        {
-            let Some(physical) = self.memory.physical(start, bytes).filter(|_| bytes > 0) else { continue };
-            if let (Some(place), Ok(survived)) =
-                (memory.slice_mut(start, bytes as usize), image.read(physical, bytes as usize))
-            {
-                place.copy_from_slice(survived);
-            }
-        }
-        memory
     }
 }
 

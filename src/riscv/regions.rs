@@ -52,6 +52,6 @@ mod values;
 pub use table::{Boundary, FunctionRegions, RegionTable, Restore, form};
 pub use terms::{
     ALL, BoundaryReason, COMPLETE, PC_SLOT, ROUNDING, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES,
-    THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,
+    THREAD_SLOT, THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,
 };
 pub use values::Recipe;

@@ -67,10 +67,11 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let journal = conduct.journal.then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
+    let os = machine.os().and_then(|os| os.idle()).cloned();
     let (memory, touched) = ran.machine.into_touched_memory(load.image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory, &touched));
     let bindings = Bindings::default();
-    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline };
+    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline, os };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, load.memory(), &stdout, conduct, &mut finished);
     }

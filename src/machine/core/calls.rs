@@ -63,10 +63,14 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, m: &mut Moment<'_, '_>) {
 /// there.
 fn checkpoint(hart: &Hart, then: &Then, left: &mut VecDeque<(u64, u64, u8)>, m: &Moment<'_, '_>) {
     match *then {
-        Then::Spawn { hart: id, stack, thread, .. } => {
+        Then::Spawn { hart: id, stack, thread, result, clear } => {
             let state = child(hart, stack, thread);
-            let slots =
-                [state.frm.into()].into_iter().chain(state.registers.into_iter().skip(1)).chain([state.pc | COMPLETE]);
+            let registers = state.registers.into_iter().skip(1);
+            let slots = [state.frm.into()].into_iter().chain(registers).chain([
+                state.pc | COMPLETE,
+                result,
+                clear.unwrap_or(0),
+            ]);
             left.extend(slots.enumerate().map(|(slot, value)| (m.program.slot(id, slot), value, 8)));
         }
         Then::End => {
@@ -118,7 +122,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             Some(result) => hart.window.set(A0, result),
             None => hart.thread = Thread::Waiting,
         },
-        Then::Spawn { hart: child, stack, thread, result } => {
+        Then::Spawn { hart: child, stack, thread, result, .. } => {
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
             m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Begin { hart: child, state }), delay);

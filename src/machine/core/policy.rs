@@ -33,6 +33,8 @@ pub(super) struct Policy {
     pub(super) front_end: bool,
     /// Harts that wait for it.
     awaits: u64,
+    /// The latest cycle that the handler was told of, which may lie ahead of the event, in ticks.
+    told: Time,
     /// The handler holds registers of stores: see [`super::region`].
     pub(super) renames: bool,
 }
@@ -63,6 +65,7 @@ impl Policy {
             tracks,
             front_end,
             awaits: 0,
+            told: 0,
             renames,
         }
     }
@@ -122,6 +125,7 @@ impl Policy {
         cx: &mut Ctx<'_, Msg>,
     ) {
         self.outbox.at(time);
+        self.told = time;
         self.handler.event(event, &mut self.outbox);
         self.carry_out(time, journal, cx);
     }
@@ -156,9 +160,11 @@ impl Policy {
         journal: Option<&mut Notebook>,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        self.outbox.at(cx.now());
+        // What a buffer has may have been stored in a cycle that lies ahead: it leaves no earlier.
+        let time = if self.front_end { self.told.max(cx.now()) } else { cx.now() };
+        self.outbox.at(time);
         self.handler.message(from, message, &mut self.outbox);
-        self.carry_out(cx.now(), journal, cx);
+        self.carry_out(time, journal, cx);
     }
 
     /// What goes home with a line depends on.
