@@ -71,6 +71,7 @@ pub(super) fn crash_saved(
             "clients, claims, and states of levels B and C are not judged under a scheme that saves registers";
         return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
     }
+    // One run gives every state: journals keep all that changes what is durable or replayed.
     let process = program.process()?;
     let load = CpuLoad { process: &process, files: &program.files, all_persistent: true, remote_bytes: 0 };
     let memory = load.memory();
@@ -80,6 +81,7 @@ pub(super) fn crash_saved(
     let initial = initial_image(&load.image());
     let outside = |outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"));
 
+    // What no image shows, and every image by what changed last.
     let host = Requester::os(spec.core.count as u16).number();
     let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
     let states = CrashStates::new(journal, &initial, domain).map_err(outside)?;
@@ -91,6 +93,7 @@ pub(super) fn crash_saved(
         let going_on = GoingOn { experiment, process: &process, memory, initial: &initial, stop: watching.stop };
         going_on.judge(&finished.outcome, request, watching)
     });
+    // Promises are those that were judged, in this order.
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let mut promises = vec![
@@ -100,6 +103,7 @@ pub(super) fn crash_saved(
     let goes_on = "from the retired pc of each hart the program goes on to its end and its result (P4')".to_owned();
     promises.extend(wanted.then_some(goes_on));
     promises.push("levels A and B do not apply: the replay sets right what the write-backs leave open".to_owned());
+    // Nothing of levels that do not apply, and no recovery of the program's own.
     Ok(CrashReport {
         domain,
         recovery: "stores that are not durable are replayed from saved registers".to_owned(),
@@ -203,6 +207,7 @@ impl GoingOn<'_> {
             let bytes = value.to_le_bytes();
             image.write(address, &bytes[..width.into()]).map_err(|outside| outside.to_string())?;
         }
+        // Registers and system calls are as they were; time goes on from there.
         let Some(os) = machine.os().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
         let harts = saved.iter().map(|thread| SavedHart {
             registers: thread.state.registers,
@@ -219,6 +224,7 @@ impl GoingOn<'_> {
             stop: Some(self.stop),
         };
         let ended = functional::resume(self.process, saved, &options);
+        // An end of any other kind is one that the run did not come to.
         let exit_code = match ended.end {
             functional::End::Exited(code) => code,
             functional::End::Stopped => return Ok(()),

@@ -17,6 +17,7 @@ mod power_failure;
 mod programs;
 mod qemu;
 mod recovery;
+mod saved_registers;
 mod system_calls;
 mod timed;
 mod workloads;

@@ -46,7 +46,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         Blocked::Serial(inst) => return serial::step(hart, &inst, cycle, m),
     }
     if hart.window.is_full() {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let pc = hart.front.pc;
     let Some(&inst) = m.program.code.at(pc) else {
@@ -68,12 +68,6 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
     }
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
     Ok(())
-}
-
-/// The window, or one of its queues, has no room until the oldest instruction retires.
-pub(super) fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
-    let until = hart.retires_at(cycle);
-    Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
 }
 
 /// The values of an instruction's sources and the cycle from which all are there; none while one is pending.
@@ -130,7 +124,7 @@ fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<
 
 fn load(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     if hart.window.loads >= hart.room.1 {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let source = hart.window.source(inst.rs1);
     let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];

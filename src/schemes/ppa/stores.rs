@@ -24,7 +24,7 @@ fn kind_of(register: u8) -> usize {
 
 /// The region that a hart is in.
 #[derive(Debug, Clone, Copy, Default)]
-struct Region {
+struct HartRegion {
     /// Registers that a store read which has retired, and which have not been overwritten.
     stored: u64,
     /// Physical registers of each kind that are held: overwritten, and a store read them.
@@ -71,7 +71,7 @@ pub(super) struct CoreStores {
     core: u16,
     /// Physical registers of each kind beyond the program's own.
     spare: [u32; 2],
-    regions: Vec<Region>,
+    regions: Vec<HartRegion>,
     pending: VecDeque<Pending>,
     lines: Vec<PendingLine>,
     /// Stores performed.
@@ -84,7 +84,7 @@ impl CoreStores {
         CoreStores {
             core: place.index,
             spare: [spec.prf_int, spec.prf_fp].map(|registers| registers - ARCHITECTURAL),
-            regions: vec![Region::default(); place.harts.max(1).into()],
+            regions: vec![HartRegion::default(); place.harts.max(1).into()],
             pending: VecDeque::new(),
             lines: Vec::new(),
             performed: 0,
