@@ -130,7 +130,7 @@ impl Core {
 
     /// What a power failure finds of a hart, by its number in the core: see [`SavedThread`].
     pub fn saved(&self, hart: usize) -> SavedThread {
-        saved::of(&self.harts[hart])
+        saved::of(&self.harts[hart], &self.program.code)
     }
 
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.

@@ -171,7 +171,7 @@ impl Cache {
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
         if policy.renames {
             if let Some((old, LineState::Modified)) = evicted {
-                // Its bytes go home as a write-back, and it leaves silently: a probe comes for it all the same.
+                // Its bytes go home as a write-back, and it leaves silently: probes come for it still.
                 policy.offer(&Offer::GiveUp(old));
                 self.write_back_asked(0, policy, cx);
             }

@@ -1,10 +1,9 @@
 //! What a core's handler does, event by event.
 
+use crate::persist::handler::report_of;
 use crate::persist::journal::Author;
 use crate::persist::vocab::RegionEnd;
-use crate::persist::{
-    Admission, Event, FactKind, Handler, HandlerPlace, Journal, Notebook, Offer, Outbox, PathStore, report_of,
-};
+use crate::persist::{Admission, Event, FactKind, Handler, HandlerPlace, Journal, Notebook, Offer, Outbox, PathStore};
 
 use super::parameters::PpaSpec;
 use super::stores::CoreStores;
