@@ -82,6 +82,7 @@ pub(super) fn synchronise(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Mome
 /// All is performed: the region has ended if it is durable, too.
 fn end(hart: &Hart, reason: RegionEnd, since: u64, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     if m.policy.offer(&Offer::Durable { hart: hart.index }) != Admission::Goes {
+        m.cache.write_back_asked(m.program.until(cycle, m.cx), m.policy, m.cx);
         return false;
     }
     let event = Event::RegionPersisted { hart: hart.index, reason, waited: cycle - since };

@@ -1,8 +1,8 @@
 //! The handler in a core: registers that stores hold, and stores that are not durable.
 //!
 //! Invariants: a store is forgotten when a write-back that left after it is acknowledged, never before; at
-//! most one write-back of a line is under way unless the line is asked for; a hart's region ends when it has
-//! no store that is not durable.
+//! most one write-back of a line is under way unless the line is asked for or a region ends; a hart's region
+//! ends when it has no store that is not durable.
 
 use std::collections::VecDeque;
 
@@ -173,6 +173,20 @@ impl CoreStores {
         Admission::Waits
     }
 
+    /// All stores of a hart are acknowledged. Else those that wait for a write-back of their line leave now.
+    fn is_durable(&mut self, hart: u8, outbox: &mut Outbox) -> Admission {
+        if self.pending.iter().all(|store| store.hart != hart) {
+            return Admission::Goes;
+        }
+        for at in 0..self.lines.len() {
+            let PendingLine { line, newer, .. } = self.lines[at];
+            if newer && self.pending.iter().any(|store| store.hart == hart && store.line == line) {
+                self.write_back(at, outbox);
+            }
+        }
+        Admission::Waits
+    }
+
     fn end_region(&mut self, hart: u8, reason: RegionEnd, waited: u64) {
         let region = std::mem::take(&mut self.regions[usize::from(hart)]);
         self.counters.wait_cycles += waited;
@@ -193,7 +207,7 @@ impl Handler for CoreStores {
     fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
         match *offer {
             Offer::Rename { hart, register, in_flight } => self.rename(hart, register, in_flight),
-            Offer::Durable { hart } => Admission::goes_if(self.pending.iter().all(|store| store.hart != hart)),
+            Offer::Durable { hart } => self.is_durable(hart, outbox),
             Offer::GiveUp(line) => self.give_up(line, outbox),
             _ => Admission::Goes,
         }

@@ -108,6 +108,7 @@ fn a_store_joins_the_next_write_back_of_its_line() {
     assert_eq!(host.left(), [LINE, OTHER]);
     host.written_back(LINE);
     assert_eq!((host.left(), host.is_durable()), (vec![LINE], false));
+    assert!(host.left().is_empty(), "it has left");
     host.written_back(OTHER);
     assert!(!host.is_durable());
     host.written_back(LINE);
@@ -118,6 +119,20 @@ fn a_store_joins_the_next_write_back_of_its_line() {
     let forgotten: Vec<_> = journal.facts().iter().map(|fact| (fact.kind, fact.line, fact.author.launch)).collect();
     assert_eq!(forgotten, [(LINE, 1), (OTHER, 3), (LINE, 3)].map(|(line, last)| (FactKind::Forgotten, line, last)));
     assert_eq!(["store_write_backs", "joined_stores", "write_back_cycles"].map(|name| host.count(name)), [3, 1, 300]);
+}
+
+#[test]
+fn at_the_end_of_a_region_no_store_waits_to_leave() {
+    let mut host = Host::new();
+    host.store(LINE);
+    host.store(LINE);
+    assert_eq!(host.left(), [LINE]);
+    assert_eq!((host.is_durable(), host.left()), (false, vec![LINE]));
+    assert_eq!((host.is_durable(), host.left()), (false, vec![]));
+    host.written_back(LINE);
+    assert!(!host.is_durable());
+    host.written_back(LINE);
+    assert!(host.is_durable());
 }
 
 #[test]
