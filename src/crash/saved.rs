@@ -2,19 +2,19 @@
 //! where it was.
 //!
 //! ```text
-//!  experiment ─ run (journals on) ─┬─ every change: durable bytes and replayed stores = all that was stored
+//!  experiment ─ run (journals on) ─┬─ every change: durable bytes and replayed stores = all stores
 //!                                  └─ end, output
-//!       again, to some instants ──── memory after the replay, registers, calls ─ functional driver ─> the same end
+//!       again, to some instants ──── replay, registers, calls ─ functional driver ─> the same end
 //! ```
 //! The first is judged by facts alone ([`replay`](crate::oracle::replay)), at every instant. The second takes
 //! what the machine has saved: retired registers and pc of each hart, stores of its store buffer, and what
 //! system calls have done, which is no component's memory but the OS' own and survives. It runs the machine
 //! once more, which does the same, and stops it at instants that are drawn. An instant at which a system call
-//! is under way is put off until it has been answered: calls are executed at once or not at all.
+//! is under way is put off until it is answered: calls are executed at once or not at all.
 //!
-//! Levels B and C do not apply: what is durable decides nothing that the replay does not set right. Not
-//! modelled: time and energy of saving, a power failure during the replay, which begins anew and writes the
-//! same bytes.
+//! With [`CrashRequest::double`] the replay is cut off after some of its lines and begins anew. Levels B and
+//! C do not apply: what is durable decides nothing that the replay does not set right. Not modelled: time and
+//! energy of saving.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -49,6 +49,9 @@ const LINE_BYTES: usize = 64;
 /// How many times as many instructions as the run had a program that goes on may take, and how many more.
 const EXTRA: (u64, u64) = (4, 1 << 24);
 
+/// Where a replay is cut off, at most: after each of its first lines.
+const CUTS: usize = 8;
+
 /// How many times an instant is put off, each time by a 1024th of the run.
 const PUT_OFF: u32 = 64;
 
@@ -70,6 +73,7 @@ pub(super) fn crash_saved(
             "clients, claims, and states of levels B and C are not judged under a scheme that saves registers";
         return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
     }
+    // One run gives every state: journals keep all that changes what is durable or replayed.
     let process = program.process()?;
     let load =
         CpuLoad { process: &process, files: &program.files, all_persistent: true, remote_bytes: 0, regions: None };
@@ -80,6 +84,7 @@ pub(super) fn crash_saved(
     let initial = initial_image(&load.image());
     let outside = |outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"));
 
+    // What no image shows, and every image by what changed last.
     let host = Requester::os(spec.core.count as u16).number();
     let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
     let states = CrashStates::new(journal, &initial, domain).map_err(outside)?;
@@ -88,9 +93,17 @@ pub(super) fn crash_saved(
     let history = judge_history(&states, &order, false, keep).with(replayed, keep);
     let wanted = request.resume > 0 && !matches!(request.plan, Plan::Only(_));
     let resume = wanted.then(|| {
-        let going_on = GoingOn { experiment, process: &process, memory, initial: &initial, stop: watching.stop };
+        let going_on = GoingOn {
+            experiment,
+            process: &process,
+            memory,
+            initial: &initial,
+            double: request.double,
+            stop: watching.stop,
+        };
         going_on.judge(&finished.outcome, request, watching)
     });
+    // Promises are those that were judged, in this order.
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let mut promises = vec![
@@ -99,10 +112,13 @@ pub(super) fn crash_saved(
     ];
     let goes_on = "from the retired pc of each hart the program goes on to its end and its result (P4')".to_owned();
     promises.extend(wanted.then_some(goes_on));
+    let again = "a replay cut off anywhere can begin anew (P8)".to_owned();
+    promises.extend((wanted && request.double).then_some(again));
     promises.push("levels A and B do not apply: the replay sets right what the write-backs leave open".to_owned());
+    // Nothing of levels that do not apply, and no recovery of the program's own.
     Ok(CrashReport {
         domain,
-        recovery: "stores that are not durable are replayed from saved registers".to_owned(),
+        recovery: "saved registers and a replay of stores".to_owned(),
         promises,
         unjudged: None,
         transactions: 0,
@@ -146,6 +162,7 @@ struct GoingOn<'a> {
     process: &'a Process,
     memory: CpuMemory,
     initial: &'a PmImage,
+    double: bool,
     stop: &'a AtomicBool,
 }
 
@@ -200,9 +217,15 @@ impl GoingOn<'_> {
         let journal = machine.journal();
         let mut image =
             SavedStores::new(&journal, self.initial, Replay::All).recovered().map_err(|outside| outside.to_string())?;
-        for &(address, value, width) in saved.iter().flat_map(|thread| &thread.stores) {
-            let bytes = value.to_le_bytes();
-            image.write(address, &bytes[..width.into()]).map_err(|outside| outside.to_string())?;
+        self.write_retired(saved, &mut image)?;
+        // Power fails in the replay, too.
+        for lines in (1..=CUTS).filter(|_| self.double) {
+            let stores = SavedStores::new(&journal, self.initial, Replay::All);
+            let mut again = stores.cut_off(lines).map_err(|outside| outside.to_string())?;
+            self.write_retired(saved, &mut again)?;
+            if again != image {
+                return Err(format!("a replay cut off after {lines} lines and begun anew leaves other bytes"));
+            }
         }
         let Some(os) = machine.os().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
         let harts = saved.iter().map(|thread| SavedHart {
@@ -225,6 +248,7 @@ impl GoingOn<'_> {
             stop: Some(self.stop),
         };
         let ended = functional::resume(self.process, saved, &options);
+        // An end of any other kind is one that the run did not come to.
         let exit_code = match ended.end {
             functional::End::Exited(code) => code,
             functional::End::Stopped => return Ok(()),
@@ -246,6 +270,15 @@ impl GoingOn<'_> {
         let wrong = failures(&self.experiment.program.verify(&ran, None));
         if run.end == End::Finished && !wrong.is_empty() {
             return Err(format!("gone on, {}", wrong.join("; ")));
+        }
+        Ok(())
+    }
+
+    /// Replays what has retired and was not performed.
+    fn write_retired(&self, saved: &[SavedThread], image: &mut PmImage) -> Result<(), String> {
+        for &(address, value, width) in saved.iter().flat_map(|thread| &thread.stores) {
+            let bytes = value.to_le_bytes();
+            image.write(address, &bytes[..width.into()]).map_err(|outside| outside.to_string())?;
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ mod predictor;
 mod program;
 mod record;
 mod region;
+mod renaming;
 mod saved;
 mod serial;
 mod standing;
@@ -134,7 +135,7 @@ impl Core {
 
     /// What a power failure finds of a hart, by its number in the core: see [`SavedThread`].
     pub fn saved(&self, hart: usize) -> SavedThread {
-        saved::of(&self.harts[hart])
+        saved::of(&self.harts[hart], &self.program.code)
     }
 
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.
@@ -431,7 +432,7 @@ impl Component<Msg> for Core {
             CpuMsg::Probe { line, invalidate, room } => {
                 self.record.counters.probes += 1;
                 let lost = if self.policy.renames && invalidate {
-                    region::probe(self, line, room, cx)
+                    region::probe(&mut self.cache, &mut self.policy, line, room, cx)
                 } else {
                     self.cache.probe(line, invalidate, room, &mut self.policy, cx)
                 };
@@ -442,7 +443,9 @@ impl Component<Msg> for Core {
             }
             CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
             CpuMsg::Cleaned { tag, room } if self.policy.renames => {
-                if let Some(line) = region::written_back(self, tag, room, cx) {
+                let Core { cache, policy, record, program, .. } = self;
+                let journal = record.journal.as_mut();
+                if let Some(line) = region::written_back(cache, policy, journal, program.clock, (tag, room), cx) {
                     self.changed.push((line, None));
                     self.tell_changed(now, cx);
                 }

@@ -19,7 +19,7 @@
 //! | `Issue`, `Atomic` | the warp waits; an atomic's first offer asks for its turn | - |
 //! | `Retire` | the warp's slot stays taken | - |
 //! | `Victim` | the line stays | - |
-//! | `Durable` | the hart waits | - |
+//! | `Durable` | the hart waits; at a region's end write-backs may leave now | - |
 //! | `Rename` | the hart's region ends first | it waits until an instruction retires |
 //! | `GiveUp` | the line stays until its write-backs are acknowledged; one may leave now | - |
 

@@ -23,7 +23,7 @@
 //!   and dispatch waits until one retires, as any core's does.
 //! * Address and data registers of a store are held. What an atomic writes is in a register of its own.
 //! * A store to a line whose write-back is under way joins the next one, which leaves when that is
-//!   acknowledged, or as soon as another core or the L1's replacement asks for the line.
+//!   acknowledged, or as soon as the region ends, or another core or the L1's replacement asks for the line.
 //! * A line that another core is to write is given up when its stores here are acknowledged. Else the replay
 //!   of an older store could come over a newer one of the other core: locks are released by plain stores.
 //! * What a system call writes are stores of the calling hart. Clean instructions and fences of persistency

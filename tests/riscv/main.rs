@@ -18,6 +18,7 @@ mod programs;
 mod qemu;
 mod recovery;
 mod regions;
+mod saved_registers;
 mod system_calls;
 mod timed;
 mod workloads;

@@ -15,12 +15,12 @@ use crate::machine::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg, Grant, Wa
 use crate::machine::line::{Line, LinePool};
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports, Requester};
+use crate::persist::handler::Offer;
 use crate::riscv::instruction::Op;
 
 use super::counters::CoreCounters;
 use super::l1d::{L1d, LineBytes, LineState};
 use super::policy::Policy;
-use super::region;
 
 /// No line begins here.
 const NO_LINE: u64 = u64::MAX;
@@ -171,7 +171,9 @@ impl Cache {
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
         if policy.renames {
             if let Some((old, LineState::Modified)) = evicted {
-                region::evict(old, self, policy, cx);
+                // Its bytes go home as a write-back, and it leaves silently: probes come for it still.
+                policy.offer(&Offer::GiveUp(old));
+                self.write_back_asked(0, policy, cx);
             }
         } else if let Some((old, LineState::Modified)) = evicted {
             counters.puts += 1;
@@ -277,6 +279,13 @@ impl Cache {
         let (from, at_once) = (self.from, policy.renames);
         self.send(line, CpuMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies }, delay, cx);
         flush && place.is_some()
+    }
+
+    /// Lines are written back at the handler's word, after `delay` ticks.
+    pub(super) fn write_back_asked(&mut self, delay: Time, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
+        for line in policy.take_cleans() {
+            self.clean(0, line, false, delay, policy, cx);
+        }
     }
 
     /// A line operation is acknowledged: its line, and when it was sent.

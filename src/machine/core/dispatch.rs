@@ -47,7 +47,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         Blocked::Serial(inst) => return serial::step(hart, &inst, cycle, m),
     }
     if hart.window.is_full() {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let pc = hart.front.pc;
     if let Some(regions) = &mut hart.regions
@@ -91,12 +91,6 @@ pub(super) fn next(hart: &mut Hart, pc: u64, inst: &Inst) -> Result<(), Stall> {
         regions.dispatched(pc, inst);
     }
     Ok(())
-}
-
-/// The window, or one of its queues, has no room until the oldest instruction retires.
-pub(super) fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
-    let until = hart.retires_at(cycle);
-    Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
 }
 
 /// The values of an instruction's sources and the cycle from which all are there; none while one is pending.
@@ -153,7 +147,7 @@ fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<
 
 fn load(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     if hart.window.loads >= hart.room.1 {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let source = hart.window.source(inst.rs1);
     let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];

@@ -15,7 +15,7 @@ use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
-use super::region::Renaming;
+use super::renaming::Renaming;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
 use super::window::{Source, Window};
@@ -161,6 +161,12 @@ impl Hart {
     pub(super) fn retires_at(&self, cycle: u64) -> Option<u64> {
         let oldest = self.window.oldest()?;
         (oldest.complete != super::window::PENDING).then(|| oldest.complete.max(cycle + 1))
+    }
+
+    /// The window, or one of its queues, has no room until the oldest instruction retires.
+    pub(super) fn behind_oldest(&self, cycle: u64) -> Stall {
+        let until = self.retires_at(cycle);
+        Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
     }
 
     /// Forgets every instruction from `first` on, and goes on elsewhere.

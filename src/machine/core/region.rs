@@ -15,64 +15,18 @@
 //! write-backs go past requests that wait for the line at its home, so that they do not wait for the probe.
 //! All of this is for handlers with [`Interests::renaming`](crate::persist::handler::Interests).
 
-use crate::engine::Ctx;
+use crate::engine::{Clock, Ctx};
 use crate::machine::line::Line;
 use crate::machine::msg::Msg;
 use crate::persist::handler::{Admission, Event, Offer};
+use crate::persist::journal::Notebook;
 use crate::persist::vocab::RegionEnd;
 use crate::riscv::instruction::{Class, Inst, NOWHERE, X0};
 
-use super::Core;
 use super::cache::Cache;
 use super::cause::Cause;
-use super::dispatch::behind_oldest;
 use super::hart::{Hart, Moment, Stall};
 use super::policy::{Performed, Policy};
-use super::window::Window;
-
-/// What a hart has of renaming. Registers of integers come first, those of floating-point after them.
-#[derive(Debug, Default)]
-pub(super) struct Renaming {
-    /// Instructions in the window, of those counted, that write a register of each kind.
-    in_flight: [u32; 2],
-    /// Instructions before this number are counted.
-    counted: u64,
-    /// The region ends for lack of a register before the instruction at this address: since which cycle.
-    ending: Option<(u64, u64)>,
-    /// Since when an instruction that is executed alone waits for the end of the region.
-    since: Option<u64>,
-}
-
-impl Renaming {
-    fn place(register: u8) -> usize {
-        usize::from(usize::from(register) >= 32)
-    }
-
-    /// Instructions in flight that write a register of the kind of `register`.
-    fn in_flight(&mut self, window: &Window, register: u8) -> u32 {
-        let (head, next) = (window.retired_count() + 1, window.next());
-        if next < self.counted {
-            // Some that were counted have been squashed.
-            (self.in_flight, self.counted) = ([0; 2], head);
-        }
-        for number in self.counted.max(head)..next {
-            let writes = window.entry(number).rd;
-            if writes != NOWHERE {
-                self.in_flight[Self::place(writes)] += 1;
-            }
-        }
-        self.counted = next;
-        self.in_flight[Self::place(register)]
-    }
-
-    /// An instruction retires that writes a register, or none.
-    fn retired(&mut self, number: u64, writes: u8) {
-        if number < self.counted && writes != NOWHERE {
-            let count = &mut self.in_flight[Self::place(writes)];
-            *count = count.saturating_sub(1);
-        }
-    }
-}
 
 fn reason(inst: &Inst) -> Option<RegionEnd> {
     match inst.class() {
@@ -95,7 +49,7 @@ pub(super) fn admit(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_,
             let in_flight = hart.renaming.in_flight(&hart.window, inst.rd);
             match m.policy.offer(&Offer::Rename { hart: hart.index, register: inst.rd, in_flight }) {
                 Admission::Goes => return Ok(()),
-                Admission::Held => return Err(behind_oldest(hart, cycle)),
+                Admission::Held => return Err(hart.behind_oldest(cycle)),
                 Admission::Waits => {}
             }
             hart.renaming.ending = Some((pc, cycle));
@@ -128,6 +82,7 @@ pub(super) fn synchronise(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Mome
 /// All is performed: the region has ended if it is durable, too.
 fn end(hart: &Hart, reason: RegionEnd, since: u64, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     if m.policy.offer(&Offer::Durable { hart: hart.index }) != Admission::Goes {
+        m.cache.write_back_asked(m.program.until(cycle, m.cx), m.policy, m.cx);
         return false;
     }
     let event = Event::RegionPersisted { hart: hart.index, reason, waited: cycle - since };
@@ -158,7 +113,7 @@ fn bit(register: u8) -> u64 {
 pub(super) fn stored(store: &Performed, cycle: u64, m: &mut Moment<'_, '_>) {
     m.policy.stored(store, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
     let delay = m.program.until(cycle, m.cx);
-    write_back(m.cache, delay, m.policy, m.cx);
+    m.cache.write_back_asked(delay, m.policy, m.cx);
 }
 
 /// What an atomic of a hart wrote has been stored.
@@ -167,35 +122,29 @@ pub(super) fn atomic(hart: &Hart, cycle: u64, m: &mut Moment<'_, '_>) {
     m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
 }
 
-/// Lines are written back at the handler's word.
-fn write_back(cache: &mut Cache, delay: u64, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
-    for line in policy.take_cleans() {
-        cache.clean(0, line, false, delay, policy, cx);
-    }
-}
-
-/// A changed line makes room: its bytes go home as a write-back, and it is given up silently.
-pub(super) fn evict(line: u64, cache: &mut Cache, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
-    policy.offer(&Offer::GiveUp(line));
-    write_back(cache, 0, policy, cx);
-}
-
 /// A home takes a line; its probe may have to wait. True when the L1 has lost it.
-pub(super) fn probe(core: &mut Core, line: u64, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
-    if core.policy.offer(&Offer::GiveUp(line)) == Admission::Goes {
-        return core.cache.probe(line, true, room, &mut core.policy, cx);
+pub(super) fn probe(cache: &mut Cache, policy: &mut Policy, line: u64, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
+    if policy.offer(&Offer::GiveUp(line)) == Admission::Goes {
+        return cache.probe(line, true, room, policy, cx);
     }
-    write_back(&mut core.cache, 0, &mut core.policy, cx);
-    core.cache.hold_probe(line, room);
+    cache.write_back_asked(0, policy, cx);
+    cache.hold_probe(line, room);
     false
 }
 
 /// A write-back is acknowledged: others may leave, and a probe may be answered. The line that is lost.
-pub(super) fn written_back(core: &mut Core, tag: u16, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> Option<u64> {
-    let (line, left) = core.cache.cleaned(tag, room)?;
-    let cycles = core.program.clock.cycle_at_or_after(cx.now().saturating_sub(left));
-    core.policy.tell(&Event::WrittenBack { line, cycles }, cx.now(), core.record.journal.as_mut(), cx);
-    write_back(&mut core.cache, 0, &mut core.policy, cx);
-    let room = core.cache.take_probe(line)?;
-    probe(core, line, room, cx).then_some(line)
+pub(super) fn written_back(
+    cache: &mut Cache,
+    policy: &mut Policy,
+    journal: Option<&mut Notebook>,
+    clock: Clock,
+    (tag, room): (u16, Box<Line>),
+    cx: &mut Ctx<'_, Msg>,
+) -> Option<u64> {
+    let (line, sent) = cache.cleaned(tag, room)?;
+    let cycles = clock.cycle_at_or_after(cx.now().saturating_sub(sent));
+    policy.tell(&Event::WrittenBack { line, cycles }, cx.now(), journal, cx);
+    cache.write_back_asked(0, policy, cx);
+    let room = cache.take_probe(line)?;
+    probe(cache, policy, line, room, cx).then_some(line)
 }

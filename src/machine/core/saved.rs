@@ -1,7 +1,10 @@
 //! What a scheme that saves registers has of a hart when power fails: registers and pc of retirement, and
-//! stores that have retired and are not performed. The model reads none of it.
+//! stores that have retired and are not performed. An atomic has retired here as soon as it is performed. The
+//! model reads none of it.
 
 use crate::machine::coherence::HartState;
+use crate::riscv::code::CodeTable;
+use crate::riscv::instruction::Class;
 
 use super::hart::Hart;
 use super::store_queue::StoreKind;
@@ -32,17 +35,30 @@ pub struct SavedThread {
     pub stores: Vec<(u64, u64, u8)>,
 }
 
-pub(super) fn of(hart: &Hart) -> SavedThread {
+/// What is saved of a hart that runs `code`.
+pub(super) fn of(hart: &Hart, code: &CodeTable) -> SavedThread {
     let standing = match hart.thread {
         Thread::None | Thread::Stopped => Standing::Idle,
         Thread::Running => Standing::Runs,
         Thread::Waiting => Standing::Waits,
         Thread::Calling(_) | Thread::Writing(..) => Standing::Calls,
     };
-    let pc = hart.window.oldest().map_or(hart.front.pc, |oldest| oldest.pc);
+    let (window, mut registers) = (&hart.window, hart.window.retired_values());
+    let mut next = window.retired_count() + 1;
+    // An instruction that is executed alone has had its effect when it is dispatched.
+    if let Some(oldest) = window.oldest()
+        && let Some(inst) = code.at(oldest.pc)
+        && matches!(inst.class(), Class::Amo | Class::StoreConditional | Class::Csr)
+    {
+        if let Some(register) = registers.get_mut(usize::from(oldest.rd)) {
+            *register = oldest.value;
+        }
+        next += 1;
+    }
+    let pc = if next < window.next() { window.entry(next).pc } else { hart.front.pc };
     let stores = hart.stores.retired().filter(|store| store.kind == StoreKind::Store);
     SavedThread {
-        state: HartState { registers: hart.window.retired_values(), pc, frm: hart.frm },
+        state: HartState { registers, pc, frm: hart.frm },
         standing,
         stores: stores.filter_map(|store| Some((store.address?, store.value?, store.width))).collect(),
     }

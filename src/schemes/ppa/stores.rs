@@ -1,8 +1,8 @@
 //! The handler in a core: registers that stores hold, and stores that are not durable.
 //!
 //! Invariants: a store is forgotten when a write-back that left after it is acknowledged, never before; at
-//! most one write-back of a line is under way unless the line is asked for; a hart's region ends when it has
-//! no store that is not durable.
+//! most one write-back of a line is under way unless the line is asked for or a region ends; a hart's region
+//! ends when it has no store that is not durable.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ fn kind_of(register: u8) -> usize {
 
 /// The region that a hart is in.
 #[derive(Debug, Clone, Copy, Default)]
-struct Region {
+struct HartRegion {
     /// Registers that a store read which has retired, and which have not been overwritten.
     stored: u64,
     /// Physical registers of each kind that are held: overwritten, and a store read them.
@@ -71,7 +71,7 @@ pub(super) struct CoreStores {
     core: u16,
     /// Physical registers of each kind beyond the program's own.
     spare: [u32; 2],
-    regions: Vec<Region>,
+    regions: Vec<HartRegion>,
     pending: VecDeque<Pending>,
     lines: Vec<PendingLine>,
     /// Stores performed.
@@ -84,7 +84,7 @@ impl CoreStores {
         CoreStores {
             core: place.index,
             spare: [spec.prf_int, spec.prf_fp].map(|registers| registers - ARCHITECTURAL),
-            regions: vec![Region::default(); place.harts.max(1).into()],
+            regions: vec![HartRegion::default(); place.harts.max(1).into()],
             pending: VecDeque::new(),
             lines: Vec::new(),
             performed: 0,
@@ -173,6 +173,20 @@ impl CoreStores {
         Admission::Waits
     }
 
+    /// All stores of a hart are acknowledged. Else those that wait for a write-back of their line leave now.
+    fn is_durable(&mut self, hart: u8, outbox: &mut Outbox) -> Admission {
+        if self.pending.iter().all(|store| store.hart != hart) {
+            return Admission::Goes;
+        }
+        for at in 0..self.lines.len() {
+            let PendingLine { line, newer, .. } = self.lines[at];
+            if newer && self.pending.iter().any(|store| store.hart == hart && store.line == line) {
+                self.write_back(at, outbox);
+            }
+        }
+        Admission::Waits
+    }
+
     fn end_region(&mut self, hart: u8, reason: RegionEnd, waited: u64) {
         let region = std::mem::take(&mut self.regions[usize::from(hart)]);
         self.counters.wait_cycles += waited;
@@ -193,7 +207,7 @@ impl Handler for CoreStores {
     fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
         match *offer {
             Offer::Rename { hart, register, in_flight } => self.rename(hart, register, in_flight),
-            Offer::Durable { hart } => Admission::goes_if(self.pending.iter().all(|store| store.hart != hart)),
+            Offer::Durable { hart } => self.is_durable(hart, outbox),
             Offer::GiveUp(line) => self.give_up(line, outbox),
             _ => Admission::Goes,
         }
