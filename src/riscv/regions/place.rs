@@ -20,15 +20,6 @@ use super::units::Unit;
 use crate::riscv::elf::Executable;
 use crate::riscv::instruction::{Class, Op};
 
-/// What was done to a program's boundaries.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct PlaceCounts {
-    /// Boundaries that merging took away.
-    pub(super) merged: u32,
-    /// Loops with more than one turn between boundaries.
-    pub(super) unrolled: u32,
-}
-
 /// Boundaries by node.
 #[derive(Debug)]
 pub(super) struct Boundaries {
@@ -112,33 +103,35 @@ impl Boundaries {
         }
     }
 
-    /// Takes boundaries of a unit away.
+    /// Takes boundaries of a unit away: how many.
     pub(super) fn merge(
         &mut self,
         ground: &Ground<'_>,
         unit: &Unit,
         solver: &mut Solver,
         computed: &[RegisterSet],
-        counts: &mut PlaceCounts,
-    ) {
+    ) -> u32 {
+        let mut merged = 0;
         loop {
-            let before = counts.merged;
+            let before = merged;
             for &node in &unit.order {
                 let Some(reason) = self.reasons[node as usize].filter(|reason| reason.may_go()) else { continue };
+                let every = self.every[node as usize];
                 self.take(node);
                 if solver.solve(ground, unit, &self.every, computed).is_ok() {
-                    counts.merged += 1;
+                    merged += 1;
                 } else {
                     self.put(node, reason);
+                    self.every[node as usize] = every;
                 }
             }
-            if counts.merged == before {
-                return;
+            if merged == before {
+                return merged;
             }
         }
     }
 
-    /// Unrolls the loops of a unit that still have boundaries at their headers.
+    /// Raises the turns between two boundaries at the headers of a unit's loops.
     pub(super) fn unroll(
         &mut self,
         ground: &Ground<'_>,
@@ -146,21 +139,40 @@ impl Boundaries {
         solver: &mut Solver,
         computed: &[RegisterSet],
         most: u32,
-        counts: &mut PlaceCounts,
     ) {
         // Inner loops, which come later and run more often, first.
         for &node in unit.order.iter().rev().filter(|node| unit.headers.binary_search(node).is_ok()) {
             if self.reasons[node as usize] != Some(BoundaryReason::Loop) {
                 continue;
             }
-            for every in (2..=most).rev() {
-                self.every[node as usize] = every as Every;
+            let old = self.every[node as usize];
+            for every in (old + 1..=most as Every).rev() {
+                self.every[node as usize] = every;
                 if solver.solve(ground, unit, &self.every, computed).is_ok() {
-                    counts.unrolled += 1;
                     break;
                 }
-                self.every[node as usize] = 1;
+                self.every[node as usize] = old;
             }
         }
+    }
+
+    /// The boundaries of a unit, to be set again.
+    pub(super) fn of(&self, unit: &Unit) -> Vec<(Option<BoundaryReason>, Every)> {
+        unit.nodes.iter().map(|node| (self.reasons[*node as usize], self.every[*node as usize])).collect()
+    }
+
+    /// Sets the boundaries of a unit.
+    pub(super) fn set(&mut self, unit: &Unit, boundaries: &[(Option<BoundaryReason>, Every)]) {
+        for (node, (reason, every)) in unit.nodes.iter().zip(boundaries) {
+            (self.reasons[*node as usize], self.every[*node as usize]) = (*reason, *every);
+        }
+    }
+
+    /// How often the headers of a unit's loops end regions if each loop has as many turns: a number to compare.
+    pub(super) fn loop_ends(&self, unit: &Unit) -> u32 {
+        // Divided by any number of turns, it stays whole.
+        const TURNS: u32 = 840;
+        let loops = unit.headers.iter().filter(|node| self.reasons[**node as usize] == Some(BoundaryReason::Loop));
+        loops.map(|node| TURNS / u32::from(self.every[*node as usize])).sum()
     }
 }

@@ -3,7 +3,7 @@
 use super::bounds::{Ground, Solver};
 use super::graph::{Flow, Graph, NONE};
 use super::liveness::live_in;
-use super::place::{Boundaries, PlaceCounts};
+use super::place::Boundaries;
 use super::places::PcMap;
 use super::terms::{ALL, BoundaryReason, RegionError, RegionOptions, RegisterSet, THRESHOLD_MIN, UNROLL_MAX};
 use super::units::{Unit, units};
@@ -62,7 +62,6 @@ pub struct RegionTable {
     functions: Vec<FunctionRegions>,
     options: RegionOptions,
     merged: u32,
-    unrolled: u32,
 }
 
 /// Marks in a place of the table, above the number of a boundary.
@@ -92,7 +91,7 @@ pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Re
     let mut computed = vec![0; graph.nodes.len()];
     let mut restores = vec![Restore::new(); graph.nodes.len()];
     let ground = Ground { graph: &graph, live: &live, threshold: options.threshold_stores };
-    let (mut solver, mut counts) = (Solver::default(), PlaceCounts::default());
+    let (mut solver, mut merged) = (Solver::default(), 0);
     for unit in &units {
         let known = if options.prune { KnownValues::of(&graph, unit, global) } else { KnownValues::default() };
         for (at, &node) in unit.nodes.iter().enumerate() {
@@ -100,16 +99,50 @@ pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Re
             let set = if crosses { 0 } else { live[node as usize] };
             computed[node as usize] = known.recipes(at, set).fold(0, |set, (register, _)| set | 1 << register);
         }
-        found.hold_threshold(&ground, unit, &mut solver, &mut computed);
-        if options.merge {
-            found.merge(&ground, unit, &mut solver, &computed, &mut counts);
+        let asked = found.of(unit);
+        let mut taken = shape(&ground, unit, options, &mut solver, &mut found, &mut computed);
+        // What recovery computes takes room in every region, what is stored only in one: a unit whose loops have
+        // more turns to a region without is left as it is.
+        if options.prune && !unit.headers.is_empty() {
+            let with =
+                (found.of(unit), unit.nodes.iter().map(|node| computed[*node as usize]).collect::<Vec<_>>(), taken);
+            let ends = found.loop_ends(unit);
+            found.set(unit, &asked);
+            unit.nodes.iter().for_each(|node| computed[*node as usize] = 0);
+            taken = shape(&ground, unit, options, &mut solver, &mut found, &mut computed);
+            if found.loop_ends(unit) >= ends {
+                found.set(unit, &with.0);
+                unit.nodes.iter().zip(with.1).for_each(|(node, set)| computed[*node as usize] = set);
+                taken = with.2;
+            }
         }
-        found.unroll(&ground, unit, &mut solver, &computed, options.unroll_factor, &mut counts);
-        // The last that was tried may have failed.
+        merged += taken;
+        // The last boundaries that were tried may not be these: the solver's states are to be of these.
         found.hold_threshold(&ground, unit, &mut solver, &mut computed);
         keep_what_is_dirty(unit, &solver, &known, &found, &mut computed, &mut restores);
     }
-    Ok(RegionTable::of(&graph, &live, found, &computed, restores, counts, options))
+    Ok(RegionTable::of(&graph, &live, found, &computed, restores, merged, options))
+}
+
+/// Adds to a unit's boundaries what the threshold asks for, and takes away and lengthens what it allows. How
+/// many were taken away.
+fn shape(
+    ground: &Ground<'_>,
+    unit: &Unit,
+    options: &RegionOptions,
+    solver: &mut Solver,
+    found: &mut Boundaries,
+    computed: &mut [RegisterSet],
+) -> u32 {
+    found.hold_threshold(ground, unit, solver, computed);
+    // Turns come first: they are worth more than a call's boundary. Merging may leave room for more.
+    found.unroll(ground, unit, solver, computed, options.unroll_factor);
+    if !options.merge {
+        return 0;
+    }
+    let merged = found.merge(ground, unit, solver, computed);
+    found.unroll(ground, unit, solver, computed, options.unroll_factor);
+    merged
 }
 
 /// Recovery computes only what may have been written since it was stored last: everything else is in its
@@ -136,7 +169,7 @@ impl RegionTable {
         found: Boundaries,
         computed: &[RegisterSet],
         mut restores: Vec<Restore>,
-        counts: PlaceCounts,
+        merged: u32,
         options: &RegionOptions,
     ) -> RegionTable {
         let mut table = RegionTable {
@@ -145,8 +178,7 @@ impl RegionTable {
             restores: Vec::new(),
             functions: Vec::new(),
             options: *options,
-            merged: counts.merged,
-            unrolled: counts.unrolled,
+            merged,
         };
         for function in &graph.functions {
             let first = table.boundaries.len() as u32;
@@ -219,6 +251,6 @@ impl RegionTable {
 
     /// Loops with more than one turn between boundaries.
     pub fn unrolled(&self) -> u32 {
-        self.unrolled
+        self.boundaries.iter().filter(|boundary| boundary.every > 1).count() as u32
     }
 }
