@@ -59,7 +59,7 @@ pub(super) fn crash_regions_of_cores(
     let began = Instant::now();
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
-    if spec.client.count > 0 || request.claim.is_some() {
+    if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.claim.is_some() {
         let message = "clients and claims are not judged under a scheme of regions";
         return Err(Diagnostic::nowhere(&program.name, message).into());
     }
@@ -110,6 +110,7 @@ pub(super) fn crash_regions_of_cores(
         double: verdicts.double.map(judgement),
         resume: verdicts.resume.map(judgement),
         conditions: Vec::new(),
+        channels: None,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     })

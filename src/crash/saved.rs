@@ -68,7 +68,7 @@ pub(super) fn crash_saved(
     let began = Instant::now();
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
-    if spec.client.count > 0 || request.claim.is_some() || request.only_allowed.is_some() {
+    if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.claim.is_some() || request.only_allowed.is_some() {
         let message =
             "clients, claims, and states of levels B and C are not judged under a scheme that saves registers";
         return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
@@ -133,6 +133,7 @@ pub(super) fn crash_saved(
         double: None,
         resume: resume.map(judgement),
         conditions: Vec::new(),
+        channels: None,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     })
@@ -146,6 +147,7 @@ pub(super) fn judgement(verdict: Verdict, program: &CpuProgram, ticks_a_cycle: u
         function: Some(program.image.code_name(persist.pc.into())),
         source: None,
         buffer: None,
+        channel: None,
     };
     let found = |failure: &Failure| Found {
         missing: failure.witness.as_ref().and_then(|witness| witness.missing.as_ref()).map(place),
@@ -227,7 +229,7 @@ impl GoingOn<'_> {
                 return Err(format!("a replay cut off after {lines} lines and begun anew leaves other bytes"));
             }
         }
-        let Some(os) = machine.os().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
+        let Some(os) = machine.systems().next().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
         let harts = saved.iter().map(|thread| SavedHart {
             registers: thread.state.registers,
             pc: thread.state.pc,
@@ -286,7 +288,7 @@ impl GoingOn<'_> {
 
 /// What is saved of every hart; none while a call is under way anywhere, or its answer, or a wake.
 fn saved_harts(machine: &Assembly) -> Option<Vec<SavedThread>> {
-    let os = machine.os()?.idle()?;
+    let os = machine.systems().next()?.idle()?;
     let waiting = os.waiting();
     let mut saved = Vec::new();
     for core in machine.cores() {

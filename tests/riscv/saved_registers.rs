@@ -60,7 +60,7 @@ fn of_pairs(pairs: u32) -> BTreeMap<&'static str, u64> {
     words.extend([addi(17, 0, 93), 0x73]);
     let process = program(&words);
     let spec = CpuMachine::read("lightwsp-cpu", &[]).unwrap().spec;
-    let load = CpuLoad { process: &process, files: &[], all_persistent: true, remote_bytes: 0 };
+    let load = CpuLoad { process: &process, files: &[], all_persistent: true, remote_bytes: 0, regions: None };
     let persistency = Persistency { scheme: catalogue::find("ppa").unwrap(), ..Persistency::default() };
     let mut machine = assemble_cpu(&spec, load, &persistency);
     let end = machine.simulation.run(&RunOptions { threads: 1, ..RunOptions::default() });
@@ -218,7 +218,7 @@ fn a_replay_without_its_last_store_is_found() {
     let experiment = experiment("hash", &[]);
     let finished = run_cpu(&experiment, &Conduct { journal: true, ..Conduct::default() });
     let process = experiment.program.process().unwrap();
-    let load = CpuLoad { process: &process, files: &[], all_persistent: true, remote_bytes: 0 };
+    let load = CpuLoad { process: &process, files: &[], all_persistent: true, remote_bytes: 0, regions: None };
     let image = load.image();
     let end = image.ranges().map(|(start, bytes)| start + bytes.len() as u64).max().unwrap();
     let mut initial = PmImage::new(NVM_BASE, vec![0; (end - NVM_BASE) as usize]);

@@ -13,7 +13,7 @@ use crate::riscv::instruction::{Inst, NOWHERE, Op};
 use crate::riscv::regions::PC_SLOT;
 
 use super::cause::Cause;
-use super::dispatch::{behind_oldest, wait};
+use super::dispatch::wait;
 use super::hart::{Hart, Moment, Stall};
 use super::hart_regions::Insertion;
 use super::store_queue::{StoreEntry, StoreKind};
@@ -27,7 +27,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         return Err(Stall { cause: Cause::Stores, until: hart.retires_at(cycle) });
     }
     if hart.window.is_full() {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let (slot, source) = match left.trailing_zeros() {
         64 => (PC_SLOT, Source::Ready(pc_value, 0)),

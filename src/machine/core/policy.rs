@@ -10,6 +10,7 @@
 
 use crate::engine::{Ctx, Time};
 use crate::machine::coherence::CPU_LINE_BYTES;
+use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
 use crate::persist::handler::{
@@ -37,6 +38,8 @@ pub(super) struct Policy {
     told: Time,
     /// The handler holds registers of stores: see [`super::region`].
     pub(super) renames: bool,
+    /// What the handler held, where a timeline is kept.
+    pub(super) levels: Option<Box<HandlerLevels>>,
 }
 
 /// A store as it leaves the store buffer.
@@ -67,6 +70,7 @@ impl Policy {
             awaits: 0,
             told: 0,
             renames,
+            levels: None,
         }
     }
 
@@ -184,6 +188,9 @@ impl Policy {
     }
 
     fn carry_out(&mut self, time: Time, journal: Option<&mut Notebook>, cx: &mut Ctx<'_, Msg>) {
+        if let Some(levels) = &mut self.levels {
+            levels.note(&*self.handler, time);
+        }
         self.outbox.write_notes(journal, time);
         let Endpoint::Core(index) = self.ports.owner() else { unreachable!("a core's handler is at a core") };
         let ahead = time - cx.now();
