@@ -146,6 +146,7 @@ impl<'a> CpuComponents<'a> {
             if persistency.places {
                 core.keep_places();
             }
+            // The loader starts the first hart of each server; the others begin by clone.
             if index == 0 {
                 let mut registers = [0; 64];
                 registers[usize::from(SP)] = process.stack_pointer;

@@ -2,13 +2,15 @@
 //! the program goes on from it.
 //!
 //! ```text
-//!  experiment ─ run (journal on) ─> regions, controllers' steps ─ recovery ─> image ─ slots ─ functional driver ─> the same end
+//!  experiment ─ run (journal on) ─> regions, controllers' steps ─ recovery ─> image
+//!                                       image ─ slots ─ functional driver ─> the same end
 //! ```
-//! The judgements are those of kernels ([`super::regions`]). To go on, each hart with a program counter in its
-//! slots gets its registers from there, or computes them as its boundary says; its thread keeps its number,
-//! and repeats a call that it waited in. The system survives (LightWSP persists its own with the rest): memory
-//! that it gave stays given. So results are compared by exit code, and output by what was written since: it is
-//! the end of what a run without a failure writes. Programs check themselves what they computed.
+//! The judgements are those of kernels ([`super::regions`]). To go on, each hart with a program counter in
+//! its slots gets its registers from there, or computes them as its boundary says; its thread keeps its
+//! number, and repeats a call that it waited in. The system survives (LightWSP persists its own with the
+//! rest): memory that it gave stays given. So results are compared by exit code, and output by what was
+//! written since: it is the end of what a run without a failure writes. Programs check themselves what they
+//! computed.
 //!
 //! Source: P4 of the oracle's design; LightWSP, section IV-F. Not modelled: time that recovery takes; where
 //! reading of files had come to.
@@ -69,11 +71,13 @@ pub(super) fn crash_regions_of_cores(
         unreachable!("the scheme has regions")
     };
     let load = load_of(experiment, &process, Some(&formed));
+    // One run gives every state: journals keep all that changes what controllers know.
     let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
     let initial = regions::covering(initial_image(&load.image()), journal);
     let instructions = finished.outcome.total("core", "instructions") * EXTRA.0 + EXTRA.1;
+    // A run without an end has no result that one which is resumed could be compared with.
     let resumption = finished.os.as_ref().zip(finished.outcome.process.as_ref()).map(|(os, left)| CpuResumption {
         harts: spec.harts() as usize,
         process: &process,
@@ -89,6 +93,7 @@ pub(super) fn crash_regions_of_cores(
     let resumes = resumes.ok_or("the run did not end, so that there is nothing to compare with");
     let host = Requester::os(spec.core.count as u16).number();
     let controllers = spec.controller.channels as usize;
+    // The judge of kernels' regions asks for harts, controllers and facts alone.
     let judged = regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &[] };
     let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());

@@ -20,7 +20,7 @@ pub(crate) fn formed_process(
     let options = RegionOptions {
         threshold_stores: rule.threshold_stores,
         // A loop whose number of turns is known is unrolled as any other is.
-        unroll_factor: if unrolls { rule.unroll_factor.min(u32::from(UNROLL_MAX)) } else { 1 },
+        unroll_factor: if unrolls { rule.unroll_factor.min(UNROLL_MAX) } else { 1 },
         prune: rule.prune,
         after_sync: rule.after_sync,
         ..RegionOptions::default()

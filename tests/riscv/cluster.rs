@@ -120,8 +120,8 @@ fn a_client_writes_what_its_number_draws_into_its_own_server() {
     }
 }
 
-/// Stores to 100 rows of persistent memory, each durable before the next. Writes the cycle to standard output,
-/// stores it to persistent memory, and exits with it.
+/// Stores to 100 rows of persistent memory, each durable before the next. Writes the cycle to standard
+/// output, stores it to persistent memory, and exits with it.
 fn measuring() -> Vec<u32> {
     let [t0, t1, t2, a0, a1, a2, a7] = [5, 6, 7, 10, 11, 12, 17];
     let li = |register, value| i_type(opcode::IMMEDIATE, 0, register, 0, value);

@@ -193,7 +193,8 @@ fn remote_log_data() {
 /// a hart has no address.
 #[test]
 fn remote_vs_local_conflict() {
-    // addi a0, x0, 1; slli a0, a0, 38; lui a1, 0x100 (1 MiB, all that it has); add a0, a0, a1; sd x0, OFFSET(a0)
+    // addi a0, x0, 1; slli a0, a0, 38; lui a1, 0x100 (1 MiB, all that it has); add a0, a0, a1; sd x0,
+    // OFFSET(a0)
     let store_at = |store: u32| {
         let process =
             program(&[0x0010_0513, 0x0265_1513, 0x0010_05b7, 0x00b5_0533, store, 0x0000_0513, 0x05e0_0893, 0x73]);

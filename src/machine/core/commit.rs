@@ -31,6 +31,7 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
     match entry.kind {
         StoreKind::Store | StoreKind::Checkpoint => store(hart, &entry, cycle, m),
         StoreKind::RegionEnd => {
+            // The program counter is the last store of the region.
             let committed = store(hart, &entry, cycle, m);
             if committed == Committed::Performed {
                 end_region(hart, entry.pc, cycle, m);

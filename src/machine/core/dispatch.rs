@@ -50,6 +50,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         return Err(hart.behind_oldest(cycle));
     }
     let pc = hart.front.pc;
+    // What a boundary stores comes before the instruction.
     if let Some(regions) = &mut hart.regions
         && !regions.are_inserted(pc)
     {
@@ -111,28 +112,11 @@ fn sources(hart: &Hart, inst: &Inst) -> [Source; 3] {
     inst.sources().map(|register| hart.window.source(register))
 }
 
-/// An instruction waits in the window: there must be room in the issue queue.
-pub(super) fn wait(
-    hart: &mut Hart,
-    pc: u64,
-    inst: &Inst,
-    sources: [Source; 3],
-    cycle: u64,
-    retires: Retires,
-) -> Result<u64, Stall> {
-    if hart.waiting.len() >= hart.room.0 {
-        return Err(Stall { cause: Cause::Memory, until: None });
-    }
-    let number = hart.window.push(pc, inst.rd, retires, 0, PENDING);
-    hart.waiting.push(Waiting { number, pc, inst: *inst, dispatched: cycle, sources, prediction: None });
-    Ok(number)
-}
-
 #[inline]
 fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     let sources = sources(hart, inst);
     let Some((values, at)) = ready(&sources, cycle) else {
-        wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+        hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
         return Ok(());
     };
     if inst.class() == Class::Alu {
@@ -152,7 +136,7 @@ fn load(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
     let source = hart.window.source(inst.rs1);
     let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];
     let Source::Ready(base, at) = source else {
-        let number = wait(hart, pc, inst, sources, cycle, Retires::Load)?;
+        let number = hart.wait(pc, inst, sources, cycle, Retires::Load)?;
         m.record.counters.loads += 1;
         hart.loads.waits(number);
         return Ok(());
@@ -181,7 +165,7 @@ fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '
     let known = ready(&sources, cycle);
     let number = match known {
         Some((_, at)) => hart.window.push(pc, inst.rd, Retires::Store, 0, at + 1),
-        None => wait(hart, pc, inst, sources, cycle, Retires::Store)?,
+        None => hart.wait(pc, inst, sources, cycle, Retires::Store)?,
     };
     // It enters the queue in program order, whatever is known of it: loads behind it look there.
     let kind = match inst.op {
@@ -220,7 +204,7 @@ fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     let sources = sources(hart, inst);
     let next = pc.wrapping_add(u64::from(inst.length));
     let Some(([a, b, _], at)) = ready(&sources, cycle) else {
-        wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+        hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
         let prediction = hart.predictor.predict(pc);
         if let Some(waiting) = hart.waiting.last_mut() {
             waiting.prediction = Some(prediction);
@@ -251,7 +235,7 @@ fn jump(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64) -> Result<(), Stall> 
         }
         Source::Pending(_) => {
             let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];
-            let number = wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+            let number = hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
             hart.front.blocked = Blocked::Jump(number);
         }
     }

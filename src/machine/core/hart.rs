@@ -18,7 +18,7 @@ use super::record::CoreRecord;
 use super::renaming::Renaming;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
-use super::window::{Source, Window};
+use super::window::{PENDING, Retires, Source, Window};
 
 /// The other parts of the core, for what a hart does in one event.
 pub(super) struct Moment<'a, 'c> {
@@ -167,6 +167,23 @@ impl Hart {
     pub(super) fn behind_oldest(&self, cycle: u64) -> Stall {
         let until = self.retires_at(cycle);
         Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
+    }
+
+    /// An instruction waits in the window: there must be room in the issue queue.
+    pub(super) fn wait(
+        &mut self,
+        pc: u64,
+        inst: &Inst,
+        sources: [Source; 3],
+        cycle: u64,
+        retires: Retires,
+    ) -> Result<u64, Stall> {
+        if self.waiting.len() >= self.room.0 {
+            return Err(Stall { cause: Cause::Memory, until: None });
+        }
+        let number = self.window.push(pc, inst.rd, retires, 0, PENDING);
+        self.waiting.push(Waiting { number, pc, inst: *inst, dispatched: cycle, sources, prediction: None });
+        Ok(number)
     }
 
     /// Forgets every instruction from `first` on, and goes on elsewhere.

@@ -13,7 +13,6 @@ use crate::riscv::instruction::{Inst, NOWHERE, Op};
 use crate::riscv::regions::PC_SLOT;
 
 use super::cause::Cause;
-use super::dispatch::wait;
 use super::hart::{Hart, Moment, Stall};
 use super::hart_regions::Insertion;
 use super::store_queue::{StoreEntry, StoreKind};
@@ -45,7 +44,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         Source::Pending(_) => {
             let inst = Inst { rs2: slot as u8, ..Inst::new(Op::PmRegion) };
             let sources = [Source::Ready(0, 0), source, Source::Ready(0, 0)];
-            (wait(hart, pc, &inst, sources, cycle, retires)?, None)
+            (hart.wait(pc, &inst, sources, cycle, retires)?, None)
         }
     };
     let id = m.program.first_hart + u32::from(hart.index);

@@ -3,7 +3,7 @@
 //! | interest | what the handler hears of, and is asked about, beside fences and cleans |
 //! |---|---|
 //! | `dependencies` | stores that leave the store buffer, loads, lines that come and go |
-//! | `front_end` | stores that leave the store buffer, checkpoints among them; ends of regions; threads; lines that go |
+//! | `front_end` | stores that leave the store buffer, with checkpoints; ends of regions; lines that go |
 //!
 //! All in the order of events, which is the order of memory. What it writes leaves when the cycle of its
 //! cause comes, which may lie ahead of the event.

@@ -299,9 +299,9 @@ impl RegionRun {
     /// Harts that began to run, started or woken, begin a region: their slots are stored for them, and what
     /// the system knows.
     fn begun(&mut self, before: &[bool], log: &mut Vec<RegionStore>) {
-        for at in 0..before.len() {
+        for (at, &ran) in before.iter().enumerate() {
             let hart = &self.machine.harts[at];
-            if before[at] || !hart.running {
+            if ran || !hart.running {
                 continue;
             }
             let slot = |register: usize| match register {

@@ -168,7 +168,8 @@ impl Boundaries {
         }
     }
 
-    /// How often the headers of a unit's loops end regions if each loop has as many turns: a number to compare.
+    /// How often the headers of a unit's loops end regions if each loop has as many turns: a number to
+    /// compare.
     pub(super) fn loop_ends(&self, unit: &Unit) -> u32 {
         // Divided by any number of turns, it stays whole.
         const TURNS: u32 = 840;

@@ -101,8 +101,8 @@ pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Re
         }
         let asked = found.of(unit);
         let mut taken = shape(&ground, unit, options, &mut solver, &mut found, &mut computed);
-        // What recovery computes takes room in every region, what is stored only in one: a unit whose loops have
-        // more turns to a region without is left as it is.
+        // What recovery computes takes room in every region, what is stored only in one: a unit whose loops
+        // have more turns to a region without is left as it is.
         if options.prune && !unit.headers.is_empty() {
             let with =
                 (found.of(unit), unit.nodes.iter().map(|node| computed[*node as usize]).collect::<Vec<_>>(), taken);

@@ -10,7 +10,8 @@ use crate::riscv::instruction::{A0, Class, Inst, Op, SP};
 /// Number of the global pointer.
 pub(crate) const GP: u8 = 3;
 
-/// Bytes of a hart's slots: one for each register by its number, in place of x0 the rounding mode, and the pc.
+/// Bytes of a hart's slots: one for each register by its number, in place of x0 the rounding mode, and the
+/// pc.
 pub const SLOTS_BYTES: u64 = 1024;
 /// The slot of the pc; 0 of a hart without a thread.
 pub const PC_SLOT: usize = 64;

@@ -91,8 +91,9 @@ impl Os {
     }
 
     /// The state after a power failure that it survives: these threads go on, by hart (number, and the word
-    /// that is set to 0 at its end; 0 for none), and repeat a call that they waited in; memory that was given stays given, what was opened stays
-    /// open; what was written is gone. Not modelled: where reading of files had come to.
+    /// that is set to 0 at its end; 0 for none), and repeat a call that they waited in; memory that was given
+    /// stays given, what was opened stays open; what was written is gone. Not modelled: where reading of
+    /// files had come to.
     #[must_use]
     pub fn restarted(&self, threads: &[(u64, u64)]) -> Os {
         let mut os = self.clone();

@@ -85,8 +85,8 @@ impl Threads {
         self.started += 1;
     }
 
-    /// These threads go on, by hart: their numbers, 0 for none, and the words that are set to 0 at their ends,
-    /// 0 for none. Nobody waits.
+    /// These threads go on, by hart: their numbers, 0 for none, and the words that are set to 0 at their
+    /// ends, 0 for none. Nobody waits.
     pub(super) fn restart(&mut self, threads: &[(u64, u64)]) {
         let some = |value: u64| (value != 0).then_some(value);
         let thread = |&(number, clear): &(u64, u64)| Some(Thread { number: some(number)?, clear: some(clear) });

@@ -152,7 +152,15 @@ struct FrontEndTally {
     persisting_ticks: u64,
 }
 
-/// The handler of an SM.
+/// The persist path of an SM.
+#[derive(Debug)]
+struct PersistPath {
+    /// When it is free, in parts of a tick: `scale` to a tick.
+    free: u128,
+    scale: u128,
+}
+
+/// The handler of an SM, or of a core.
 #[derive(Debug)]
 pub(super) struct FrontEndBuffer {
     spec: Arc<LightWspSpec>,
@@ -162,9 +170,7 @@ pub(super) struct FrontEndBuffer {
     used: u32,
     /// Warps of which no entry is in use.
     empty: u64,
-    /// When the persist path is free, in parts of a tick: `scale` to a tick.
-    path_free: u128,
-    scale: u128,
+    path: PersistPath,
     /// Warps inside of regions, which need no ID.
     inside: u64,
     /// Warps for whose next region an ID is kept, as atomics that store in it are under way.
@@ -193,8 +199,7 @@ impl FrontEndBuffer {
             owners: (0..WARPS).map(|_| Owner::default()).collect(),
             used: 0,
             empty: u64::MAX,
-            path_free: 0,
-            scale,
+            path: PersistPath { free: 0, scale },
             inside: 0,
             kept: 0,
             share,
@@ -214,9 +219,9 @@ impl FrontEndBuffer {
     /// So many entries go onto the persist path: the ticks until their tail is on it.
     fn transmit(&mut self, entries: u32, now: Time) -> Time {
         let bytes = u128::from(entries * self.spec.entry_bytes);
-        let free = self.path_free.max(u128::from(now) * self.scale);
-        self.path_free = free + bytes * u128::from(self.place.tick_khz);
-        (self.path_free.div_ceil(self.scale)) as Time - now
+        let PersistPath { free, scale } = &mut self.path;
+        *free = (*free).max(u128::from(now) * *scale) + bytes * u128::from(self.place.tick_khz);
+        free.div_ceil(*scale) as Time - now
     }
 
     /// A warp opens a region, which needs an ID; an atomic's keeps its lines.

@@ -4,11 +4,11 @@
 //! copy of a store to it is on its way, a load could fetch the bytes before that store. The paper searches
 //! the front-end buffer for lines that leave an L1; here lines are dirty in the L2, and a slice counts for
 //! each line the stores it has performed whose copies have not come to the controller, which tells it. A home
-//! slice of cores counts the same of lines that come back to it: a core says with each how many copies it made
-//! since it got it, so that a line which goes from core to core is kept, too.
-//! Source: LightWSP section IV-G. Invariant: a line with such stores is not dropped; a line whose copies come
-//! first (they have their own path) may count below nothing meanwhile. Copies in their SM wait for the path
-//! alone, so that a line is kept for a time that does not depend on regions.
+//! slice of cores counts the same of lines that come back to it: a core says with each how many copies it
+//! made since it got it, so that a line which goes from core to core is kept, too. Source: LightWSP section
+//! IV-G. Invariant: a line with such stores is not dropped; a line whose copies come first (they have their
+//! own path) may count below nothing meanwhile. Copies in their SM wait for the path alone, so that a line is
+//! kept for a time that does not depend on regions.
 
 use hashbrown::HashMap;
 
