@@ -13,6 +13,7 @@ mod floats;
 mod generated;
 mod generator;
 mod integers;
+mod light_wsp;
 mod network;
 mod power_failure;
 mod programs;
