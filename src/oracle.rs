@@ -33,6 +33,7 @@ pub mod regions;
 pub mod replay;
 mod scopes;
 pub mod undo;
+pub mod verbs;
 pub mod verdict;
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ const PUT_OFF: u32 = 64;
 /// Runs a program of CPUs once and judges what power failures leave under a scheme that saves registers.
 ///
 /// # Errors
-/// A machine with clients; states of levels that do not apply.
+/// A machine with clients or several servers; states of levels that do not apply.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub(super) fn crash_saved(
     experiment: &CpuExperiment,
@@ -69,9 +69,8 @@ pub(super) fn crash_saved(
     let began = Instant::now();
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
-    if spec.client.count > 0 || request.claim.is_some() || request.only_allowed.is_some() {
-        let message =
-            "clients, claims, and states of levels B and C are not judged under a scheme that saves registers";
+    if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.claim.is_some() || request.only_allowed.is_some() {
+        let message = "clients, several servers, claims, and states of levels B and C are not judged under a scheme that saves registers";
         return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
     }
     // One run gives every state: journals keep all that changes what is durable or replayed.
@@ -129,6 +128,7 @@ pub(super) fn crash_saved(
         actual: None,
         allowed: None,
         overtaking: None,
+        channels: None,
         regions: None,
         double: None,
         resume: resume.map(judgement),
@@ -145,6 +145,7 @@ fn judgement(verdict: Verdict, program: &CpuProgram, ticks_a_cycle: u64) -> Judg
         function: Some(program.image.code_name(persist.pc.into())),
         source: None,
         buffer: None,
+        channel: None,
     };
     let found = |failure: &Failure| Found {
         missing: failure.witness.as_ref().and_then(|witness| witness.missing.as_ref()).map(place),
@@ -226,7 +227,7 @@ impl GoingOn<'_> {
                 return Err(format!("a replay cut off after {lines} lines and begun anew leaves other bytes"));
             }
         }
-        let Some(os) = machine.os().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
+        let Some(os) = machine.systems().next().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
         let harts = saved.iter().map(|thread| SavedHart {
             registers: thread.state.registers,
             pc: thread.state.pc,
@@ -297,7 +298,7 @@ impl GoingOn<'_> {
 
 /// What is saved of every hart; none while a call is under way anywhere, or its answer, or a wake.
 fn saved_harts(machine: &Assembly) -> Option<Vec<SavedThread>> {
-    let os = machine.os()?.idle()?;
+    let os = machine.systems().next()?.idle()?;
     let waiting = os.waiting();
     let mut saved = Vec::new();
     for core in machine.cores() {

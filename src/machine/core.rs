@@ -49,6 +49,7 @@ use crate::persist::handler::{HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
 
 use super::coherence::{CpuMsg, HartState};
+use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
 
 pub use counters::CoreCounters;
@@ -156,6 +157,12 @@ impl Core {
     /// Keeps a timeline from now on, of at most `spans` spans of each kind.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.record.watch.get_or_insert_default().timeline = Some(HartTimeline::new(spans));
+        self.policy.levels = Some(Box::new(HandlerLevels::new(spans)));
+    }
+
+    /// With a timeline: what the scheme's handler held of each hart.
+    pub fn handler_levels(&self) -> Option<&HandlerLevels> {
+        self.policy.levels.as_deref()
     }
 
     /// The timeline, where it keeps one: what each hart did.

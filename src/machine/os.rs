@@ -37,6 +37,7 @@ use super::coherence::CpuMsg;
 use super::cpu::CpuMemory;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
+use super::verbs::NetworkMsg;
 use line_reader::LineReader;
 
 pub use parameters::{OsCounters, OsSpec};
@@ -272,6 +273,9 @@ impl OperatingSystem {
         (self.deadline, self.tasks) = (None, VecDeque::new());
         for core in self.ports.roster().cores() {
             self.tell(core, CpuMsg::Stop, cx);
+        }
+        if self.ports.roster().clients > 0 {
+            cx.send(self.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::ProgramOver), self.syscall);
         }
         if self.halts {
             cx.wake_at(at);

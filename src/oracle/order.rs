@@ -407,6 +407,8 @@ impl Reader<'_, '_> {
                 | FactKind::EpochEnded
                 | FactKind::Buffered
                 | FactKind::Forgotten
+                | FactKind::VerbPosted
+                | FactKind::VerbAcknowledged
                 | FactKind::Region(_) => {}
             }
         }

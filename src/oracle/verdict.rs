@@ -40,6 +40,9 @@ pub enum Property {
     /// P5: a persist is durable after those that its thread ordered before it, and after what it followed
     /// from by way of other threads.
     Epochs,
+    /// P6: what is durable of a channel's verbs is a prefix of them, and a part of the next; what was not
+    /// acknowledged can be written again.
+    Verbs,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,
     /// P9: whatever waits for stores goes on only when they are durable.

@@ -91,6 +91,12 @@ pub trait Handler: Send + Debug {
     /// A peer has written.
     fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
 
+    /// How many entries it holds of a lane, for timelines: of a hart of its core, a channel of its NIC; at a
+    /// controller of a hart of the machine, then of channels. None where there is no such lane.
+    fn occupancy(&self, _lane: usize) -> Option<u64> {
+        None
+    }
+
     /// Adds what it has to tell to a report.
     fn report(&self, _report: &mut HandlerReport) {}
 

@@ -1,6 +1,7 @@
 //! A program of CPUs on a machine of CPU cores under a scheme: what to simulate, and how far.
 
 use crate::assemble::first_place_of_cores;
+use crate::config::presets::DEFAULT_CLUSTER;
 use crate::config::{CpuMachine, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Domain;
@@ -44,7 +45,8 @@ impl CpuExperiment {
         Ok(experiment)
     }
 
-    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts.
+    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts,
+    /// clients without a server.
     ///
     /// # Errors
     /// All of them.
@@ -57,7 +59,25 @@ impl CpuExperiment {
         } else if let Some((key, why)) = scheme.unfit(first_place_of_cores(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
-        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.client.count);
+        self.check_clients(&mut faults);
+        if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
+            faults.0.extend(found.0);
+        }
+        faults.into_result(())
+    }
+
+    /// Clients are there where the workload is of clients, and somebody persists what they post.
+    fn check_clients(&self, faults: &mut Diagnostics) {
+        let scheme = &self.scheme.built;
+        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.nodes.clients);
+        if clients == 0 && !self.program.clients.is_empty() {
+            let message = format!(
+                "workload `{}` is of clients over the network, and machine `{}` has none",
+                self.program.name, self.machine.name
+            );
+            let help = format!("{DEFAULT_CLUSTER} has clients: --machine {DEFAULT_CLUSTER}");
+            faults.push(Diagnostic::nowhere("--machine", message).with_help(help));
+        }
         if clients > 0 && scheme.nic_handler(place).is_none() {
             let message = format!(
                 "`{}` has {clients} clients, and under `{}` no server persists what they post",
@@ -65,13 +85,9 @@ impl CpuExperiment {
                 scheme.name()
             );
             let help =
-                "persist buffers for clients have the schemes epoch and broi; client.count=0 is the machine alone";
+                "persist buffers for clients have the schemes epoch and broi; nodes.clients=0 is the machine alone";
             faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
         }
-        if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
-            faults.0.extend(found.0);
-        }
-        faults.into_result(())
     }
 }
 

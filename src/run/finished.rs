@@ -14,7 +14,8 @@ use crate::workload::{Bindings, FormedProgram};
 pub struct Finished {
     /// The result.
     pub outcome: Outcome,
-    /// Global memory at the end: what a read of every address would return.
+    /// Global memory at the end: what a read of every address would return. Of several servers, that of the
+    /// first.
     pub memory: FlatMemory,
     /// Which memory each buffer's name stands for at the end.
     pub bindings: Bindings,
@@ -24,7 +25,7 @@ pub struct Finished {
     pub epochs: Option<EpochDigests>,
     /// Names of the components, in the order of their ids.
     pub components: Vec<String>,
-    /// What happened to persistent memory, when asked for.
+    /// What happened to persistent memory, when asked for; of several servers nobody keeps it.
     pub journal: Option<Journal>,
     /// What components did when, when asked for.
     pub timeline: Option<Timeline>,

@@ -23,6 +23,9 @@ use crate::persist::Scheme;
 
 /// The scheme used when none is named.
 pub const DEFAULT_SCHEME: &str = "base";
+/// The scheme under which workloads of clients are run when none is named: under the other no server persists
+/// what they post.
+pub const DEFAULT_CLUSTER_SCHEME: &str = "broi";
 
 /// A scheme with parameters is a line `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`. Made
 /// once: sweeps ask for each key of each point.

@@ -42,7 +42,7 @@ fn without_fence() -> String {
 
 #[test]
 fn programs_recover_from_every_state_that_durable_fences_leave() {
-    for (name, domain) in [("rbtree", "adr"), ("hash", "media"), ("sps", "adr")] {
+    for (name, domain) in [("rbtree", "adr"), ("hash", "media"), ("sps", "adr"), ("kvlog", "adr")] {
         let report = crash(name, "sync", domain, &some()).unwrap();
         assert!(report.holds() && report.changes > 20, "{name} under {domain}: {report:#?}");
         let judged = |judgement: Option<_>| judgement.map_or(0, |j: durawarp::crash::Judgement| j.verdict.judged);

@@ -3,6 +3,7 @@
 
 mod common;
 
+mod cluster;
 mod crash;
 mod decoding;
 mod encoding;

@@ -7,6 +7,7 @@
 
 use crate::engine::{Ctx, Time};
 use crate::machine::coherence::CPU_LINE_BYTES;
+use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
 use crate::persist::handler::{
@@ -28,6 +29,8 @@ pub(super) struct Policy {
     pub(super) tracks: bool,
     /// The handler holds registers of stores: see [`super::region`].
     pub(super) renames: bool,
+    /// What the handler held, where a timeline is kept.
+    pub(super) levels: Option<Box<HandlerLevels>>,
 }
 
 /// A store as it leaves the store buffer.
@@ -45,7 +48,7 @@ impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
         let Interests { dependencies: tracks, renaming: renames, .. } = handler.interests();
-        Policy { handler, outbox: Outbox::of_host(journal), ports, ofence, dfence, tracks, renames }
+        Policy { handler, outbox: Outbox::of_host(journal), ports, ofence, dfence, tracks, renames, levels: None }
     }
 
     /// What the handler has to tell.
@@ -143,6 +146,9 @@ impl Policy {
     }
 
     fn carry_out(&mut self, time: Time, journal: Option<&mut Notebook>, cx: &mut Ctx<'_, Msg>) {
+        if let Some(levels) = &mut self.levels {
+            levels.note(&*self.handler, time);
+        }
         self.outbox.write_notes(journal, time);
         let Endpoint::Core(index) = self.ports.owner() else { unreachable!("a core's handler is at a core") };
         let ahead = time - cx.now();

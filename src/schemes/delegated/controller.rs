@@ -261,6 +261,10 @@ impl Handler for PersistQueues {
         }
     }
 
+    fn occupancy(&self, lane: usize) -> Option<u64> {
+        self.queues.get(lane).map(|queue| queue.requests().count() as u64)
+    }
+
     fn report(&self, report: &mut HandlerReport) {
         let tally = &self.tally;
         report.count("persist_requests", tally.requests);
