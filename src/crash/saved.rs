@@ -58,7 +58,7 @@ const PUT_OFF: u32 = 64;
 /// Runs a program of CPUs once and judges what power failures leave under a scheme that saves registers.
 ///
 /// # Errors
-/// A machine with clients; states of levels that do not apply.
+/// A machine with clients or several servers; states of levels that do not apply.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub(super) fn crash_saved(
     experiment: &CpuExperiment,
@@ -69,8 +69,7 @@ pub(super) fn crash_saved(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.claim.is_some() || request.only_allowed.is_some() {
-        let message =
-            "clients, claims, and states of levels B and C are not judged under a scheme that saves registers";
+        let message = "clients, several servers, claims, and states of levels B and C are not judged under a scheme that saves registers";
         return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
     }
     // One run gives every state: journals keep all that changes what is durable or replayed.
@@ -129,11 +128,11 @@ pub(super) fn crash_saved(
         actual: None,
         allowed: None,
         overtaking: None,
+        channels: None,
         regions: None,
         double: None,
         resume: resume.map(judgement),
         conditions: Vec::new(),
-        channels: None,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     })

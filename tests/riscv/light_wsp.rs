@@ -40,7 +40,7 @@ fn programs_come_to_their_results_in_regions_of_the_paper_s_sizes() {
         assert!(outcome.verification.as_ref().is_some_and(|checks| checks.passed), "{name}: {:?}", outcome.end);
         let [regions, inserted] = ["regions", "inserted"].map(|counter| outcome.total("core", counter));
         assert!(regions > 100 && inserted > regions, "{name}: {inserted} stores of {regions} regions");
-        let sizes = &outcome.regions.as_ref().unwrap().sizes;
+        let sizes = &outcome.regions().unwrap().sizes;
         // Of what the system stores for a thread that it starts nobody counts.
         let beyond = sizes.by_stores.range(33..).map(|(_, regions)| regions).sum::<u64>();
         assert!(beyond <= outcome.total("os", "threads"), "{name}: {:?}", sizes.by_stores);
@@ -66,7 +66,8 @@ fn whole_regions_are_recovered_and_programs_go_on_with_one_two_and_four_controll
     for channels in ["1", "2", "4"] {
         let experiment = experiment("treap", &[&SMALL[..], &[("controller.channels", channels)]].concat());
         let report = crash(&experiment, &CrashRequest { double: true, resume: 12, ..CrashRequest::default() });
-        let judged = |judgement: &Option<durawarp::crash::Judgement>| judgement.as_ref().map_or(0, |j| j.verdict.judged);
+        let judged =
+            |judgement: &Option<durawarp::crash::Judgement>| judgement.as_ref().map_or(0, |j| j.verdict.judged);
         assert!(report.holds(), "{channels} controllers: {report:#?}");
         assert!(report.regions.unwrap() > 100 && judged(&report.resume) >= 12, "{report:#?}");
         assert!(judged(&report.actual) > 500 && judged(&report.double) > 500, "{report:#?}");

@@ -63,3 +63,26 @@ pub(super) fn of(hart: &Hart, code: &CodeTable) -> SavedThread {
         stores: stores.filter_map(|store| Some((store.address?, store.value?, store.width))).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::spec;
+    use super::super::window::{PENDING, Retires};
+    use super::*;
+
+    #[test]
+    fn an_atomic_has_retired_when_it_is_performed_and_a_load_when_its_bytes_are_there() {
+        // amoadd.d x5, x6, (x10) at 0x1000; ld x5, 0(x10) behind it.
+        let words: Vec<u8> = [0x0065_32afu32, 0x0005_3283].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let code = CodeTable::new([(0x1000, words.as_slice())]);
+        for (pc, complete, saved) in [(0x1000, 100, (7, 0x2000)), (0x1004, PENDING, (0, 0x1004))] {
+            let mut hart = Hart::new(0, &spec());
+            hart.thread = Thread::Running;
+            hart.window.push(pc, 5, Retires::Plain, 7, complete);
+            hart.front.pc = 0x2000;
+            let found = of(&hart, &code);
+            assert_eq!((found.state.registers[5], found.state.pc), saved);
+            assert_eq!(found.standing, Standing::Runs);
+        }
+    }
+}

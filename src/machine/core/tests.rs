@@ -145,7 +145,7 @@ fn exit() -> [u32; 2] {
     [addi(17, 0, 93), ECALL]
 }
 
-fn spec() -> CoreSpec {
+pub(super) fn spec() -> CoreSpec {
     CoreSpec {
         count: 1,
         harts: 1,
