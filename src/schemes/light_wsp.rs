@@ -22,8 +22,11 @@
 //! IV-D) the oldest region's stores are written with an undo log. Snooping is at the L2, which has the dirty
 //! lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4;
 //! `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
-//! dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
-//! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
+//! dropped. On CPU cores a hart stands for a warp; its regions are formed over decoded code
+//! (`riscv/regions`), copies are made as stores leave the store buffer, and an atomic is performed in the
+//! event in which its region draws an ID, so that it needs no leave. Invariants: no wait of a warp is for a
+//! younger region than its own. Not modelled: the power failure itself, which the oracle does from journals;
+//! bandwidth of ACKs; time to search buffers.
 
 mod account;
 mod front_end;
@@ -67,7 +70,7 @@ impl Scheme for LightWsp {
     }
 
     fn description(&self) -> &'static str {
-        "LightWSP (a port to GPUs): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
+        "LightWSP (on GPUs a port): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
