@@ -438,7 +438,7 @@ fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
 #[test]
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
-    fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, sync"]);
+    fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
     let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];
     fails(&broi, 2, &["controller.channels", "one controller orders all persists"]);
