@@ -21,7 +21,7 @@
 //! |---|---|
 //! | functions begin and return (before), calls | the paper's rule |
 //! | loops with stores | a region holds at most the threshold |
-//! | fences, atomics (before) | the paper's rule |
+//! | fences, atomics (before) | the paper's rule; of a fence behind a load, before the load: an atomic load in C |
 //! | fences, atomics (behind) | the next region draws its ID once they are done ([`RegionOptions::after_sync`]) |
 //! | system calls (before and behind) | what the system does is a region of its own |
 //! | `pm.region`, `pause` | the program asks for it; the hart is about to wait |

@@ -85,6 +85,8 @@ pub struct RegionRun {
     next_id: u64,
     scheduled: Scheduled,
     counts: RegionRunCounts,
+    /// How often each boundary of the table was executed.
+    executed: Vec<u64>,
 }
 
 /// Whose turn it is.
@@ -129,6 +131,7 @@ impl RegionRun {
             next_id: 0,
             scheduled: Scheduled { hart: 0, left: TURN, turn: TURN, ran: false },
             counts: RegionRunCounts::default(),
+            executed: vec![0; table.boundaries().len()],
         };
         for hart in 0..run.open.len() {
             run.restore(hart);
@@ -180,6 +183,11 @@ impl RegionRun {
     /// What was counted since the run began or went on.
     pub fn counts(&self) -> &RegionRunCounts {
         &self.counts
+    }
+
+    /// How often each boundary of the table was executed since then, as they stand there.
+    pub fn executed(&self) -> &[u64] {
+        &self.executed
     }
 
     /// What came of the run.
@@ -323,6 +331,9 @@ impl RegionRun {
         let hart = &self.machine.harts[at];
         let open = &mut self.open[at];
         let registers = open.dirty & boundary.stored;
+        if let Some(number) = self.table.number(boundary.pc) {
+            self.executed[number] += 1;
+        }
         for register in (0..REGISTERS).filter(|register| registers >> register & 1 == 1) {
             let value = if register == 0 { hart.frm.into() } else { hart.registers.get(register as u8) };
             open.log.push(RegionStore::Slot(at, register, value));

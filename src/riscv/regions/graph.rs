@@ -106,6 +106,8 @@ pub(super) struct Graph {
     pub(super) places: PcMap,
     /// Nodes that are called by their address.
     pub(super) called: BTreeSet<u32>,
+    /// Nodes that branches and jumps name.
+    pub(super) targets: BTreeSet<u32>,
     /// Unknown code calls functions.
     pub(super) unknown_calls: bool,
 }
@@ -144,7 +146,8 @@ impl Graph {
             }
             unknown_calls |= calls(code, known_to, end);
         }
-        let mut graph = Graph { nodes, functions, places, called: BTreeSet::new(), unknown_calls };
+        let mut graph =
+            Graph { nodes, functions, places, called: BTreeSet::new(), targets: BTreeSet::new(), unknown_calls };
         graph.link();
         graph.trust_returns();
         graph
@@ -192,6 +195,7 @@ impl Graph {
                 _ => Flow::Next,
             };
         }
+        self.targets = targets;
         self.called = self.nodes.iter().filter(|node| node.flow == Flow::Call).map(|node| node.target).collect();
     }
 

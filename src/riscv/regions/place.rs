@@ -52,8 +52,11 @@ impl Boundaries {
                 found.put(node.next, BoundaryReason::System);
             }
             // Not before `sc`: a reservation would not outlast it.
-            if matches!(class, Class::Fence | Class::Amo | Class::LoadReserved) {
+            if matches!(class, Class::Amo | Class::LoadReserved) {
                 found.put(at, BoundaryReason::Order);
+            }
+            if class == Class::Fence {
+                found.put_at_a_fence(graph, at, options);
             }
             if options.after_sync && matches!(class, Class::Fence | Class::Amo | Class::StoreConditional) {
                 found.put(node.next, BoundaryReason::AfterOrder);
@@ -72,6 +75,32 @@ impl Boundaries {
         }
         found.put(graph.at(image.entry), BoundaryReason::Entry);
         found
+    }
+
+    /// Boundaries at a fence, where C's atomic loads and stores are a plain access beside one.
+    ///
+    /// What a load saw of another hart must not commit before that hart's region: a fence behind a load has its
+    /// boundary before the load, and one that orders loads only has none before it. The region's ID is drawn
+    /// as the fence is done, behind that of the region whose store was seen.
+    fn put_at_a_fence(&mut self, graph: &Graph, at: u32, options: &RegionOptions) {
+        const READS: u8 = 0b1010;
+        const WRITES: u8 = 0b0101;
+        let node = &graph.nodes[at as usize];
+        let (before, after) = node.inst.ordered();
+        let load = at.checked_sub(1).filter(|last| {
+            let last = &graph.nodes[*last as usize];
+            last.next == at && last.inst.class() == Class::Load && !graph.targets.contains(&at)
+        });
+        match load {
+            Some(load) if before & READS != 0 => self.put(load, BoundaryReason::Order),
+            _ if before & WRITES == 0 => {}
+            _ => self.put(at, BoundaryReason::Order),
+        }
+        // A store that others take as a sign ends its region: a later fence may draw that one's ID again.
+        let store = graph.nodes.get(node.next as usize).filter(|next| next.inst.class() == Class::Store);
+        if options.after_sync && after & READS == 0 {
+            store.into_iter().for_each(|store| self.put(store.next, BoundaryReason::AfterOrder));
+        }
     }
 
     fn put(&mut self, node: u32, reason: BoundaryReason) {

@@ -20,6 +20,9 @@ pub struct Boundary {
     pub reason: BoundaryReason,
     /// Registers that are stored if they were written since they were stored last.
     pub stored: RegisterSet,
+    /// Those of them that may have been written, as far as its function tells: where a call or an indirect jump
+    /// leads here, others may have been, too.
+    pub written: RegisterSet,
     /// Registers that recovery computes ([`RegionTable::restore`]). They count as written still.
     pub computed: RegisterSet,
     /// It is executed once `every` - 1 boundaries were passed without being executed since the hart's last
@@ -28,7 +31,8 @@ pub struct Boundary {
 }
 
 /// The boundary before each instruction of unknown code.
-const UNKNOWN: Boundary = Boundary { pc: 0, reason: BoundaryReason::Unknown, stored: ALL, computed: 0, every: 1 };
+const UNKNOWN: Boundary =
+    Boundary { pc: 0, reason: BoundaryReason::Unknown, stored: ALL, written: ALL, computed: 0, every: 1 };
 
 impl Boundary {
     /// The one that a core executes behind a jump to where the table has none.
@@ -89,6 +93,7 @@ pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Re
     let global = one_global_pointer(&graph, image.entry);
     let mut found = Boundaries::asked(&graph, &units, image, options);
     let mut computed = vec![0; graph.nodes.len()];
+    let mut written = vec![0; graph.nodes.len()];
     let mut restores = vec![Restore::new(); graph.nodes.len()];
     let ground = Ground { graph: &graph, live: &live, threshold: options.threshold_stores };
     let (mut solver, mut merged) = (Solver::default(), 0);
@@ -119,9 +124,9 @@ pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Re
         merged += taken;
         // The last boundaries that were tried may not be these: the solver's states are to be of these.
         found.hold_threshold(&ground, unit, &mut solver, &mut computed);
-        keep_what_is_dirty(unit, &solver, &known, &found, &mut computed, &mut restores);
+        keep_what_is_written(unit, &solver, &known, &found, &mut computed, &mut written, &mut restores);
     }
-    Ok(RegionTable::of(&graph, &live, found, &computed, restores, merged, options))
+    Ok(RegionTable::of(&graph, &live, found, [&computed, &written], restores, merged, options))
 }
 
 /// Adds to a unit's boundaries what the threshold asks for, and takes away and lengthens what it allows. How
@@ -145,20 +150,22 @@ fn shape(
     merged
 }
 
-/// Recovery computes only what may have been written since it was stored last: everything else is in its
+/// What may have been written before each boundary. Recovery computes only of that: everything else is in its
 /// slot.
-fn keep_what_is_dirty(
+fn keep_what_is_written(
     unit: &Unit,
     solver: &Solver,
     known: &KnownValues,
     found: &Boundaries,
     computed: &mut [RegisterSet],
+    written: &mut [RegisterSet],
     restores: &mut [Restore],
 ) {
     for (at, &node) in unit.nodes.iter().enumerate() {
-        let set = &mut computed[node as usize];
-        *set &= if found.reasons[node as usize].is_some() { solver.dirty(node) } else { 0 };
-        restores[node as usize] = known.recipes(at, *set).collect();
+        let of = node as usize;
+        written[of] = if found.reasons[of].is_some() { solver.dirty(node) } else { 0 };
+        computed[of] &= written[of];
+        restores[of] = known.recipes(at, computed[of]).collect();
     }
 }
 
@@ -167,7 +174,7 @@ impl RegionTable {
         graph: &Graph,
         live: &[RegisterSet],
         found: Boundaries,
-        computed: &[RegisterSet],
+        [computed, written]: [&[RegisterSet]; 2],
         mut restores: Vec<Restore>,
         merged: u32,
         options: &RegionOptions,
@@ -188,7 +195,8 @@ impl RegionTable {
                 if let Some(reason) = found.reasons[at] {
                     place = table.boundaries.len() as u32;
                     let (stored, computed) = (live[at] & !computed[at], computed[at]);
-                    table.boundaries.push(Boundary { pc: node.pc, reason, stored, computed, every: found.every[at] });
+                    let (pc, every, written) = (node.pc, found.every[at], stored & written[at]);
+                    table.boundaries.push(Boundary { pc, reason, stored, written, computed, every });
                     table.restores.push(std::mem::take(&mut restores[at]));
                 }
                 if matches!(node.flow, Flow::CallAny | Flow::JumpAny) {
@@ -214,6 +222,13 @@ impl RegionTable {
             NONE => Some(&UNKNOWN),
             place => self.boundaries.get((place & NO_BOUNDARY) as usize),
         }
+    }
+
+    /// The number of the boundary before an instruction, in [`RegionTable::boundaries`].
+    #[inline]
+    pub fn number(&self, pc: u64) -> Option<usize> {
+        let number = (self.places.get(pc) & NO_BOUNDARY) as usize;
+        (number < self.boundaries.len()).then_some(number)
     }
 
     /// Whether a boundary follows this instruction if none is where it goes: it may go anywhere.

@@ -3,7 +3,7 @@
 use crate::riscv::functional::observer::Observer;
 use crate::riscv::instruction::REGISTERS;
 use crate::riscv::memory::Memory;
-use crate::riscv::regions::{BoundaryReason, PC_SLOT};
+use crate::riscv::regions::{BoundaryReason, COMPLETE, PC_SLOT};
 use crate::riscv::syscalls::Os;
 
 /// Slots of a hart: its registers by number, the rounding mode in place of x0, the pc.
@@ -95,6 +95,11 @@ impl RegionImage {
     /// What system calls have done.
     pub fn os(&self) -> &Os {
         &self.system.os
+    }
+
+    /// Where a hart goes on when its thread runs.
+    pub fn pc(&self, hart: usize) -> Option<u64> {
+        self.slots.get(hart).map(|slots| slots[PC_SLOT] & !COMPLETE)
     }
 
     /// Makes a store of a committed region durable.
