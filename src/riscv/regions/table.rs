@@ -20,8 +20,8 @@ pub struct Boundary {
     pub reason: BoundaryReason,
     /// Registers that are stored if they were written since they were stored last.
     pub stored: RegisterSet,
-    /// Those of them that may have been written, as far as its function tells: where a call or an indirect jump
-    /// leads here, others may have been, too.
+    /// Those of them that may have been written, as far as its function tells: where a call or an indirect
+    /// jump leads here, others may have been, too.
     pub written: RegisterSet,
     /// Registers that recovery computes ([`RegionTable::restore`]). They count as written still.
     pub computed: RegisterSet,
