@@ -23,8 +23,10 @@ mod durable_steps;
 mod found;
 mod image;
 mod regions;
+mod regions_of_cores;
 mod report;
 mod request;
+mod saved;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

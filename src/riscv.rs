@@ -23,5 +23,6 @@ pub mod functional;
 pub mod instruction;
 pub mod memory;
 pub mod process;
+pub mod regions;
 pub mod semantics;
 pub mod syscalls;

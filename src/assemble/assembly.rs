@@ -162,8 +162,8 @@ impl Assembly {
     }
 
     /// What happened to persistent memory, when journals were kept: by time, then the command processor
-    /// before SMs, or cores, before slices before controllers; then the NIC and clients. Of one node: journals
-    /// of several name the same harts and lines.
+    /// before SMs, or cores, before slices before controllers; then the NIC and clients. Of one node:
+    /// journals of several name the same harts and lines.
     pub fn journal(&self) -> Journal {
         let host = self.components().filter_map(CommandProcessor::journal);
         let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));

@@ -5,6 +5,7 @@
 //! | from the base of DRAM, or of NVM where all memory is persistent | the main window, by virtual address |
 //! | from the base of NVM, a page after a main window there | the persistent window |
 //! | the next whole MiB of NVM | clients' memory, by their channel |
+//! | the next whole MiB of NVM | checkpoints of harts, by their number, under a scheme of regions |
 //!
 //! Invariant: memory that nothing was written to costs neither host memory nor time.
 
@@ -14,6 +15,8 @@ use crate::machine::cpu::CpuMemory;
 use crate::riscv::memory::{PAGE_BYTES, Windows};
 use crate::riscv::process::Process;
 use crate::riscv::syscalls::File;
+
+use super::formed_process::FormedProcess;
 
 /// Where the clients' memory begins, and how it ends: a whole MiB.
 const REMOTE_ALIGNMENT: u64 = 1 << 20;
@@ -29,6 +32,8 @@ pub struct CpuLoad<'a> {
     pub all_persistent: bool,
     /// Bytes of persistent memory that clients over the network have at a server, all of them together.
     pub remote_bytes: u64,
+    /// The process formed into regions, under a scheme of these.
+    pub regions: Option<&'a FormedProcess>,
 }
 
 impl CpuLoad<'_> {
@@ -49,12 +54,19 @@ impl CpuLoad<'_> {
         (memory.persistent + memory.windows.pm_bytes).next_multiple_of(REMOTE_ALIGNMENT)
     }
 
+    /// Physical address of the harts' checkpoints, under a scheme of regions: behind all other memory.
+    pub fn checkpoints(&self) -> u64 {
+        (self.remote() + self.remote_bytes).next_multiple_of(REMOTE_ALIGNMENT)
+    }
+
     /// What is used of physical memory: start and bytes of the windows, and of the clients' memory.
     fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         let memory = self.memory();
         let Windows { memory_bytes, pm_bytes } = memory.windows;
         let remote = (self.remote(), self.remote_bytes.next_multiple_of(REMOTE_ALIGNMENT));
-        [(memory.main, memory_bytes), (memory.persistent, pm_bytes), remote].into_iter().filter(|&(_, bytes)| bytes > 0)
+        let checkpoints = (self.checkpoints(), self.regions.map_or(0, |regions| regions.checkpoints.len() as u64));
+        let all = [(memory.main, memory_bytes), (memory.persistent, pm_bytes), remote, checkpoints];
+        all.into_iter().filter(|&(_, bytes)| bytes > 0)
     }
 
     /// Both windows and the clients' memory as the process finds them, by physical address. Zeros are
@@ -75,12 +87,14 @@ impl CpuLoad<'_> {
     /// The bytes that memory begins with, by physical address.
     pub(super) fn contents(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let memory = self.memory();
-        self.process.contents().filter(|(_, bytes)| !bytes.is_empty()).map(move |(address, bytes)| {
+        let checkpoints = self.regions.map(|regions| (self.checkpoints(), &regions.checkpoints[..]));
+        let of_windows = self.process.contents().filter(|(_, bytes)| !bytes.is_empty()).map(move |(address, bytes)| {
             match memory.physical(address, bytes.len() as u64) {
                 Some(physical) => (physical, bytes),
                 None => panic!("the process begins with {} bytes at {address:#x}, outside its memory", bytes.len()),
             }
-        })
+        });
+        of_windows.chain(checkpoints)
     }
 
     /// Bytes of each medium, from its base, that the windows reach to.

@@ -137,6 +137,7 @@ impl<'a> CpuComponents<'a> {
                 memory: self.load.memory(),
                 code: process.code.clone(),
                 image: process.image.clone(),
+                regions: self.load.regions.map(|regions| (regions.table.clone(), self.load.checkpoints())),
             };
             let handler = self.parts.persistency.scheme.sm_handler(self.parts.place(index));
             let persistency = self.parts.persistency;
@@ -145,6 +146,7 @@ impl<'a> CpuComponents<'a> {
             if persistency.places {
                 core.keep_places();
             }
+            // The loader starts the first hart of each server; the others begin by clone.
             if index == 0 {
                 let mut registers = [0; 64];
                 registers[usize::from(SP)] = process.stack_pointer;

@@ -47,8 +47,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
-    /// Form kernels into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means
-    /// of a run
+    /// Form programs into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints,
+    /// means of a run
     Regions(RegionsArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
@@ -213,10 +213,13 @@ pub(super) struct CrashArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RegionsArgs {
-    /// A .ptx file, or a workload, whose kernels are also run: a built-in name, a folder, or a manifest
+    /// A .ptx file, or a workload, which is also run: a built-in name, a folder, or a manifest
     pub(super) subject: String,
-    /// Only this kernel
-    #[arg(long, value_name = "NAME")]
+    /// Machine of a RISC-V program: it says how many harts there are; lightwsp-cpu unless another is named
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) machine: Option<String>,
+    /// Only this kernel, or this function of a RISC-V program, with all of its boundaries
+    #[arg(long, visible_alias = "function", value_name = "NAME")]
     pub(super) kernel: Option<String>,
     /// Size of the problem: a profile of the workload; `ci` unless another is named
     #[arg(long, value_name = "NAME")]
@@ -239,7 +242,7 @@ pub(super) struct RegionsArgs {
     /// Checkpoint registers that all lanes of a warp share the value of once a warp, not once a lane
     #[arg(long)]
     pub(super) uniform_once: bool,
-    /// Boundaries before barriers and atomics only, as published, not behind them too
+    /// Boundaries before fences, barriers and atomics only, as published, not behind them too
     #[arg(long)]
     pub(super) paper_sync: bool,
     /// No shadows of shared and local memory, no counts of barriers: kernels with them cannot be resumed in

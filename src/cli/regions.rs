@@ -1,4 +1,8 @@
-//! `durawarp regions`: kernels in LightWSP's recoverable regions, as code and (for a workload) as they run.
+//! `durawarp regions`: programs in LightWSP's recoverable regions, as code and as they run: kernels here,
+//! RISC-V programs in `regions/program.rs`.
+
+mod means;
+mod program;
 
 use std::path::Path;
 
@@ -6,7 +10,6 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::ptx;
 use durawarp::kernel::regions::{FormReport, Formed, Reason, RegionOptions, form};
-use durawarp::report::{align_right, lines, plain_table};
 use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
@@ -15,23 +18,11 @@ use super::exit::{Exit, Stop};
 use super::output::Outputs;
 use super::recipe::SMALL;
 use super::terminal;
-
-/// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a
-/// region, and how many more instructions run.
-const PAPER: Means =
-    Means { instructions_per_region: 91.33, stores_per_region: 11.29, more_instructions_percent: 7.03 };
+use means::{Means, PAPER, table};
 
 /// What the numbers are of.
 const LABEL: &str =
     "port to GPU kernels: a region is a warp's, stores are words of 8 bytes a lane; the paper's programs are others";
-
-/// Dynamic means.
-#[derive(Debug, Clone, Copy, Serialize)]
-struct Means {
-    instructions_per_region: f64,
-    stores_per_region: f64,
-    more_instructions_percent: f64,
-}
 
 /// A region, for JSON.
 #[derive(Debug, Serialize)]
@@ -90,6 +81,10 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
         true => durawarp::input::remember(Path::new(&args.subject)),
         false => drop(Workload::load(&args.subject)?),
     }
+    if matches!(Workload::load(&args.subject), Ok(workload) if workload.is_of_a_cpu()) {
+        return program::regions(args);
+    }
+    of_kernels_only(args)?;
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
     let stdout_is_taken = outputs.ready()?;
@@ -126,6 +121,14 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
             Ok(Exit::Different)
         }
         _ => Ok(Exit::Good),
+    }
+}
+
+/// Options that kernels do not have.
+fn of_kernels_only(args: &RegionsArgs) -> Result<(), Diagnostics> {
+    match &args.machine {
+        Some(_) => Err(Diagnostic::nowhere("--machine", "the regions of kernels do not depend on a machine").into()),
+        None => Ok(()),
     }
 }
 
@@ -183,7 +186,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
     let chosen: Vec<&KernelRegions> =
         run.kernels.iter().filter(|kernel| args.kernel.as_ref().is_none_or(|name| *name == kernel.kernel)).collect();
     // Means and rows are of the chosen kernels; `same_memory` is of the whole run.
-    document.means = Means::of(&chosen);
+    document.means = means_of(&chosen);
     document.same_memory = Some(run.same_memory);
     document.kernels = chosen
         .iter()
@@ -197,7 +200,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
                 checkpoints: kernel.checkpoints,
                 checkpoint_bytes: kernel.checkpoint_bytes,
                 shadows: kernel.shadows,
-                means: Means::of(&[kernel]),
+                means: means_of(&[kernel]),
             };
             KernelRow::of(&kernel.kernel, &kernel.formed, Some(ran))
         })
@@ -205,26 +208,16 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
     Ok(Exit::Good)
 }
 
-impl Means {
-    /// Over all regions that ran; none when none did.
-    fn of(kernels: &[&KernelRegions]) -> Option<Means> {
-        let sum = |of: fn(&KernelRegions) -> u64| kernels.iter().map(|kernel| of(kernel)).sum::<u64>() as f64;
-        let (regions, instructions) = (sum(|k| k.regions), sum(|k| k.instructions));
-        let original = sum(|k| k.original);
-        (regions > 0.0 && original > 0.0).then(|| Means {
-            instructions_per_region: instructions / regions,
-            stores_per_region: sum(|k| k.stores) / regions,
-            more_instructions_percent: 100.0 * (instructions / original - 1.0),
-        })
-    }
-
-    fn cells(self) -> [String; 3] {
-        [
-            format!("{:.2}", self.instructions_per_region),
-            format!("{:.2}", self.stores_per_region),
-            format!("{:+.2} %", self.more_instructions_percent),
-        ]
-    }
+/// Over all regions that ran; none when none did.
+fn means_of(kernels: &[&KernelRegions]) -> Option<Means> {
+    let sum = |of: fn(&KernelRegions) -> u64| kernels.iter().map(|kernel| of(kernel)).sum::<u64>() as f64;
+    let (regions, instructions) = (sum(|k| k.regions), sum(|k| k.instructions));
+    let original = sum(|k| k.original);
+    (regions > 0.0 && original > 0.0).then(|| Means {
+        instructions_per_region: instructions / regions,
+        stores_per_region: sum(|k| k.stores) / regions,
+        more_instructions_percent: 100.0 * (instructions / original - 1.0),
+    })
 }
 
 impl KernelRow {
@@ -247,14 +240,6 @@ impl KernelRow {
             run,
         }
     }
-}
-
-fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut table = plain_table();
-    table.set_header(header);
-    table.add_rows(rows);
-    align_right(&mut table, 1..header.len());
-    lines(&table, 2)
 }
 
 fn reason(reason: Reason) -> &'static str {

@@ -47,8 +47,10 @@ use super::channels;
 use super::durable_steps::DurableSteps;
 use super::found::{Found, Placed};
 use super::image::initial_image;
+use super::regions_of_cores::crash_regions_of_cores;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
+use super::saved::crash_saved;
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -129,12 +131,23 @@ pub fn crash_cpu(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     experiment.check()?;
+    if experiment.scheme.built.saves_registers() {
+        return crash_saved(experiment, request, watching);
+    }
+    if experiment.scheme.built.regions().is_some() {
+        return crash_regions_of_cores(experiment, request, watching);
+    }
     refuse(program, &spec.nodes, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
     let process = program.process()?;
     // The program's own memory; that of clients lies behind it.
-    let load =
-        CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent, remote_bytes: 0 };
+    let load = CpuLoad {
+        process: &process,
+        files: &program.files,
+        all_persistent: experiment.persistent,
+        remote_bytes: 0,
+        regions: None,
+    };
     let remote = load.remote()..load.remote() + spec.remote_bytes();
     let memory: CpuMemory = load.memory();
     let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };

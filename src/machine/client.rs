@@ -47,6 +47,15 @@ pub struct ClientWiring {
     pub journal: bool,
 }
 
+/// What a client measured, in ticks.
+#[derive(Debug, Default)]
+struct ClientTimes {
+    /// From the first verb of a transaction to its commit, summed.
+    latency: Time,
+    /// The last commit.
+    committed: Time,
+}
+
 /// A client.
 #[derive(Debug)]
 pub struct Client {
@@ -68,9 +77,7 @@ pub struct Client {
     /// When the port has sent all.
     port_free: Time,
     counters: ClientCounters,
-    /// Latencies, and the time of the last commit, in ticks.
-    latency: Time,
-    committed: Time,
+    times: ClientTimes,
     /// What it posted, where it keeps a journal.
     journal: Option<Notebook>,
     /// Verbs until they were acknowledged, where a timeline is kept; by their place among those under way.
@@ -97,8 +104,7 @@ impl Client {
             posted: 0,
             port_free: 0,
             counters: ClientCounters::default(),
-            latency: 0,
-            committed: 0,
+            times: ClientTimes::default(),
             journal,
             verbs: None,
             under_way: 0,
@@ -128,12 +134,12 @@ impl Client {
     /// What it counted.
     pub fn counters(&self) -> ClientCounters {
         let ns = |ticks| self.wiring.timebase.ps_of_ticks(ticks) / 1000;
-        ClientCounters { latency_ns: ns(self.latency), busy_ns: ns(self.committed), ..self.counters }
+        ClientCounters { latency_ns: ns(self.times.latency), busy_ns: ns(self.times.committed), ..self.counters }
     }
 
     /// When the last transaction was committed, in ticks.
     pub fn committed(&self) -> Time {
-        self.committed
+        self.times.committed
     }
 
     /// Computes before the next transaction, if there is one.
@@ -217,8 +223,8 @@ impl Client {
 
     fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.counters.transactions += 1;
-        self.latency += cx.now() - self.posted;
-        self.committed = cx.now();
+        self.times.latency += cx.now() - self.posted;
+        self.times.committed = cx.now();
         self.compute(cx);
     }
 }
@@ -262,8 +268,8 @@ impl Component<Msg> for Client {
         let mut digest = StateDigest::default();
         digest.word(self.counters.transactions);
         digest.word(self.counters.verbs);
-        digest.word(self.latency);
-        digest.word(self.committed);
+        digest.word(self.times.latency);
+        digest.word(self.times.committed);
         digest.value()
     }
 }

@@ -146,6 +146,11 @@ impl OperatingSystem {
         self.calls.unsupported()
     }
 
+    /// The state of its calls; none while it performs one.
+    pub fn idle(&self) -> Option<&Os> {
+        self.tasks.is_empty().then_some(&self.calls)
+    }
+
     /// What it counted.
     pub fn counters(&self) -> OsCounters {
         let ns = |ticks: Time| self.timebase.ps_of_ticks(ticks) / 1000;

@@ -33,6 +33,8 @@ pub enum Property {
     Regions,
     /// P4: from there the program runs on to the result that it has without a failure.
     Resume,
+    /// P4': after stores that are not known to be durable are replayed, memory has all that was stored.
+    Replay,
     /// P5: non-temporal stores are durable before what the machine orders after them.
     Ordered,
     /// P5: a persist is durable after those that its thread ordered before it, and after what it followed
@@ -222,7 +224,7 @@ impl Verdict {
     }
 
     /// Counts a judged state, with what was found on it; keeps the first failures.
-    pub(super) fn add(&mut self, found: impl IntoIterator<Item = Failure>, keep: usize) {
+    pub(crate) fn add(&mut self, found: impl IntoIterator<Item = Failure>, keep: usize) {
         let before = self.failed;
         for failure in found {
             self.failed += 1;

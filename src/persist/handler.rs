@@ -257,6 +257,18 @@ pub trait Scheme: Send + Sync + Debug {
         false
     }
 
+    /// Caches survive a power failure under it, whatever the machine's `persist.domain` says. Asked of a
+    /// scheme of CPUs.
+    fn caches_survive(&self) -> bool {
+        false
+    }
+
+    /// Registers and stores that are not durable are saved when power fails, and execution goes on where it
+    /// was. All memory is persistent. Asked of a scheme of CPUs.
+    fn saves_registers(&self) -> bool {
+        false
+    }
+
     /// What it promises about the order of non-temporal stores.
     fn non_temporal_order(&self) -> NonTemporalOrder {
         NonTemporalOrder::ByFences

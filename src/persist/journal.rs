@@ -73,6 +73,9 @@ pub enum FactKind {
     /// hart's persist buffer whose number is the author's `cta`. A write of such an entry that is accepted,
     /// or at the media, has all of its stores up to the author's `launch`-th.
     Buffered,
+    /// A core (the author's `sm`) need not replay its stores to the line any more, up to the `launch`-th that
+    /// it performed to persistent memory: they are durable, as it knows.
+    Forgotten,
     /// A client posted a verb; this is a line of it, with what it is to have. The verb's number in its
     /// channel is the author's `pc`, the channel its `warp`, the transaction that it is of its `launch`. What
     /// is accepted, or at the media, of a verb has the same `warp` and `pc`.
@@ -299,6 +302,7 @@ impl Journal {
             | FactKind::Observed
             | FactKind::EpochEnded
             | FactKind::Buffered
+            | FactKind::Forgotten
             | FactKind::VerbAcknowledged
             | FactKind::Cleaned
             | FactKind::PersistReached(_)

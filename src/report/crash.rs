@@ -183,6 +183,7 @@ fn property(property: &Property) -> &str {
         Property::Disjoint => "P3, logs or data shared",
         Property::Regions => "P4",
         Property::Resume => "P4, resuming",
+        Property::Replay => "P4', replay",
         Property::Ordered | Property::Epochs => "P5",
         Property::Verbs => "P6",
         Property::Idempotent => "P8",

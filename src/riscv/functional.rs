@@ -12,6 +12,8 @@
 
 mod hart;
 mod observer;
+mod regions;
+mod resumed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +28,8 @@ use hart::{Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
+pub use regions::{RegionImage, RegionRun, RegionRunCounts, Slots};
+pub use resumed::{SavedHart, SavedProcess, resume};
 
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;
@@ -129,20 +133,12 @@ pub fn run_observed<O: Observer>(
     let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), observer };
     let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
     let end = machine.run(options);
-    let (stdout, stderr) = machine.os.output();
-    Outcome {
-        end,
-        stdout: stdout.to_vec(),
-        stderr: stderr.to_vec(),
-        instructions: machine.harts.iter().map(|hart| hart.instructions).collect(),
-        pm: machine.shared.pm,
-        unsupported_calls: machine.os.unsupported().collect(),
-        memory: machine.shared.memory,
-    }
+    machine.outcome(end)
 }
 
-struct Machine<'o, O> {
-    shared: SharedState<'o, O>,
+#[derive(Debug)]
+struct Machine<O> {
+    shared: SharedState<O>,
     os: Os,
     harts: Vec<Hart>,
     image: Arc<Executable>,
@@ -151,7 +147,20 @@ struct Machine<'o, O> {
     last: usize,
 }
 
-impl<O: Observer> Machine<'_, O> {
+impl<O: Observer> Machine<O> {
+    fn outcome(self, end: End) -> Outcome {
+        let (stdout, stderr) = self.os.output();
+        Outcome {
+            end,
+            stdout: stdout.to_vec(),
+            stderr: stderr.to_vec(),
+            instructions: self.harts.iter().map(|hart| hart.instructions).collect(),
+            pm: self.shared.pm,
+            unsupported_calls: self.os.unsupported().collect(),
+            memory: self.shared.memory,
+        }
+    }
+
     fn run(&mut self, options: &Options<'_>) -> End {
         let mut left = options.instructions;
         loop {
@@ -250,7 +259,7 @@ impl<O: Observer> Machine<'_, O> {
                 hart.running = false;
                 return Ok(false);
             }
-            Then::Spawn { hart: child, stack, thread, result } => {
+            Then::Spawn { hart: child, stack, thread, result, .. } => {
                 let mut registers = hart.registers.clone();
                 let (pc, frm) = (hart.pc, hart.frm);
                 hart.registers.set(A0, result);

@@ -27,6 +27,17 @@ pub const REGISTERS: usize = 64;
 /// Destination of an instruction that writes no register.
 pub const NOWHERE: u8 = 64;
 
+/// What programmers call a register, by the psABI.
+pub fn register_name(register: u8) -> &'static str {
+    const NAMES: [&str; REGISTERS] = [
+        "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
+        "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6", "ft0", "ft1", "ft2",
+        "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "fs2",
+        "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
+    ];
+    NAMES.get(usize::from(register)).copied().unwrap_or("none")
+}
+
 /// What kind of work an instruction is: which unit of a core executes it and what it may do besides writing a
 /// register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,7 +12,7 @@ use super::finished::{Finished, failures as told};
 use super::simulated::{Simulated, parameters};
 use super::slot_places;
 use super::timeline;
-use crate::assemble::{Assembly, CpuLoad, Persistency, TOUCHED_BYTES, assemble_cpu};
+use crate::assemble::{Assembly, CpuLoad, FormedProcess, Persistency, TOUCHED_BYTES, assemble_cpu};
 use crate::config::CpuMachine;
 use crate::engine::Timebase;
 use crate::kernel::memory::FlatMemory;
@@ -28,6 +28,7 @@ use crate::riscv::elf::Executable;
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
 use crate::riscv::process::Process;
+use crate::run::regions_of_cores::formed_process;
 use crate::stats::Table;
 use crate::workload::{Bindings, CpuCheckKind, Ran};
 
@@ -49,19 +50,10 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         Ok(process) => process,
         Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
     };
-    let all_persistent = experiment.persistent || scheme.built.regions().is_some();
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes: spec.remote_bytes() };
-    let alone = spec.nodes.servers == 1;
-    let of_server = spec.core.count + spec.llc.slices + spec.controller.channels + 1;
-    let components = spec.nodes.servers * of_server + spec.nodes.clients;
-    let persistency = Persistency {
-        scheme: scheme.built.clone(),
-        journal: conduct.journal && alone,
-        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
-        places: conduct.places,
-        halts_at_end: alone,
-    };
-    let machine = assemble_cpu(spec, load, &persistency);
+    let formed = formed_process(&process, scheme.built.regions(), spec.harts());
+    let formed = formed.unwrap_or_else(|faults| panic!("an experiment that was checked cannot be formed: {faults}"));
+    let load = load_of(experiment, &process, formed.as_ref());
+    let machine = assembled(experiment, load, conduct);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
@@ -76,9 +68,10 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
     let epochs = machine.simulation.epoch_digests().cloned();
-    let journal = persistency.journal.then(|| machine.journal());
+    let journal = (conduct.journal && spec.nodes.servers == 1).then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
+    let os = machine.systems().next().and_then(OperatingSystem::idle).cloned();
     let (mut memories, mut digest) = (Vec::new(), None);
     for of in ran.machine.into_memories() {
         let (memory, touched) = of.into_touched(load.image());
@@ -90,13 +83,40 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let others = memories.split_off(1);
     let Some(memory) = memories.pop() else { unreachable!("no machine is without a server") };
     let bindings = Bindings::default();
-    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline };
+    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline, os };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, load.memory(), (&ends, &others), conduct, &mut finished);
     }
     // Last, as the caveats follow from the whole outcome.
     finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
+}
+
+/// What the machine runs; under a scheme of recoverable regions, formed.
+pub(crate) fn load_of<'a>(
+    experiment: &'a CpuExperiment,
+    process: &'a Process,
+    regions: Option<&'a FormedProcess>,
+) -> CpuLoad<'a> {
+    let all_persistent = experiment.persistent || experiment.scheme.built.regions().is_some();
+    let remote_bytes = experiment.machine.spec.remote_bytes();
+    CpuLoad { process, files: &experiment.program.files, all_persistent, remote_bytes, regions }
+}
+
+/// The machine around a process, ready to run.
+pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: &Conduct<'_>) -> Assembly {
+    let spec = &experiment.machine.spec;
+    let alone = spec.nodes.servers == 1;
+    let of_server = spec.core.count + spec.llc.slices + spec.controller.channels + 1;
+    let components = spec.nodes.servers * of_server + spec.nodes.clients;
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal && alone,
+        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
+        places: conduct.places,
+        halts_at_end: alone,
+    };
+    assemble_cpu(spec, load, &persistency)
 }
 
 /// How the process of a server ended.

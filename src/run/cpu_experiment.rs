@@ -4,8 +4,11 @@ use crate::assemble::first_place_of_cores;
 use crate::config::presets::DEFAULT_CLUSTER;
 use crate::config::{CpuMachine, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::persist::Domain;
 use crate::schemes::catalogue;
 use crate::workload::CpuProgram;
+
+use super::regions_of_cores::formed_process;
 
 /// What to simulate on a machine of CPU cores, and how far.
 #[derive(Debug, Clone)]
@@ -31,8 +34,15 @@ impl CpuExperiment {
     /// # Errors
     /// What keeps a run from starting.
     pub fn of_parts(machine: CpuMachine, program: CpuProgram, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
-        let experiment =
-            CpuExperiment { machine, program, scheme, persistent: false, max_cycles: None, reference: true };
+        let machine = under(machine, &scheme);
+        let experiment = CpuExperiment {
+            machine,
+            program,
+            persistent: scheme.built.saves_registers(),
+            scheme,
+            max_cycles: None,
+            reference: true,
+        };
         experiment.check()?;
         Ok(experiment)
     }
@@ -52,6 +62,10 @@ impl CpuExperiment {
             faults.push(Diagnostic::nowhere(&key, why));
         }
         self.check_clients(&mut faults);
+        if scheme.machines().cpu() && scheme.regions().is_some() {
+            let formed = self.program.process().and_then(|process| formed_process(&process, scheme.regions(), 1));
+            formed.map(drop).unwrap_or_else(|found| faults.0.extend(found.0));
+        }
         if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
             faults.0.extend(found.0);
         }
@@ -81,6 +95,16 @@ impl CpuExperiment {
             faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
         }
     }
+}
+
+/// The machine as the scheme has it: where caches survive a power failure, that is the machine's domain.
+fn under(mut machine: CpuMachine, scheme: &SchemeConfig) -> CpuMachine {
+    if scheme.built.caches_survive() && machine.spec.persist.domain != Domain::Eadr {
+        machine.spec.persist.domain = Domain::Eadr;
+        let source = format!("scheme {}: caches survive", scheme.built.name());
+        machine.sources.insert("persist.domain".to_owned(), source);
+    }
+    machine
 }
 
 /// A scheme that is not for the machine, and those that are.

@@ -4,6 +4,7 @@ use crate::engine::EpochDigests;
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::Outcome;
 use crate::persist::Journal;
+use crate::riscv::syscalls::Os;
 use crate::timeline::Timeline;
 use crate::workload;
 use crate::workload::{Bindings, FormedProgram};
@@ -29,6 +30,8 @@ pub struct Finished {
     pub journal: Option<Journal>,
     /// What components did when, when asked for.
     pub timeline: Option<Timeline>,
+    /// What system calls of a process had done at its end.
+    pub os: Option<Os>,
 }
 
 /// One sentence for each check or expectation that failed.

@@ -363,7 +363,8 @@ impl Recipe {
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
         let workload = self.load_workload();
         let machine = self.load_machine(workload.as_ref().ok());
-        let scheme = self.load_scheme(workload.as_ref().ok());
+        let compute = machine.as_ref().map_or(Compute::Gpu, AnyMachine::compute);
+        let scheme = self.load_scheme(workload.as_ref().ok(), compute);
         let machine = machine.map_err(|found| keep(self.advised(found, workload.as_ref().ok()))).ok();
         let scheme = scheme.map_err(&mut keep).ok();
         let resolved = workload.and_then(|workload| self.resolve(&workload, scheme.as_ref()));
@@ -410,7 +411,9 @@ impl Recipe {
             None => true,
         };
         let workload = if needs { Some(self.load_workload()?) } else { None };
-        Ok((self.load_machine(workload.as_ref())?, self.load_scheme(workload.as_ref())?))
+        let machine = self.load_machine(workload.as_ref())?;
+        let scheme = self.load_scheme(workload.as_ref(), machine.compute())?;
+        Ok((machine, scheme))
     }
 
     /// The machine for a workload.
@@ -432,11 +435,15 @@ impl Recipe {
         }
     }
 
-    /// The scheme, with its changes.
-    pub(crate) fn load_scheme(&self, workload: Option<&Workload>) -> Result<SchemeConfig, Diagnostics> {
+    /// The scheme, with its changes, as it is on machines that compute so.
+    pub(crate) fn load_scheme(
+        &self,
+        workload: Option<&Workload>,
+        compute: Compute,
+    ) -> Result<SchemeConfig, Diagnostics> {
         let scheme = self.scheme_for(workload);
         given_is_not_changed("scheme", scheme.name(), &self.scheme_set)?;
-        scheme.load(|name| SchemeConfig::load(name, &self.scheme_set))
+        scheme.load(|name| SchemeConfig::load_on(compute, name, &self.scheme_set))
     }
 
     /// The workload, before anything is chosen of it.
@@ -475,7 +482,7 @@ impl Recipe {
                 AnyExperiment::Cpu(Box::new(CpuExperiment {
                     max_cycles,
                     reference,
-                    persistent: self.choice.persistent,
+                    persistent: self.choice.persistent || experiment.persistent,
                     ..experiment
                 }))
             }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::host::Memory;
 use super::key;
 use crate::config::AnyMachine;
+use crate::config::Compute;
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
@@ -131,8 +132,9 @@ impl Batch {
         let machine = known(machines, told, || recipe.load_machine(of));
         let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
         let scheme_for = recipe.scheme_for(of);
-        let told = format!("{} {:?}", named(scheme_for.name()), recipe.scheme_set);
-        let scheme = known(schemes, told, || recipe.load_scheme(of));
+        let compute = machine.map_or(Compute::Gpu, AnyMachine::compute);
+        let told = format!("{} {:?} {compute}", named(scheme_for.name()), recipe.scheme_set);
+        let scheme = known(schemes, told, || recipe.load_scheme(of, compute));
         let scheme = scheme.map_err(&mut keep).ok();
         recipe.choice.most_bytes.get_or_insert(*most_bytes);
         let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
@@ -205,7 +207,8 @@ impl Batch {
             Some(resolved) => Ok(resolved.clone()),
             None => {
                 let workload = recipe.load_workload()?;
-                recipe.resolve(&workload, Some(&recipe.load_scheme(Some(&workload))?))
+                let compute = recipe.load_machine(Some(&workload))?.compute();
+                recipe.resolve(&workload, Some(&recipe.load_scheme(Some(&workload), compute)?))
             }
         }
     }

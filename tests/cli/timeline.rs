@@ -1,4 +1,5 @@
-//! Timelines: the run is the same with and without, spans say what counters say, and a file is whole at any size.
+//! Timelines: the run is the same with and without, spans say what counters say, and a file is whole at any
+//! size.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

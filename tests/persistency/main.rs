@@ -1,4 +1,5 @@
-//! Persistency schemes on whole machines, and what the crash oracle says of them and of faults built into them.
+//! Persistency schemes on whole machines, and what the crash oracle says of them and of faults built into
+//! them.
 
 #[path = "../machine/bench_machine/mod.rs"]
 mod bench_machine;

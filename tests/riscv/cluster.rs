@@ -66,7 +66,7 @@ fn ran(set: &[&str], fusing: Fusing) -> (Assembly, CpuMachine) {
     let machine: CpuMachine = MachineConfig::read("broi-cluster", &set).unwrap_or_else(|faults| panic!("{faults}"));
     let process = program(&[&[0x0000_0513], &EXIT[..]].concat());
     let remote_bytes = machine.spec.remote_bytes();
-    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
+    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes, regions: None };
     let scheme = SchemeConfig::load("broi", &[]).unwrap().built;
     let persistency = Persistency { scheme, ..Persistency::default() };
     let mut assembly = assemble_cpu_fused(&machine.spec, load, &persistency, fusing);
@@ -92,7 +92,7 @@ fn a_client_writes_what_its_number_draws_into_its_own_server() {
     let (assembly, machine) = ran(&set, Fusing::Servers);
     let (spec, process) = (&machine.spec, program(&EXIT));
     let remote_bytes = spec.remote_bytes();
-    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
+    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes, regions: None };
     let numbers: Vec<u16> = assembly.clients().map(Client::number).collect();
     assert_eq!(numbers, [0, 2, 1], "server by server");
     let memories: Vec<Vec<u8>> = assembly
@@ -120,8 +120,8 @@ fn a_client_writes_what_its_number_draws_into_its_own_server() {
     }
 }
 
-/// Stores to 100 rows of persistent memory, each durable before the next. Writes the cycle to standard output,
-/// stores it to persistent memory, and exits with it.
+/// Stores to 100 rows of persistent memory, each durable before the next. Writes the cycle to standard
+/// output, stores it to persistent memory, and exits with it.
 fn measuring() -> Vec<u32> {
     let [t0, t1, t2, a0, a1, a2, a7] = [5, 6, 7, 10, 11, 12, 17];
     let li = |register, value| i_type(opcode::IMMEDIATE, 0, register, 0, value);

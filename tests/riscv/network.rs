@@ -45,7 +45,7 @@ fn ran(scheme: &str, set: &[&str]) -> Ran {
     // li a0, 0; li a7, 94 (exit_group); ecall
     let process = program(&[0x0000_0513, 0x05e0_0893, 0x0000_0073]);
     let remote_bytes = spec.remote_bytes();
-    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
+    let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes, regions: None };
     let scheme = SchemeConfig::load(scheme, &[]).unwrap().built;
     let persistency = Persistency { scheme, journal: true, ..Persistency::default() };
     let assemble = || {
@@ -193,13 +193,14 @@ fn remote_log_data() {
 /// a hart has no address.
 #[test]
 fn remote_vs_local_conflict() {
-    // addi a0, x0, 1; slli a0, a0, 38; lui a1, 0x100 (1 MiB, all that it has); add a0, a0, a1; sd x0, OFFSET(a0)
+    // addi a0, x0, 1; slli a0, a0, 38; lui a1, 0x100 (1 MiB, all that it has); add a0, a0, a1; sd x0,
+    // OFFSET(a0)
     let store_at = |store: u32| {
         let process =
             program(&[0x0010_0513, 0x0265_1513, 0x0010_05b7, 0x00b5_0533, store, 0x0000_0513, 0x05e0_0893, 0x73]);
         let machine: CpuMachine = MachineConfig::read("broi-cluster", &[]).unwrap();
         let remote_bytes = machine.spec.remote_bytes();
-        let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes };
+        let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes, regions: None };
         let memory = load.memory();
         let end = memory.physical(PM_START + memory.windows.pm_bytes - 8, 8).unwrap() + 8;
         assert!(load.remote() >= end, "clients' memory lies behind the program's");

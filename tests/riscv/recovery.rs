@@ -1,5 +1,5 @@
-//! Persistent programs after a power failure: `--recover` on what may be left finds every invariant kept, and finds
-//! it broken when a fence is missing.
+//! Persistent programs after a power failure: `--recover` on what may be left finds every invariant kept, and
+//! finds it broken when a fence is missing.
 
 use std::collections::BTreeSet;
 
@@ -132,8 +132,8 @@ fn recovery_says_what_is_wrong_with_a_pool_that_something_else_wrote_to() {
         let outcome = functional::run(&process, image, &Options::default());
         (outcome.end, String::from_utf8(outcome.stdout).unwrap())
     };
-    // The log of the one thread ends at 256 + 16 KiB, the page after; then its heap's line, 64 buckets, nodes of a line:
-    // key, next, 5 words of value, link of free nodes.
+    // The log of the one thread ends at 256 + 16 KiB, the page after; then its heap's line, 64 buckets, nodes
+    // of a line: key, next, 5 words of value, link of free nodes.
     let (heap, buckets) = (20480, 20480 + 64);
     let nodes = (buckets + 64 * 8u64).next_multiple_of(256);
     assert_eq!(recover(nodes + 56, 1).0, End::Exited(0));

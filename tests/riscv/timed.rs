@@ -76,7 +76,8 @@ fn a_program_of_one_thread_leaves_every_byte_as_the_functional_driver_does() {
             assert_eq!(functional::End::Exited(process.exit_code.unwrap()), driver.end, "{name}");
             assert_eq!(process.stdout.as_bytes(), driver.stdout, "{name}");
             let start = experiment.program.process().unwrap();
-            let memory = CpuLoad { process: &start, files: &[], all_persistent: false, remote_bytes: 0 }.memory();
+            let memory =
+                CpuLoad { process: &start, files: &[], all_persistent: false, remote_bytes: 0, regions: None }.memory();
             let (main, pm) = (memory.windows.memory_bytes - MAIN_START, memory.windows.pm_bytes);
             assert_same_window(&timed.memory, memory.main + MAIN_START, &driver, MAIN_START, main);
             if pm > 0 {
@@ -170,7 +171,7 @@ fn a_sleep_that_the_end_of_the_process_cuts_short_is_no_part_of_the_run() {
 /// Runs words on the built-in machine.
 fn run_timed(process: &Process, limit_cycles: u64) -> RunEnd {
     let machine: CpuMachine = MachineConfig::read("lightwsp-cpu", &[]).unwrap();
-    let load = CpuLoad { process, files: &[], all_persistent: false, remote_bytes: 0 };
+    let load = CpuLoad { process, files: &[], all_persistent: false, remote_bytes: 0, regions: None };
     let mut assembly = assemble_cpu(&machine.spec, load, &Persistency::default());
     let period = machine.spec.timebase().unwrap().clock(machine.spec.clock.core_mhz.khz).period_ticks();
     assembly.simulation.run(&RunOptions { time_limit: Some(limit_cycles * period), ..RunOptions::default() })

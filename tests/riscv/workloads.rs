@@ -1,4 +1,5 @@
-//! The built-in C programs: right by their own checks and those of their manifests, with any number of threads.
+//! The built-in C programs: right by their own checks and those of their manifests, with any number of
+//! threads.
 
 use std::collections::BTreeSet;
 

@@ -23,9 +23,9 @@ fn mops(outcome: &Outcome) -> f64 {
 #[test]
 fn every_figure_is_found_of_runs_that_are_right() {
     let plan = plan(&[], &[], &[], false);
-    // Five programs under two schemes, alone and beside clients; four sizes of the machine, with operations and
-    // without; five mixes of clients, two of which are one; 8 and 5 other points of hashmap, one client alone on two
-    // servers, each under two protocols.
+    // Five programs under two schemes, alone and beside clients; four sizes of the machine, with operations
+    // and without; five mixes of clients, two of which are one; 8 and 5 other points of hashmap, one client
+    // alone on two servers, each under two protocols.
     let points = 5 * 2 * 2 + 4 * 2 * 2 + (5 + 8 + 5 + 2) * 2;
     assert_eq!((plan.batch().points().len(), plan.notes().len()), (points, 0));
     let results = run(&plan);

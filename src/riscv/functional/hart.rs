@@ -34,11 +34,12 @@ pub struct PmCounts {
 }
 
 /// What all harts share.
-pub(super) struct SharedState<'o, O> {
+#[derive(Debug)]
+pub(super) struct SharedState<O> {
     pub(super) memory: Memory,
     pub(super) code: Arc<CodeTable>,
     pub(super) pm: PmCounts,
-    pub(super) observer: &'o mut O,
+    pub(super) observer: O,
 }
 
 /// Integer registers, floating-point registers, and one more that takes what is written nowhere.
@@ -46,6 +47,13 @@ pub(super) struct SharedState<'o, O> {
 pub(super) struct Registers([u64; 128]);
 
 impl Registers {
+    /// These, x0 to x31 and f0 to f31.
+    pub(super) fn of(values: &[u64; 64]) -> Registers {
+        let mut all = [0; 128];
+        all[..64].copy_from_slice(values);
+        Registers(all)
+    }
+
     #[inline]
     pub(super) fn get(&self, register: u8) -> u64 {
         self.0[usize::from(register & 127)]
@@ -116,7 +124,7 @@ impl Hart {
     }
 
     /// Executes up to `budget` instructions.
-    pub(super) fn run<O: Observer>(&mut self, shared: &mut SharedState<'_, O>, budget: u64, now_ns: u64) -> Turn {
+    pub(super) fn run<O: Observer>(&mut self, shared: &mut SharedState<O>, budget: u64, now_ns: u64) -> Turn {
         let code = shared.code.clone();
         let last = self.instructions + budget;
         while self.instructions < last {
@@ -143,7 +151,7 @@ impl Hart {
     fn execute<O: Observer>(
         &mut self,
         inst: &Inst,
-        shared: &mut SharedState<'_, O>,
+        shared: &mut SharedState<O>,
         now_ns: u64,
     ) -> Result<u64, FaultKind> {
         let (a, b) = (self.registers.get(inst.rs1), self.registers.get(inst.rs2));
@@ -198,7 +206,7 @@ impl Hart {
     fn rare<O: Observer>(
         &mut self,
         inst: &Inst,
-        shared: &mut SharedState<'_, O>,
+        shared: &mut SharedState<O>,
         now_ns: u64,
         a: u64,
         b: u64,
@@ -223,7 +231,7 @@ impl Hart {
     fn atomic<O: Observer>(
         &mut self,
         inst: &Inst,
-        shared: &mut SharedState<'_, O>,
+        shared: &mut SharedState<O>,
         address: u64,
         operand: u64,
     ) -> Result<u64, FaultKind> {
@@ -281,7 +289,7 @@ fn unmapped(address: u64, bytes: usize, write: bool) -> FaultKind {
 
 #[inline]
 fn store<O: Observer, const N: usize>(
-    shared: &mut SharedState<'_, O>,
+    shared: &mut SharedState<O>,
     hart: u32,
     address: u64,
     bytes: [u8; N],
@@ -295,7 +303,7 @@ fn store<O: Observer, const N: usize>(
 }
 
 /// Words of persistency and of remote memory: counted. Everything that was posted is done.
-fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<'_, O>, hart: u32, a: u64) -> Result<u64, FaultKind> {
+fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<O>, hart: u32, a: u64) -> Result<u64, FaultKind> {
     const DESCRIPTOR_BYTES: usize = 32;
     let pm = &mut shared.pm;
     match inst.op {

@@ -58,3 +58,21 @@ pub trait Observer {
 
 /// Sees nothing.
 impl Observer for () {}
+
+/// Sees what another one sees.
+impl<O: Observer> Observer for &mut O {
+    #[inline]
+    fn store(&mut self, hart: u32, address: u64, bytes: &[u8]) {
+        O::store(self, hart, address, bytes);
+    }
+
+    #[inline]
+    fn clean(&mut self, hart: u32, line: u64) {
+        O::clean(self, hart, line);
+    }
+
+    #[inline]
+    fn fence(&mut self, hart: u32, fence: PersistFence) {
+        O::fence(self, hart, fence);
+    }
+}
