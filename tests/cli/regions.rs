@@ -33,6 +33,48 @@ fn a_workload_is_shown_with_means_of_its_run_beside_the_papers() {
 }
 
 #[test]
+fn a_program_of_cpus_is_shown_with_its_boundaries_and_a_run() {
+    let file = folder("regions").join("program.json");
+    let path = file.to_str().unwrap();
+    let output = durawarp(&["regions", "hash", "--machine", "lightwsp-cpu", "--json", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for word in ["behind a fence or atomic", "threshold 32", "91.33", "RV64 programs of ours", "on `lightwsp-cpu`"] {
+        assert!(shown.contains(word), "no `{word}` in:\n{shown}");
+    }
+    let read = || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap() };
+    let run = &read()["run"];
+    let by_reason: u64 = run["regions_by_reason"].as_array().unwrap().iter().map(|row| row[1].as_u64().unwrap()).sum();
+    assert_eq!(Some(by_reason), run["regions"].as_u64());
+    assert!(run["most_stores_of_a_region"].as_u64().unwrap() <= 32);
+    let added = run["instructions"].as_u64().unwrap() - run["original_instructions"].as_u64().unwrap();
+    assert_eq!(added, by_reason + run["checkpoints"].as_u64().unwrap());
+    // A smaller threshold makes more regions.
+    let small =
+        ["regions", "hash", "--threshold", "8", "--no-unroll", "--no-prune", "--paper-sync", "-q", "--json", path];
+    assert!(durawarp(&small).status.success());
+    assert!(read()["run"]["regions"].as_u64().unwrap() > by_reason);
+    let work = text(&durawarp(&["regions", "hash", "--function", "work"]).stdout);
+    assert!(work.contains("a function returns") && work.contains("stored if it was written"), "{work}");
+}
+
+#[test]
+fn a_stripped_program_and_what_only_kernels_have_are_refused() {
+    let file = folder("regions").join("stripped.elf");
+    let mut bytes = std::fs::read("workloads/hash/hash.elf").unwrap();
+    // Place, number and names of the table of sections, without which there are no symbols.
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3c..0x40].fill(0);
+    std::fs::write(&file, bytes).unwrap();
+    ended(&durawarp(&["regions", file.to_str().unwrap()]), 2, &["needs a symbol table"]);
+    ended(&durawarp(&["regions", "hash", "--uniform-once"]), 2, &["--uniform-once", "kernels of GPUs"]);
+    ended(&durawarp(&["regions", "hash", "--threshold", "3"]), 2, &["a threshold of 3 stores is too small"]);
+    ended(&durawarp(&["regions", "hash", "--function", "wrok"]), 2, &["no function `wrok`", "did you mean `work`?"]);
+    ended(&durawarp(&["regions", "hash", "--machine", "agpm-table4"]), 2, &[]);
+    ended(&durawarp(&["regions", "gemm", "--machine", "agpm-table4"]), 2, &["do not depend on a machine"]);
+}
+
+#[test]
 fn a_ptx_file_is_shown_without_a_run() {
     let output = durawarp(&["regions", "workloads/gemm_tiled/kernel.ptx", "--threshold", "16"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

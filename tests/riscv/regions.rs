@@ -6,11 +6,12 @@ use std::sync::Arc;
 use durawarp::riscv::elf::{self, Function};
 use durawarp::riscv::functional::{self, End, Options, Outcome, RegionRun, RegionRunCounts};
 use durawarp::riscv::process::{Process, Start};
-use durawarp::riscv::regions::{RegionOptions, RegionTable, form};
+use durawarp::riscv::regions::{BoundaryReason, RegionError, RegionOptions, RegionTable, form};
 
 use durawarp::workload::{Choice, CpuProgram, Ran, Workload};
 
-use crate::common::WINDOWS;
+use crate::common::{CODE, WINDOWS, program as words};
+use crate::encoding::{b_type, i_type, opcode, r_type, s_type, u_type};
 use crate::generator;
 
 /// Sequences of a program: its contexts fill whole pages.
@@ -28,6 +29,124 @@ fn sequences(number: u64) -> Process {
 
 fn formed(process: &Process, options: &RegionOptions) -> Arc<RegionTable> {
     Arc::new(form(&process.image, &process.code, options).unwrap())
+}
+
+const NOP: u32 = 0x0000_0013;
+const EBREAK: u32 = 0x0010_0073;
+
+/// `sd x0, 0(a2)`.
+fn store() -> u32 {
+    s_type(opcode::STORE, 3, 12, 0, 0)
+}
+
+/// The boundaries of these words: which word each is before, why, and after how many arrivals.
+fn boundaries(code: &[u32], options: &RegionOptions) -> Vec<(u64, BoundaryReason, u8)> {
+    let table = formed(&words(code), options);
+    table.boundaries().iter().map(|found| ((found.pc - CODE) / 4, found.reason, found.every)).collect()
+}
+
+#[test]
+fn the_store_that_reaches_the_threshold_begins_a_region() {
+    let options = RegionOptions { threshold_stores: 8, ..RegionOptions::default() };
+    let code = |stores: usize| [&vec![store(); stores][..], &[EBREAK]].concat();
+    // Seven stores and the pc are eight.
+    assert_eq!(boundaries(&code(7), &options), [(0, BoundaryReason::Entry, 1)]);
+    assert_eq!(boundaries(&code(8), &options), [(0, BoundaryReason::Entry, 1), (7, BoundaryReason::Threshold, 1)]);
+}
+
+#[test]
+fn a_loop_has_as_many_turns_to_a_region_as_the_threshold_allows() {
+    // nop; 1: sd x0, 0(a2); addi a2, a2, 8; bne a2, a3, 1b; ebreak. k turns are k stores, a2 and the pc.
+    let code = [NOP, store(), i_type(opcode::IMMEDIATE, 0, 12, 12, 8), b_type(1, 12, 13, -8), EBREAK];
+    for (threshold_stores, factor, turns) in [(32, 4, 4), (6, 4, 4), (5, 4, 3), (4, 4, 2), (32, 1, 1), (32, 8, 8)] {
+        let options = RegionOptions { threshold_stores, unroll_factor: factor, ..RegionOptions::default() };
+        let expected = [(0, BoundaryReason::Entry, 1), (1, BoundaryReason::Loop, turns)];
+        assert_eq!(boundaries(&code, &options), expected, "{threshold_stores} stores, factor {factor}");
+    }
+}
+
+#[test]
+fn atomics_have_boundaries_on_both_sides_and_a_reservation_none_inside() {
+    use BoundaryReason::{AfterOrder, Entry, Order};
+    // nop; lr.w a0, (a2); sc.w a1, a0, (a2); nop; amoadd.w a0, a1, (a2); ebreak
+    let atomic = |funct5: u32, rd, rs2| r_type(opcode::ATOMIC, funct5 << 2, 2, rd, 12, rs2);
+    let code = [NOP, atomic(2, 10, 0), atomic(3, 11, 10), NOP, atomic(0, 10, 11), EBREAK];
+    let both = [(0, Entry, 1), (1, Order, 1), (3, AfterOrder, 1), (4, Order, 1), (5, AfterOrder, 1)];
+    assert_eq!(boundaries(&code, &RegionOptions::default()), both);
+    let paper = RegionOptions { after_sync: false, ..RegionOptions::default() };
+    assert_eq!(boundaries(&code, &paper), [(0, Entry, 1), (1, Order, 1), (4, Order, 1)]);
+}
+
+#[test]
+fn the_boundary_of_an_atomic_load_is_before_the_load_and_that_of_a_store_behind_it() {
+    use BoundaryReason::{AfterOrder, Entry, Order};
+    let fence = |before: u32, after: u32| (before << 4 | after) << 20 | opcode::FENCE;
+    let load = i_type(opcode::LOAD, 2, 10, 12, 0);
+    // nop; lw a0, (a2); fence r, rw; nop; nop; fence rw, w; sd x0, (a2); nop; ebreak
+    let code = [NOP, load, fence(2, 3), NOP, NOP, fence(3, 1), store(), NOP, EBREAK];
+    let expected =
+        [(0, Entry, 1), (1, Order, 1), (3, AfterOrder, 1), (5, Order, 1), (6, AfterOrder, 1), (7, AfterOrder, 1)];
+    assert_eq!(boundaries(&code, &RegionOptions::default()), expected);
+    // A fence of loads alone, whose load is elsewhere, has none before it; any other has.
+    let code = [NOP, NOP, fence(2, 3), NOP, fence(3, 3), EBREAK];
+    let expected = [(0, Entry, 1), (3, AfterOrder, 1), (4, Order, 1), (5, AfterOrder, 1)];
+    assert_eq!(boundaries(&code, &RegionOptions::default()), expected);
+}
+
+#[test]
+fn what_is_live_is_stored_and_constants_are_computed() {
+    // lui a0, 5; addi a1, sp, -16; ld a4, (a2); lui a5, 6; pm.region by way of amoadd.w x0, x0, (a2); then a0,
+    // a1 and a4 are stored to (a2), and a5 is not used.
+    let sd = |value| s_type(opcode::STORE, 3, 12, value, 0);
+    let code = [
+        u_type(opcode::LUI, 10, 5),
+        i_type(opcode::IMMEDIATE, 0, 11, 2, -16),
+        i_type(opcode::LOAD, 3, 14, 12, 0),
+        u_type(opcode::LUI, 15, 6),
+        r_type(opcode::ATOMIC, 0, 2, 0, 12, 0),
+        sd(10),
+        sd(11),
+        sd(14),
+        EBREAK,
+    ];
+    let at = CODE + 4 * 4;
+    let table = formed(&words(&code), &RegionOptions::default());
+    let boundary = table.at(at).unwrap();
+    assert_eq!((boundary.written, boundary.computed), (1 << 14, 1 << 10 | 1 << 11));
+    let sp = |_| 0x8000;
+    let computed: Vec<(u8, u64)> =
+        table.restore(at).iter().map(|(register, recipe)| (*register, recipe.value(sp))).collect();
+    assert_eq!(computed, [(10, 0x5000), (11, 0x7ff0)]);
+    let all = formed(&words(&code), &RegionOptions { prune: false, ..RegionOptions::default() });
+    assert_eq!(all.at(at).unwrap().written, 1 << 10 | 1 << 11 | 1 << 14);
+}
+
+#[test]
+fn options_out_of_range_and_stripped_programs_are_refused() {
+    let process = words(&[NOP, EBREAK]);
+    let refused = |options| form(&process.image, &process.code, &options).unwrap_err();
+    let all = RegionOptions::default();
+    assert_eq!(refused(RegionOptions { threshold_stores: 3, ..all }), RegionError::Threshold(3));
+    assert_eq!(refused(RegionOptions { unroll_factor: 0, ..all }), RegionError::Unroll(0));
+    let stripped = elf::Executable { functions: Vec::new(), ..(*process.image).clone() };
+    assert_eq!(form(&stripped, &process.code, &all), Err(RegionError::Stripped));
+}
+
+#[test]
+fn what_an_atomic_load_saw_commits_behind_the_region_that_stored_it() {
+    // A thread saw that it holds a lock, and the store that gave it was lost: the next one waited for ever.
+    let program = program("btree", "4");
+    let process = program.process().unwrap();
+    let options = Options { harts: 4, ..Options::default() };
+    let table = formed(&process, &RegionOptions::default());
+    for at in (3000..6000).step_by(40) {
+        let mut run = RegionRun::new(&process, process.memory(), &table, &options);
+        run.set_turn(10);
+        assert_eq!(run.advance(at), None);
+        run = RegionRun::resume(&process, run.power_failure(), &table);
+        run.set_turn(11);
+        assert_eq!(run.advance(400_000), Some(End::Exited(0)), "interrupted after {at} steps");
+    }
 }
 
 /// Ways to form regions: as they are by default, and with each part of it switched off.
