@@ -12,10 +12,13 @@
 mod assembly;
 mod components;
 mod cpu;
+mod cpu_load;
+mod formed_process;
 mod links;
 mod memory;
 mod parts;
 mod persistency;
+mod server;
 
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
@@ -24,9 +27,11 @@ use crate::machine::ports::Endpoint;
 
 pub use assembly::Assembly;
 use components::Components;
-pub use cpu::{CpuLoad, assemble_cpu, first_place_of_cores};
+pub use cpu::{Fusing, assemble_cpu, assemble_cpu_fused, first_place_of_cores};
+pub use cpu_load::CpuLoad;
+pub use formed_process::FormedProcess;
 use links::Latencies;
-pub use memory::TOUCHED_BYTES;
+pub use memory::{NodeMemory, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
 
 /// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.
@@ -76,6 +81,6 @@ pub fn assemble_with(
     if roster.switched {
         wiring.join_switches(&latencies);
     }
-    let (simulation, ids) = wiring.start(Endpoint::CommandProcessor);
-    Assembly { simulation, ids, map: roster.map }
+    let (topology, node) = wiring.into_node(Endpoint::CommandProcessor);
+    Assembly::of(topology, vec![node])
 }

@@ -16,14 +16,17 @@
 //! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents
 //! there. Not modelled: time that recovery takes.
 
+mod channels;
 pub mod conditions;
 mod cores;
 mod durable_steps;
 mod found;
 mod image;
 mod regions;
+mod regions_of_cores;
 mod report;
 mod request;
+mod saved;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -54,7 +57,7 @@ use conditions::Bound;
 pub use cores::{CPU_BUDGET, crash_cpu};
 pub use found::{Found, Placed};
 use image::initial_image;
-pub use report::{CrashReport, Judgement};
+pub use report::{Channels, CrashReport, Judgement};
 pub use request::{CrashRequest, Phase, Watching};
 
 /// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before
@@ -88,7 +91,7 @@ impl Places<'_> {
         let addresses = self.formed.map_or(self.workload.addresses(), FormedProgram::addresses);
         let range = addresses.containing(persist.address, persist.address);
         let buffer = range.map(|range| range.part(persist.address));
-        Placed { persist: persist.clone(), kernel, function: None, source, buffer }
+        Placed { persist: persist.clone(), kernel, function: None, channel: None, source, buffer }
     }
 
     fn judgement(&self, verdict: Verdict, host: u16) -> Judgement {
@@ -299,6 +302,7 @@ pub fn crash(
         regions: None,
         double: None,
         resume: None,
+        channels: None,
         conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
@@ -363,6 +367,7 @@ fn crash_regions(
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
+    // What ran is the program with its checkpoints: what is found is said in its terms.
     let formed = match finished.formed.clone() {
         Some(formed) => formed,
         // The run could not begin: for this reason.
@@ -409,6 +414,7 @@ fn crash_regions(
         overtaking: None,
         double: verdicts.double.map(judgement),
         resume: verdicts.resume.map(judgement),
+        channels: None,
         conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),

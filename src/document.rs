@@ -10,7 +10,7 @@
 //! | `form` | which tables and keys a document of parameters (a machine, a scheme) may have |
 //! | `draft` | the values of such a document, from its base, the file and overrides, with their sources |
 //! | `scalar` | one value of a parameter, checked and converted to its key's unit |
-//! | `overrides` | `--set TABLE.KEY=VALUE` as typed |
+//! | `overrides` | `--set TABLE.KEY=VALUE` as typed; what another document sets |
 //!
 //! Invariants: all faults of a text are found before any is reported; every fault has a file, a line and a
 //! column. Not here: what keys mean and which values go together; the owners of the documents know.
@@ -29,6 +29,7 @@ pub use value::Value;
 
 pub(crate) use draft::{Draft, ParameterDocument, parameters_of, top_keys, top_texts};
 pub(crate) use form::{Form, FormKind, ParameterTable, assumptions, is_path, is_unowned, written};
+pub(crate) use overrides::Setting;
 pub(crate) use place::{Place, SourceText};
 pub(crate) use scalar::{expectation, unit_of};
 pub(crate) use schema::{KeyRule, Shape, check, check_keys, not_yet, optional, quoted, required};

@@ -30,8 +30,10 @@ pub mod judge;
 pub mod order;
 pub mod overtaking;
 pub mod regions;
+pub mod replay;
 mod scopes;
 pub mod undo;
+pub mod verbs;
 pub mod verdict;
 
 #[cfg(test)]

@@ -197,6 +197,9 @@ pub struct Launch {
 pub struct ProcessOutcome {
     /// Its exit code; `None` when the run ended before it.
     pub exit_code: Option<i32>,
+    /// When it ended, where clients go on after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Duration>,
     /// What it wrote to standard output; bytes that are no UTF-8 are replaced.
     pub stdout: String,
     /// What it wrote to standard error, likewise.
@@ -365,8 +368,8 @@ pub struct Engine {
     pub rounds: u64,
     /// Length of a round in ticks: the lookahead.
     pub lookahead_ticks: u64,
-    /// Events over events of the busiest component of each round: the speed-up that unlimited threads could
-    /// give.
+    /// Events over events of the busiest component of each round, with those fused with it: the speed-up that
+    /// unlimited threads could give.
     pub parallelism_bound: f64,
 }
 

@@ -30,6 +30,6 @@ pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use storage::StorageCost;
 pub use vocab::{
-    Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionRule,
-    RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionEnd,
+    RegionRule, RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
 };

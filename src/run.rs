@@ -14,19 +14,23 @@ mod cpu;
 mod cpu_experiment;
 mod end;
 mod finished;
+mod paused;
 mod program;
 mod recipe;
+pub(crate) mod regions_of_cores;
 mod simulated;
 mod slot_places;
 mod timeline;
 
 pub use any::{AnyExperiment, AnyResolved};
 pub use conduct::Conduct;
+pub(crate) use cpu::load_of;
 pub use cpu::run_cpu;
 pub use cpu_experiment::CpuExperiment;
 use end::Clocks;
 pub use finished::Finished;
 pub(crate) use finished::failures;
+pub use paused::PausedCpu;
 use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
@@ -99,7 +103,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let components = machine.component_names();
     let memory = ran.machine.into_memory(image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline };
+    let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline, os: None };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }

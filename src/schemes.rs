@@ -13,6 +13,8 @@ pub mod epoch_tag;
 pub mod light_wsp;
 pub mod nvw_fifo;
 pub mod pmem_spec;
+pub mod ppa;
+pub mod psp_ideal;
 pub mod sbrp;
 pub mod store_order;
 pub mod sync;

@@ -75,7 +75,7 @@ use manifest::{Manifest, schema};
 use plan::{RunPlan, fingerprint, image, resolve};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{SourceText, TomlTable, parse};
+use crate::document::{Setting, SourceText, TomlTable, parse};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::kernel::regions::{Formed, RegionOptions};
@@ -231,6 +231,20 @@ impl Workload {
                 Err(Diagnostic::nowhere("", message).into())
             }
         }
+    }
+
+    /// What it sets of the clients of its machine, in the machine's table `client`; nothing where it is a
+    /// program alone.
+    pub(crate) fn settings(&self, choice: &Choice) -> Vec<Setting> {
+        match &self.of {
+            WorkloadKind::Process(manifest) => CpuProgram::settings_of(manifest, choice),
+            WorkloadKind::Kernels { .. } => Vec::new(),
+        }
+    }
+
+    /// It is of clients that persist in a server's memory: it needs a machine that has some.
+    pub fn has_clients(&self) -> bool {
+        matches!(&self.of, WorkloadKind::Process(manifest) if !manifest.clients.is_empty())
     }
 
     /// Applies a choice: every size is computed, every buffer allocated and filled, every launch that does

@@ -1,12 +1,13 @@
-//! An assembled machine: the simulation, and which component is what.
+//! An assembled machine: the simulation, and which component is what in each of its nodes.
 //!
-//! What a run came to is read here, component by component. Invariant: components of a kind come in the order
-//! of their numbers.
+//! What a run came to is read here, component by component. A machine is one node, with its clients if it has
+//! some; a cluster is several. Invariant: components of a kind come node by node, in the order of their
+//! numbers.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use crate::engine::{ComponentId, Simulation, Time};
+use crate::engine::{ComponentId, Simulation, Time, Topology};
 use crate::machine::address::Interleave;
 use crate::machine::client::Client;
 use crate::machine::command_processor::CommandProcessor;
@@ -31,6 +32,13 @@ use crate::persist::regions::RegionReport;
 pub struct Assembly {
     /// The simulation; run it.
     pub simulation: Simulation<Msg>,
+    /// At least one.
+    pub(super) nodes: Vec<AssembledNode>,
+}
+
+/// What one node of a machine is made of.
+#[derive(Debug)]
+pub(super) struct AssembledNode {
     /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar
     /// add.
     pub(super) ids: BTreeMap<Endpoint, ComponentId>,
@@ -38,14 +46,30 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// The components of a kind, in the order of their numbers.
-    pub(super) fn components<T: 'static>(&self) -> impl Iterator<Item = &T> {
-        self.ids.values().filter_map(|&id| (self.simulation.component(id) as &dyn Any).downcast_ref())
+    /// A machine of these nodes, ready to run.
+    ///
+    /// # Panics
+    /// When the topology has faults.
+    pub(super) fn of(topology: Topology<Msg>, nodes: Vec<AssembledNode>) -> Assembly {
+        match Simulation::new(topology) {
+            Ok(simulation) => Assembly { simulation, nodes },
+            Err(fault) => panic!("the assembled topology is faulty: {fault}"),
+        }
     }
 
-    /// The id of a component; none where the machine has no such.
+    /// The components of a kind, node by node in the order of their numbers.
+    pub(super) fn components<T: 'static>(&self) -> impl Iterator<Item = &T> {
+        self.nodes.iter().flat_map(|node| self.components_of(node))
+    }
+
+    /// The components of a kind of one node.
+    pub(super) fn components_of<T: 'static>(&self, node: &AssembledNode) -> impl Iterator<Item = &T> {
+        node.ids.values().filter_map(|&id| (self.simulation.component(id) as &dyn Any).downcast_ref())
+    }
+
+    /// The id of a component of the first node; none where it has no such.
     pub fn id(&self, role: Endpoint) -> Option<ComponentId> {
-        self.ids.get(&role).copied()
+        self.nodes[0].ids.get(&role).copied()
     }
 
     /// The SMs.
@@ -83,31 +107,37 @@ impl Assembly {
         self.components()
     }
 
-    /// The operating system of a machine of cores.
-    pub fn os(&self) -> Option<&OperatingSystem> {
-        self.components().next()
+    /// The operating systems of a machine of cores: one a node.
+    pub fn systems(&self) -> impl Iterator<Item = &OperatingSystem> {
+        self.components()
     }
 
-    /// The network interface of a server with clients.
-    pub fn nic(&self) -> Option<&Nic> {
-        self.components().next()
+    /// The network interfaces of servers with clients.
+    pub fn nics(&self) -> impl Iterator<Item = &Nic> {
+        self.components()
     }
 
-    /// The clients of a server.
+    /// The clients, server by server.
     pub fn clients(&self) -> impl Iterator<Item = &Client> {
         self.components()
     }
 
-    /// When the program was over, in ticks; none while it runs.
+    /// When the last client committed its last transaction, in ticks; none without clients.
+    pub fn committed(&self) -> Option<Time> {
+        self.clients().map(Client::committed).max()
+    }
+
+    /// When the program was over, in ticks; none while it runs on any node.
     pub fn ended(&self) -> Option<Time> {
-        match self.os() {
-            Some(os) => os.ended().map(|(at, _)| at),
+        let mut systems = self.systems().map(|os| os.ended().map(|(at, _)| at)).peekable();
+        match systems.peek() {
+            Some(_) => systems.collect::<Option<Vec<Time>>>()?.into_iter().max(),
             None => self.command_processor().ended(),
         }
     }
 
-    /// What the scheme tells about the run: its own component, and of recoverable regions all its handlers
-    /// together.
+    /// What the scheme tells about the run: its own component (of several nodes that of the first), and of
+    /// recoverable regions all its handlers together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
         let mut told = self.components::<Hub>().next()?.report();
         if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())
@@ -132,13 +162,15 @@ impl Assembly {
     }
 
     /// What happened to persistent memory, when journals were kept: by time, then the command processor
-    /// before SMs, or cores, before slices before controllers.
+    /// before SMs, or cores, before slices before controllers; then the NIC and clients. Of one node:
+    /// journals of several name the same harts and lines.
     pub fn journal(&self) -> Journal {
         let host = self.components().filter_map(CommandProcessor::journal);
         let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));
         let slices = self.slices().filter_map(L2Slice::journal).chain(self.homes().filter_map(HomeSlice::journal));
         let controllers = self.controllers().filter_map(MemoryController::journal);
-        Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
+        let network = self.nics().filter_map(Nic::journal).chain(self.clients().filter_map(Client::journal));
+        Journal::merged(&sms.chain(slices).chain(controllers).chain(network).collect::<Vec<_>>())
     }
 
     /// Where persists waited: of all SMs, then of the command processor. Not of cores, which count it.
@@ -159,8 +191,6 @@ impl Assembly {
 
     /// Names of all components, in the order of their ids.
     pub fn component_names(&self) -> Vec<String> {
-        let mut ids: Vec<ComponentId> = self.ids.values().copied().collect();
-        ids.sort_unstable_by_key(|id| id.0);
-        ids.into_iter().map(|id| self.simulation.name(id).to_owned()).collect()
+        (0..self.simulation.components() as u32).map(|id| self.simulation.name(ComponentId(id)).to_owned()).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The components of a machine: a function a kind.
 
-use crate::engine::Clock;
+use crate::engine::{Clock, Topology};
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
@@ -48,7 +48,7 @@ impl<'a> Components<'a> {
         };
         Components {
             spec,
-            parts: SharedParts::new(persistency, base, first_place(spec), memory, roster),
+            parts: SharedParts::new(persistency, base, first_place(spec), memory, Wiring::new(Topology::new(), roster)),
             core: base.clock(spec.clock.core_mhz.khz),
             crossbar,
             l2: base.clock(spec.clock.l2_mhz.khz),

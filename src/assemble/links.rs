@@ -16,11 +16,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{ComponentId, Link, Simulation, Time, Timebase, Topology};
+use crate::engine::{Component, ComponentId, Link, Time, Timebase, Topology};
 use crate::machine::MachineSpec;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Roster};
 use crate::persist::handler::PathLinks;
+
+use super::assembly::AssembledNode;
 
 /// Latencies of links, in ticks.
 #[derive(Debug)]
@@ -67,7 +69,7 @@ impl Latencies {
     }
 }
 
-/// Components by role, while they are joined.
+/// The components of a node by role, while they are joined. The topology has those of the nodes before it.
 #[derive(Debug)]
 pub(super) struct Wiring {
     pub(super) topology: Topology<Msg>,
@@ -76,6 +78,17 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
+    /// A node without components.
+    pub(super) fn new(topology: Topology<Msg>, roster: Roster) -> Wiring {
+        Wiring { topology, roster, ids: BTreeMap::new() }
+    }
+
+    /// Adds a component.
+    pub(super) fn add(&mut self, role: Endpoint, name: String, component: Box<dyn Component<Msg>>) {
+        let id = self.topology.add(name, component);
+        self.ids.insert(role, id);
+    }
+
     pub(super) fn id(&self, role: Endpoint) -> ComponentId {
         match self.ids.get(&role) {
             Some(&id) => id,
@@ -177,12 +190,9 @@ impl Wiring {
         self.topology.put_in_tier(1, &[self.id(requests), self.id(replies)]);
     }
 
-    /// A simulation that begins with this component, and its components by role.
-    pub(super) fn start(mut self, first: Endpoint) -> (Simulation<Msg>, BTreeMap<Endpoint, ComponentId>) {
+    /// The node, which begins with this component.
+    pub(super) fn into_node(mut self, first: Endpoint) -> (Topology<Msg>, AssembledNode) {
         self.topology.wake_at(self.id(first), 0);
-        match Simulation::new(self.topology) {
-            Ok(simulation) => (simulation, self.ids),
-            Err(fault) => panic!("the assembled topology is faulty: {fault}"),
-        }
+        (self.topology, AssembledNode { ids: self.ids, map: self.roster.map })
     }
 }

@@ -1,4 +1,4 @@
-//! The memory image of a machine: cut into the controllers' shares before a run, put together again after it.
+//! The memory image of a node: cut into the controllers' shares before a run, put together again after it.
 //!
 //! | part of a medium, from its base | holds |
 //! |---|---|
@@ -16,10 +16,13 @@ use std::sync::Arc;
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
 use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::core::Core;
+use crate::machine::home::HomeSlice;
 use crate::machine::image::Image;
+use crate::machine::l2::L2Slice;
 use crate::machine::memory_controller::MemoryController;
 
-use super::assembly::Assembly;
+use super::assembly::{AssembledNode, Assembly};
 
 /// Lines of DRAM that each slice's handler may move bytes to.
 const RESERVED_LINES: u64 = 64;
@@ -185,58 +188,23 @@ fn touched<'a>(
     })
 }
 
-impl Assembly {
-    /// Lines of which caches or handlers hold bytes that memory lacks: address, bytes, which of them. A later
-    /// one lies over those before it: controllers' DRAM caches, their handlers, slices, cores.
-    fn dirty_lines(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>, u128)> {
-        let cached = self.controllers().flat_map(MemoryController::dirty_lines);
-        let cached = cached.map(|(line, data)| (line, Cow::<[u8]>::Owned(data.bytes.to_vec()), data.mask));
-        let held = self.controllers().flat_map(MemoryController::held_lines);
-        let held = held.map(|(line, bytes, held)| (line, Cow::<[u8]>::Owned(bytes.to_vec()), held));
-        let slices = self.slices().flat_map(|slice| slice.dirty_lines());
-        let slices = slices.map(|(line, bytes, dirty)| (line, Cow::Borrowed(&bytes[..]), dirty));
-        let homes = self.homes().flat_map(|home| home.dirty_lines());
-        let cores = self.cores().flat_map(|core| core.dirty_lines());
-        let of_cpus = homes.chain(cores).map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
-        cached.chain(held).chain(slices).chain(of_cpus)
-    }
+/// What memory of a node has, when its machine is taken apart.
+#[derive(Debug)]
+pub struct NodeMemory {
+    /// By channel, and by medium.
+    images: Vec<[Image; 2]>,
+    /// Lines that lie over it: address, bytes, which of them.
+    dirty: Vec<(u64, Vec<u8>, u128)>,
+    map: Interleave,
+}
 
-    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the
-    /// dirty bytes of caches.
-    pub fn collect(&self, memory: &mut FlatMemory) {
-        let controllers: Vec<&MemoryController> = self.controllers().collect();
-        let map = self.map;
-        for (start, bytes) in memory.ranges_mut() {
-            for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
-                let channel = map.channel_of(address);
-                let to = (address - start) as usize;
-                let image = controllers[channel].image(Medium::of(address));
-                image.read(map.in_channel(address) as usize, &mut bytes[to..to + length]);
-            }
-        }
-        for (line, bytes, dirty) in self.dirty_lines() {
-            put_dirty(memory, line, &bytes, dirty);
-        }
-    }
-
-    /// Takes the machine apart and brings `memory`, as it was before the first step, to what
-    /// [`Assembly::collect`] would fill in. Its bytes are freed on the way, and what has not changed stays
-    /// shared. What was zeros and stayed so costs nothing.
-    pub fn into_memory(self, memory: FlatMemory) -> FlatMemory {
-        self.into_touched_memory(memory).0
-    }
-
-    /// As [`Assembly::into_memory`], with where bytes other than zero may lie: first addresses and bytes, in
-    /// their order, of whole pages of [`TOUCHED_BYTES`] counted from address 0.
-    pub fn into_touched_memory(self, mut memory: FlatMemory) -> (FlatMemory, Vec<(u64, u64)>) {
-        let owned = |(line, bytes, dirty): (u64, Cow<'_, [u8]>, u128)| (line, bytes.into_owned(), dirty);
-        let dirty: Vec<(u64, Vec<u8>, u128)> = self.dirty_lines().map(owned).collect();
-        let map = self.map;
-        let controllers = self.simulation.into_components().into_iter().filter_map(|(_, component)| {
-            let component: Box<dyn Any> = component;
-            component.downcast::<MemoryController>().ok()
-        });
-        let mut images: Vec<[Image; 2]> = controllers.map(|controller| controller.into_images()).collect();
+impl NodeMemory {
+    /// Brings `memory`, as it was before the first step, to what [`Assembly::collect`] would fill in. Bytes
+    /// are freed on the way, and what has not changed stays shared. What was zeros and stayed so costs
+    /// nothing. Also tells where bytes other than zero may lie: first addresses and bytes, in their order, of
+    /// whole pages of [`TOUCHED_BYTES`] counted from address 0.
+    pub fn into_touched(self, mut memory: FlatMemory) -> (FlatMemory, Vec<(u64, u64)>) {
+        let NodeMemory { mut images, dirty, map } = self;
         let mut now = vec![0; map.chunk_bytes() as usize];
         let ranges = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64));
         let stripes: Vec<(u64, u64)> = ranges.flat_map(|(start, bytes)| touched(&images, map, start, bytes)).collect();
@@ -259,6 +227,74 @@ impl Assembly {
         }
         touched.extend(dirty.iter().map(|(line, bytes, _)| (*line, bytes.len() as u64)));
         (memory, joined(touched))
+    }
+}
+
+impl Assembly {
+    /// Lines of which caches or handlers of a node hold bytes that its memory lacks: address, bytes, which of
+    /// them. A later one lies over those before it: controllers' DRAM caches, their handlers, slices, cores.
+    fn dirty_lines(&self, node: &AssembledNode) -> impl Iterator<Item = (u64, Cow<'_, [u8]>, u128)> {
+        let controllers = || self.components_of::<MemoryController>(node);
+        let cached = controllers().flat_map(MemoryController::dirty_lines);
+        let cached = cached.map(|(line, data)| (line, Cow::<[u8]>::Owned(data.bytes.to_vec()), data.mask));
+        let held = controllers().flat_map(MemoryController::held_lines);
+        let held = held.map(|(line, bytes, held)| (line, Cow::<[u8]>::Owned(bytes.to_vec()), held));
+        let slices = self.components_of(node).flat_map(|slice: &L2Slice| slice.dirty_lines());
+        let slices = slices.map(|(line, bytes, dirty)| (line, Cow::Borrowed(&bytes[..]), dirty));
+        let homes = self.components_of(node).flat_map(|home: &HomeSlice| home.dirty_lines());
+        let cores = self.components_of(node).flat_map(|core: &Core| core.dirty_lines());
+        let of_cpus = homes.chain(cores).map(|(line, bytes, dirty)| (line, Cow::Borrowed(bytes), dirty));
+        cached.chain(held).chain(slices).chain(of_cpus)
+    }
+
+    /// Fills `memory` with what a read of every address would return now in the first node: the controllers'
+    /// bytes under the dirty bytes of caches.
+    pub fn collect(&self, memory: &mut FlatMemory) {
+        let node = &self.nodes[0];
+        let controllers: Vec<&MemoryController> = self.components_of(node).collect();
+        let map = node.map;
+        for (start, bytes) in memory.ranges_mut() {
+            for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
+                let channel = map.channel_of(address);
+                let to = (address - start) as usize;
+                let image = controllers[channel].image(Medium::of(address));
+                image.read(map.in_channel(address) as usize, &mut bytes[to..to + length]);
+            }
+        }
+        for (line, bytes, dirty) in self.dirty_lines(node) {
+            put_dirty(memory, line, &bytes, dirty);
+        }
+    }
+
+    /// Takes a machine of one node apart and brings `memory`, as it was before the first step, to what
+    /// [`Assembly::collect`] would fill in: [`NodeMemory::into_touched`].
+    pub fn into_memory(self, memory: FlatMemory) -> FlatMemory {
+        self.into_memories().swap_remove(0).into_touched(memory).0
+    }
+
+    /// Takes the machine apart: the memory of each node.
+    pub fn into_memories(self) -> Vec<NodeMemory> {
+        let owned = |(line, bytes, dirty): (u64, Cow<'_, [u8]>, u128)| (line, bytes.into_owned(), dirty);
+        let of = |node: &AssembledNode| NodeMemory {
+            images: Vec::new(),
+            dirty: self.dirty_lines(node).map(owned).collect(),
+            map: node.map,
+        };
+        let mut memories: Vec<NodeMemory> = self.nodes.iter().map(of).collect();
+        let mut components: Vec<Option<Box<dyn Any>>> = self
+            .simulation
+            .into_components()
+            .into_iter()
+            .map(|(_, component)| Some(component as Box<dyn Any>))
+            .collect();
+        for (node, memory) in self.nodes.iter().zip(&mut memories) {
+            let controllers = node.ids.values().filter_map(|id| {
+                let component = &mut components[id.0 as usize];
+                component.take_if(|component| component.is::<MemoryController>())?.downcast::<MemoryController>().ok()
+            });
+            memory.images = controllers.map(|controller| controller.into_images()).collect();
+        }
+        memories
     }
 }
 

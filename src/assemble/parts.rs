@@ -1,7 +1,7 @@
 //! What machines of SMs and machines of cores have alike: memory controllers with their media, the scheme's
 //! own component, and how a component gets its place.
 
-use crate::engine::{Clock, Component, Timebase, Topology};
+use crate::engine::{Clock, Component, Timebase};
 use crate::machine::hub::Hub;
 use crate::machine::image::Image;
 use crate::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
@@ -34,23 +34,30 @@ pub(super) struct SharedParts<'a> {
     /// The place of the first handler of each kind.
     pub(super) first: HandlerPlace,
     memory: MemoryParts<'a>,
+    /// What begins the names of its components.
+    prefix: String,
     hub: Option<Box<dyn Handler>>,
     wiring: Wiring,
 }
 
 impl<'a> SharedParts<'a> {
-    /// No components yet. Whether there are a hub and paths follows from the scheme.
+    /// No components of the node yet. Whether there are a hub and paths follows from the scheme.
     pub(super) fn new(
         persistency: &'a Persistency,
         base: Timebase,
         first: HandlerPlace,
         memory: MemoryParts<'a>,
-        roster: Roster,
+        mut wiring: Wiring,
     ) -> SharedParts<'a> {
         let hub = persistency.scheme.hub_handler(first);
-        let roster = Roster { hub: hub.is_some(), paths: persistency.scheme.path_links().is_some(), ..roster };
-        let wiring = Wiring { topology: Topology::new(), roster, ids: Default::default() };
-        SharedParts { persistency, base, first, memory, hub, wiring }
+        wiring.roster.hub = hub.is_some();
+        wiring.roster.paths = persistency.scheme.path_links().is_some();
+        SharedParts { persistency, base, first, memory, prefix: String::new(), hub, wiring }
+    }
+
+    /// Names of components begin with this from here on.
+    pub(super) fn set_prefix(&mut self, prefix: String) {
+        self.prefix = prefix;
     }
 
     /// What links may lead to.
@@ -69,8 +76,12 @@ impl<'a> SharedParts<'a> {
     }
 
     pub(super) fn add(&mut self, role: Endpoint, component: impl Component<Msg> + 'static) {
-        let id = self.wiring.topology.add(role.to_string(), Box::new(component));
-        self.wiring.ids.insert(role, id);
+        self.wiring.add(role, format!("{}{role}", self.prefix), Box::new(component));
+    }
+
+    /// Adds a component that has a name of its own.
+    pub(super) fn add_named(&mut self, role: Endpoint, name: String, component: impl Component<Msg> + 'static) {
+        self.wiring.add(role, name, Box::new(component));
     }
 
     pub(super) fn place(&self, index: u16) -> HandlerPlace {

@@ -47,8 +47,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
-    /// Form programs into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means
-    /// of a run
+    /// Form programs into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints,
+    /// means of a run
     Regions(RegionsArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),

@@ -100,7 +100,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+        let experiment = experiment(name, args.scheme.scheme.as_deref(), &args.subject, Some(SMALL))?;
         experiments.push(experiment.with_reference(false));
     }
     let mut outputs = Outputs::default();

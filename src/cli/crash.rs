@@ -17,7 +17,7 @@ use super::simulate::warn_of;
 use super::{progress, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
-    let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+    let experiment = experiment(&args.workload, args.scheme.scheme.as_deref(), &args.subject, Some(SMALL))?;
     // Outputs are looked at once all inputs are read and before the run: a path that cannot be written must
     // not cost a simulation.
     let mut outputs = Outputs::default();

@@ -14,12 +14,14 @@ use super::terminal;
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     let of_cpus = args.subject.machine.as_ref().is_some_and(|machine| Compute::of(machine) == Compute::Cpu);
     let all = if of_cpus { Workload::builtin_of_cpus() } else { Workload::builtin() };
-    let all: Vec<String> = all.into_iter().map(|listed| listed.name).collect();
+    // Workloads of clients need a machine of their own, and are checked where they are named.
+    let has_clients = |name: &str| Workload::load(name).is_ok_and(|workload| workload.has_clients());
+    let all: Vec<String> = all.into_iter().map(|listed| listed.name).filter(|name| !has_clients(name)).collect();
     let names = if args.workloads.is_empty() { &all } else { &args.workloads };
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+        let experiment = experiment(name, args.scheme.scheme.as_deref(), &args.subject, Some(SMALL))?;
         experiments.push((name, experiment.with_max_cycles(args.max_cycles)));
     }
     let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();

@@ -20,7 +20,7 @@ use super::terminal;
 /// `durawarp explain`.
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     let (scheme_name, workload_name) = args.named();
-    let experiment = experiment(workload_name, scheme_name, &args.subject, Some(SMALL)).map_err(|stop| {
+    let experiment = experiment(workload_name, Some(scheme_name), &args.subject, Some(SMALL)).map_err(|stop| {
         // One word that is a scheme: its workload was forgotten.
         if scheme_name != args.scheme && catalogue::find(&args.scheme).is_ok() {
             let message = format!("`{}` is a scheme; which workload? `durawarp explain SCHEME WORKLOAD`", args.scheme);

@@ -14,11 +14,15 @@ pub(super) const SMALL: &str = "ci";
 /// The experiment that a command line names; the faults of machine, workload and scheme at once.
 pub(super) fn experiment(
     workload: &str,
-    scheme: &str,
+    scheme: Option<&str>,
     subject: &Subject,
     default_profile: Option<&str>,
 ) -> Result<AnyExperiment, Stop> {
-    Ok(recipe(workload, subject, default_profile).scheme(scheme).changes(&subject.set).build_any()?)
+    let mut recipe = recipe(workload, subject, default_profile);
+    if let Some(scheme) = scheme {
+        recipe = recipe.scheme(scheme);
+    }
+    Ok(recipe.changes(&subject.set).build_any()?)
 }
 
 /// What is typed about machine and workload, but for `--set`.

@@ -1,5 +1,5 @@
-//! `durawarp regions`: programs in LightWSP's recoverable regions, as code and as they run: kernels here, RISC-V
-//! programs in `regions/program.rs`.
+//! `durawarp regions`: programs in LightWSP's recoverable regions, as code and as they run: kernels here,
+//! RISC-V programs in `regions/program.rs`.
 
 mod means;
 mod program;

@@ -1,6 +1,7 @@
 //! `durawarp sensitivity`: which of a machine's numbers matter.
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::sensitivity::{Plan, Request, Sensitivity};
 
 use super::args::SensitivityArgs;
@@ -45,7 +46,7 @@ fn request(args: &SensitivityArgs) -> Result<Request, Diagnostics> {
     faults.into_result(Request {
         machine: args.machine.clone(),
         machine_set: machine,
-        scheme: args.scheme.scheme.clone(),
+        scheme: args.scheme.scheme.clone().unwrap_or_else(|| DEFAULT_SCHEME.to_owned()),
         scheme_set: schemes,
         workloads: args.workloads.clone(),
         profile: args.profile.clone(),

@@ -23,7 +23,7 @@ use super::recipe::experiment;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, None)?;
+    let experiment = experiment(&args.workload, args.scheme.scheme.as_deref(), &args.subject, None)?;
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
     let kernels = experiment.gpu().map(|experiment| &experiment.workload);
     let dumps = dumps(args, kernels)?;

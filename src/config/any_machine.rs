@@ -9,7 +9,7 @@ use super::compute::Compute;
 use super::derived::Derived;
 use super::machine::{CpuMachine, MachineConfig};
 use crate::diagnostic::Diagnostics;
-use crate::document::Override;
+use crate::document::{Override, Setting};
 
 /// A machine with a GPU or with CPU cores, resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,9 +48,18 @@ impl AnyMachine {
     /// # Errors
     /// All faults of the file and of the overrides, each with its place.
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
+        Self::load_with(name_or_path, &[], overrides)
+    }
+
+    /// The same with what a program of CPUs sets of its machine; machines with a GPU are not for it anyway.
+    pub(crate) fn load_with(
+        name_or_path: &str,
+        settings: &[Setting],
+        overrides: &[Override],
+    ) -> Result<Self, Diagnostics> {
         Ok(match Compute::of(name_or_path) {
             Compute::Gpu => MachineConfig::load(name_or_path, overrides)?.into(),
-            Compute::Cpu => CpuMachine::read(name_or_path, overrides)?.into(),
+            Compute::Cpu => CpuMachine::read_with(name_or_path, settings, overrides)?.into(),
         })
     }
 

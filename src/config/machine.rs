@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::compute::{Compute, ComputeSpec};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Draft, Form, FormKind, Override, ParameterTable, assumptions, written};
+use crate::document::{Draft, Form, FormKind, Override, ParameterTable, Setting, assumptions, written};
 use crate::machine::MachineSpec;
 use crate::machine::cpu::CpuSpec;
 use crate::schemes::catalogue;
@@ -67,8 +67,18 @@ impl<S: ComputeSpec> MachineConfig<S> {
     /// # Errors
     /// As [`MachineConfig::load`].
     pub fn read(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
+        Self::read_with(name_or_path, &[], overrides)
+    }
+
+    /// The same with what a workload sets: it counts more than the file, and less than an override.
+    pub(crate) fn read_with(
+        name_or_path: &str,
+        settings: &[Setting],
+        overrides: &[Override],
+    ) -> Result<Self, Diagnostics> {
         let form = form::<S>();
         let mut draft = Draft::read(&form, name_or_path);
+        settings.iter().for_each(|setting| draft.set(setting));
         for over in overrides {
             draft.apply(over);
         }

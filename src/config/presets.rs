@@ -26,6 +26,9 @@ pub const DEFAULT_MACHINE: &str = "agpm-table4";
 /// The machine used when none is named, for programs of CPUs.
 pub const DEFAULT_CPU_MACHINE: &str = "lightwsp-cpu";
 
+/// The machine used when none is named, for workloads of clients.
+pub const DEFAULT_CLUSTER: &str = "broi-cluster";
+
 /// Names of all built-in machines, in the order they are listed.
 pub fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.iter().chain(&CPU_MACHINES).map(|(name, _)| *name)

@@ -20,8 +20,10 @@ use crate::document::{Draft, Form, Override, ParameterDocument, ParameterTable, 
 use crate::machine::MachineSpec;
 use crate::machine::cpu::CpuSpec;
 use crate::persist::Scheme;
-use crate::schemes::catalogue::{self, Entry};
+use crate::schemes::catalogue::{self, Entry, Parameters};
 use crate::spec::Key;
+
+use super::compute::Compute;
 
 /// A scheme, resolved.
 #[derive(Debug, Clone)]
@@ -62,7 +64,15 @@ impl SchemeConfig {
     /// All faults of the file and of the overrides, each with its place. An override of another scheme is
     /// one.
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
-        load_of(catalogue::entries(), &[name_or_path], overrides).map(|mut all| all.swap_remove(0))
+        Self::load_on(Compute::Gpu, name_or_path, overrides)
+    }
+
+    /// The same with the defaults of machines that compute so.
+    ///
+    /// # Errors
+    /// As [`SchemeConfig::load`].
+    pub fn load_on(compute: Compute, name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
+        load_of(catalogue::entries(), compute, &[name_or_path], overrides).map(|mut all| all.swap_remove(0))
     }
 
     /// Several schemes; an override is applied to all that it names, and names at least one.
@@ -70,12 +80,12 @@ impl SchemeConfig {
     /// # Errors
     /// All faults of the files and of the overrides, each with its place.
     pub fn load_each(names_or_paths: &[&str], overrides: &[Override]) -> Result<Vec<Self>, Diagnostics> {
-        load_of(catalogue::entries(), names_or_paths, overrides)
+        load_of(catalogue::entries(), Compute::Gpu, names_or_paths, overrides)
     }
 
     /// The value in the key's unit, if there is such a key and it takes the value.
     pub(super) fn check(over: &Override) -> Result<Value, Diagnostics> {
-        let form = form(catalogue::entries());
+        let form = form(catalogue::entries(), Compute::Gpu);
         let mut draft = Draft::empty(&form);
         draft.apply(over);
         draft.value(over)
@@ -114,13 +124,14 @@ impl SchemeConfig {
 }
 
 /// What scheme files are like.
-fn form(entries: &[Entry]) -> Form {
+fn form(entries: &[Entry], compute: Compute) -> Form {
     let table = |entry: &Entry| ParameterTable {
         name: entry.table(),
         keys: entry.parameters.as_ref().map_or(&[][..], |parameters| parameters.keys),
         of: Some(entry.name()),
     };
-    let builtin = |entry: &Entry| (entry.name(), entry.parameters.as_ref().map_or("", |p| p.defaults));
+    let defaults = |of: &Parameters| of.on_cores.filter(|_| compute == Compute::Cpu).unwrap_or(of.defaults);
+    let builtin = |entry: &Entry| (entry.name(), entry.parameters.as_ref().map_or("", defaults));
     let machines = MachineSpec::TABLES.iter().chain(CpuSpec::TABLES).map(|(table, _)| (*table).to_owned()).collect();
     Form {
         what: "scheme",
@@ -136,8 +147,13 @@ fn form(entries: &[Entry]) -> Form {
 }
 
 /// Loads schemes of a catalogue.
-fn load_of(entries: &[Entry], names: &[&str], overrides: &[Override]) -> Result<Vec<SchemeConfig>, Diagnostics> {
-    let form = form(entries);
+fn load_of(
+    entries: &[Entry],
+    compute: Compute,
+    names: &[&str],
+    overrides: &[Override],
+) -> Result<Vec<SchemeConfig>, Diagnostics> {
+    let form = form(entries, compute);
     let (mut schemes, mut faults) = (Vec::new(), Diagnostics::default());
     let mut roots = BTreeSet::new();
     for name in names {

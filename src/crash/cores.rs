@@ -7,6 +7,7 @@
 //! Facts are those of GPUs, with a core for an SM and a hart for a warp: so are history, level A and level B
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
+//! What clients over the network posted is judged by itself ([`channels`]): their memory is their own.
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
 //! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
 //! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
@@ -19,6 +20,7 @@ use std::time::Instant;
 use crate::assemble::CpuLoad;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::machine::cpu::CpuMemory;
+use crate::machine::nodes::NodesSpec;
 use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
@@ -30,6 +32,7 @@ use crate::oracle::judge::{
     Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_epoch_choice, judge_epochs,
 };
 use crate::oracle::order::{Guarantees, Model, RunOrder};
+use crate::oracle::verbs::is_of_clients;
 use crate::oracle::verdict::{Failure, Level, Persist, Verdict, Witness};
 use crate::persist::undo::RecoveryStep;
 use crate::persist::vocab::Domain;
@@ -40,11 +43,14 @@ use crate::riscv::process::Process;
 use crate::run::{Conduct, CpuExperiment, run_cpu};
 use crate::workload::CpuProgram;
 
+use super::channels;
 use super::durable_steps::DurableSteps;
 use super::found::{Found, Placed};
 use super::image::initial_image;
+use super::regions_of_cores::crash_regions_of_cores;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
+use super::saved::crash_saved;
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -114,7 +120,7 @@ impl ProcessRecovery<'_> {
 ///
 /// # Errors
 /// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
-/// run; a machine with clients; a claim, which is about kernels.
+/// run; several servers; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,
@@ -125,11 +131,24 @@ pub fn crash_cpu(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     experiment.check()?;
-    refuse(program, spec.client.count, request)?;
+    if experiment.scheme.built.saves_registers() {
+        return crash_saved(experiment, request, watching);
+    }
+    if experiment.scheme.built.regions().is_some() {
+        return crash_regions_of_cores(experiment, request, watching);
+    }
+    refuse(program, &spec.nodes, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
     let process = program.process()?;
-    let load =
-        CpuLoad { process: &process, files: &program.files, all_persistent: experiment.persistent, remote_bytes: 0 };
+    // The program's own memory; that of clients lies behind it.
+    let load = CpuLoad {
+        process: &process,
+        files: &program.files,
+        all_persistent: experiment.persistent,
+        remote_bytes: 0,
+        regions: None,
+    };
+    let remote = load.remote()..load.remote() + spec.remote_bytes();
     let memory: CpuMemory = load.memory();
     let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };
     // The same executable at boot, in a process of its own.
@@ -139,7 +158,8 @@ pub fn crash_cpu(
     // One run gives every state: journals keep all that changes what is durable.
     let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
-    let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
+    let Some(whole) = &finished.journal else { unreachable!("a journal was asked for") };
+    let [of_clients, journal] = &whole.parted(|fact| is_of_clients(fact, &remote));
     let initial = initial_image(&load.image());
     let host = Requester::os(spec.core.count as u16).number();
     let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
@@ -158,6 +178,7 @@ pub fn crash_cpu(
         None => AllowedStates::ByFences(Allowed::new(&order, &initial, Regions::default(), budget)),
     };
     let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
+    let channels = (spec.nodes.clients > 0).then(|| channels::judge(of_clients, domain, request, watching));
     // What no image shows: acknowledgements that came too early, values that go back, order that is missing.
     let mut history = judge_history(&states, &order, false, request.keep);
     if let Some(epochs) = &ordered {
@@ -173,6 +194,11 @@ pub fn crash_cpu(
     ];
     if ordered.is_some() {
         promises.push("what a thread stored before a fence is durable before what follows from it (P5)".to_owned());
+    }
+    if channels.is_some() {
+        promises.push(
+            "of what a client posted a prefix of verbs is durable, with all that is acknowledged (P6)".to_owned(),
+        );
     }
     let twice = "recovery of level A, cut off after a durable step, ends well when it starts again (P8)".to_owned();
     promises.extend(request.double.then_some(twice));
@@ -193,6 +219,7 @@ pub fn crash_cpu(
         regions: None,
         double: None,
         resume: None,
+        channels: channels.map(|verdicts| verdicts.report(ticks_a_cycle)),
         conditions: Vec::new(),
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
@@ -200,7 +227,7 @@ pub fn crash_cpu(
 }
 
 /// What cannot be judged costs no simulation.
-fn refuse(program: &CpuProgram, clients: u32, request: &CrashRequest) -> Result<(), Diagnostics> {
+fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut fault = |what: String, help: &str| {
         faults.push(Diagnostic::nowhere(&program.name, what).with_help(help.to_owned()));
@@ -213,9 +240,9 @@ fn refuse(program: &CpuProgram, clients: u32, request: &CrashRequest) -> Result<
             "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
         fault("the manifest does not say how the program recovers".into(), help);
     }
-    if clients > 0 {
-        let what = format!("what {clients} clients persist over the network is not judged");
-        fault(what, "--set client.count=0: the server alone");
+    if nodes.servers > 1 {
+        let what = format!("what a power failure of {} servers leaves is not judged", nodes.servers);
+        fault(what, "--set nodes.servers=1: servers have nothing in common");
     }
     if request.claim.is_some() || request.only_overtaking.is_some() {
         fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");
@@ -316,7 +343,7 @@ impl Places<'_> {
 
     fn place(&self, persist: Persist) -> Placed {
         let function = self.image.code_name(persist.pc.into());
-        Placed { persist, kernel: None, function: Some(function), source: None, buffer: None }
+        Placed { persist, kernel: None, function: Some(function), channel: None, source: None, buffer: None }
     }
 
     /// Two stores of one hart: an earlier one that the image lacks, and the next one after it that it has.

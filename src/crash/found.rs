@@ -16,6 +16,9 @@ pub struct Placed {
     /// Function and bytes from its start, where a core did it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// Channel, where a client posted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<u16>,
     /// PTX file, line.
     pub source: Option<(String, u32)>,
     /// What is at the address: buffer and byte offset in it.

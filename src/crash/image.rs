@@ -1,7 +1,11 @@
 //! Persistent memory before the program begins.
 
 use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
+use crate::machine::cpu::CpuMemory;
 use crate::persist::PmImage;
+use crate::persist::image::OutsideImage;
+use crate::riscv::memory::{MAIN_START, Memory, PM_START};
+use crate::riscv::process::Process;
 
 /// Lines of persistent memory are aligned to this.
 pub(super) const LINE_BYTES: usize = 128;
@@ -17,4 +21,38 @@ pub(super) fn initial_image(memory: &FlatMemory) -> PmImage {
         }
     }
     image
+}
+
+/// First address and bytes of each window of a process that lies in persistent memory, with where.
+fn persistent_windows(memory: &CpuMemory) -> impl Iterator<Item = (u64, usize, u64)> {
+    let main = memory.windows.memory_bytes.saturating_sub(MAIN_START);
+    let windows = [(MAIN_START, main), (PM_START, memory.windows.pm_bytes)];
+    windows.into_iter().filter(|&(_, bytes)| bytes > 0).filter_map(|(start, bytes)| {
+        let physical = memory.physical(start, bytes).filter(|&at| Medium::of(at) == Medium::Nvm)?;
+        Some((start, bytes as usize, physical))
+    })
+}
+
+/// The windows of a process as an image has them; what is not persistent is as at the start.
+pub(super) fn windows_of(process: &Process, memory: &CpuMemory, image: &PmImage) -> Memory {
+    let mut windows = process.memory();
+    for (start, bytes, physical) in persistent_windows(memory) {
+        if let (Some(place), Ok(survived)) = (windows.slice_mut(start, bytes), image.read(physical, bytes)) {
+            place.copy_from_slice(survived);
+        }
+    }
+    windows
+}
+
+/// Writes the windows of a process to an image.
+///
+/// # Errors
+/// The image does not have them.
+pub(super) fn keep_windows(windows: &Memory, memory: &CpuMemory, image: &mut PmImage) -> Result<(), OutsideImage> {
+    for (start, bytes, physical) in persistent_windows(memory) {
+        if let Some(left) = windows.read(start, bytes) {
+            image.write(physical, left)?;
+        }
+    }
+    Ok(())
 }

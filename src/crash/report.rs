@@ -22,6 +22,22 @@ pub struct Judgement {
     pub found: Vec<Found>,
 }
 
+/// What was judged of the verbs that clients posted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Channels {
+    /// Channels, one a client, that posted something.
+    pub channels: u64,
+    /// Verbs posted.
+    pub verbs: u64,
+    /// Acknowledgements.
+    pub acknowledgements: u64,
+    /// Changes of what is durable of them, and acknowledgements.
+    pub history: Judgement,
+    /// States that the promise allows.
+    pub allowed: Option<Judgement>,
+}
+
 /// A crash test's result.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
@@ -60,6 +76,9 @@ pub struct CrashReport {
     /// The hardware's recovery cut off, of a scheme of recoverable regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub double: Option<Judgement>,
+    /// What clients posted over the network, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channels: Option<Channels>,
     /// The program resumed, under a scheme of recoverable regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Judgement>,
@@ -90,6 +109,7 @@ impl CrashReport {
 
     /// Everything that was judged, and what it is called.
     pub fn judgements(&self) -> impl Iterator<Item = (&'static str, &Judgement)> {
+        let channels = self.channels.as_ref();
         let all = [
             ("history", Some(&self.history)),
             ("level A, actual states", self.actual.as_ref()),
@@ -97,6 +117,8 @@ impl CrashReport {
             ("level C, overtaking warps", self.overtaking.as_ref()),
             ("recovery cut off", self.double.as_ref()),
             ("resume", self.resume.as_ref()),
+            ("verbs", channels.map(|channels| &channels.history)),
+            ("verbs, allowed states", channels.and_then(|channels| channels.allowed.as_ref())),
         ];
         all.into_iter().filter_map(|(name, judgement)| Some((name, judgement?)))
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::form::{Form, ParameterTable, UNNAMED, USER, is_path};
-use super::overrides::Override;
+use super::overrides::{Override, Setting};
 use super::place::{Place, SourceText};
 use super::scalar::{Scalar, check};
 use super::toml::{Item, TomlTable, parse};
@@ -337,8 +337,16 @@ impl<'a> Draft<'a> {
 
     /// Changes a value, or notes why not.
     pub(crate) fn apply(&mut self, over: &Override) {
+        self.change(over, USER.to_owned(), Diagnostic::nowhere(&over.written(), ""));
+    }
+
+    /// As [`Draft::apply`], for what another document sets.
+    pub(crate) fn set(&mut self, setting: &Setting) {
+        self.change(&setting.over, setting.source.clone(), setting.written.clone());
+    }
+
+    fn change(&mut self, over: &Override, source: String, written: Diagnostic) {
         let form = self.form;
-        let written = Diagnostic::nowhere(&over.written(), "");
         let Some((table, name)) = over.key.split_once('.').and_then(|(t, name)| Some((form.table(t)?, name))) else {
             self.faults.push(form.unknown_table(over));
             return;
@@ -348,7 +356,7 @@ impl<'a> Draft<'a> {
             self.faults.push(form.with_nearest_key(fault, &table.name, name));
             return;
         };
-        self.take(table, key, &Scalar::typed(&over.value), USER.to_owned(), written);
+        self.take(table, key, &Scalar::typed(&over.value), source, written);
     }
 
     /// The value of `table.key`, if nothing is wrong.

@@ -1,4 +1,7 @@
-//! An override as typed, `--set TABLE.KEY=VALUE`; the key is not checked yet.
+//! An override as typed, `--set TABLE.KEY=VALUE`, and what another document sets of this one; keys are not
+//! checked yet.
+
+use crate::diagnostic::Diagnostic;
 
 /// One `--set TABLE.KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,4 +33,16 @@ impl Override {
     pub fn written(&self) -> String {
         format!("--set {}={}", self.key, self.value)
     }
+}
+
+/// A value that another document sets, as a workload does of the clients of its machine. It counts more than
+/// the document's own value and less than an override.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// Key and value.
+    pub(crate) over: Override,
+    /// Where the value comes from.
+    pub(crate) source: String,
+    /// A fault without a message at the place where it was written.
+    pub(crate) written: Diagnostic,
 }

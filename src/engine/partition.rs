@@ -41,6 +41,8 @@ const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
 pub(crate) struct Cell<M> {
     pub(crate) id: ComponentId,
     pub(crate) tier: u8,
+    /// What it is fused with, by number; alone where it is fused with nothing.
+    block: u32,
     pub(crate) component: Box<dyn Component<M>>,
     pub(crate) wires: Wires,
     /// Its pending wake-up, or [`NEVER`].
@@ -53,8 +55,6 @@ pub(crate) struct Cell<M> {
     pub(crate) messages: u64,
     pub(crate) wakes: u64,
     pub(crate) cost: Cost,
-    /// The latest round in which it ran, and its events in that.
-    in_round: (u64, u64),
 }
 
 /// What running a component costs, measured now and then. Serves placement only: results never depend on it.
@@ -91,10 +91,16 @@ impl Cost {
 
 impl<M> Cell<M> {
     /// A component that has not run yet.
-    pub(crate) fn new(id: ComponentId, tier: u8, component: Box<dyn Component<M>>, wires: Wires) -> Self {
+    pub(crate) fn new(
+        id: ComponentId,
+        (tier, block): (u8, u32),
+        component: Box<dyn Component<M>>,
+        wires: Wires,
+    ) -> Self {
         Cell {
             id,
             tier,
+            block,
             component,
             wires,
             wake: NEVER,
@@ -104,7 +110,6 @@ impl<M> Cell<M> {
             messages: 0,
             wakes: 0,
             cost: Cost::default(),
-            in_round: (0, 0),
         }
     }
 
@@ -141,7 +146,8 @@ impl Meter for NoMeter {
 pub(crate) struct RoundCount {
     /// Messages and wakes handled.
     pub(crate) events: u64,
-    /// The most of them at one component, which is the least that any split of the round takes.
+    /// The most of them at one component, or at those fused with it: the least that any split of the round
+    /// takes.
     pub(crate) heaviest: u64,
 }
 
@@ -167,6 +173,8 @@ pub(crate) struct Partition<M> {
     pub(crate) reached: PerTier,
     /// Rounds run.
     rounds: u64,
+    /// By what is fused: the latest round in which anything of it ran, and its events in that.
+    in_round: Vec<(u64, u64)>,
     /// Messages sent to other partitions.
     pub(crate) sent_away: u64,
     /// The panicked component of the least id.
@@ -176,10 +184,12 @@ pub(crate) struct Partition<M> {
 impl<M: Message> Partition<M> {
     /// A partition, one of `partitions`, of these cells, with nothing pending: a queue for each tier.
     pub(crate) fn new(index: u32, partitions: usize, cells: Vec<Cell<M>>, queues: Vec<Queue<M>>) -> Self {
+        let blocks = cells.iter().map(|cell| cell.block as usize + 1).max().unwrap_or(0);
         Partition {
             index,
             agenda: Agenda::new(cells.len()),
             cells,
+            in_round: vec![(0, 0); blocks],
             sink: Sink {
                 queues,
                 bounds: [0; MAX_TIERS],
@@ -305,10 +315,11 @@ impl<M: Message> Partition<M> {
             if let Some((last, events)) = last {
                 self.last_event = self.last_event.max(last);
                 count.events += events;
-                // A round may be run in several steps, and this component may have had events in those
-                // before: the heaviest counts all of them.
-                let before = if cell.in_round.0 == self.rounds { cell.in_round.1 } else { 0 };
-                cell.in_round = (self.rounds, before + events);
+                // A round may be run in several steps, and no split of it parts what is fused: the heaviest
+                // counts all events of the round of a component and of those fused with it.
+                let of_block = &mut self.in_round[cell.block as usize];
+                let before = if of_block.0 == self.rounds { of_block.1 } else { 0 };
+                *of_block = (self.rounds, before + events);
                 count.heaviest = count.heaviest.max(before + events);
                 if let Some(ns) = meter.lap() {
                     cell.cost.sample(ns, events);

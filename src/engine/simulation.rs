@@ -78,16 +78,19 @@ impl<M: Message> Simulation<M> {
     pub fn new(topology: Topology<M>) -> Result<Self, TopologyError> {
         let parts = topology.assemble()?;
         let components = parts.components.len();
-        let all = parts.components.into_iter().zip(parts.wires).zip(&parts.tier_of).enumerate();
-        let cells =
-            all.map(|(id, ((component, wires), &tier))| Cell::new(ComponentId(id as u32), tier, component, wires));
-        let cells = cells.collect();
         let ids = |sets: &[Vec<ComponentId>]| -> Vec<Vec<u32>> {
             sets.iter().map(|set| set.iter().map(|id| id.0).collect()).collect()
         };
+        let fused = ids(&parts.fused);
+        let mut places: Vec<(u8, u32)> = parts.tier_of.iter().map(|&tier| (tier, 0)).collect();
+        Blocks::new(components, &[], &fused).each(|block, component| places[component as usize].1 = block);
+        let all = parts.components.into_iter().zip(parts.wires).zip(places).enumerate();
+        let cells =
+            all.map(|(id, ((component, wires), place))| Cell::new(ComponentId(id as u32), place, component, wires));
+        let cells = cells.collect();
         let mut simulation = Simulation {
             names: parts.names,
-            blocks: Blocks::new(components, &ids(&parts.together), &ids(&parts.fused)),
+            blocks: Blocks::new(components, &ids(&parts.together), &fused),
             tiers: parts.tiers,
             longest_latency: parts.longest_latency,
             home: Partition::new(0, 1, cells, Queue::of_tiers(&parts.tiers, parts.longest_latency)),

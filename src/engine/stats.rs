@@ -1,8 +1,9 @@
 //! The engine's account of a run: how much work, in how many rounds, and how much of it could go side by
 //! side.
 //!
-//! Everything in [`RoundTotals`] and the counts of events depend on the model only, hence are equal at every
-//! thread count and placement; the other figures say how a particular run went.
+//! Components that are fused count as one: no number of threads parts them. Everything in [`RoundTotals`] and
+//! the counts of events depend on the model only, hence are equal at every thread count and placement; the
+//! other figures say how a particular run went.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ pub struct RoundTotals {
     pub rounds: u64,
     /// Messages and wakes handled.
     pub events: u64,
-    /// The events of the busiest component of each round, summed: no number of threads needs fewer steps.
+    /// The events of the busiest component of each round, with those fused with it, summed: no number of
+    /// threads needs fewer steps.
     pub critical_path: u64,
     /// For each of `BOUND_WORKERS`, what rounds need beyond `critical_path` because workers are fewer than
     /// components: events divided by workers, where that is more than the events of the busiest component.

@@ -1,4 +1,4 @@
-//! A client of the server: it commits transactions whose data it persists in the server's memory.
+//! A client of a server: it commits transactions whose data it persists in the server's memory.
 //!
 //! ```text
 //!  compute ──> writes? ──no──> committed
@@ -6,7 +6,8 @@
 //!                         bsp:  epochs 1, 2 ... at once, committed at the ack of the last
 //! ```
 //! Packets leave the client's port one after the other, each after its bytes at the port's bandwidth. A
-//! client has one transaction under way.
+//! client has one transaction under way. One whose transactions are not counted begins none after it has
+//! heard that the server's program is over: the other half of a hybrid run.
 //!
 //! Source: persistence parallelism, section V and Fig. 8. Invariants: a transaction that writes is committed
 //! in the event of its last acknowledgement; under sync the next epoch is posted in the event of the one
@@ -18,10 +19,13 @@ mod script;
 use std::collections::VecDeque;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
+use crate::persist::journal::{Author, FactKind, Notebook};
+use crate::timeline::{Label, Recorder};
 
+use super::coherence::CPU_LINE_BYTES;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use super::verbs::{NetworkMsg, NetworkSpec, VerbPacket};
+use super::verbs::{LINE_MASK, NetworkMsg, NetworkSpec, VerbPacket};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
@@ -29,14 +33,27 @@ pub use script::{Epoch, Script};
 /// How a client is wired.
 #[derive(Debug)]
 pub struct ClientWiring {
-    /// Its number, and that of its channel.
-    pub index: u16,
+    /// Its number among the clients of all servers.
+    pub number: u16,
+    /// The number of its channel at its server.
+    pub channel: u16,
     /// Its ports.
     pub ports: Ports,
     /// The machine's tick rate.
     pub timebase: Timebase,
-    /// Physical address of its memory at the server.
+    /// Physical address of its memory at its server.
     pub memory: u64,
+    /// It keeps a journal of what it posts.
+    pub journal: bool,
+}
+
+/// What a client measured, in ticks.
+#[derive(Debug, Default)]
+struct ClientTimes {
+    /// From the first verb of a transaction to its commit, summed.
+    latency: Time,
+    /// The last commit.
+    committed: Time,
 }
 
 /// A client.
@@ -53,20 +70,27 @@ pub struct Client {
     /// It computes, or is yet to begin; false while it waits, and at the end.
     computes: bool,
     began: bool,
+    /// The server's program is over.
+    program_over: bool,
     /// When the first epoch of the transaction was posted.
     posted: Time,
     /// When the port has sent all.
     port_free: Time,
     counters: ClientCounters,
-    /// Latencies, and the time of the last commit, in ticks.
-    latency: Time,
-    committed: Time,
+    times: ClientTimes,
+    /// What it posted, where it keeps a journal.
+    journal: Option<Notebook>,
+    /// Verbs until they were acknowledged, where a timeline is kept; by their place among those under way.
+    verbs: Option<Box<Recorder>>,
+    /// Verbs that are posted and not acknowledged.
+    under_way: usize,
 }
 
 impl Client {
     /// A client before its first transaction. It is to be woken at 0.
     pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
-        let script = Script::new(&spec, wiring.index);
+        let script = Script::new(&spec, wiring.number);
+        let journal = wiring.journal.then(Notebook::default);
         Client {
             spec,
             network,
@@ -76,23 +100,54 @@ impl Client {
             awaited: None,
             computes: false,
             began: false,
+            program_over: false,
             posted: 0,
             port_free: 0,
             counters: ClientCounters::default(),
-            latency: 0,
-            committed: 0,
+            times: ClientTimes::default(),
+            journal,
+            verbs: None,
+            under_way: 0,
         }
+    }
+
+    /// Its number among the clients of all servers.
+    pub fn number(&self) -> u16 {
+        self.wiring.number
+    }
+
+    /// What it posted, when it keeps a journal.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.journal.as_ref()
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` verbs.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.verbs = Some(Box::new(Recorder::new(spans)));
+    }
+
+    /// With a timeline: verbs from when they were posted until they, or one behind them, was acknowledged.
+    pub fn timeline(&self) -> Option<&Recorder> {
+        self.verbs.as_deref()
     }
 
     /// What it counted.
     pub fn counters(&self) -> ClientCounters {
         let ns = |ticks| self.wiring.timebase.ps_of_ticks(ticks) / 1000;
-        ClientCounters { latency_ns: ns(self.latency), busy_ns: ns(self.committed), ..self.counters }
+        ClientCounters { latency_ns: ns(self.times.latency), busy_ns: ns(self.times.committed), ..self.counters }
+    }
+
+    /// When the last transaction was committed, in ticks.
+    pub fn committed(&self) -> Time {
+        self.times.committed
     }
 
     /// Computes before the next transaction, if there is one.
     fn compute(&mut self, cx: &mut Ctx<'_, Msg>) {
-        self.computes = self.counters.transactions < u64::from(self.spec.transactions);
+        self.computes = match self.spec.transactions {
+            0 => !self.program_over,
+            count => self.counters.transactions < u64::from(count),
+        };
         if self.computes {
             cx.wake_at(cx.now() + self.wiring.timebase.ticks_of_ps(self.spec.compute_ns.ps));
         }
@@ -127,10 +182,15 @@ impl Client {
         let bytes = self.script.bytes_of(epoch);
         self.counters.verbs += 1;
         self.counters.bytes += bytes.len() as u64;
+        self.note(epoch, &bytes, cx.now());
+        if let Some(verbs) = &mut self.verbs {
+            verbs.begin(self.under_way, cx.now(), Label::Verb { number: epoch.sequence });
+        }
+        self.under_way += 1;
         let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
         for part in bytes.chunks(self.network.packet_bytes as usize) {
             let packet = VerbPacket {
-                channel: self.wiring.index,
+                channel: self.wiring.channel,
                 sequence: epoch.sequence,
                 address: at,
                 bytes: part.into(),
@@ -145,20 +205,45 @@ impl Client {
         }
     }
 
+    /// The lines of a verb, as the oracle knows them.
+    fn note(&mut self, epoch: Epoch, bytes: &[u8], now: Time) {
+        let Some(journal) = &mut self.journal else { return };
+        let author = Author {
+            warp: self.wiring.channel,
+            launch: self.counters.transactions as u32,
+            pc: epoch.sequence as u32,
+            ..Author::default()
+        };
+        for (nth, part) in bytes.chunks(CPU_LINE_BYTES as usize).enumerate() {
+            let (line, mut content) = (self.wiring.memory + epoch.offset + nth as u64 * CPU_LINE_BYTES, [0; 128]);
+            content[..part.len()].copy_from_slice(part);
+            journal.note_data(now, FactKind::VerbPosted, line, LINE_MASK, author, &content);
+        }
+    }
+
     fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.counters.transactions += 1;
-        self.latency += cx.now() - self.posted;
-        self.committed = cx.now();
+        self.times.latency += cx.now() - self.posted;
+        self.times.committed = cx.now();
         self.compute(cx);
     }
 }
 
 impl Component<Msg> for Client {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Network(NetworkMsg::PersistAck { sequence, .. }) = message else {
-            panic!("a client received {message:?}")
+        let sequence = match message {
+            Msg::Network(NetworkMsg::PersistAck { sequence, .. }) => sequence,
+            Msg::Network(NetworkMsg::ProgramOver) => {
+                self.program_over = true;
+                return;
+            }
+            other => panic!("a client received {other:?}"),
         };
         assert_eq!(self.awaited.take(), Some(sequence), "an acknowledgement that nobody waits for");
+        let acknowledged = std::mem::take(&mut self.under_way);
+        if let Some(verbs) = &mut self.verbs {
+            (0..acknowledged).for_each(|verb| verbs.end(verb, cx.now()));
+        }
         if self.to_post.is_empty() { self.commit(cx) } else { self.post(cx) }
     }
 
@@ -166,7 +251,7 @@ impl Component<Msg> for Client {
         if !self.began {
             self.began = true;
             self.compute(cx);
-        } else if std::mem::take(&mut self.computes) {
+        } else if std::mem::take(&mut self.computes) && !(self.program_over && self.spec.transactions == 0) {
             self.begin(cx);
         }
     }
@@ -183,8 +268,8 @@ impl Component<Msg> for Client {
         let mut digest = StateDigest::default();
         digest.word(self.counters.transactions);
         digest.word(self.counters.verbs);
-        digest.word(self.latency);
-        digest.word(self.committed);
+        digest.word(self.times.latency);
+        digest.word(self.times.committed);
         digest.value()
     }
 }

@@ -150,6 +150,8 @@ pub enum CpuMsg {
         tag: u16,
         /// The line leaves all caches, too.
         flush: bool,
+        /// It is served before requests that wait for the line, as the sender may have a probe wait for it.
+        at_once: bool,
         /// The sender had changed the line, and these are its bytes.
         dirty: bool,
         /// The bytes, or room.
@@ -212,8 +214,11 @@ impl CpuMsg {
             CpuMsg::ProbeAck { line, from, dirty, .. } => of(4, *line, from.number().into(), u64::from(*dirty)),
             CpuMsg::Put { line, from, .. } => of(5, *line, from.number().into(), 0),
             CpuMsg::PutAck { line, .. } => of(6, *line, 0, 0),
-            CpuMsg::Clean { line, from, tag, flush, dirty, .. } => {
-                of(7, *line, from.number().into(), (*tag).into()) ^ u64::from(*flush) << 58 ^ u64::from(*dirty) << 59
+            CpuMsg::Clean { line, from, tag, flush, at_once, dirty, .. } => {
+                of(7, *line, from.number().into(), (*tag).into())
+                    ^ u64::from(*flush) << 58
+                    ^ u64::from(*dirty) << 59
+                    ^ u64::from(*at_once) << 57
             }
             CpuMsg::Cleaned { tag, .. } => of(8, 0, 0, (*tag).into()),
             CpuMsg::Call(call) => of(9, call.number, call.hart.into(), 0) ^ call.args[0].rotate_left(7),

@@ -24,6 +24,8 @@ mod counters;
 mod dispatch;
 mod execute;
 mod hart;
+mod hart_regions;
+mod insert;
 mod l1d;
 mod load_order;
 mod parameters;
@@ -31,6 +33,9 @@ mod policy;
 mod predictor;
 mod program;
 mod record;
+mod region;
+mod renaming;
+mod saved;
 mod serial;
 mod standing;
 mod store_queue;
@@ -46,10 +51,12 @@ use crate::persist::handler::{HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
 
 use super::coherence::{CpuMsg, HartState};
+use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
 
 pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
+pub use saved::{SavedThread, Standing};
 pub use watch::{HartTimeline, LostSlots, SlotPlaces};
 pub use wiring::CoreWiring;
 
@@ -57,6 +64,7 @@ use cache::Cache;
 use cause::{Cause, Lost};
 use commit::Committed;
 use hart::{Blocked, Hart, Moment};
+use hart_regions::HartRegions;
 use l1d::L1d;
 use policy::Policy;
 use program::Program;
@@ -91,8 +99,10 @@ struct Stepped {
 impl Core {
     /// An idle core; with `journal` it keeps one.
     pub fn new(spec: CoreSpec, l1d: L1dSpec, wiring: CoreWiring, handler: Box<dyn SmHandler>, journal: bool) -> Core {
+        let formed = wiring.regions.as_ref().map(|(table, _)| HartRegions::new(table.clone(), wiring.code.clone()));
+        let hart = |index: u8| Hart { regions: formed.clone().map(Box::new), ..Hart::new(index, &spec) };
         Core {
-            harts: (0..spec.harts as u8).map(|index| Hart::new(index, &spec)).collect(),
+            harts: (0..spec.harts as u8).map(hart).collect(),
             cache: Cache::new(L1d::new(&l1d), spec.mshr_entries, wiring.ports),
             program: Program::new(&spec, &l1d, &wiring),
             policy: Policy::new(handler, wiring.ports, journal),
@@ -119,6 +129,16 @@ impl Core {
         self.policy.report()
     }
 
+    /// How many harts it has.
+    pub fn harts(&self) -> usize {
+        self.harts.len()
+    }
+
+    /// What a power failure finds of a hart, by its number in the core: see [`SavedThread`].
+    pub fn saved(&self, hart: usize) -> SavedThread {
+        saved::of(&self.harts[hart], &self.program.code)
+    }
+
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.
     pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8], u128)> {
         self.cache.dirty_lines()
@@ -142,6 +162,12 @@ impl Core {
     /// Keeps a timeline from now on, of at most `spans` spans of each kind.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.record.watch.get_or_insert_default().timeline = Some(HartTimeline::new(spans));
+        self.policy.levels = Some(Box::new(HandlerLevels::new(spans)));
+    }
+
+    /// With a timeline: what the scheme's handler held of each hart.
+    pub fn handler_levels(&self) -> Option<&HandlerLevels> {
+        self.policy.levels.as_deref()
     }
 
     /// The timeline, where it keeps one: what each hart did.
@@ -361,9 +387,20 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
-        m.record.counters.instructions += 1;
+        let inserted = matches!(retires, Retires::Checkpoint | Retires::RegionEnd);
+        m.record.counters.instructions += u64::from(!inserted);
+        if let Some(regions) = &mut hart.regions {
+            regions.retired(hart.window.entry(number));
+        }
+        if m.policy.renames {
+            region::retired(hart, number, cycle, m);
+        }
         match retires {
             Retires::Plain | Retires::Load => {}
+            Retires::Checkpoint | Retires::RegionEnd => {
+                m.record.counters.inserted += 1;
+                hart.stores.retire();
+            }
             Retires::Store => hart.stores.retire(),
             Retires::Operation => m.record.counters.operations += 1,
         }
@@ -401,13 +438,28 @@ impl Component<Msg> for Core {
             }
             CpuMsg::Probe { line, invalidate, room } => {
                 self.record.counters.probes += 1;
-                if self.cache.probe(line, invalidate, room, &mut self.policy, cx) {
+                let lost = if self.policy.renames && invalidate {
+                    region::probe(&mut self.cache, &mut self.policy, line, room, cx)
+                } else {
+                    self.cache.probe(line, invalidate, room, &mut self.policy, cx)
+                };
+                if lost {
                     self.changed.push((line, None));
                     self.tell_changed(now, cx);
                 }
             }
             CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
-            CpuMsg::Cleaned { tag, room } => self.cache.cleaned(tag, room),
+            CpuMsg::Cleaned { tag, room } if self.policy.renames => {
+                let Core { cache, policy, record, program, .. } = self;
+                let journal = record.journal.as_mut();
+                if let Some(line) = region::written_back(cache, policy, journal, program.clock, (tag, room), cx) {
+                    self.changed.push((line, None));
+                    self.tell_changed(now, cx);
+                }
+            }
+            CpuMsg::Cleaned { tag, room } => {
+                self.cache.cleaned(tag, room);
+            }
             CpuMsg::Return { hart, reply } => {
                 let at = self.hart_of(hart);
                 self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, m));

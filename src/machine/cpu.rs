@@ -7,7 +7,8 @@
 //!                  ▼                        │
 //!              home slices 0..m [shared cache, directory] ──reads/writes──> memory controllers (DRAM and NVM)
 //! ```
-//! With clients ([`super::client`]) the machine is a server with a NIC ([`super::nic`]). Controllers, media
+//! With clients ([`super::client`]) the machine is a server with a NIC ([`super::nic`]), or several of them
+//! ([`super::nodes`]). Controllers, media
 //! and links of schemes are those of the GPU ([`crate::machine`]). A machine has one kind of compute: SMs or
 //! cores. Source: the machines of LightWSP (Table I) and of persistence parallelism (Table III).
 
@@ -23,6 +24,7 @@ use super::core::{CoreSpec, L1dSpec};
 use super::home::LlcSpec;
 use super::media::{BusSpec, MediaSpec, NvmSpec};
 use super::memory_controller::{ControllerSpec, DramCacheSpec, LINK_WITHOUT_LATENCY};
+use super::nodes::NodesSpec;
 use super::os::OsSpec;
 use super::persistence::PersistSpec;
 use super::verbs::NetworkSpec;
@@ -62,7 +64,9 @@ machine_spec! {
         nvm: NvmSpec,
         /// Persistency.
         persist: PersistSpec,
-        /// The network between the machine and its clients.
+        /// Servers and clients.
+        nodes: NodesSpec,
+        /// The network between servers and their clients.
         network: NetworkSpec,
         /// Clients.
         client: ClientSpec,
@@ -75,15 +79,26 @@ impl CpuSpec {
         Timebase::of_khz(&[self.clock.core_mhz.khz, self.clock.memory_mhz.khz])
     }
 
-    /// Peak bandwidth of all channels' data buses, in bytes per second.
+    /// Peak bandwidth of the data buses of all channels of a server, in bytes per second.
     pub fn peak_memory_bandwidth(&self) -> u64 {
         let per_channel = u64::from(self.bus.bytes_per_cycle) * self.clock.memory_mhz.khz * 1000;
         per_channel * u64::from(self.controller.channels)
     }
 
-    /// Threads that the machine runs at once.
+    /// Threads that a server runs at once.
     pub fn harts(&self) -> u32 {
         self.core.count * self.core.harts
+    }
+
+    /// Bytes of persistent memory that clients have at a server. A server with one client less than others
+    /// has as much.
+    pub fn remote_bytes(&self) -> u64 {
+        self.client.region_bytes() * u64::from(self.nodes.clients_of(0))
+    }
+
+    /// Components of a server: cores, home slices, controllers, the OS, a NIC, and perhaps a hub.
+    fn server_components(&self) -> u32 {
+        self.core.count + self.llc.slices + self.controller.channels + 3
     }
 
     /// What is wrong with the values together, each being valid by itself: the key to blame, and why.
@@ -160,7 +175,13 @@ impl CpuSpec {
                 client.bytes_per_epoch, client.region_kb
             ),
         );
+        require(
+            client.transactions > 0 || client.compute_ns.ps > 0 || client.write_percent == 100,
+            "client.compute_ns",
+            "transactions that are not counted (client.transactions=0) take time: they compute, or all write".into(),
+        );
         require(self.os.link_ns.ps > 0, "os.link_ns", LINK_WITHOUT_LATENCY.into());
+        faults.extend(self.nodes.faults(self.server_components()));
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
     }

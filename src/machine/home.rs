@@ -256,7 +256,7 @@ impl HomeSlice {
                 self.note_dependencies(line, dependencies, cx);
                 self.put(line, from, data, cx);
             }
-            CpuMsg::Clean { line, from, tag, flush, dirty, room, dependencies } => {
+            CpuMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies } => {
                 self.note_dependencies(line, dependencies, cx);
                 self.counters.cleans += 1;
                 if dirty {
@@ -264,7 +264,12 @@ impl HomeSlice {
                     // sent while a copy was on its way to the core, which is probed then.
                     self.take_bytes(line, from, &room, flush);
                 }
-                self.request(line, HomeRequest { from, tag, ask: Ask::Clean { flush }, room, arrived }, cx);
+                let request = HomeRequest { from, tag, ask: Ask::Clean { flush }, room, arrived };
+                if at_once {
+                    self.clean_at_once(line, request, cx);
+                } else {
+                    self.request(line, request, cx);
+                }
             }
             other => panic!("a home slice received {other:?}"),
         }

@@ -14,19 +14,20 @@
 //! channel, that is for each client. Invariant: a verb is acknowledged when all its lines, and all verbs
 //! before it in its channel, are durable, in that event. Not modelled: data direct I/O (lines go past the
 //! shared cache, and no copies in caches are invalidated: cores do not use the clients' memory), what the NIC
-//! itself takes, several servers.
+//! itself takes.
 
 use std::collections::VecDeque;
 
 use crate::counters;
 use crate::engine::{Component, Ctx, StateDigest, Time, Wait};
 use crate::persist::handler::{Admission, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of};
-use crate::persist::journal::Author;
+use crate::persist::journal::{Author, FactKind, Notebook};
 
 use super::coherence::CPU_LINE_BYTES;
+use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use super::verbs::{NetworkMsg, VerbPacket};
+use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
 
 counters! {
     /// What the NIC counted.
@@ -52,7 +53,7 @@ counters! {
 #[derive(Debug)]
 enum Arrival {
     /// A line.
-    Line { line: u64, bytes: Box<[u8; 128]> },
+    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]> },
     /// The end of a verb.
     Barrier(VerbEnd),
 }
@@ -83,18 +84,50 @@ pub struct Nic {
     outbox: Outbox,
     channels: Vec<Channel>,
     counters: NicCounters,
+    /// What it acknowledged, where it keeps a journal.
+    journal: Option<Notebook>,
+    /// What the handler held, where a timeline is kept.
+    levels: Option<Box<HandlerLevels>>,
+}
+
+/// Who stores a line of a verb, as journals say it: the verb by its number.
+fn author_of(ports: Ports, channel: u16, sequence: u64) -> Author {
+    Author { sm: ports.roster().cores, warp: channel, pc: sequence as u32, ..Author::default() }
 }
 
 impl Nic {
-    /// A NIC that hosts a scheme's handler, with a channel for each client.
-    pub fn new(handler: Box<dyn Handler>, ports: Ports) -> Nic {
+    /// A NIC that hosts a scheme's handler, with a channel for each client; with `journal` it keeps one.
+    pub fn new(handler: Box<dyn Handler>, ports: Ports, journal: bool) -> Nic {
         let channels = (0..ports.roster().clients).map(|_| Channel::default()).collect();
-        Nic { ports, handler, outbox: Outbox::default(), channels, counters: NicCounters::default() }
+        Nic {
+            ports,
+            handler,
+            outbox: Outbox::default(),
+            channels,
+            counters: NicCounters::default(),
+            journal: journal.then(Notebook::default),
+            levels: None,
+        }
+    }
+
+    /// What it acknowledged, when it keeps a journal.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.journal.as_ref()
     }
 
     /// What it counted.
     pub fn counters(&self) -> NicCounters {
         self.counters
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` values of a channel.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.levels = Some(Box::new(HandlerLevels::new(spans)));
+    }
+
+    /// With a timeline: entries of each channel's persist buffer.
+    pub fn handler_levels(&self) -> Option<&HandlerLevels> {
+        self.levels.as_deref()
     }
 
     /// What the scheme tells about the run.
@@ -111,7 +144,7 @@ impl Nic {
         for (line, part) in (address..).step_by(CPU_LINE_BYTES as usize).zip(bytes.chunks(CPU_LINE_BYTES as usize)) {
             let mut bytes = Box::new([0; 128]);
             bytes[..part.len()].copy_from_slice(part);
-            channel.arrivals.push_back(Arrival::Line { line, bytes });
+            channel.arrivals.push_back(Arrival::Line { line, sequence, bytes });
         }
         if last {
             self.counters.verbs += 1;
@@ -129,11 +162,10 @@ impl Nic {
             && let Some(arrival) = channel.arrivals.pop_front()
         {
             match arrival {
-                Arrival::Line { line, bytes } => {
+                Arrival::Line { line, sequence, bytes } => {
                     self.counters.lines += 1;
-                    let author = Author { sm: self.ports.roster().cores, warp: number, ..Author::default() };
-                    let mask = (1 << CPU_LINE_BYTES) - 1;
-                    let of = PathStore { warp: hart, author, line, mask, bytes: &bytes, checkpoint: false };
+                    let author = author_of(self.ports, number, sequence);
+                    let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes: &bytes, checkpoint: false };
                     self.handler.event(&Event::Stored(&of), &mut self.outbox);
                 }
                 Arrival::Barrier(verb) => {
@@ -146,6 +178,9 @@ impl Nic {
 
     /// Sends what the handler has written, and acknowledges verbs that are durable.
     fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if let Some(levels) = &mut self.levels {
+            levels.note(&*self.handler, cx.now());
+        }
         for (to, message) in self.outbox.take() {
             cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Nic, message }, 0);
         }
@@ -157,6 +192,10 @@ impl Nic {
             self.counters.durable_verbs += 1;
             if verb.acknowledged {
                 self.counters.acks += 1;
+                if let Some(journal) = &mut self.journal {
+                    let author = author_of(self.ports, channel, verb.sequence);
+                    journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
+                }
                 let ack = NetworkMsg::PersistAck { channel, sequence: verb.sequence };
                 cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(ack), 0);
             }
@@ -176,6 +215,11 @@ impl Component<Msg> for Nic {
             Msg::Scheme { from, message } => {
                 self.handler.message(from, message, &mut self.outbox);
                 (0..self.channels.len() as u16).for_each(|channel| self.advance(channel));
+            }
+            Msg::Network(NetworkMsg::ProgramOver) => {
+                for client in self.ports.roster().clients() {
+                    cx.send(self.ports.to(client), Msg::Network(NetworkMsg::ProgramOver), 0);
+                }
             }
             other => panic!("a NIC received {other:?}"),
         }

@@ -37,6 +37,7 @@ use super::coherence::CpuMsg;
 use super::cpu::CpuMemory;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
+use super::verbs::NetworkMsg;
 use line_reader::LineReader;
 
 pub use parameters::{OsCounters, OsSpec};
@@ -143,6 +144,11 @@ impl OperatingSystem {
     /// Calls that are not modelled, by number and how often they were made.
     pub fn unsupported(&self) -> impl Iterator<Item = (u64, u64)> {
         self.calls.unsupported()
+    }
+
+    /// The state of its calls; none while it performs one.
+    pub fn idle(&self) -> Option<&Os> {
+        self.tasks.is_empty().then_some(&self.calls)
     }
 
     /// What it counted.
@@ -267,6 +273,9 @@ impl OperatingSystem {
         (self.deadline, self.tasks) = (None, VecDeque::new());
         for core in self.ports.roster().cores() {
             self.tell(core, CpuMsg::Stop, cx);
+        }
+        if self.ports.roster().clients > 0 {
+            cx.send(self.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::ProgramOver), self.syscall);
         }
         if self.halts {
             cx.wake_at(at);

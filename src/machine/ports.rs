@@ -251,7 +251,7 @@ impl Roster {
         let none = (Endpoint::Hub, 0);
         match owner {
             Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, requests],
-            Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, none],
+            Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, nic],
             Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, replies],
             Endpoint::Controller(_) => [
                 (Endpoint::Slice(0), self.slices_per_controller()),

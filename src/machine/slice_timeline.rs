@@ -21,7 +21,7 @@ impl SliceTimeline {
         SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans) }
     }
 
-    /// A write of a line leaves: with it, so many are on their way.
+    /// A write of a line leaves. `under_way` writes are on their way with it.
     pub(super) fn opened(&mut self, token: u16, line: u64, now: Time, under_way: usize) {
         let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
         self.writes.begin(usize::from(token), now, label);

@@ -3,6 +3,7 @@
 //! ```text
 //!  client i ──Verb, a packet at a time──> NIC        (client's port: bytes / mb_s; then latency_ns)
 //!           <──PersistAck──────────────              (latency_ns)
+//!           <──ProgramOver─────────────  <── OS        (latency_ns; os.link_ns)
 //! ```
 //! A verb writes a run of bytes to the server's persistent memory (the paper's `rdma_pwrite`). Verbs of a
 //! channel persist in the order in which they were posted, each as one epoch. One that asks for it is
@@ -13,6 +14,11 @@
 
 use crate::spec;
 use crate::spec::Nanos;
+
+use super::coherence::CPU_LINE_BYTES;
+
+/// All bytes of a line: verbs write whole lines.
+pub(super) const LINE_MASK: u128 = (1 << CPU_LINE_BYTES) - 1;
 
 spec! {
     /// Parameters of the network between clients and the server.
@@ -55,6 +61,8 @@ pub enum NetworkMsg {
         /// The verb's number.
         sequence: u64,
     },
+    /// OS to NIC, NIC to clients: the server's program is over.
+    ProgramOver,
 }
 
 impl NetworkMsg {
@@ -66,6 +74,7 @@ impl NetworkMsg {
                 of(1, packet.channel, packet.sequence) ^ packet.address.rotate_left(9) ^ u64::from(packet.last) << 43
             }
             NetworkMsg::PersistAck { channel, sequence } => of(2, *channel, *sequence),
+            NetworkMsg::ProgramOver => of(3, 0, 0),
         }
     }
 }

@@ -406,6 +406,9 @@ impl Reader<'_, '_> {
                 | FactKind::Observed
                 | FactKind::EpochEnded
                 | FactKind::Buffered
+                | FactKind::Forgotten
+                | FactKind::VerbPosted
+                | FactKind::VerbAcknowledged
                 | FactKind::Region(_) => {}
             }
         }

@@ -190,6 +190,7 @@ impl<'a> RegionFacts<'a> {
         // Sorted once, when all facts are in: what left for a store of the program is then found by
         // bisection.
         read.issued.sort_unstable_by_key(|issued| (issued.program, issued.store));
+        read.find_left_behind(&programs);
         read.find_points();
         read.find_persisted();
         Ok(read)
@@ -276,6 +277,23 @@ impl<'a> RegionFacts<'a> {
         if other != 0 {
             let what = format!("{other} bytes left in region {number} to line {:#x} with other values", fact.line);
             self.contradict(at, what);
+        }
+    }
+
+    /// A warp's stores leave in its order: one that has not left by the time a later one has never will.
+    fn find_left_behind(&mut self, programs: &Programs) {
+        let mut last: BTreeMap<WarpKey, u32> = BTreeMap::new();
+        for issued in &self.issued {
+            let warp = warp_key(self.journal.facts()[issued.program as usize].author);
+            let program = last.entry(warp).or_default();
+            *program = issued.program.max(*program);
+        }
+        for ((warp, line), waiting) in &programs.waiting {
+            let last = last.get(warp).copied().unwrap_or_default();
+            for own in waiting.iter().filter(|own| own.program < last) {
+                let what = format!("a store to line {line:#x} left in no region, and a later one of its warp did");
+                self.contradict(own.program, what);
+            }
         }
     }
 

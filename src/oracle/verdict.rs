@@ -33,11 +33,16 @@ pub enum Property {
     Regions,
     /// P4: from there the program runs on to the result that it has without a failure.
     Resume,
+    /// P4': after stores that are not known to be durable are replayed, memory has all that was stored.
+    Replay,
     /// P5: non-temporal stores are durable before what the machine orders after them.
     Ordered,
     /// P5: a persist is durable after those that its thread ordered before it, and after what it followed
     /// from by way of other threads.
     Epochs,
+    /// P6: what is durable of a channel's verbs is a prefix of them, and a part of the next; what was not
+    /// acknowledged can be written again.
+    Verbs,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,
     /// P9: whatever waits for stores goes on only when they are durable.
@@ -219,7 +224,7 @@ impl Verdict {
     }
 
     /// Counts a judged state, with what was found on it; keeps the first failures.
-    pub(super) fn add(&mut self, found: impl IntoIterator<Item = Failure>, keep: usize) {
+    pub(crate) fn add(&mut self, found: impl IntoIterator<Item = Failure>, keep: usize) {
         let before = self.failed;
         for failure in found {
             self.failed += 1;

@@ -82,10 +82,11 @@ impl Judge<'_> {
         self.count("memory_controller", names)
     }
 
-    /// Persistency operations of the program.
+    /// Persistency operations of the program and of clients.
     fn persistency(&self) -> u64 {
         let of_cores = ["cleans", "dropped_cleans", "durable_fences", "persistency_hints"];
-        self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + self.count("core", &of_cores)
+        let of_program = self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + self.count("core", &of_cores);
+        of_program + self.count("nic", &["lines"])
     }
 
     /// What its fences do not make durable, though the program took it for that.

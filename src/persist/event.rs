@@ -19,12 +19,15 @@
 //! | `Issue`, `Atomic` | the warp waits; an atomic's first offer asks for its turn | - |
 //! | `Retire` | the warp's slot stays taken | - |
 //! | `Victim` | the line stays | - |
-//! | `Durable` | the hart waits | - |
+//! | `Durable` | the hart waits; at a region's end write-backs may leave now | - |
+//! | `Rename` | the hart's region ends first | it waits until an instruction retires |
+//! | `GiveUp` | the line stays until its write-backs are acknowledged; one may leave now | - |
 
 use super::access::{Access, Joining, KernelFacts, Marker, PathStore};
 use super::dependency::Dependency;
 use super::journal::Author;
 use super::regions::RegionReport;
+use super::vocab::RegionEnd;
 
 /// What a handler wants to hear of, or to be asked about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +53,10 @@ pub struct Interests {
     /// What harts store, load and order, and which lines go from cache to cache. At a core and at a home
     /// slice.
     pub dependencies: bool,
+    /// It holds registers of stores, and has lines of stores written back ([`Outbox::clean`]). At a core.
+    ///
+    /// [`Outbox::clean`]: super::outbox::Outbox::clean
+    pub renaming: bool,
 }
 
 /// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets
@@ -125,11 +132,24 @@ pub enum Offer<'a> {
     },
     /// A dirty line leaves a slice to make room for another.
     Victim(u64),
-    /// A fence lets a hart go on that waits until all that it stored to persistent memory is durable.
+    /// A fence, or the end of a region, lets a hart go on that waits until all that it stored to persistent
+    /// memory is durable.
     Durable {
         /// The hart, by its number in the core.
         hart: u8,
     },
+    /// An instruction that writes a register is about to be dispatched, and needs a physical one.
+    Rename {
+        /// The hart, by its number in the core.
+        hart: u8,
+        /// The register: integers from 0, floating-point from 32.
+        register: u8,
+        /// Instructions of the hart that have been dispatched and not retired, and write one of its kind.
+        in_flight: u32,
+    },
+    /// A line is about to leave a core's L1: another core will write it, or, changed since it was written
+    /// back, it makes room.
+    GiveUp(u64),
 }
 
 /// The answer to an [`Offer`].
@@ -287,6 +307,33 @@ pub enum Event<'a> {
         warp: u8,
         /// The warp.
         author: Author,
+    },
+    /// An instruction of a hart retires.
+    Retired {
+        /// The hart, by its number in the core.
+        hart: u8,
+        /// The register that it writes.
+        register: Option<u8>,
+        /// Registers that it stores by, a bit each: address and data.
+        stored: u64,
+    },
+    /// What a core's handler had written back ([`Outbox::clean`]) is durable, of a line the oldest first.
+    ///
+    /// [`Outbox::clean`]: super::outbox::Outbox::clean
+    WrittenBack {
+        /// Address of the line's first byte.
+        line: u64,
+        /// Core cycles since it left.
+        cycles: u64,
+    },
+    /// A hart's region has ended: all that it stored is durable.
+    RegionPersisted {
+        /// The hart, by its number in the core.
+        hart: u8,
+        /// Why it ends.
+        reason: RegionEnd,
+        /// Core cycles that the hart has waited for it.
+        waited: u64,
     },
     /// A warp has exited.
     WarpExits {

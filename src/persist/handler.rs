@@ -91,6 +91,12 @@ pub trait Handler: Send + Debug {
     /// A peer has written.
     fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
 
+    /// How many entries it holds of a lane, for timelines: of a hart of its core, a channel of its NIC; at a
+    /// controller of a hart of the machine, then of channels. None where there is no such lane.
+    fn occupancy(&self, _lane: usize) -> Option<u64> {
+        None
+    }
+
     /// Adds what it has to tell to a report.
     fn report(&self, _report: &mut HandlerReport) {}
 
@@ -248,6 +254,18 @@ pub trait Scheme: Send + Sync + Debug {
     /// It promises an order of persists by epochs and by what threads saw of each other, without a fence that
     /// waits. Its handlers in cores follow dependencies.
     fn orders_epochs(&self) -> bool {
+        false
+    }
+
+    /// Caches survive a power failure under it, whatever the machine's `persist.domain` says. Asked of a
+    /// scheme of CPUs.
+    fn caches_survive(&self) -> bool {
+        false
+    }
+
+    /// Registers and stores that are not durable are saved when power fails, and execution goes on where it
+    /// was. All memory is persistent. Asked of a scheme of CPUs.
+    fn saves_registers(&self) -> bool {
         false
     }
 

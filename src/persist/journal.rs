@@ -73,6 +73,16 @@ pub enum FactKind {
     /// hart's persist buffer whose number is the author's `cta`. A write of such an entry that is accepted,
     /// or at the media, has all of its stores up to the author's `launch`-th.
     Buffered,
+    /// A core (the author's `sm`) need not replay its stores to the line any more, up to the `launch`-th that
+    /// it performed to persistent memory: they are durable, as it knows.
+    Forgotten,
+    /// A client posted a verb; this is a line of it, with what it is to have. The verb's number in its
+    /// channel is the author's `pc`, the channel its `warp`, the transaction that it is of its `launch`. What
+    /// is accepted, or at the media, of a verb has the same `warp` and `pc`.
+    VerbPosted,
+    /// The server's NIC acknowledged a verb: it and all verbs before it in its channel are durable. The
+    /// author is as in [`FactKind::VerbPosted`].
+    VerbAcknowledged,
     /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's
     /// `pc`. At an SM the author is the warp (and SM); at a controller, `sm` is the controller's number and
     /// `warp` the order that the number belongs to: 0 where one order holds for the machine, else the SM of
@@ -258,6 +268,12 @@ impl Journal {
         &self.facts
     }
 
+    /// The facts that `of` names, and all others, each in their order. Data is shared, not copied.
+    pub fn parted(&self, of: impl Fn(&Fact) -> bool) -> [Journal; 2] {
+        let (named, others) = self.facts.iter().partition(|fact| of(fact));
+        [named, others].map(|facts| Journal { facts, chunks: self.chunks.clone() })
+    }
+
     /// The bytes of a fact, those of its mask one after the other; empty for one noted without.
     pub fn data(&self, fact: &Fact) -> &[u8] {
         let bytes = fact.mask.count_ones() as usize;
@@ -268,6 +284,7 @@ impl Journal {
             | FactKind::AtMedia
             | FactKind::Stored
             | FactKind::StoredNonTemporal
+            | FactKind::VerbPosted
             | FactKind::Region(_) => {
                 self.chunks.get(chunk).and_then(|chunk| chunk.get(start..start + bytes)).unwrap_or_default()
             }
@@ -285,6 +302,8 @@ impl Journal {
             | FactKind::Observed
             | FactKind::EpochEnded
             | FactKind::Buffered
+            | FactKind::Forgotten
+            | FactKind::VerbAcknowledged
             | FactKind::Cleaned
             | FactKind::PersistReached(_)
             | FactKind::PersistPassed(_)

@@ -149,22 +149,27 @@ impl Outbox {
     /// Has the host note a step of a region in its journal, where it keeps one.
     pub fn note(&mut self, step: RegionStep, author: Author) {
         if self.noting {
-            self.notes.push(Note { kind: FactKind::Region(step), author, bytes: None });
+            self.notes.push(Note { kind: FactKind::Region(step), author, line: 0, bytes: None });
         }
     }
 
     /// The same of a fact of another kind, about no line.
     pub fn note_fact(&mut self, kind: FactKind, author: Author) {
+        self.note_line(kind, 0, author);
+    }
+
+    /// The same about a line.
+    pub fn note_line(&mut self, kind: FactKind, line: u64, author: Author) {
         if self.noting {
-            self.notes.push(Note { kind, author, bytes: None });
+            self.notes.push(Note { kind, author, line, bytes: None });
         }
     }
 
     /// Notes a step of a region with bytes of a line.
     pub fn note_bytes(&mut self, step: RegionStep, author: Author, line: u64, mask: u128, bytes: &[u8; 128]) {
         if self.noting {
-            let bytes = Some((line, mask, Box::new(*bytes)));
-            self.notes.push(Note { kind: FactKind::Region(step), author, bytes });
+            let bytes = Some((mask, Box::new(*bytes)));
+            self.notes.push(Note { kind: FactKind::Region(step), author, line, bytes });
         }
     }
 
@@ -184,10 +189,10 @@ impl Outbox {
     /// Notes down what the handler has said.
     pub fn write_notes(&mut self, notebook: Option<&mut Notebook>, time: Time) {
         let Some(notebook) = notebook else { return };
-        for Note { kind, author, bytes } in self.notes.drain(..) {
+        for Note { kind, author, line, bytes } in self.notes.drain(..) {
             match bytes {
-                Some((line, mask, bytes)) => notebook.note_data(time, kind, line, mask, author, &bytes),
-                None => notebook.note(time, kind, 0, author),
+                Some((mask, bytes)) => notebook.note_data(time, kind, line, mask, author, &bytes),
+                None => notebook.note(time, kind, line, author),
             }
         }
     }
@@ -272,7 +277,8 @@ pub struct Flush {
 struct Note {
     kind: FactKind,
     author: Author,
-    bytes: Option<(u64, u128, Box<[u8; 128]>)>,
+    line: u64,
+    bytes: Option<(u128, Box<[u8; 128]>)>,
 }
 
 #[cfg(test)]

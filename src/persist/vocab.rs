@@ -144,6 +144,19 @@ pub enum FenceKind {
     BarrierKernel,
 }
 
+/// Why a region of a hart ends that hardware delimits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegionEnd {
+    /// Stores hold too many registers.
+    Registers,
+    /// An atomic operation.
+    Atomic,
+    /// A fence of visibility.
+    Fence,
+    /// A system call.
+    Call,
+}
+
 /// The machines that a scheme is for, by what computes in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Machines {

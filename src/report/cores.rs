@@ -133,7 +133,7 @@ pub(super) fn facts(o: &Outcome) -> Table {
     {
         let (read, written) = (of(o, "memory_controller", read), of(o, "memory_controller", written));
         moved += read + written;
-        let total = bandwidth(o.bytes_per_s(read + written));
+        let total = bandwidth(bytes_per_s(o, read + written));
         row(medium, format!("{} B read, {} B written, {total}", count(read), count(written)));
     }
     // Lines about persistency and the system stand only where the program has some.
@@ -153,8 +153,18 @@ pub(super) fn facts(o: &Outcome) -> Table {
         row("left at the end", super::backlog::backlog(left, o.time.ticks));
     }
     let peak = o.machine.peak_memory_bytes_per_s as f64;
-    row("memory buses", format!("{} of {} peak", percent(o.bytes_per_s(moved) / peak), bandwidth(peak)));
+    row("memory buses", format!("{} of {} peak", percent(bytes_per_s(o, moved) / peak), bandwidth(peak)));
     table
+}
+
+/// Bytes moved a second. Clients may go on when the program is over: time is until the last of them is done.
+fn bytes_per_s(o: &Outcome, bytes: u64) -> f64 {
+    let busy_ns = o.counters.iter().find(|table| table.kind == "client").and_then(|table| {
+        let at = table.names.iter().position(|name| name == "busy_ns")?;
+        table.rows.iter().map(|row| row[at]).max()
+    });
+    let ps = o.time.ps.max(busy_ns.unwrap_or_default() * 1000);
+    o.bytes_per_s(bytes) * ratio(o.time.ps, ps)
 }
 
 /// What clients over the network did, each in its own time; none without any.
@@ -165,12 +175,14 @@ fn clients(o: &Outcome) -> Option<String> {
     let a_second: f64 = table.rows.iter().map(|row| ratio(row[transactions] * 1_000_000_000, row[busy])).sum();
     let total = |at: usize| table.rows.iter().map(|row| row[at]).sum::<u64>();
     Some(format!(
-        "{}: {} transactions, {} wrote; {:.2} us to persist one; {:.3} M a second",
+        "{}: {} transactions, {} wrote; {:.2} us to persist one; {:.3} M a second; {} verbs, {} acknowledged",
         table.rows.len(),
         count(total(transactions)),
         count(total(writes)),
         ratio(total(latency), total(writes)) / 1e3,
-        a_second / 1e6
+        a_second / 1e6,
+        count(of(o, "client", "verbs")),
+        count(of(o, "nic", "acks"))
     ))
 }
 
@@ -270,6 +282,7 @@ pub(super) fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
 mod tests {
     use super::*;
     use crate::outcome::sample::cores;
+    use crate::stats;
 
     #[test]
     fn shares_of_slots_sum_to_a_hundred_percent_however_they_round() {
@@ -280,6 +293,24 @@ mod tests {
         let most = accounts(&cores(&[("used_slots", 6666), ("memory_slots", 3328), ("idle_slots", 6)]));
         assert_eq!(most.iter().map(|account| account.tenths).collect::<Vec<_>>(), [667, 333, 0]);
         assert!(accounts(&cores(&[("used_slots", 0)])).is_empty());
+    }
+
+    #[test]
+    fn bandwidths_are_until_the_last_client_is_done() {
+        let mut outcome = cores(&[("instructions", 1)]);
+        let alone = bytes_per_s(&outcome, 1000);
+        assert_eq!(alone, outcome.bytes_per_s(1000));
+        // The program takes 4 of 10 parts of the time.
+        let until = outcome.time.ps / 400;
+        outcome.time.ps = until * 400;
+        let alone = outcome.bytes_per_s(1000);
+        outcome.counters.push(stats::Table {
+            kind: "client".to_owned(),
+            names: vec!["busy_ns".to_owned()],
+            docs: vec![String::new()],
+            rows: vec![vec![1], vec![until]],
+        });
+        assert!((bytes_per_s(&outcome, 1000) / alone - 0.4).abs() < 1e-9);
     }
 
     #[test]

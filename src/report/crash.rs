@@ -25,9 +25,13 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         0 => String::new(),
         some => format!(", {} transactions", count(some)),
     };
+    let verbs = report.channels.as_ref().map_or_else(String::new, |of| {
+        let (channels, acks) = (count(of.channels), count(of.acknowledgements));
+        format!(", {} verbs of {channels} channels with {acks} acknowledgements", count(of.verbs))
+    });
     let regions = report.regions.map_or_else(String::new, |regions| format!(", {} regions", count(regions)));
     out += &format!(
-        "{} cycles, {} changes of {} B of persistent memory{transactions}{regions}\n\npromised\n",
+        "{} cycles, {} changes of {} B of persistent memory{transactions}{regions}{verbs}\n\npromised\n",
         count(o.time.core_cycles),
         count(report.changes),
         count(report.image_bytes)
@@ -143,6 +147,10 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
     if let (Some(missing), Some(present)) = (&found.missing, &found.present) {
         out += &format!("  their order is one {}\n", scope(missing, present));
     }
+    // A state of verbs is no state that can be asked for by itself.
+    if f.property == Property::Verbs || found.missing.as_ref().is_some_and(|missing| missing.channel.is_some()) {
+        return out;
+    }
     let level = match f.level {
         Level::Program | Level::Actual => "seen in this run",
         Level::Allowed => "allowed by the model, not seen in this run",
@@ -175,7 +183,9 @@ fn property(property: &Property) -> &str {
         Property::Disjoint => "P3, logs or data shared",
         Property::Regions => "P4",
         Property::Resume => "P4, resuming",
+        Property::Replay => "P4', replay",
         Property::Ordered | Property::Epochs => "P5",
+        Property::Verbs => "P6",
         Property::Idempotent => "P8",
         Property::Acknowledged => "P9",
         Property::Recovery => "recovery",
@@ -186,6 +196,9 @@ fn property(property: &Property) -> &str {
 /// How far apart the authors of two persists are: what a fence or barrier between them would have to span.
 fn scope(one: &Placed, other: &Placed) -> &'static str {
     let (a, b) = (&one.persist, &other.persist);
+    if one.channel.is_some() {
+        return "of a channel's verbs";
+    }
     if one.function.is_some() {
         return if (a.sm, a.warp) == (b.sm, b.warp) { "within a hart: a fence's" } else { "between harts" };
     }
@@ -205,6 +218,9 @@ fn placed(placed: &Placed) -> String {
         Some((buffer, offset)) => format!("{} at {buffer}+{offset}", p.role),
         None => format!("{} at {:#x}", p.role, p.address),
     };
+    if let Some(channel) = placed.channel {
+        return format!("a line at {:#x}, of {} of channel {channel}", p.address, p.role);
+    }
     if let Some(function) = &placed.function {
         return format!("{what}, by {function}, core {}, hart {} of it", p.sm, p.warp);
     }

@@ -1,8 +1,9 @@
 //! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the
 //! scheme's name, and for some a drawing. Of a program of CPUs: where its time went, whatever the scheme, and
-//! what persist buffers and their queues did, where the scheme has them.
+//! what persist buffers and their queues, or held registers, did, where the scheme has them.
 
 mod explanation;
+mod held_registers;
 mod markers;
 mod persist_queues;
 mod processes;
@@ -46,11 +47,11 @@ pub fn drawn() -> impl Iterator<Item = &'static str> {
 }
 
 /// What a run's scheme did, if it can be told; `storage` is what the scheme adds to the machine. Of a program
-/// of CPUs: where its time went, and what the scheme's persist buffers did.
+/// of CPUs: where its time went, and what the scheme did.
 pub fn explanation(outcome: &Outcome, storage: &[StorageCost]) -> Option<Explanation> {
     if outcome.is_of_a_cpu() {
         let Explanation { mut text, mut data } = processes::explain(outcome)?;
-        if let Some((own, of_scheme)) = persist_queues::explain(outcome) {
+        if let Some((own, of_scheme)) = persist_queues::explain(outcome).or_else(|| held_registers::explain(outcome)) {
             text += &own;
             data["scheme"] = of_scheme;
         }

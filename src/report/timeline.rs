@@ -223,6 +223,7 @@ impl Trace<'_> {
                 write!(out, "\"{what} {region}\",\"args\":{{\"order\":{order},\"region\":{region}")?;
             }
             Label::Hart { what, pc } => write!(out, "\"{what}\",\"args\":{{\"pc\":\"{pc:#x}\"")?,
+            Label::Verb { number } => write!(out, "\"verb {number}\",\"args\":{{\"verb\":{number}")?,
             Label::Write { line, persistent } => {
                 let medium = if persistent { "NVM" } else { "DRAM" };
                 write!(out, "\"{medium} write\",\"args\":{{\"line\":\"{line:#x}\"")?;

@@ -13,6 +13,7 @@
 mod hart;
 mod observer;
 mod regions;
+mod resumed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,8 @@ use hart::{Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
-pub use regions::{RegionImage, RegionRun, RegionRunCounts};
+pub use regions::{RegionImage, RegionRun, RegionRunCounts, Slots};
+pub use resumed::{SavedHart, SavedProcess, resume};
 
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;
@@ -257,7 +259,7 @@ impl<O: Observer> Machine<O> {
                 hart.running = false;
                 return Ok(false);
             }
-            Then::Spawn { hart: child, stack, thread, result } => {
+            Then::Spawn { hart: child, stack, thread, result, .. } => {
                 let mut registers = hart.registers.clone();
                 let (pc, frm) = (hart.pc, hart.frm);
                 hart.registers.set(A0, result);

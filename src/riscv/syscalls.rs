@@ -28,6 +28,7 @@ mod threads;
 
 pub use call::{Call, CallStep, Data, File, Reply, Then, Wake, Write};
 pub use state::Os;
+pub use threads::FIRST_THREAD;
 
 impl Os {
     /// Performs a call with what was read for it so far, in the order of its [`CallStep::Read`]s.

@@ -1,16 +1,18 @@
 //! An experiment on a machine of CPU cores, to its outcome.
 //!
 //! The functional driver runs after the simulation and only for checks that compare with it, bounded by what
-//! the simulation executed.
+//! the simulation executed. Of several servers each is checked as one alone would be, and its exit code and
+//! standard output are to be those of the first, which are shown. There is no journal of them, and nothing
+//! is told of what is left to be written, as their programs end at different times.
 
 use super::conduct::Conduct;
 use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
-use super::finished::{Finished, failures};
+use super::finished::{Finished, failures as told};
 use super::simulated::{Simulated, parameters};
 use super::slot_places;
 use super::timeline;
-use crate::assemble::{Assembly, CpuLoad, Persistency, TOUCHED_BYTES, assemble_cpu};
+use crate::assemble::{Assembly, CpuLoad, FormedProcess, Persistency, TOUCHED_BYTES, assemble_cpu};
 use crate::config::CpuMachine;
 use crate::engine::Timebase;
 use crate::kernel::memory::FlatMemory;
@@ -19,12 +21,14 @@ use crate::machine::core::Core;
 use crate::machine::cpu::{CpuMemory, CpuSpec};
 use crate::machine::home::HomeSlice;
 use crate::machine::memory_controller::MemoryController;
+use crate::machine::nic::Nic;
 use crate::machine::os::OperatingSystem;
 use crate::outcome::{self, End, Machine, Outcome, ProcessOutcome};
 use crate::riscv::elf::Executable;
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
 use crate::riscv::process::Process;
+use crate::run::regions_of_cores::formed_process;
 use crate::stats::Table;
 use crate::workload::{Bindings, CpuCheckKind, Ran};
 
@@ -46,22 +50,15 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         Ok(process) => process,
         Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
     };
-    let all_persistent = experiment.persistent || scheme.built.regions().is_some();
-    let remote_bytes = spec.client.all_bytes();
-    let load = CpuLoad { process: &process, files: &program.files, all_persistent, remote_bytes };
-    let components = spec.core.count + spec.llc.slices + spec.controller.channels;
-    let persistency = Persistency {
-        scheme: scheme.built.clone(),
-        journal: conduct.journal,
-        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
-        places: conduct.places,
-        halts_at_end: true,
-    };
-    let machine = assemble_cpu(spec, load, &persistency);
+    let formed = formed_process(&process, scheme.built.regions(), spec.harts());
+    let formed = formed.unwrap_or_else(|faults| panic!("an experiment that was checked cannot be formed: {faults}"));
+    let load = load_of(experiment, &process, formed.as_ref());
+    let machine = assembled(experiment, load, conduct);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
-    let (mut left, stdout) = left_by(machine);
+    let ends: Vec<ServerEnd> = machine.systems().map(ServerEnd::of).collect();
+    let mut left = left_by(machine, clocks);
     left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
     let mut outcome = Outcome {
@@ -71,43 +68,106 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
     let epochs = machine.simulation.epoch_digests().cloned();
-    let journal = conduct.journal.then(|| machine.journal());
+    let journal = (conduct.journal && spec.nodes.servers == 1).then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
-    let (memory, touched) = ran.machine.into_touched_memory(load.image());
-    outcome.memory_digest = format!("{:016x}", digest_of(&memory, &touched));
+    let os = machine.systems().next().and_then(OperatingSystem::idle).cloned();
+    let (mut memories, mut digest) = (Vec::new(), None);
+    for of in ran.machine.into_memories() {
+        let (memory, touched) = of.into_touched(load.image());
+        let own = digest_of(&memory, &touched);
+        digest = Some(digest.map_or(own, |digest| fold(digest, own)));
+        memories.push(memory);
+    }
+    outcome.memory_digest = format!("{:016x}", digest.unwrap_or_default());
+    let others = memories.split_off(1);
+    let Some(memory) = memories.pop() else { unreachable!("no machine is without a server") };
     let bindings = Bindings::default();
-    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline };
+    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline, os };
     if finished.outcome.end == End::Finished {
-        judge(experiment, &process, load.memory(), &stdout, conduct, &mut finished);
+        judge(experiment, &process, load.memory(), (&ends, &others), conduct, &mut finished);
     }
     // Last, as the caveats follow from the whole outcome.
     finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
 }
 
-/// What the process left, and its standard output as it was written.
-fn left_by(machine: &Assembly) -> (ProcessOutcome, Vec<u8>) {
-    let Some(os) = machine.os() else { unreachable!("a machine of cores has an OS") };
+/// What the machine runs; under a scheme of recoverable regions, formed.
+pub(crate) fn load_of<'a>(
+    experiment: &'a CpuExperiment,
+    process: &'a Process,
+    regions: Option<&'a FormedProcess>,
+) -> CpuLoad<'a> {
+    let all_persistent = experiment.persistent || experiment.scheme.built.regions().is_some();
+    let remote_bytes = experiment.machine.spec.remote_bytes();
+    CpuLoad { process, files: &experiment.program.files, all_persistent, remote_bytes, regions }
+}
+
+/// The machine around a process, ready to run.
+pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: &Conduct<'_>) -> Assembly {
+    let spec = &experiment.machine.spec;
+    let alone = spec.nodes.servers == 1;
+    let of_server = spec.core.count + spec.llc.slices + spec.controller.channels + 1;
+    let components = spec.nodes.servers * of_server + spec.nodes.clients;
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal && alone,
+        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
+        places: conduct.places,
+        halts_at_end: alone,
+    };
+    assemble_cpu(spec, load, &persistency)
+}
+
+/// How the process of a server ended.
+struct ServerEnd {
+    exit_code: i32,
+    /// As it was written.
+    stdout: Vec<u8>,
+}
+
+impl ServerEnd {
+    fn of(os: &OperatingSystem) -> ServerEnd {
+        ServerEnd { exit_code: os.ended().map_or(0, |(_, code)| code), stdout: os.output().0.to_vec() }
+    }
+
+    /// In what it is another end than that of the first server.
+    fn differs(&self, first: &ServerEnd) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.exit_code != first.exit_code {
+            found
+                .push(format!("the program exited with {}, that of server 0 with {}", self.exit_code, first.exit_code));
+        }
+        if self.stdout != first.stdout {
+            found.push("standard output is not that of server 0".to_owned());
+        }
+        found
+    }
+}
+
+/// What the process of the first server left.
+fn left_by(machine: &Assembly, clocks: Clocks) -> ProcessOutcome {
+    let Some(os) = machine.systems().next() else { unreachable!("a machine of cores has an OS") };
     let (stdout, stderr) = os.output();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let left = ProcessOutcome {
+    ProcessOutcome {
         exit_code: os.ended().map(|(_, code)| code),
+        ended: os.ended().filter(|_| machine.nics().next().is_some()).map(|(at, _)| clocks.duration(at)),
         stdout: text(stdout),
         stderr: text(stderr),
         unsupported_calls: os.unsupported().collect(),
         slots: None,
-    };
-    (left, stdout.to_vec())
+    }
 }
 
-/// Runs the checks, and the functional driver for those that need it.
+/// Runs the checks of every server, and the functional driver for those that need it. Memory of the first
+/// server is in `finished`, that of the others beside how all ended.
 #[expect(clippy::disallowed_methods, reason = "the wall time of the reference is part of the report")]
 fn judge(
     experiment: &CpuExperiment,
     process: &Process,
     memory: CpuMemory,
-    stdout: &[u8],
+    (ends, others): (&[ServerEnd], &[FlatMemory]),
     conduct: &Conduct<'_>,
     finished: &mut Finished,
 ) {
@@ -137,13 +197,17 @@ fn judge(
         None => None,
     };
     let pm_bytes = memory.windows.pm_bytes as usize;
-    let ran = Ran {
-        exit_code: finished.outcome.process.as_ref().and_then(|process| process.exit_code).unwrap_or_default(),
-        stdout,
-        persistent: finished.memory.slice(memory.persistent, pm_bytes).unwrap_or_default(),
+    let verify = |end: &ServerEnd, left: &FlatMemory| {
+        let persistent = left.slice(memory.persistent, pm_bytes).unwrap_or_default();
+        let ran = Ran { exit_code: end.exit_code, stdout: &end.stdout, persistent };
+        experiment.program.verify(&ran, functional.as_ref())
     };
-    let verification = experiment.program.verify(&ran, functional.as_ref());
-    let failures: Vec<String> = failures(&verification).into_iter().chain(no_reference).collect();
+    let verification = verify(&ends[0], &finished.memory);
+    let mut failures: Vec<String> = told(&verification).into_iter().chain(no_reference).collect();
+    for (server, (end, left)) in ends.iter().skip(1).zip(others).enumerate() {
+        let found = told(&verify(end, left)).into_iter().chain(end.differs(&ends[0]));
+        failures.extend(found.map(|failure| format!("server {}: {failure}", server + 1)));
+    }
     finished.outcome.verification = Some(outcome::Verification {
         passed: failures.is_empty(),
         checks: serde_json::to_value(&verification).unwrap_or_default(),
@@ -158,7 +222,8 @@ fn reference(
     finished: &Finished,
     conduct: &Conduct<'_>,
 ) -> functional::Outcome {
-    let executed = finished.outcome.total("core", "instructions");
+    let servers = u64::from(experiment.machine.spec.nodes.servers);
+    let executed = finished.outcome.total("core", "instructions") / servers;
     let options = Options {
         harts: experiment.machine.spec.harts(),
         instructions: executed * REFERENCE_FACTOR + REFERENCE_EXTRA,
@@ -188,7 +253,7 @@ fn counters(machine: &Assembly) -> Vec<Table> {
     let mut tables = vec![
         Table::of("core", &machine.cores().map(Core::counters).copied().collect::<Vec<_>>()),
         Table::of("llc", &machine.homes().map(HomeSlice::counters).copied().collect::<Vec<_>>()),
-        Table::of("os", &machine.os().map(OperatingSystem::counters).into_iter().collect::<Vec<_>>()),
+        Table::of("os", &machine.systems().map(OperatingSystem::counters).collect::<Vec<_>>()),
         Table::of(
             "memory_controller",
             &machine.controllers().map(MemoryController::counters).copied().collect::<Vec<_>>(),
@@ -197,9 +262,12 @@ fn counters(machine: &Assembly) -> Vec<Table> {
     if !dram_caches.is_empty() {
         tables.push(Table::of("dram_cache", &dram_caches));
     }
-    if let Some(nic) = machine.nic() {
-        tables.push(Table::of("nic", &[nic.counters()]));
-        tables.push(Table::of("client", &machine.clients().map(Client::counters).collect::<Vec<_>>()));
+    let nics: Vec<_> = machine.nics().map(Nic::counters).collect();
+    if !nics.is_empty() {
+        tables.push(Table::of("nic", &nics));
+        let mut clients: Vec<&Client> = machine.clients().collect();
+        clients.sort_unstable_by_key(|client| client.number());
+        tables.push(Table::of("client", &clients.into_iter().map(Client::counters).collect::<Vec<_>>()));
     }
     tables
 }
@@ -207,32 +275,38 @@ fn counters(machine: &Assembly) -> Vec<Table> {
 fn describe(config: &CpuMachine, base: Timebase) -> Machine {
     let values = serde_json::to_value(&config.spec).unwrap_or_default();
     let spec = &config.spec;
+    let servers = spec.nodes.servers;
     Machine {
         name: config.name.clone(),
         description: config.description.clone(),
         parameters: parameters(CpuSpec::TABLES, &values, &config.sources),
-        peak_memory_bytes_per_s: spec.peak_memory_bandwidth(),
+        peak_memory_bytes_per_s: spec.peak_memory_bandwidth() * u64::from(servers),
         // Of cores: instructions, and harts.
-        peak_issue_per_cycle: spec.core.count * spec.core.width,
-        warp_slots: u64::from(spec.harts()),
+        peak_issue_per_cycle: servers * spec.core.count * spec.core.width,
+        warp_slots: u64::from(servers * spec.harts()),
         core_khz: spec.clock.core_mhz.khz,
         tick_khz: base.tick_khz(),
     }
 }
 
+/// A word more in a digest.
+fn fold(digest: u64, word: u64) -> u64 {
+    (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23)
+}
+
 /// FNV-1a over every page that has a byte other than zero, eight bytes at a time, each with its address. Only
 /// what was touched is looked at, and hence committed by the host.
 fn digest_of(memory: &FlatMemory, touched: &[(u64, u64)]) -> u64 {
-    let mut digest = 0xcbf2_9ce4_8422_2325u64;
-    let mut fold = |word: u64| digest = (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
+    let mut digest = 0xcbf2_9ce4_8422_2325;
+    let mut add = |word: u64| digest = fold(digest, word);
     for (start, bytes) in touched {
         for address in (*start..start + bytes).step_by(TOUCHED_BYTES as usize) {
             // Windows are whole pages, and so are these.
             let page = memory.slice(address, TOUCHED_BYTES as usize).unwrap_or_default();
             if page.iter().any(|byte| *byte != 0) {
-                fold(address);
+                add(address);
                 let (words, _) = page.as_chunks();
-                words.iter().for_each(|word| fold(u64::from_le_bytes(*word)));
+                words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
             }
         }
     }

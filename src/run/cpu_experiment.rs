@@ -1,10 +1,14 @@
 //! A program of CPUs on a machine of CPU cores under a scheme: what to simulate, and how far.
 
 use crate::assemble::first_place_of_cores;
+use crate::config::presets::DEFAULT_CLUSTER;
 use crate::config::{CpuMachine, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::persist::Domain;
 use crate::schemes::catalogue;
 use crate::workload::CpuProgram;
+
+use super::regions_of_cores::formed_process;
 
 /// What to simulate on a machine of CPU cores, and how far.
 #[derive(Debug, Clone)]
@@ -30,13 +34,21 @@ impl CpuExperiment {
     /// # Errors
     /// What keeps a run from starting.
     pub fn of_parts(machine: CpuMachine, program: CpuProgram, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
-        let experiment =
-            CpuExperiment { machine, program, scheme, persistent: false, max_cycles: None, reference: true };
+        let machine = under(machine, &scheme);
+        let experiment = CpuExperiment {
+            machine,
+            program,
+            persistent: scheme.built.saves_registers(),
+            scheme,
+            max_cycles: None,
+            reference: true,
+        };
         experiment.check()?;
         Ok(experiment)
     }
 
-    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts.
+    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts,
+    /// clients without a server.
     ///
     /// # Errors
     /// All of them.
@@ -49,7 +61,29 @@ impl CpuExperiment {
         } else if let Some((key, why)) = scheme.unfit(first_place_of_cores(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
-        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.client.count);
+        self.check_clients(&mut faults);
+        if scheme.machines().cpu() && scheme.regions().is_some() {
+            let formed = self.program.process().and_then(|process| formed_process(&process, scheme.regions(), 1));
+            formed.map(drop).unwrap_or_else(|found| faults.0.extend(found.0));
+        }
+        if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
+            faults.0.extend(found.0);
+        }
+        faults.into_result(())
+    }
+
+    /// Clients are there where the workload is of clients, and somebody persists what they post.
+    fn check_clients(&self, faults: &mut Diagnostics) {
+        let scheme = &self.scheme.built;
+        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.nodes.clients);
+        if clients == 0 && !self.program.clients.is_empty() {
+            let message = format!(
+                "workload `{}` is of clients over the network, and machine `{}` has none",
+                self.program.name, self.machine.name
+            );
+            let help = format!("{DEFAULT_CLUSTER} has clients: --machine {DEFAULT_CLUSTER}");
+            faults.push(Diagnostic::nowhere("--machine", message).with_help(help));
+        }
         if clients > 0 && scheme.nic_handler(place).is_none() {
             let message = format!(
                 "`{}` has {clients} clients, and under `{}` no server persists what they post",
@@ -57,14 +91,20 @@ impl CpuExperiment {
                 scheme.name()
             );
             let help =
-                "persist buffers for clients have the schemes epoch and broi; client.count=0 is the machine alone";
+                "persist buffers for clients have the schemes epoch and broi; nodes.clients=0 is the machine alone";
             faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
         }
-        if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
-            faults.0.extend(found.0);
-        }
-        faults.into_result(())
     }
+}
+
+/// The machine as the scheme has it: where caches survive a power failure, that is the machine's domain.
+fn under(mut machine: CpuMachine, scheme: &SchemeConfig) -> CpuMachine {
+    if scheme.built.caches_survive() && machine.spec.persist.domain != Domain::Eadr {
+        machine.spec.persist.domain = Domain::Eadr;
+        let source = format!("scheme {}: caches survive", scheme.built.name());
+        machine.sources.insert("persist.domain".to_owned(), source);
+    }
+    machine
 }
 
 /// A scheme that is not for the machine, and those that are.

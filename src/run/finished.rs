@@ -4,6 +4,7 @@ use crate::engine::EpochDigests;
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::Outcome;
 use crate::persist::Journal;
+use crate::riscv::syscalls::Os;
 use crate::timeline::Timeline;
 use crate::workload;
 use crate::workload::{Bindings, FormedProgram};
@@ -14,7 +15,8 @@ use crate::workload::{Bindings, FormedProgram};
 pub struct Finished {
     /// The result.
     pub outcome: Outcome,
-    /// Global memory at the end: what a read of every address would return.
+    /// Global memory at the end: what a read of every address would return. Of several servers, that of the
+    /// first.
     pub memory: FlatMemory,
     /// Which memory each buffer's name stands for at the end.
     pub bindings: Bindings,
@@ -24,10 +26,12 @@ pub struct Finished {
     pub epochs: Option<EpochDigests>,
     /// Names of the components, in the order of their ids.
     pub components: Vec<String>,
-    /// What happened to persistent memory, when asked for.
+    /// What happened to persistent memory, when asked for; of several servers nobody keeps it.
     pub journal: Option<Journal>,
     /// What components did when, when asked for.
     pub timeline: Option<Timeline>,
+    /// What system calls of a process had done at its end.
+    pub os: Option<Os>,
 }
 
 /// One sentence for each check or expectation that failed.

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
-use crate::config::presets::{DEFAULT_CPU_MACHINE, DEFAULT_MACHINE};
+use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::Setting;
 use crate::persist::Scheme;
-use crate::schemes::catalogue::DEFAULT_SCHEME;
+use crate::schemes::catalogue::{DEFAULT_CLUSTER_SCHEME, DEFAULT_SCHEME};
 use crate::workload::{Choice, Demands, Overrides, Workload};
 
 /// A part of a recipe: by name or path, or as a value that the caller has.
@@ -119,7 +120,8 @@ pub struct Recipe {
     /// `None`: the default of the workload's kind.
     pub(crate) machine: Option<Part<AnyMachine>>,
     pub(crate) machine_set: Vec<Override>,
-    pub(crate) scheme: Part<SchemeConfig>,
+    /// `None`: the default of the workload's kind.
+    pub(crate) scheme: Option<Part<SchemeConfig>>,
     pub(crate) scheme_set: Vec<Override>,
     pub(crate) workload: Part<Workload>,
     pub(crate) choice: Choice,
@@ -140,7 +142,7 @@ impl Recipe {
         Recipe {
             machine: None,
             machine_set: Vec::new(),
-            scheme: DEFAULT_SCHEME.into(),
+            scheme: None,
             scheme_set: Vec::new(),
             workload: workload.into(),
             choice: Choice::default(),
@@ -161,7 +163,7 @@ impl Recipe {
     /// The persistency scheme: a built-in name, a path of a file, a [`SchemeConfig`], or a scheme of one's
     /// own.
     pub fn scheme(mut self, scheme: impl Into<Part<SchemeConfig>>) -> Self {
-        self.scheme = scheme.into();
+        self.scheme = Some(scheme.into());
         self
     }
 
@@ -361,7 +363,8 @@ impl Recipe {
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
         let workload = self.load_workload();
         let machine = self.load_machine(workload.as_ref().ok());
-        let scheme = self.load_scheme();
+        let compute = machine.as_ref().map_or(Compute::Gpu, AnyMachine::compute);
+        let scheme = self.load_scheme(workload.as_ref().ok(), compute);
         let machine = machine.map_err(|found| keep(self.advised(found, workload.as_ref().ok()))).ok();
         let scheme = scheme.map_err(&mut keep).ok();
         let resolved = workload.and_then(|workload| self.resolve(&workload, scheme.as_ref()));
@@ -387,32 +390,60 @@ impl Recipe {
         found
     }
 
-    /// The machine, with its changes.
+    /// The machine, with what the workload says of its clients, and with its changes. One that is given as a
+    /// value stays as it is.
     pub(crate) fn load_machine(&self, workload: Option<&Workload>) -> Result<AnyMachine, Diagnostics> {
         let machine = self.machine_for(workload);
         given_is_not_changed("machine", machine.name(), &self.machine_set)?;
-        machine.load(|name| AnyMachine::load(name, &self.machine_set))
+        machine.load(|name| AnyMachine::load_with(name, &self.settings(workload), &self.machine_set))
     }
 
-    /// As [`Recipe::load_machine`]; the workload is read where the machine follows from it.
-    pub(crate) fn load_own_machine(&self) -> Result<AnyMachine, Diagnostics> {
-        let workload = if self.machine.is_none() { Some(self.load_workload()?) } else { None };
-        self.load_machine(workload.as_ref())
+    /// What the workload says of the machine's clients.
+    pub(crate) fn settings(&self, workload: Option<&Workload>) -> Vec<Setting> {
+        workload.map_or_else(Vec::new, |workload| workload.settings(&self.choice))
+    }
+
+    /// The machine and the scheme; the workload is read where one of them follows from it.
+    pub(crate) fn load_own_parts(&self) -> Result<(AnyMachine, SchemeConfig), Diagnostics> {
+        let needs = match &self.machine {
+            Some(Part::Named(name)) => self.scheme.is_none() || Compute::of(name) == Compute::Cpu,
+            Some(Part::Value(_)) => self.scheme.is_none(),
+            None => true,
+        };
+        let workload = if needs { Some(self.load_workload()?) } else { None };
+        let machine = self.load_machine(workload.as_ref())?;
+        let scheme = self.load_scheme(workload.as_ref(), machine.compute())?;
+        Ok((machine, scheme))
     }
 
     /// The machine for a workload.
     pub(crate) fn machine_for(&self, workload: Option<&Workload>) -> Part<AnyMachine> {
         match &self.machine {
             Some(machine) => machine.clone(),
+            None if workload.is_some_and(Workload::has_clients) => DEFAULT_CLUSTER.into(),
             None if workload.is_some_and(Workload::is_of_a_cpu) => DEFAULT_CPU_MACHINE.into(),
             None => DEFAULT_MACHINE.into(),
         }
     }
 
-    /// The scheme, with its changes.
-    pub(crate) fn load_scheme(&self) -> Result<SchemeConfig, Diagnostics> {
-        given_is_not_changed("scheme", self.scheme.name(), &self.scheme_set)?;
-        self.scheme.load(|name| SchemeConfig::load(name, &self.scheme_set))
+    /// The scheme for a workload.
+    pub(crate) fn scheme_for(&self, workload: Option<&Workload>) -> Part<SchemeConfig> {
+        match &self.scheme {
+            Some(scheme) => scheme.clone(),
+            None if workload.is_some_and(Workload::has_clients) => DEFAULT_CLUSTER_SCHEME.into(),
+            None => DEFAULT_SCHEME.into(),
+        }
+    }
+
+    /// The scheme, with its changes, as it is on machines that compute so.
+    pub(crate) fn load_scheme(
+        &self,
+        workload: Option<&Workload>,
+        compute: Compute,
+    ) -> Result<SchemeConfig, Diagnostics> {
+        let scheme = self.scheme_for(workload);
+        given_is_not_changed("scheme", scheme.name(), &self.scheme_set)?;
+        scheme.load(|name| SchemeConfig::load_on(compute, name, &self.scheme_set))
     }
 
     /// The workload, before anything is chosen of it.
@@ -451,7 +482,7 @@ impl Recipe {
                 AnyExperiment::Cpu(Box::new(CpuExperiment {
                     max_cycles,
                     reference,
-                    persistent: self.choice.persistent,
+                    persistent: self.choice.persistent || experiment.persistent,
                     ..experiment
                 }))
             }

@@ -49,7 +49,8 @@ impl Simulated {
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;
         if let RunEnd::Halted { at, .. } = end {
-            left = Some(Left::of(&machine, at));
+            // What clients persist goes on, so that there it is no backlog.
+            left = machine.nics().next().is_none().then(|| Left::of(&machine, at));
             end = machine.simulation.run(&options);
         }
         if let RunEnd::TimeLimit { at } = end
@@ -62,11 +63,11 @@ impl Simulated {
         Simulated { machine, clocks, end, left, wall: began.elapsed() }
     }
 
-    /// When the program was over; for a run that was cut short, how far it came.
+    /// When the program and all clients were done; for a run that was cut short, how far it came.
     pub(super) fn time(&self) -> Time {
         match self.end {
             // Write-backs may go on after the program is over.
-            RunEnd::Finished { at } => self.machine.ended().unwrap_or(at),
+            RunEnd::Finished { at } => self.machine.ended().unwrap_or(at).max(self.machine.committed().unwrap_or(0)),
             RunEnd::Deadlock { at, .. }
             | RunEnd::TimeLimit { at }
             | RunEnd::Stopped { at }
@@ -158,7 +159,7 @@ fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
     machine.slices().for_each(|slice| slice.tally(&mut add));
     machine.controllers().for_each(|controller| controller.tally(&mut add));
     let of_cpus = machine.cores().map(|core| core.report()).chain(machine.homes().map(|home| home.report()));
-    let of_cpus = of_cpus.chain(machine.nic().map(|nic| nic.report()));
+    let of_cpus = of_cpus.chain(machine.nics().map(|nic| nic.report()));
     of_cpus.flat_map(|report| report.counters).for_each(|(name, value)| add(name, value));
     counters
 }

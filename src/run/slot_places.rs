@@ -11,7 +11,7 @@ use crate::riscv::elf::Executable;
 /// Functions, and pairs of instruction and cause, that are kept.
 const MOST: usize = 64;
 
-/// Slots of a machine whose cores have so many harts.
+/// Slots of a machine whose cores have so many harts. Cores and harts are numbered over all servers.
 pub(super) fn of(machine: &Assembly, harts: u32, image: &Executable) -> SlotPlaces {
     let mut by_hart = Vec::new();
     let mut by_place: BTreeMap<(u64, &'static str), u64> = BTreeMap::new();

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::assemble::Assembly;
 use crate::engine::Time;
+use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::memory_controller::RegionTimeline;
 use crate::machine::slice_timeline::SliceTimeline;
 use crate::outcome::Launch;
@@ -70,10 +71,19 @@ pub(super) fn timeline(
     Timeline { tick_khz, processes, noted }
 }
 
-/// The tracks of a machine of cores, with so many harts each, that kept timelines, until `now`.
+/// The name of a component: of the machine, or of its server where there are several.
+fn named(what: &str, index: usize, all: usize, servers: usize) -> String {
+    let each = all / servers;
+    if servers > 1 { format!("s{} {what} {}", index / each, index % each) } else { format!("{what} {index}") }
+}
+
+/// The tracks of a machine of cores, with so many harts each, that kept timelines, until `now`. Harts are
+/// numbered over all servers.
 pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64) -> Timeline {
     let mut noted = BTreeMap::new();
     let mut processes = Vec::new();
+    let servers = machine.systems().count();
+    let [cores, homes] = [machine.cores().count(), machine.homes().count()];
     for (index, core) in machine.cores().enumerate() {
         let Some(kept) = core.timeline() else { continue };
         let mut tracks = Vec::new();
@@ -84,14 +94,42 @@ pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64)
                 Track { name: format!("hart {hart} {what}"), class, content: Content::Slices(slices) }
             }));
         }
-        processes.push(Process { name: format!("core {index}"), tracks });
+        // A scheme without persist buffers says nothing of them.
+        if let Some(kept) = core.handler_levels() {
+            tracks.extend(lanes(kept, index * harts as usize, "persist buffer of hart", &mut noted));
+        }
+        processes.push(Process { name: named("core", index, cores, servers), tracks });
     }
     for (index, home) in machine.homes().enumerate() {
         let tracks = home.timeline().map(|kept| writes(kept, "writes of home slices", now, &mut noted));
-        processes.extend(tracks.map(|tracks| Process { name: format!("home slice {index}"), tracks }));
+        processes.extend(tracks.map(|tracks| Process { name: named("home slice", index, homes, servers), tracks }));
     }
     processes.extend(controllers(machine, now, &mut noted));
+    for (index, nic) in machine.nics().enumerate() {
+        let Some(kept) = nic.handler_levels() else { continue };
+        let tracks = lanes(kept, 0, "persist buffer of channel", &mut noted).collect();
+        let name = if servers > 1 { format!("s{index} NIC") } else { "NIC".to_owned() };
+        processes.push(Process { name, tracks });
+    }
+    for client in machine.clients() {
+        let number = client.number();
+        let tracks = client.timeline().map(|kept| in_rows(kept, "verbs", "verbs", now, &mut noted));
+        processes.extend(tracks.map(|tracks| Process { name: format!("client {number}"), tracks }));
+    }
     Timeline { tick_khz, processes, noted }
+}
+
+/// What a handler held, lane by lane, numbered from `first` on.
+fn lanes<'k>(
+    kept: &'k HandlerLevels,
+    first: usize,
+    name: &'k str,
+    noted: &'k mut Noted,
+) -> impl Iterator<Item = Track> + 'k {
+    let track = move |(lane, values): (usize, &Level)| {
+        level(values, &format!("{name} {}", first + lane), "values of levels", noted)
+    };
+    kept.levels().iter().enumerate().filter(|(_, values)| !values.samples().is_empty()).map(track)
 }
 
 /// Writes of a slice to memory.
@@ -103,12 +141,14 @@ fn writes(kept: &SliceTimeline, class: &'static str, now: Time, noted: &mut Note
 
 fn controllers(machine: &Assembly, now: Time, noted: &mut Noted) -> Vec<Process> {
     let mut processes = Vec::new();
+    let (servers, all) = (machine.systems().count().max(1), machine.controllers().count());
     for (index, controller) in machine.controllers().enumerate() {
         let Some(kept) = controller.timeline() else { continue };
         let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", noted)];
         tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, noted));
+        tracks.extend(lanes(&kept.queues, 0, "persist requests of hart", noted));
         tracks.extend(protocol(&kept.regions, now, noted));
-        processes.push(Process { name: format!("memory controller {index}"), tracks });
+        processes.push(Process { name: named("memory controller", index, all, servers), tracks });
     }
     processes
 }

@@ -13,6 +13,8 @@ use super::epoch_tag::{self, EpochTag};
 use super::light_wsp::{self, LightWsp, LightWspSpec};
 use super::nvw_fifo::{self, NvwFifo};
 use super::pmem_spec::{self, PmemSpec};
+use super::ppa::{self, Ppa};
+use super::psp_ideal::PspIdeal;
 use super::sbrp::{self, Sbrp};
 use super::sync::Sync;
 use super::themis::{self, Themis};
@@ -21,6 +23,9 @@ use crate::persist::Scheme;
 
 /// The scheme used when none is named.
 pub const DEFAULT_SCHEME: &str = "base";
+/// The scheme under which workloads of clients are run when none is named: under the other no server persists
+/// what they post.
+pub const DEFAULT_CLUSTER_SCHEME: &str = "broi";
 
 /// A scheme with parameters is a line `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`. Made
 /// once: sweeps ask for each key of each point.
@@ -39,10 +44,13 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::parametrised(nvw_fifo::DEFAULTS, |_| Vec::new(), |spec| Arc::new(NvwFifo::new(spec))),
         Entry::parametrised(epoch_tag::DEFAULTS, |_| Vec::new(), |spec| Arc::new(EpochTag::new(spec))),
         Entry::parametrised(sbrp::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Sbrp::new(spec))),
-        Entry::parametrised(light_wsp::DEFAULTS, LightWspSpec::faults, |spec| Arc::new(LightWsp::new(spec))),
+        Entry::parametrised(light_wsp::DEFAULTS, LightWspSpec::faults, |spec| Arc::new(LightWsp::new(spec)))
+            .on_cores(light_wsp::DEFAULTS_ON_CORES),
         Entry::fixed(Sync),
         Entry::parametrised(delegated::EPOCH_DEFAULTS, EpochSpec::faults, |spec| Arc::new(Delegated::Epoch(spec))),
         Entry::parametrised(delegated::BROI_DEFAULTS, BroiSpec::faults, |spec| Arc::new(Delegated::Broi(spec))),
+        Entry::fixed(PspIdeal),
+        Entry::parametrised(ppa::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Ppa::new(spec))),
     ]
 });
 
@@ -84,7 +92,10 @@ mod tests {
     #[test]
     fn names_are_distinct_and_found() {
         let every = || entries().iter().map(|entry| entry.scheme.clone());
-        assert_eq!(of_cpus().iter().map(|scheme| scheme.name()).collect::<Vec<_>>(), ["base", "sync", "epoch", "broi"]);
+        assert_eq!(
+            of_cpus().iter().map(|scheme| scheme.name()).collect::<Vec<_>>(),
+            ["base", "light-wsp", "sync", "epoch", "broi", "psp-ideal", "ppa"]
+        );
         for scheme in every() {
             assert_eq!(find(scheme.name()).unwrap().name(), scheme.name());
             assert!(!scheme.description().is_empty());

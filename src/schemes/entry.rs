@@ -35,6 +35,8 @@ pub struct Parameters {
     pub keys: &'static [Key],
     /// Their defaults with sources, as a scheme file.
     pub defaults: &'static str,
+    /// The same on machines of CPU cores, where they differ.
+    pub on_cores: Option<&'static str>,
     build: Build,
 }
 
@@ -72,7 +74,16 @@ impl Entry {
             Ok(scheme) => scheme,
             Err(faults) => panic!("the defaults of a scheme are unsound: {faults:?}"),
         };
-        Entry { scheme, parameters: Some(Parameters { keys: S::KEYS, defaults, build: Box::new(build) }) }
+        Entry {
+            scheme,
+            parameters: Some(Parameters { keys: S::KEYS, defaults, on_cores: None, build: Box::new(build) }),
+        }
+    }
+
+    /// With other defaults on machines of CPU cores.
+    pub fn on_cores(self, defaults: &'static str) -> Self {
+        let parameters = self.parameters.map(|parameters| Parameters { on_cores: Some(defaults), ..parameters });
+        Entry { parameters, ..self }
     }
 
     /// The scheme's name.

@@ -22,8 +22,11 @@
 //! IV-D) the oldest region's stores are written with an undo log. Snooping is at the L2, which has the dirty
 //! lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4;
 //! `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
-//! dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
-//! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
+//! dropped. On CPU cores a hart stands for a warp; its regions are formed over decoded code
+//! (`riscv/regions`), copies are made as stores leave the store buffer, and an atomic is performed in the
+//! event in which its region draws an ID, so that it needs no leave. Invariants: no wait of a warp is for a
+//! younger region than its own. Not modelled: the power failure itself, which the oracle does from journals;
+//! bandwidth of ACKs; time to search buffers.
 
 mod account;
 mod front_end;
@@ -37,12 +40,16 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::persist::vocab::Machines;
 use crate::persist::{CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SmHandler};
 
 pub use parameters::{Checkpoints, Commit, IdDraw, LightWspSpec, RegionOrder, RegionOwner, Victims, WpqHit};
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("light_wsp.toml");
+
+/// The same on CPU cores: the paper's own machine.
+pub const DEFAULTS_ON_CORES: &str = include_str!("light_wsp_on_cores.toml");
 
 /// The scheme.
 #[derive(Debug, Clone)]
@@ -63,15 +70,16 @@ impl Scheme for LightWsp {
     }
 
     fn description(&self) -> &'static str {
-        "LightWSP (a port to GPUs): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
+        "LightWSP (on GPUs a port): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place))
     }
 
-    fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn Handler>> {
-        (self.spec.victims != Victims::Stale)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        // A home slice without a handler would write what it drops.
+        (self.spec.victims != Victims::Stale || place.harts > 0)
             .then(|| -> Box<dyn Handler> { Box::new(snoop::VictimSnoop::new(self.spec.victims)) })
     }
 
@@ -126,5 +134,9 @@ impl Scheme for LightWsp {
 
     fn logs(&self) -> bool {
         false
+    }
+
+    fn machines(&self) -> Machines {
+        Machines::Both
     }
 }

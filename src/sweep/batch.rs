@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::host::Memory;
 use super::key;
 use crate::config::AnyMachine;
+use crate::config::Compute;
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
@@ -126,11 +127,14 @@ impl Batch {
         let workload_name = named(recipe.workload.name());
         let workload = known(workloads, workload_name.clone(), || recipe.load_workload());
         let of = workload.as_ref().ok().copied();
-        let told = format!("{} {:?}", named(recipe.machine_for(of).name()), recipe.machine_set);
+        let changes = (recipe.settings(of), &recipe.machine_set);
+        let told = format!("{} {changes:?}", named(recipe.machine_for(of).name()));
         let machine = known(machines, told, || recipe.load_machine(of));
         let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
-        let told = format!("{} {:?}", named(recipe.scheme.name()), recipe.scheme_set);
-        let scheme = known(schemes, told, || recipe.load_scheme());
+        let scheme_for = recipe.scheme_for(of);
+        let compute = machine.map_or(Compute::Gpu, AnyMachine::compute);
+        let told = format!("{} {:?} {compute}", named(scheme_for.name()), recipe.scheme_set);
+        let scheme = known(schemes, told, || recipe.load_scheme(of, compute));
         let scheme = scheme.map_err(&mut keep).ok();
         recipe.choice.most_bytes.get_or_insert(*most_bytes);
         let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
@@ -159,7 +163,7 @@ impl Batch {
             return Err(faults);
         }
         let mut key = key_of(&recipe, machine, scheme, &contents[content].hash);
-        if recipe.scheme.name().is_none() {
+        if scheme_for.name().is_none() {
             // What such a scheme does, its name and parameters do not tell.
             key += &format!("-{added}");
         }
@@ -201,7 +205,11 @@ impl Batch {
         let content = &self.contents[*content];
         match &content.resolved {
             Some(resolved) => Ok(resolved.clone()),
-            None => recipe.resolve(&recipe.load_workload()?, Some(&recipe.load_scheme()?)),
+            None => {
+                let workload = recipe.load_workload()?;
+                let compute = recipe.load_machine(Some(&workload))?.compute();
+                recipe.resolve(&workload, Some(&recipe.load_scheme(Some(&workload), compute)?))
+            }
         }
     }
 
@@ -211,7 +219,7 @@ impl Batch {
     /// A file that it needs is not what it was; a kernel that its scheme's compiler cannot form.
     pub fn experiment(&self, point: usize) -> Result<AnyExperiment, Diagnostics> {
         let Point { recipe, key, label, content, .. } = &self.points[point];
-        let (machine, scheme) = (recipe.load_own_machine()?, recipe.load_scheme()?);
+        let (machine, scheme) = recipe.load_own_parts()?;
         let content = &self.contents[*content];
         let workload = self.workload(point)?;
         let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };
@@ -234,7 +242,9 @@ impl Batch {
         if let Some(machine) = &recipe.machine {
             option("--machine", said(machine.name()));
         }
-        option("--scheme", said(recipe.scheme.name()));
+        if let Some(scheme) = &recipe.scheme {
+            option("--scheme", said(scheme.name()));
+        }
         // What the recipe leaves open is left out: `run` resolves it in the same way.
         if let Some(profile) = &choice.profile {
             option("--profile", profile.clone());

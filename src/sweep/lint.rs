@@ -316,7 +316,7 @@ fn of_regions(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
             Some(Some(true)) => true,
             Some(_) => continue,
             None => {
-                let rule = plan.batch.recipe(point).load_scheme()?.built.regions();
+                let rule = plan.batch.recipe(point).load_own_parts()?.1.built.regions();
                 owners.insert(configured, rule.map(|rule| rule.of_ctas));
                 let Some(rule) = rule else { continue };
                 rule.of_ctas

@@ -56,6 +56,11 @@ pub enum Label {
         /// The instruction at which it began.
         pc: u64,
     },
+    /// A verb of a client, from when it was posted until it was acknowledged.
+    Verb {
+        /// Its number in its channel.
+        number: u64,
+    },
     /// A write of a line, or of a part of one.
     Write {
         /// Address of the line.

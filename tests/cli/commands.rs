@@ -1,5 +1,6 @@
 //! The command line as a user meets it: what is printed, which exit code comes back, which files are written.
-//! Over 500 lines by a few: a test a command or option; sweeps, crash tests, configurations and regions have files of their own.
+//! Over 500 lines by a few: a test a command or option; sweeps, crash tests, configurations and regions have
+//! files of their own.
 
 use std::path::Path;
 use std::process::Command;
@@ -124,7 +125,8 @@ fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     let scheme = |name: &str| number(&ran["scheme_counters"][name]);
     let (l1, l2) = (&told["fifos"][0], &told["fifos"][1]);
-    // Each marker of an L1 goes to the one slice; what was written is read by markers, early, or is still there or gone.
+    // Each marker of an L1 goes to the one slice; what was written is read by markers, early, or is still
+    // there or gone.
     assert!(number(&l1["markers"]) > 0 && l1["markers"] == l2["markers"]);
     assert_eq!(number(&told["scopes"][0]["l1_own_entries"]), scheme("l1_wi_own_entries"));
     assert!(number(&l1["own_entries"]) + number(&l1["other_entries"]) > 0);
@@ -256,7 +258,8 @@ fn an_endless_program_ends_at_its_cycle_limit() {
 
 #[test]
 fn a_cycle_limit_tells_who_has_waited_longest() {
-    // The second warp polls a flag that the first would set behind a barrier, which the second does not come to.
+    // The second warp polls a flag that the first would set behind a barrier, which the second does not come
+    // to.
     let path = own(
         "polls",
         ".reg .pred %p1; setp.lt.u32 %p1, %r1, 32; @%p1 bra FIRST;\nL: ld.volatile.global.u32 %r1, [%rd1];\n\
@@ -435,7 +438,7 @@ fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
 #[test]
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
-    fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, sync"]);
+    fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
     let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];
     fails(&broi, 2, &["controller.channels", "one controller orders all persists"]);
@@ -612,8 +615,9 @@ fn parameters_of_a_scheme_are_listed_shown_run_and_in_the_json() {
         let keys: usize = column(&scheme).parse().unwrap();
         let shown = text(&durawarp(&["config", "show", &scheme]).stdout);
         assert_eq!(shown.matches(", source = \"").count(), keys, "{shown}");
-        // Two are of machines of CPU cores.
-        let on = if matches!(&scheme[..], "epoch" | "broi") { ["hash", "broi-cpu"] } else { ["vecadd", "agpm-table4"] };
+        // Some are of machines of CPU cores.
+        let cpu = matches!(&scheme[..], "epoch" | "broi" | "ppa");
+        let on = if cpu { ["hash", "broi-cpu"] } else { ["vecadd", "agpm-table4"] };
         let run = ["run", on[0], "--machine", on[1], "--profile", "ci", "--scheme", &scheme, "-q"];
         let run = json(&scheme, &run);
         assert_eq!(run["scheme_parameters"].as_object().unwrap().len(), keys);

@@ -1,4 +1,5 @@
-//! Timelines: the run is the same with and without, spans say what counters say, and a file is whole at any size.
+//! Timelines: the run is the same with and without, spans say what counters say, and a file is whole at any
+//! size.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -399,4 +400,50 @@ fn regions_and_what_controllers_do_to_commit_them_are_tracks() {
     let file = checked(&file(timeline, outcome, 64 << 20));
     let named = |name: &str| file["traceEvents"].as_array().unwrap().iter().any(|event| event["name"] == name);
     assert!(named("region 0") && named("flush-ACKs 0") && named("flush ID"));
+}
+
+#[test]
+fn persist_buffers_queues_of_the_controller_and_verbs_are_tracks() {
+    let ran = |conduct: &Conduct<'_>| {
+        let recipe = Experiment::of("hash").machine("broi-cluster").scheme("broi").profile("ci").reference(false);
+        let recipe = recipe.set("client.transactions", 10).set("nodes.clients", 2);
+        recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")).run(conduct)
+    };
+    let (plain, one, three) = (ran(&Conduct::default()), ran(&kept(1)), ran(&kept(3)));
+    let outcome = &one.outcome;
+    assert_eq!((&plain.outcome.digest, &plain.outcome.counters), (&outcome.digest, &outcome.counters));
+    let of = |finished: &Finished| file(finished.timeline.as_ref().unwrap(), &finished.outcome, 64 << 20);
+    assert_eq!(of(&one), of(&three));
+    checked(&of(&one));
+
+    let timeline = one.timeline.as_ref().unwrap();
+    let tracks =
+        || timeline.processes.iter().flat_map(|process| process.tracks.iter().map(move |track| (process, track)));
+    let levels = |process: &str, name: &str| -> Vec<&Vec<(u64, u64)>> {
+        let of = tracks().filter(|(of, track)| of.name == process && track.name.starts_with(name));
+        let values = of.map(|(_, track)| match &track.content {
+            Content::Level(values) => values,
+            Content::Slices(_) => panic!("{name} is no level"),
+        });
+        values.collect()
+    };
+    // 4 harts persist, and 2 channels; nothing is left in the end, and no buffer has more than its 8 entries.
+    let buffers: Vec<_> = (0..4).flat_map(|core| levels(&format!("core {core}"), "persist buffer of hart")).collect();
+    let channels = levels("NIC", "persist buffer of channel");
+    let queues = levels("memory controller 0", "persist requests of hart");
+    assert_eq!((buffers.len(), channels.len(), queues.len()), (4, 2, 4 + 2));
+    for values in buffers.iter().chain(&channels).chain(&queues) {
+        assert_eq!(values.last().unwrap().1, 0);
+    }
+    let most = |of: &[&Vec<(u64, u64)>]| of.iter().flat_map(|values| values.iter()).map(|value| value.1).max();
+    assert!((2..=8).contains(&most(&buffers).unwrap()) && most(&channels) == Some(8) && most(&queues) >= Some(2));
+    // A verb lasts until it, or one behind it, is acknowledged: 6 us and more, of 6 in a transaction at once.
+    let verbs = slices(timeline, "verbs");
+    assert_eq!(verbs.len() as u64, outcome.total("client", "verbs"));
+    assert_eq!(timeline.noted["verbs"], verbs.len() as u64);
+    let six_us = 6 * outcome.machine.tick_khz / 1000;
+    assert!(verbs.iter().all(|verb| !verb.cut && verb.end - verb.start > six_us - six_us / 10));
+    let rows = |client: &str| tracks().filter(|(process, _)| process.name == client).count();
+    assert_eq!((rows("client 0"), rows("client 1")), (6, 6));
+    assert!(verbs.iter().any(|verb| matches!(verb.label, Label::Verb { number: 6 })));
 }

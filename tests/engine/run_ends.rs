@@ -336,3 +336,39 @@ fn the_observer_sees_progress() {
         assert!(simulation.stats().totals.rounds > 10);
     }
 }
+
+/// Eight pairs in a ring, all of which do the same at the same times: within a pair a latency of 20, between
+/// pairs 100.
+fn pairs(fused: bool) -> Simulation<Token> {
+    let mut topology = Topology::new();
+    let actor = || Box::new(Actor { act: None, until: 1000, waits: vec![], wakes: 0 });
+    let ids: Vec<ComponentId> = (0..16).map(|i| topology.add(format!("actor{i}"), actor())).collect();
+    for (i, &id) in ids.iter().enumerate() {
+        let latency = if i % 2 == 0 { 20 } else { 100 };
+        topology.connect(id, Port(0), ids[(i + 1) % 16], Link { latency, phase: 0 });
+        topology.wake_at(id, 0);
+    }
+    if fused {
+        ids.chunks(2).for_each(|pair| topology.fuse(pair));
+    }
+    Simulation::new(topology).unwrap()
+}
+
+#[test]
+fn eight_fused_pairs_bound_the_speedup_at_eight() {
+    let [mut apart, mut fused] = [false, true].map(pairs);
+    apart.run(&on(1));
+    fused.run(&on(1));
+    assert_eq!(fused.digest(), apart.digest());
+    let stats = fused.stats();
+    // Each pair has an eighth of the events of each round.
+    assert_eq!(8 * stats.totals.critical_path, stats.totals.events);
+    assert_eq!([2, 4, 8, 16, 128].map(|workers| stats.speedup_bound(workers)), [2.0, 4.0, 8.0, 8.0, 8.0]);
+    // Components that are apart have nearly a sixteenth each: some rounds begin before all messages arrive.
+    let bound = apart.stats().speedup_bound(16);
+    assert!((15.0..16.0).contains(&bound), "{bound}");
+    assert!(apart.stats().totals.rounds > 3 * stats.totals.rounds);
+    let mut parallel = pairs(true);
+    parallel.run(&on(4));
+    assert_eq!((parallel.digest(), parallel.stats().totals), (fused.digest(), stats.totals));
+}

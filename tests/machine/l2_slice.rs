@@ -453,8 +453,30 @@ fn a_store_past_the_array_leaves_a_copy_that_has_its_bytes_or_none() {
     assert_eq!(ran(PastL2::Invalidate), (1, true));
 }
 
+/// A load asks for sector 0; what follows waits for it, but for the fetch of sector 1 by the last of it.
+fn behind_a_fill(past_l2: PastL2, write_miss: WriteMiss, then: Vec<Request>) -> Ran {
+    let persist = PersistSpec { past_l2, ..persist(Domain::Adr) };
+    let script = std::iter::once(read(NVM_BASE, 1, 1)).chain(then).zip(100..).map(|(request, at)| (at, request));
+    run_by(L2Spec { write_miss, ..l2() }, &persist, (8, 4), script.collect())
+}
+
+#[test]
+fn a_fill_brings_nothing_older_than_what_left_for_memory_while_it_was_under_way() {
+    for past_l2 in [PastL2::Update, PastL2::Invalidate] {
+        let then = vec![past(NVM_BASE, 2, 9, 0b11 << 32), read(NVM_BASE, 3, 0b10)];
+        let ran = behind_a_fill(past_l2, WriteMiss::Fetch, then);
+        assert_eq!(ran.answers[&3].bytes[32..35], [9, 9, initial(34)], "{past_l2:?}");
+    }
+    for kind in [RequestKind::WriteBack, RequestKind::Flush] {
+        let then = vec![write(NVM_BASE, 2, 9, 0b11 << 32), clwb(kind, NVM_BASE, 3), read(NVM_BASE, 4, 0b10)];
+        let ran = behind_a_fill(PastL2::Update, WriteMiss::Validate, then);
+        assert_eq!(ran.answers[&4].bytes[32..35], [9, 9, initial(34)], "{kind:?}");
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Op {
+    Clean(RequestKind),
     Past(u8, u128),
     Read(u8),
     Write(u8, u128),
@@ -472,6 +494,7 @@ fn ops() -> impl Strategy<Value = Vec<(u64, u8, Op, u64)>> {
         (any::<u8>(), mask.clone()).prop_map(|(b, m)| Op::Write(b, m)),
         (any::<u8>(), mask).prop_map(|(b, m)| Op::Past(b, m)),
         (0u8..32, 1u8..5).prop_map(|(at, lanes)| Op::Add(at * 4, lanes)),
+        prop_oneof![Just(RequestKind::WriteBack), Just(RequestKind::Flush)].prop_map(Op::Clean),
     ];
     prop::collection::vec((0u64..24, 0u8..2, op, 0u64..30), 1..120)
 }
@@ -499,6 +522,7 @@ proptest! {
                     expected.insert(tag, (*sectors, bytes.to_vec(), Vec::new()));
                     script.push((now, read(address, tag, *sectors)));
                 }
+                Op::Clean(kind) => script.push((now, clwb(*kind, address, tag))),
                 Op::Write(byte, mask) | Op::Past(byte, mask) => {
                     for i in (0..128).filter(|i| mask >> i & 1 == 1) {
                         bytes[i] = *byte;

@@ -1,4 +1,5 @@
-//! Persistency schemes on whole machines, and what the crash oracle says of them and of faults built into them.
+//! Persistency schemes on whole machines, and what the crash oracle says of them and of faults built into
+//! them.
 
 #[path = "../machine/bench_machine/mod.rs"]
 mod bench_machine;
@@ -9,6 +10,7 @@ mod config;
 mod crash;
 mod crash_regions;
 mod decorated;
+mod delegated;
 mod delegated_mutants;
 mod digests;
 mod instructions;
@@ -24,3 +26,4 @@ mod persistence;
 mod schemes;
 mod scoped_barriers;
 mod scoped_visibility;
+mod verb_mutants;

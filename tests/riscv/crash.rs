@@ -9,6 +9,7 @@ use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, Watching, crash_cpu
 use durawarp::diagnostic::Diagnostics;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::verdict::Property;
+use durawarp::persist::Domain;
 use durawarp::run::{AnyExperiment, Conduct};
 
 const MISSING_FENCE: &[u8] = include_bytes!("samples/missing_fence/rbtree.elf");
@@ -41,7 +42,7 @@ fn without_fence() -> String {
 
 #[test]
 fn programs_recover_from_every_state_that_durable_fences_leave() {
-    for (name, domain) in [("rbtree", "adr"), ("hash", "media"), ("sps", "adr")] {
+    for (name, domain) in [("rbtree", "adr"), ("hash", "media"), ("sps", "adr"), ("kvlog", "adr")] {
         let report = crash(name, "sync", domain, &some()).unwrap();
         assert!(report.holds() && report.changes > 20, "{name} under {domain}: {report:#?}");
         let judged = |judgement: Option<_>| judgement.map_or(0, |j: durawarp::crash::Judgement| j.verdict.judged);
@@ -55,6 +56,11 @@ fn without_durable_fences_programs_recover_only_where_caches_survive() {
     let (adr, eadr) = (of("adr"), of("eadr"));
     assert!(!adr.holds(), "{adr:#?}");
     assert!(eadr.holds(), "{eadr:#?}");
+    // That is what this scheme is, whatever the machine says.
+    let psp = crash("hash", "psp-ideal", "adr", &some()).unwrap();
+    assert!(psp.holds() && psp.domain == Domain::Eadr, "{psp:#?}");
+    let domain = &psp.outcome.machine.parameters["persist.domain"];
+    assert_eq!((domain.value.as_str(), &domain.source[..]), (Some("eadr"), "scheme psp-ideal: caches survive"));
 }
 
 #[test]

@@ -76,7 +76,8 @@ fn a_core_of_a_machine_ends_sequences_as_qemu_does() {
     let timed = run_cpu(&experiment, &Conduct::default());
     assert_eq!(timed.outcome.process.unwrap().exit_code, Some(0));
     let process = experiment.program.process().unwrap();
-    let memory = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes: 0 }.memory();
+    let memory =
+        CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes: 0, regions: None }.memory();
     let bytes = timed.memory.slice(memory.main + generator::DATA, 8 * CONTEXT * BATCH as usize).unwrap();
     for (number, context) in words(bytes).chunks(CONTEXT).enumerate() {
         assert_eq!(digest(context), expected[number], "sequence {number}: {context:x?}");

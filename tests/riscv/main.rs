@@ -3,6 +3,7 @@
 
 mod common;
 
+mod cluster;
 mod crash;
 mod decoding;
 mod encoding;
@@ -12,12 +13,14 @@ mod floats;
 mod generated;
 mod generator;
 mod integers;
+mod light_wsp;
 mod network;
 mod power_failure;
 mod programs;
 mod qemu;
 mod recovery;
 mod regions;
+mod saved_registers;
 mod system_calls;
 mod timed;
 mod workloads;

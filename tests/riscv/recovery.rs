@@ -1,5 +1,5 @@
-//! Persistent programs after a power failure: `--recover` on what may be left finds every invariant kept, and finds
-//! it broken when a fence is missing.
+//! Persistent programs after a power failure: `--recover` on what may be left finds every invariant kept, and
+//! finds it broken when a fence is missing.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,11 @@ use rand_pcg::rand_core::Rng;
 
 use crate::common::executable;
 use crate::power_failure::{DRAWS, Draw, PowerFailures};
-use crate::workloads::{BTREE, HASH, RBTREE, SPS, SSCA2};
+use crate::workloads::{BTREE, HASH, KVLOG, RBTREE, SPS, SSCA2};
 
 const HASH_WITHOUT_FENCE: &[u8] = include_bytes!("samples/missing_fence/hash.elf");
 const RBTREE_WITHOUT_FENCE: &[u8] = include_bytes!("samples/missing_fence/rbtree.elf");
+const KVLOG_WITHOUT_FENCE: &[u8] = include_bytes!("samples/missing_fence/kvlog.elf");
 
 /// What came of the recoveries of a program.
 #[derive(Debug, Default)]
@@ -69,12 +70,13 @@ fn recoveries(name: &str, bytes: &[u8], args: &str, threads: u32, instants: Inst
     recoveries
 }
 
-const PROGRAMS: [(&str, &[u8], &str); 5] = [
+const PROGRAMS: [(&str, &[u8], &str); 6] = [
     ("hash", HASH, "--ops 60 --keys 64 --buckets 16"),
     ("rbtree", RBTREE, "--ops 60 --keys 64 --trees 2"),
     ("btree", BTREE, "--ops 60 --keys 64 --trees 2"),
     ("sps", SPS, "--ops 40 --items 32"),
     ("ssca2", SSCA2, "--scale 4 --edges 48 --sources 1"),
+    ("kvlog", KVLOG, "--ops 60 --keys 24 --buckets 8"),
 ];
 
 #[test]
@@ -94,7 +96,8 @@ fn recovery_finds_every_invariant_kept_wherever_power_fails() {
 
 #[test]
 fn recovery_finds_a_missing_fence_between_log_and_data() {
-    for (name, bytes) in [("hash", HASH_WITHOUT_FENCE), ("rbtree", RBTREE_WITHOUT_FENCE)] {
+    let programs = [("hash", HASH_WITHOUT_FENCE), ("rbtree", RBTREE_WITHOUT_FENCE), ("kvlog", KVLOG_WITHOUT_FENCE)];
+    for (name, bytes) in programs {
         let recoveries = recoveries(name, bytes, "--ops 60 --keys 64", 1, Instants::Drawn(60));
         assert!(!recoveries.failed.is_empty(), "{name}: {} images", recoveries.images);
         // What is sure to be durable is consistent still, and so is all that was stored.
@@ -129,8 +132,8 @@ fn recovery_says_what_is_wrong_with_a_pool_that_something_else_wrote_to() {
         let outcome = functional::run(&process, image, &Options::default());
         (outcome.end, String::from_utf8(outcome.stdout).unwrap())
     };
-    // The log of the one thread ends at 256 + 16 KiB, the page after; then its heap's line, 64 buckets, nodes of a line:
-    // key, next, 5 words of value, link of free nodes.
+    // The log of the one thread ends at 256 + 16 KiB, the page after; then its heap's line, 64 buckets, nodes
+    // of a line: key, next, 5 words of value, link of free nodes.
     let (heap, buckets) = (20480, 20480 + 64);
     let nodes = (buckets + 64 * 8u64).next_multiple_of(256);
     assert_eq!(recover(nodes + 56, 1).0, End::Exited(0));

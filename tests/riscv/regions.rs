@@ -1,5 +1,5 @@
-//! Programs in recoverable regions: interrupted anywhere and resumed from what was committed, they end as they
-//! do unbroken; no region stores more than the threshold.
+//! Programs in recoverable regions: interrupted anywhere and resumed from what was committed, they end as
+//! they do unbroken; no region stores more than the threshold.
 
 use std::sync::Arc;
 

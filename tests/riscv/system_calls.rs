@@ -188,7 +188,8 @@ fn a_thread_begins_on_a_free_hart_and_clears_its_word_when_it_ends() {
     let mut calls = Calls::new();
     const FLAGS: u64 = 0x3d_0f00;
     let started = calls.reply(0, number::CLONE, &[FLAGS, DATA + 1024, DATA, 77, DATA]);
-    assert_eq!(started.then, Then::Spawn { hart: 1, stack: DATA + 1024, thread: Some(77), result: 101 });
+    let begins = Then::Spawn { hart: 1, stack: DATA + 1024, thread: Some(77), result: 101, clear: Some(DATA) };
+    assert_eq!(started.then, begins);
     assert_eq!(calls.bytes(DATA, 4), 101u32.to_le_bytes());
     assert_eq!(calls.reply(0, number::CLONE, &[FLAGS, DATA + 1024, DATA, 77, DATA]).then, Then::NoFreeHart);
     assert_eq!(calls.reply(0, number::FUTEX, &[DATA, 0, 101, 0]).then, Then::Wait);

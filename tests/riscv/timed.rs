@@ -14,11 +14,31 @@ use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use durawarp::{Experiment, MachineConfig};
 
 use crate::common::{DATA, program};
+use crate::workloads::ALONE;
+
+/// Programs of the experiments of BROI and LightWSP that may have any number of threads.
+const THREADED: [&str; 14] = [
+    "hash",
+    "rbtree",
+    "btree",
+    "sps",
+    "ssca2",
+    "stencil_cpu",
+    "treap",
+    "cg",
+    "is",
+    "mg",
+    "radix",
+    "ocean",
+    "reserve",
+    "kvlog",
+];
 
 /// A built-in program in its small size.
 fn experiment(name: &str, threads: u32, set: &[(&str, u64)]) -> CpuExperiment {
     let path = format!("{}/workloads/{name}", env!("CARGO_MANIFEST_DIR"));
-    let recipe = Experiment::of(path).machine("lightwsp-cpu").profile("ci").set("params.THREADS", u64::from(threads));
+    let recipe = Experiment::of(path).machine("lightwsp-cpu").profile("ci");
+    let recipe = if ALONE.contains(&name) { recipe } else { recipe.set("params.THREADS", u64::from(threads)) };
     let recipe = set.iter().fold(recipe, |recipe, &(key, value)| recipe.set(key, value));
     match recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")) {
         AnyExperiment::Cpu(experiment) => *experiment,
@@ -45,7 +65,7 @@ fn assert_same_window(timed: &FlatMemory, physical: u64, driver: &functional::Ou
 
 #[test]
 fn a_program_of_one_thread_leaves_every_byte_as_the_functional_driver_does() {
-    for name in ["hash", "rbtree", "btree", "sps", "ssca2", "stencil_cpu", "treap"] {
+    for name in THREADED.into_iter().chain(ALONE) {
         // The second machine is small, so that lines come and go.
         for set in [&[][..], &[("l1d.kb", 1), ("l1d.ways", 2), ("llc.slice_kb", 4), ("llc.ways", 4)]] {
             let experiment = experiment(name, 1, set);
@@ -56,7 +76,8 @@ fn a_program_of_one_thread_leaves_every_byte_as_the_functional_driver_does() {
             assert_eq!(functional::End::Exited(process.exit_code.unwrap()), driver.end, "{name}");
             assert_eq!(process.stdout.as_bytes(), driver.stdout, "{name}");
             let start = experiment.program.process().unwrap();
-            let memory = CpuLoad { process: &start, files: &[], all_persistent: false, remote_bytes: 0 }.memory();
+            let memory =
+                CpuLoad { process: &start, files: &[], all_persistent: false, remote_bytes: 0, regions: None }.memory();
             let (main, pm) = (memory.windows.memory_bytes - MAIN_START, memory.windows.pm_bytes);
             assert_same_window(&timed.memory, memory.main + MAIN_START, &driver, MAIN_START, main);
             if pm > 0 {
@@ -68,7 +89,7 @@ fn a_program_of_one_thread_leaves_every_byte_as_the_functional_driver_does() {
 
 #[test]
 fn programs_of_eight_threads_pass_their_checks() {
-    for name in ["hash", "rbtree", "btree", "sps", "ssca2", "stencil_cpu", "treap", "spin_counter"] {
+    for name in THREADED.into_iter().chain(ALONE).chain(["spin_counter"]) {
         let finished = run_cpu(&experiment(name, 8, &[]), &Conduct::default());
         let outcome = finished.outcome;
         assert_eq!(outcome.end, End::Finished, "{name}");
@@ -150,7 +171,7 @@ fn a_sleep_that_the_end_of_the_process_cuts_short_is_no_part_of_the_run() {
 /// Runs words on the built-in machine.
 fn run_timed(process: &Process, limit_cycles: u64) -> RunEnd {
     let machine: CpuMachine = MachineConfig::read("lightwsp-cpu", &[]).unwrap();
-    let load = CpuLoad { process, files: &[], all_persistent: false, remote_bytes: 0 };
+    let load = CpuLoad { process, files: &[], all_persistent: false, remote_bytes: 0, regions: None };
     let mut assembly = assemble_cpu(&machine.spec, load, &Persistency::default());
     let period = machine.spec.timebase().unwrap().clock(machine.spec.clock.core_mhz.khz).period_ticks();
     assembly.simulation.run(&RunOptions { time_limit: Some(limit_cycles * period), ..RunOptions::default() })

@@ -23,19 +23,32 @@ fn mops(outcome: &Outcome) -> f64 {
 #[test]
 fn every_figure_is_found_of_runs_that_are_right() {
     let plan = plan(&[], &[], &[], false);
-    // Five programs under two schemes; four sizes of the machine, with operations and without.
-    assert_eq!((plan.batch().points().len(), plan.notes().len()), (5 * 2 + 4 * 2 * 2, 0));
+    // Five programs under two schemes, alone and beside clients; four sizes of the machine, with operations
+    // and without; five mixes of clients, two of which are one; 8 and 5 other points of hashmap, one client
+    // alone on two servers, each under two protocols.
+    let points = 5 * 2 * 2 + 4 * 2 * 2 + (5 + 8 + 5 + 2) * 2;
+    assert_eq!((plan.batch().points().len(), plan.notes().len()), (points, 0));
     let results = run(&plan);
     let found = Reproduction::of(&plan, &results);
     // A program that does not end as its manifest says is no good run.
     assert!(found.complete(), "{:?}", found.records);
     let of = |name: &str| &found.findings.iter().find(|(figure, _)| figure.name == name).unwrap().1;
-    for (figure, asks) in [("fig3", 4), ("motivation", 2), ("fig9", 2), ("fig10", 2), ("fig11", 1), ("table2", 0)] {
+    for (figure, asks) in [
+        ("fig3", 4),
+        ("motivation", 2),
+        ("fig4", 2),
+        ("fig9", 4),
+        ("fig10", 3),
+        ("fig11", 1),
+        ("fig12", 3),
+        ("fig13", 2),
+        ("table2", 0),
+    ] {
         assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
     }
-    assert!(of("fig3").asks.iter().all(|ask| ask.verdict == Verdict::Met), "{:?}", of("fig3").asks);
-    for name in ["fig4", "fig12", "fig13"] {
-        assert!(of("absent").tables[0].rows.iter().any(|row| row[0] == Cell::from(name)), "{name}");
+    // What is exact, what is calibrated, and what follows from round trips holds at any size.
+    for figure in ["fig3", "fig4", "fig12", "fig13"] {
+        assert!(of(figure).asks.iter().all(|ask| ask.verdict == Verdict::Met), "{:?}", of(figure).asks);
     }
 
     // Figure 10 by hand.
@@ -47,6 +60,25 @@ fn every_figure_is_found_of_runs_that_are_right() {
         close(&row[1], broi / epoch);
         close(&row[2], epoch);
         close(&row[3], broi);
+    }
+    // Beside clients, operations are of the program's own time, and bytes of all.
+    let hybrid = &of("fig10").tables[1].rows[0];
+    let beside = outcome(&plan, &results, &runs::hybrid("hash", "broi"));
+    let ended = beside.process.as_ref().unwrap().ended.unwrap();
+    assert!(ended.ps < beside.time.ps && beside.total("client", "transactions") > 0);
+    let expected = beside.total("core", "operations") as f64 / (ended.ps as f64 / 1e3) * 1e3;
+    assert!((number(&hybrid[3]) / expected - 1.0).abs() < 1e-9, "{hybrid:?}");
+    // Figure 12 by hand: transactions of each client over its time.
+    for (row, mix) in of("fig12").tables[0].rows.iter().zip(runs::MIXES) {
+        let [sync, bsp] = runs::PROTOCOLS.map(|protocol| {
+            let outcome = outcome(&plan, &results, &runs::remote(mix, protocol));
+            let table = outcome.counters.iter().find(|table| table.kind == "client").unwrap();
+            let at = |name: &str| table.names.iter().position(|of| of == name).unwrap();
+            let (transactions, busy) = (at("transactions"), at("busy_ns"));
+            table.rows.iter().map(|row| row[transactions] as f64 / row[busy] as f64 * 1e3).sum::<f64>()
+        });
+        assert!((number(&row[1]) / (bsp / sync) - 1.0).abs() < 1e-9, "{row:?}");
+        assert!((number(&row[3]) / sync - 1.0).abs() < 1e-9, "{row:?}");
     }
     // A run without operations is shorter, so that the operations alone are more a second.
     for row in &of("fig11").tables[0].rows {
@@ -60,10 +92,10 @@ fn every_figure_is_found_of_runs_that_are_right() {
     // The page and the drawings.
     let files = found.files();
     let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
-    for drawn in ["fig9.svg", "fig10.svg", "fig11.svg"] {
+    for drawn in ["fig9.svg", "fig10.svg", "fig11.svg", "fig12.svg", "fig13.svg"] {
         assert!(file(drawn).starts_with("<svg"), "{drawn}");
     }
-    for word in ["# Persistence parallelism (BROI), reproduced", "disagrees with itself", "no clients are run here"] {
+    for word in ["# Persistence parallelism (BROI), reproduced", "disagrees with itself", "CALIBRATED, no evidence"] {
         assert!(file("broi.md").contains(word), "no `{word}`");
     }
 }
@@ -74,14 +106,17 @@ fn a_reading_of_a_scheme_is_for_its_runs_alone() {
     let points = |name: &str| &plan.readings().iter().find(|(reading, _)| reading.name == name).unwrap().1;
     let own = plan.points();
     let scheme = |number: usize| plan.runs()[number].scheme;
-    assert_eq!([scheme(0), scheme(1)], runs::SCHEMES);
+    // Each alone, and beside clients, of whom a reading is as well.
+    assert_eq!([scheme(0), scheme(1), scheme(2), scheme(3)], ["epoch", "epoch", "broi", "broi"]);
+    assert!(points("global")[1] == own[1] && points("global")[3] != own[3]);
     // Global barriers are of `broi`: what is run under `epoch` is the same run.
-    assert!(points("global")[0] == own[0] && points("global")[1] != own[1]);
+    assert!(points("global")[0] == own[0] && points("global")[2] != own[2]);
     for name in ["bloom", "fences"] {
         assert!(points(name).iter().zip(own).all(|(other, own)| other != own), "{name}");
     }
-    let command = plan.batch().command(points("global")[1]);
+    let command = plan.batch().command(points("global")[3]);
     assert!(command.contains("--machine broi-cpu") && command.contains("--set broi.barrier_scope=global"), "{command}");
+    assert!(command.contains("--set client.transactions=0"), "{command}");
 }
 
 #[test]

@@ -241,7 +241,7 @@ fn commands_refuse_what_does_not_fit_with_exit_code_2() {
     let path = executable("counter.elf").display().to_string();
     ended(&durawarp(&["run", &path, "--machine", "titan-x"]), 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
     ended(&durawarp(&["run", "vecadd", "--machine", "broi-cpu"]), 2, &["machines with a GPU: agpm-table4"]);
-    ended(&durawarp(&["run", &path, "--scheme", "agpm"]), 2, &["for `lightwsp-cpu` there are base, sync"]);
+    ended(&durawarp(&["run", &path, "--scheme", "agpm"]), 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     ended(&durawarp(&["run", &path, "--dump", "x=y"]), 2, &["a program of CPUs has none"]);
     ended(&durawarp(&["run", "vecadd", "--", "3"]), 2, &["takes no arguments"]);
     ended(&durawarp(&["explain", "agpm", &path]), 2, &["is for machines with GPUs"]);

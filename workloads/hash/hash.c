@@ -40,7 +40,7 @@ static void prepare(void) { locks = alloc(LOCKS * sizeof *locks); }
 
 static void toggle(tx_t *tx, u64 thread, u64 key) {
     u64 bucket = bucket_of(key);
-    // The 8 buckets of a line have one lock: see pool.h.
+    // The 8 buckets of a line have one lock: see undo_log.h.
     lock_t *mine = &locks[bucket / 8 % LOCKS].lock;
     lock(mine);
     off_t link = bucket_at(bucket), node;

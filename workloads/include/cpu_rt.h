@@ -117,6 +117,12 @@ static inline void print_line(const char *name, u64 value) {
     print_char('\n');
 }
 
+// A number and what stands before it.
+static inline void print_value(const char *before, u64 value) {
+    print_text(before);
+    print_u64(value);
+}
+
 // Ends the program when something that must hold does not.
 static inline void check(int holds, const char *what) {
     if (holds) return;
@@ -280,4 +286,41 @@ static inline u64 random_next(u64 *state) {
     x ^= x >> 27;
     *state = x;
     return x * 0x2545f4914f6cdd1dul;
+}
+
+// Numbers that look like chance and follow from two.
+static inline u64 mix(u64 a, u64 b) {
+    u64 x = a * 0xd1342543de82ef95ul + b * 0x9e3779b97f4a7c15ul + 0x7f4a7c159e3779b9ul;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;
+    return x ^ (x >> 31);
+}
+
+// ---- Parts of work
+
+typedef struct {
+    u64 first, end;
+} range_t;
+
+// Part `part` of `parts` of the numbers below `all`.
+static inline range_t range_of(u64 all, u64 part, u64 parts) {
+    return (range_t){all * part / parts, all * (part + 1) / parts};
+}
+
+// ---- Floating point
+
+// 0 to 1, without 1, of the upper 53 bits of a word.
+static inline double uniform(u64 bits) { return (double)(bits >> 11) * 0x1p-53; }
+
+static inline double square_root(double x) {
+    __asm__("fsqrt.d %0, %1" : "=f"(x) : "f"(x));
+    return x;
+}
+
+static inline u64 bits_of(double x) {
+    union {
+        double value;
+        u64 bits;
+    } of = {x};
+    return of.bits;
 }

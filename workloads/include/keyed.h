@@ -5,7 +5,7 @@
 // there follows from how many operations each thread has committed, whatever the order was.
 #pragma once
 
-#include "pool.h"
+#include "undo_log.h"
 
 enum { KEYS, OPS, SEED, SHAPE, NODES, PARAMETERS };
 

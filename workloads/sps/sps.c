@@ -6,7 +6,7 @@
 //
 // Exit codes: 10 header, 11 log, 13 count of transactions, 20 an element is there twice, 21 torn element, 22 an element
 // is in a wrong place (one thread only: with several the order of swaps is theirs).
-#include "pool.h"
+#include "undo_log.h"
 
 enum { LOCKS = 256, WORDS = 8, WRONG_SET = 20, WRONG_VALUE = 21, WRONG_PLACE = 22 };
 

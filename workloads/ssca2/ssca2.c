@@ -13,7 +13,7 @@
 //
 // Exit codes: 10 header, 11 log, 12 heap, 13 count of transactions, 20 an edge is missing or there twice, 21 torn edge,
 // 22 an edge of another vertex, 23 degree, 24 note of heaviest edges, 25 betweenness.
-#include "pool.h"
+#include "undo_log.h"
 
 enum { WRONG_SET = 20, WRONG_VALUE = 21, WRONG_VERTEX = 22, WRONG_DEGREE = 23, WRONG_NOTE = 24, WRONG_SCORE = 25 };
 // A vertex is a line: count of edges, first and last block, count of heaviest edges. A block is a line: next one, 7 edges.

@@ -1,7 +1,6 @@
 //! Arguments that several commands have: what is simulated, under which scheme, how many runs at a time.
 
 use clap::Args;
-use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
 /// Most threads, and most jobs, that can be asked for.
@@ -14,7 +13,7 @@ pub(crate) const RESULTS: &str = "durawarp-results";
 #[derive(Debug, Args)]
 pub(crate) struct Subject {
     /// Machine: a built-in name or a .toml file; agpm-table4 unless another is named, for RISC-V programs
-    /// lightwsp-cpu
+    /// lightwsp-cpu, for workloads of clients broi-cluster
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) machine: Option<String>,
     /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE)
@@ -55,9 +54,9 @@ pub(crate) struct Subject {
 /// Under which persistency scheme.
 #[derive(Debug, Args)]
 pub(crate) struct OneScheme {
-    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_SCHEME)]
-    pub(crate) scheme: String,
+    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file [default: base; of clients broi]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) scheme: Option<String>,
 }
 
 /// How many runs go on at a time.

@@ -90,6 +90,7 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
             return Err(fault.with_nearest(name, names()).into());
         }
     }
+    // Counts are of a run on the functional driver: how often a boundary is executed depends on the data.
     let harts = experiment.machine.spec.harts();
     let files = experiment.program.files.clone();
     let run = Options { harts, files, ..Options::default() };
@@ -112,6 +113,7 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
     if !experiment.program.verify(&ran, None).passed() {
         return failed("the program in regions failed a check of its manifest");
     }
+    // What the paper's regions came to stands beside ours.
     let row = |function: &FunctionRegions| FunctionRow::of(function, &formed, &executed, &process.image);
     let asked = |function: &&FunctionRegions| args.kernel.as_ref().is_none_or(|name| *name == function.name);
     let document = Document {
@@ -231,6 +233,7 @@ fn shown(document: &Document, each: bool) -> String {
     let run = &document.run;
     let boundaries: usize = document.functions.iter().map(|function| function.boundaries.len()).sum();
     let mut text = String::new();
+    // One function is shown boundary by boundary, all of them by sums.
     if each {
         for function in &document.functions {
             text +=
@@ -256,6 +259,7 @@ fn shown(document: &Document, each: bool) -> String {
                 std::iter::once(function.function.clone()).chain(numbers.map(|number| number.to_string())).collect()
             })
         };
+        // Functions that did not run would hide those that did.
         let rows: Vec<Vec<String>> = document.functions.iter().filter_map(row).collect();
         text += &format!("{} functions, {boundaries} boundaries; those that ran\n", document.functions.len());
         let header = ["function", "instructions", "boundaries", "loops unrolled", "checkpoints", "executed"];

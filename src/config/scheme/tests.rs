@@ -39,7 +39,7 @@ fn catalogue() -> Vec<Entry> {
 
 fn load_each(names: &[&str], sets: &[&str]) -> Result<Vec<SchemeConfig>, Diagnostics> {
     let overrides: Vec<Override> = sets.iter().map(|text| Override::parse(text).unwrap()).collect();
-    load_of(&catalogue(), names, &overrides)
+    load_of(&catalogue(), Compute::Gpu, names, &overrides)
 }
 
 fn load(name: &str, sets: &[&str]) -> Result<SchemeConfig, Diagnostics> {

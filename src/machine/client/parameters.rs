@@ -26,14 +26,12 @@ choice! {
 }
 
 spec! {
-    /// Parameters of the clients of a server, which all do the same with other draws.
+    /// Parameters of clients, which all do the same with other draws.
     pub struct ClientSpec {
-        /// Clients; 0 leaves out the network.
-        count: u32 where 0..=64,
         /// How the epochs of a transaction are persisted: sync or bsp.
         protocol: Protocol,
-        /// Transactions of each client.
-        transactions: u32 where 1..=100000000,
+        /// Transactions of each client; 0 for as many as it begins before the server's program is over.
+        transactions: u32 where 0..=100000000,
         /// Of 100 transactions, those that write; the others do not come to the server.
         write_percent: u32 where 0..=100,
         /// Epochs of a transaction that writes: verbs.
@@ -55,11 +53,6 @@ impl ClientSpec {
     /// Bytes of a client's persistent memory at the server.
     pub fn region_bytes(&self) -> u64 {
         u64::from(self.region_kb) << 10
-    }
-
-    /// Bytes of the persistent memory of all clients.
-    pub fn all_bytes(&self) -> u64 {
-        self.region_bytes() * u64::from(self.count)
     }
 }
 

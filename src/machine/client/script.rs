@@ -19,7 +19,8 @@ pub struct Epoch {
 /// The transactions of a client, one after the other.
 #[derive(Debug, Clone)]
 pub struct Script {
-    left: u32,
+    /// Transactions to come; without end where they are not counted.
+    left: Option<u32>,
     write_percent: u64,
     epochs: u32,
     bytes: u64,
@@ -40,12 +41,12 @@ fn mixed(mut word: u64) -> u64 {
 }
 
 impl Script {
-    /// That of a client.
+    /// That of a client, by its number among those of all servers.
     pub fn new(spec: &ClientSpec, client: u16) -> Script {
         let seed = mixed(u64::from(spec.seed) << 16 | u64::from(client));
         let bytes = u64::from(spec.bytes_per_epoch);
         Script {
-            left: spec.transactions,
+            left: (spec.transactions > 0).then_some(spec.transactions),
             write_percent: spec.write_percent.into(),
             epochs: spec.epochs_per_tx,
             bytes,
@@ -64,7 +65,9 @@ impl Script {
 
     /// The epochs of the next transaction, none where it does not write; `None` after the last.
     pub fn next_transaction(&mut self) -> Option<Vec<Epoch>> {
-        self.left = self.left.checked_sub(1)?;
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(1)?;
+        }
         if self.draw() % 100 >= self.write_percent {
             return Some(Vec::new());
         }

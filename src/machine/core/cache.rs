@@ -15,6 +15,7 @@ use crate::machine::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg, Grant, Wa
 use crate::machine::line::{Line, LinePool};
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports, Requester};
+use crate::persist::handler::Offer;
 use crate::riscv::instruction::Op;
 
 use super::counters::CoreCounters;
@@ -48,6 +49,9 @@ struct Mshr {
 struct Cleaning {
     hart: u8,
     tag: u16,
+    line: u64,
+    /// When it was sent.
+    sent: Time,
 }
 
 /// What came of asking for a line.
@@ -71,6 +75,8 @@ pub(super) struct Cache {
     /// Lines that have left and are not acknowledged.
     puts: Vec<(u64, LineBytes)>,
     cleanings: Vec<Cleaning>,
+    /// Probes that are not answered yet, under a scheme that has lines stay.
+    held_probes: Vec<(u64, Box<Line>)>,
     next_cleaning: u16,
     /// When the last line operation with bytes leaves: nothing overtakes it.
     bytes_leave: Time,
@@ -89,6 +95,7 @@ impl Cache {
             busy: 0,
             puts: Vec::new(),
             cleanings: Vec::new(),
+            held_probes: Vec::new(),
             next_cleaning: 0,
             bytes_leave: 0,
             pool: LinePool::default(),
@@ -162,7 +169,13 @@ impl Cache {
         self.busy -= 1;
         let place = self.l1.place_for(line);
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
-        if let Some((old, LineState::Modified)) = evicted {
+        if policy.renames {
+            if let Some((old, LineState::Modified)) = evicted {
+                // Its bytes go home as a write-back, and it leaves silently: probes come for it still.
+                policy.offer(&Offer::GiveUp(old));
+                self.write_back_asked(0, policy, cx);
+            }
+        } else if let Some((old, LineState::Modified)) = evicted {
             counters.puts += 1;
             let bytes = *self.l1.line(place);
             self.puts.push((old, bytes));
@@ -261,16 +274,40 @@ impl Cache {
         }
         let tag = self.next_cleaning;
         self.next_cleaning = tag.wrapping_add(1);
-        self.cleanings.push(Cleaning { hart, tag });
+        self.cleanings.push(Cleaning { hart, tag, line, sent: cx.now() + delay });
         let dependencies = policy.dependencies(line);
-        self.send(line, CpuMsg::Clean { line, from: self.from, tag, flush, dirty, room, dependencies }, delay, cx);
+        let (from, at_once) = (self.from, policy.renames);
+        self.send(line, CpuMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies }, delay, cx);
         flush && place.is_some()
     }
 
-    /// A line operation is acknowledged.
-    pub(super) fn cleaned(&mut self, tag: u16, room: Box<Line>) {
-        self.cleanings.retain(|cleaning| cleaning.tag != tag);
+    /// Lines are written back at the handler's word, after `delay` ticks.
+    pub(super) fn write_back_asked(&mut self, delay: Time, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
+        for line in policy.take_cleans() {
+            self.clean(0, line, false, delay, policy, cx);
+        }
+    }
+
+    /// A line operation is acknowledged: its line, and when it was sent.
+    pub(super) fn cleaned(&mut self, tag: u16, room: Box<Line>) -> Option<(u64, Time)> {
         self.pool.give(room);
+        let at = self.cleanings.iter().position(|cleaning| cleaning.tag == tag)?;
+        let Cleaning { line, sent, .. } = self.cleanings.remove(at);
+        Some((line, sent))
+    }
+
+    /// A probe that takes a line is answered later; the core may read the line until then.
+    pub(super) fn hold_probe(&mut self, line: u64, room: Box<Line>) {
+        if let Some(place) = self.l1.find(line) {
+            self.l1.set_state(place, LineState::Shared);
+        }
+        self.held_probes.push((line, room));
+    }
+
+    /// The probe of a line that waits.
+    pub(super) fn take_probe(&mut self, line: u64) -> Option<Box<Line>> {
+        let at = self.held_probes.iter().position(|&(held, _)| held == line)?;
+        Some(self.held_probes.remove(at).1)
     }
 
     /// Line operations of a hart that are not acknowledged.

@@ -8,8 +8,10 @@ use crate::machine::coherence::{CpuMsg, HartState};
 use crate::machine::msg::Msg;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{A0, A7, SP, TP};
+use crate::riscv::regions::{COMPLETE, PC_SLOT};
 use crate::riscv::syscalls::{Call, Data, Reply, Then};
 
+use super::commit;
 use super::hart::{Hart, Moment};
 use super::store_queue::{StoreEntry, StoreKind};
 use super::thread::{Thread, Writing};
@@ -51,7 +53,43 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, m: &mut Moment<'_, '_>) {
             at += some;
         }
     }
+    if m.policy.front_end {
+        checkpoint(hart, &reply.then, &mut left, m);
+    }
     hart.thread = Thread::Writing(Box::new(Writing { left, then: reply.then }), woken);
+}
+
+/// A thread that begins, or ends, does so with the region that the call is in: what it begins with is stored
+/// there.
+fn checkpoint(hart: &Hart, then: &Then, left: &mut VecDeque<(u64, u64, u8)>, m: &Moment<'_, '_>) {
+    match *then {
+        Then::Spawn { hart: id, stack, thread, result, clear } => {
+            let state = child(hart, stack, thread);
+            let registers = state.registers.into_iter().skip(1);
+            let slots = [state.frm.into()].into_iter().chain(registers).chain([
+                state.pc | COMPLETE,
+                result,
+                clear.unwrap_or(0),
+            ]);
+            left.extend(slots.enumerate().map(|(slot, value)| (m.program.slot(id, slot), value, 8)));
+        }
+        Then::End => {
+            let id = m.program.first_hart + u32::from(hart.index);
+            left.push_back((m.program.slot(id, PC_SLOT), 0, 8));
+        }
+        _ => {}
+    }
+}
+
+/// What a thread begins with: a copy of its parent as it stands behind the call.
+fn child(hart: &Hart, stack: u64, thread: Option<u64>) -> HartState {
+    let mut registers = hart.window.values();
+    registers[usize::from(A0)] = 0;
+    registers[usize::from(SP)] = stack;
+    if let Some(thread) = thread {
+        registers[usize::from(TP)] = thread;
+    }
+    HartState { registers, pc: hart.front.pc, frm: hart.frm }
 }
 
 /// Stores more of what a call writes; when all is performed, does what follows. True when it did something.
@@ -63,7 +101,11 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         && let Some((address, value, width)) = writing.left.pop_front()
     {
         let (address, value) = (Some(address), Some(value));
-        hart.stores.push(StoreEntry { number: 0, pc, address, value, width, kind: StoreKind::Store });
+        let kind = match address {
+            Some(address) if m.program.is_checkpoint(address) => StoreKind::Checkpoint,
+            _ => StoreKind::Store,
+        };
+        hart.stores.push(StoreEntry { number: 0, pc, address, value, width, kind });
         hart.stores.retire();
         some = true;
     }
@@ -80,20 +122,16 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             Some(result) => hart.window.set(A0, result),
             None => hart.thread = Thread::Waiting,
         },
-        Then::Spawn { hart: child, stack, thread, result } => {
-            // The child is a copy of its parent as it stands behind the call.
-            let mut registers = hart.window.values();
-            registers[usize::from(A0)] = 0;
-            registers[usize::from(SP)] = stack;
-            if let Some(thread) = thread {
-                registers[usize::from(TP)] = thread;
-            }
-            let state = Box::new(HartState { registers, pc, frm: hart.frm });
+        Then::Spawn { hart: child, stack, thread, result, .. } => {
+            let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
             m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Begin { hart: child, state }), delay);
             hart.window.set(A0, result);
         }
         Then::End => {
+            if m.policy.front_end {
+                commit::end_region(hart, pc, cycle, m);
+            }
             hart.thread = Thread::None;
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);

@@ -11,6 +11,7 @@ use super::cache::Asked;
 use super::hart::{Hart, Moment};
 use super::l1d::{LineState, line_of};
 use super::policy::Performed;
+use super::region;
 use super::store_queue::{StoreEntry, StoreKind};
 
 /// What became of the oldest store.
@@ -28,7 +29,15 @@ pub(super) enum Committed {
 pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Committed {
     let Some(&entry) = hart.stores.first_retired() else { return Committed::Nothing };
     match entry.kind {
-        StoreKind::Store => store(hart, &entry, cycle, m),
+        StoreKind::Store | StoreKind::Checkpoint => store(hart, &entry, cycle, m),
+        StoreKind::RegionEnd => {
+            // The program counter is the last store of the region.
+            let committed = store(hart, &entry, cycle, m);
+            if committed == Committed::Performed {
+                end_region(hart, entry.pc, cycle, m);
+            }
+            committed
+        }
         StoreKind::Fence => {
             if !m.policy.admits(hart.index) {
                 return Committed::Waits;
@@ -72,10 +81,11 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     }
     m.cache.l1.write(place, (address - line) as usize, bytes, value);
     m.changed.push((line, Some(hart.index)));
-    performed(hart.index, entry.pc, (address, bytes), value, cycle, m);
+    let checkpoint = entry.kind != StoreKind::Store;
+    performed(hart.index, entry.pc, (address, bytes), value, checkpoint, cycle, m);
     hart.half_stored = !hart.half_stored && first < width;
     if !hart.half_stored {
-        m.record.counters.stores += 1;
+        m.record.counters.stores += u64::from(!checkpoint);
         hart.stores.pop();
     }
     Committed::Performed
@@ -87,22 +97,34 @@ pub(super) fn performed(
     pc: u64,
     (address, width): (u64, usize),
     value: u64,
+    checkpoint: bool,
     cycle: u64,
     m: &mut Moment<'_, '_>,
 ) {
     let time = m.program.clock.cycles(cycle);
     m.record.performed(time, hart, pc, address, width, value);
-    if !m.policy.tracks {
+    if !m.policy.hears_stores() && !m.policy.renames {
         return;
     }
     if Medium::of(address) == Medium::Nvm {
-        let store = Performed { author: m.record.author(hart, pc), address, width, value };
+        let store = Performed { author: m.record.author(hart, pc), address, width, value, checkpoint };
+        if m.policy.renames {
+            return region::stored(&store, cycle, m);
+        }
         m.policy.stored(&store, time, m.record.journal.as_mut(), m.cx);
-    } else {
+    } else if m.policy.tracks {
         let line = line_of(address);
         m.record.note(time, FactKind::PerformedVolatile, hart, pc, line);
         m.policy.tell(&Event::StoredVolatile { hart, line }, time, m.record.journal.as_mut(), m.cx);
     }
+}
+
+/// A hart's region ends behind the stores before it.
+pub(super) fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+    let time = m.program.clock.cycles(cycle);
+    m.record.counters.regions += 1;
+    let author = m.record.author(hart.index, pc);
+    m.policy.tell(&Event::RegionEnds { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
 }
 
 /// An ordering fence takes its place behind the stores before it.

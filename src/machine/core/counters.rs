@@ -73,5 +73,9 @@ counters! {
         operations,
         /// System calls (calls)
         calls,
+        /// Stores of checkpoints and of program counters that regions inserted (stores)
+        inserted,
+        /// Regions that ended (regions)
+        regions,
     }
 }

@@ -19,7 +19,9 @@ use crate::riscv::semantics;
 use super::cause::Cause;
 use super::execute::{self, Loading};
 use super::hart::{Blocked, Hart, Moment, Stall, Waiting};
+use super::insert;
 use super::l1d::{LineState, line_of};
+use super::region;
 use super::serial;
 use super::store_queue::{StoreEntry, StoreKind};
 use super::thread::Thread;
@@ -45,31 +47,51 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         Blocked::Serial(inst) => return serial::step(hart, &inst, cycle, m),
     }
     if hart.window.is_full() {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let pc = hart.front.pc;
+    // What a boundary stores comes before the instruction.
+    if let Some(regions) = &mut hart.regions
+        && !regions.are_inserted(pc)
+    {
+        return insert::dispatch(hart, cycle, m);
+    }
     let Some(&inst) = m.program.code.at(pc) else {
         fault(hart, pc, cycle, FaultKind::NoCode);
         return Ok(());
     };
+    if m.policy.renames {
+        region::admit(hart, &inst, cycle, m)?;
+    }
     match inst.class() {
         Class::Alu | Class::Mul | Class::Div | Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
             arithmetic(hart, pc, &inst, cycle, m)?;
         }
         Class::Load => load(hart, pc, &inst, cycle, m)?,
         Class::Store | Class::CacheLine => store(hart, pc, &inst, cycle, m)?,
-        Class::Branch => return branch(hart, pc, &inst, cycle, m),
-        Class::Jump => return jump(hart, pc, &inst, cycle),
-        _ => return rare(hart, pc, &inst, cycle, m),
+        Class::Branch => {
+            branch(hart, pc, &inst, cycle, m)?;
+            return next(hart, pc, &inst);
+        }
+        Class::Jump => {
+            jump(hart, pc, &inst, cycle)?;
+            return next(hart, pc, &inst);
+        }
+        _ => {
+            return rare(hart, pc, &inst, cycle, m);
+        }
     }
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
-    Ok(())
+    next(hart, pc, &inst)
 }
 
-/// The window, or one of its queues, has no room until the oldest instruction retires.
-fn behind_oldest(hart: &Hart, cycle: u64) -> Stall {
-    let until = hart.retires_at(cycle);
-    Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
+/// An instruction was dispatched: another one is at the head.
+#[inline]
+pub(super) fn next(hart: &mut Hart, pc: u64, inst: &Inst) -> Result<(), Stall> {
+    if let Some(regions) = &mut hart.regions {
+        regions.dispatched(pc, inst);
+    }
+    Ok(())
 }
 
 /// The values of an instruction's sources and the cycle from which all are there; none while one is pending.
@@ -90,28 +112,11 @@ fn sources(hart: &Hart, inst: &Inst) -> [Source; 3] {
     inst.sources().map(|register| hart.window.source(register))
 }
 
-/// An instruction waits in the window: there must be room in the issue queue.
-fn wait(
-    hart: &mut Hart,
-    pc: u64,
-    inst: &Inst,
-    sources: [Source; 3],
-    cycle: u64,
-    retires: Retires,
-) -> Result<u64, Stall> {
-    if hart.waiting.len() >= hart.room.0 {
-        return Err(Stall { cause: Cause::Memory, until: None });
-    }
-    let number = hart.window.push(pc, inst.rd, retires, 0, PENDING);
-    hart.waiting.push(Waiting { number, pc, inst: *inst, dispatched: cycle, sources, prediction: None });
-    Ok(number)
-}
-
 #[inline]
 fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     let sources = sources(hart, inst);
     let Some((values, at)) = ready(&sources, cycle) else {
-        wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+        hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
         return Ok(());
     };
     if inst.class() == Class::Alu {
@@ -126,12 +131,12 @@ fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<
 
 fn load(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     if hart.window.loads >= hart.room.1 {
-        return Err(behind_oldest(hart, cycle));
+        return Err(hart.behind_oldest(cycle));
     }
     let source = hart.window.source(inst.rs1);
     let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];
     let Source::Ready(base, at) = source else {
-        let number = wait(hart, pc, inst, sources, cycle, Retires::Load)?;
+        let number = hart.wait(pc, inst, sources, cycle, Retires::Load)?;
         m.record.counters.loads += 1;
         hart.loads.waits(number);
         return Ok(());
@@ -160,7 +165,7 @@ fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '
     let known = ready(&sources, cycle);
     let number = match known {
         Some((_, at)) => hart.window.push(pc, inst.rd, Retires::Store, 0, at + 1),
-        None => wait(hart, pc, inst, sources, cycle, Retires::Store)?,
+        None => hart.wait(pc, inst, sources, cycle, Retires::Store)?,
     };
     // It enters the queue in program order, whatever is known of it: loads behind it look there.
     let kind = match inst.op {
@@ -199,7 +204,7 @@ fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     let sources = sources(hart, inst);
     let next = pc.wrapping_add(u64::from(inst.length));
     let Some(([a, b, _], at)) = ready(&sources, cycle) else {
-        wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+        hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
         let prediction = hart.predictor.predict(pc);
         if let Some(waiting) = hart.waiting.last_mut() {
             waiting.prediction = Some(prediction);
@@ -230,7 +235,7 @@ fn jump(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64) -> Result<(), Stall> 
         }
         Source::Pending(_) => {
             let sources = [source, Source::Ready(0, 0), Source::Ready(0, 0)];
-            let number = wait(hart, pc, inst, sources, cycle, Retires::Plain)?;
+            let number = hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
             hart.front.blocked = Blocked::Jump(number);
         }
     }
@@ -256,7 +261,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             fault(hart, pc, cycle, FaultKind::Breakpoint);
             return Ok(());
         }
-        Class::Fence if !fence_waits(inst, m) => {
+        Class::Fence if !m.policy.renames && !fence_waits(inst, m) => {
             if serial::orders(inst, m) {
                 order(hart, pc, cycle)?;
                 retires = Retires::Store;
@@ -266,7 +271,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             let value = serial::csr_value(hart, inst, cycle, m);
             hart.window.push(pc, inst.rd, Retires::Plain, value, cycle + 1);
             hart.front.pc = pc.wrapping_add(u64::from(inst.length));
-            return Ok(());
+            return next(hart, pc, inst);
         }
         Class::Hint => {}
         Class::Persist => match inst.op {
@@ -284,7 +289,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
     }
     hart.window.push(pc, NOWHERE, retires, 0, cycle + 1);
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
-    Ok(())
+    next(hart, pc, inst)
 }
 
 /// An ordering fence of persistency goes through the store queue, so that it stands behind earlier stores.

@@ -251,6 +251,12 @@ fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bo
             hart.window.complete(number, 0, at + 1);
             true
         }
+        // A register that a region's end stores.
+        Class::Persist => {
+            hart.stores.set_value(number, b);
+            hart.window.complete(number, 0, at + 1);
+            true
+        }
         Class::CacheLine => {
             set_address(hart, number, &inst, a, m);
             hart.window.complete(number, 0, at + 1);

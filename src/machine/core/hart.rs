@@ -8,15 +8,17 @@ use crate::riscv::instruction::{Class, Inst};
 
 use super::cache::Cache;
 use super::cause::Cause;
+use super::hart_regions::HartRegions;
 use super::load_order::LoadOrder;
 use super::parameters::CoreSpec;
 use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
+use super::renaming::Renaming;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
-use super::window::{Source, Window};
+use super::window::{PENDING, Retires, Source, Window};
 
 /// The other parts of the core, for what a hart does in one event.
 pub(super) struct Moment<'a, 'c> {
@@ -109,6 +111,9 @@ pub(super) struct Hart {
     /// Rounding mode of floating point.
     pub(super) frm: u8,
     pub(super) reservation: Option<Reservation>,
+    /// Under a scheme of recoverable regions.
+    pub(super) regions: Option<Box<HartRegions>>,
+    pub(super) renaming: Renaming,
 }
 
 impl Hart {
@@ -130,6 +135,8 @@ impl Hart {
             fault: None,
             frm: 0,
             reservation: None,
+            regions: None,
+            renaming: Renaming::default(),
         }
     }
 
@@ -140,6 +147,9 @@ impl Hart {
         self.frm = state.frm;
         self.reservation = None;
         self.thread = Thread::Running;
+        if let Some(regions) = &mut self.regions {
+            regions.begin();
+        }
     }
 
     /// Nothing of what it has dispatched is left to be done.
@@ -153,6 +163,29 @@ impl Hart {
         (oldest.complete != super::window::PENDING).then(|| oldest.complete.max(cycle + 1))
     }
 
+    /// The window, or one of its queues, has no room until the oldest instruction retires.
+    pub(super) fn behind_oldest(&self, cycle: u64) -> Stall {
+        let until = self.retires_at(cycle);
+        Stall { cause: if until.is_none() { Cause::Memory } else { Cause::Execution }, until }
+    }
+
+    /// An instruction waits in the window: there must be room in the issue queue.
+    pub(super) fn wait(
+        &mut self,
+        pc: u64,
+        inst: &Inst,
+        sources: [Source; 3],
+        cycle: u64,
+        retires: Retires,
+    ) -> Result<u64, Stall> {
+        if self.waiting.len() >= self.room.0 {
+            return Err(Stall { cause: Cause::Memory, until: None });
+        }
+        let number = self.window.push(pc, inst.rd, retires, 0, PENDING);
+        self.waiting.push(Waiting { number, pc, inst: *inst, dispatched: cycle, sources, prediction: None });
+        Ok(number)
+    }
+
     /// Forgets every instruction from `first` on, and goes on elsewhere.
     pub(super) fn squash(&mut self, first: u64, pc: u64, resume_at: u64, cache: &mut Cache) {
         self.window.squash(first);
@@ -162,6 +195,9 @@ impl Hart {
         self.forget_waiting(first);
         self.fault = self.fault.filter(|&(number, _)| number < first);
         self.front = FrontEnd::at(pc, resume_at);
+        if let Some(regions) = &mut self.regions {
+            regions.squash(&self.window, first, pc);
+        }
     }
 
     /// Forgets what waits from `first` on.

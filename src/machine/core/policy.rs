@@ -1,17 +1,21 @@
 //! The scheme in a core: its handler, and what the core asks and tells it.
 //!
-//! A handler without [`Interests::dependencies`](crate::persist::handler::Interests) is asked about fences
-//! and cleans alone. One with them hears of every store that leaves the store buffer, of loads, and of lines
-//! that come and go, in the order of events, which is the order of memory. What it writes leaves when the
-//! cycle of its cause comes, which may lie ahead of the event.
+//! | interest | what the handler hears of, and is asked about, beside fences and cleans |
+//! |---|---|
+//! | `dependencies` | stores that leave the store buffer, loads, lines that come and go |
+//! | `front_end` | stores that leave the store buffer, with checkpoints; ends of regions; lines that go |
+//!
+//! All in the order of events, which is the order of memory. What it writes leaves when the cycle of its
+//! cause comes, which may lie ahead of the event.
 
 use crate::engine::{Ctx, Time};
 use crate::machine::coherence::CPU_LINE_BYTES;
+use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
 use crate::persist::handler::{
-    Admission, Dependencies, Event, HandlerReport, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler, WriteBack,
-    report_of,
+    Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler,
+    WriteBack, report_of,
 };
 use crate::persist::journal::{Author, Notebook};
 use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
@@ -26,6 +30,16 @@ pub(super) struct Policy {
     pub(super) dfence: FenceRule,
     /// The handler follows dependencies.
     pub(super) tracks: bool,
+    /// The handler has a front-end buffer, which gets a copy of every store.
+    pub(super) front_end: bool,
+    /// Harts that wait for it.
+    awaits: u64,
+    /// The latest cycle that the handler was told of, which may lie ahead of the event, in ticks.
+    told: Time,
+    /// The handler holds registers of stores: see [`super::region`].
+    pub(super) renames: bool,
+    /// What the handler held, where a timeline is kept.
+    pub(super) levels: Option<Box<HandlerLevels>>,
 }
 
 /// A store as it leaves the store buffer.
@@ -37,13 +51,27 @@ pub(super) struct Performed {
     pub(super) width: usize,
     /// Its bytes, little-endian.
     pub(super) value: u64,
+    /// It is a checkpoint.
+    pub(super) checkpoint: bool,
 }
 
 impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let tracks = handler.interests().dependencies;
-        Policy { handler, outbox: Outbox::of_host(journal), ports, ofence, dfence, tracks }
+        let Interests { dependencies: tracks, front_end, renaming: renames, .. } = handler.interests();
+        Policy {
+            handler,
+            outbox: Outbox::of_host(journal),
+            ports,
+            ofence,
+            dfence,
+            tracks,
+            front_end,
+            awaits: 0,
+            told: 0,
+            renames,
+            levels: None,
+        }
     }
 
     /// What the handler has to tell.
@@ -58,12 +86,38 @@ impl Policy {
 
     /// A store to persistent memory, or an ordering fence, may leave the store buffer.
     pub(super) fn admits(&mut self, hart: u8) -> bool {
-        !self.tracks || self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes
+        if !self.hears_stores() {
+            return true;
+        }
+        let goes = self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes;
+        let waited = self.awaits >> hart & 1 == 1;
+        if self.front_end && goes == waited {
+            // Who waits has a place among those that do, and gives it up.
+            self.awaits ^= 1 << hart;
+            self.handler.event(&Event::AwaitsIssue { warp: hart, waits: !goes }, &mut self.outbox);
+        }
+        goes
+    }
+
+    /// The handler hears of stores.
+    #[inline]
+    pub(super) fn hears_stores(&self) -> bool {
+        self.tracks || self.front_end
     }
 
     /// All that a hart stored to persistent memory is durable, as far as the handler keeps it.
     pub(super) fn is_durable(&mut self, hart: u8) -> bool {
         !self.tracks || self.handler.offer(&Offer::Durable { hart }, &mut self.outbox) == Admission::Goes
+    }
+
+    /// Something is about to happen.
+    pub(super) fn offer(&mut self, offer: &Offer<'_>) -> Admission {
+        self.handler.offer(offer, &mut self.outbox)
+    }
+
+    /// The lines that the handler has written back.
+    pub(super) fn take_cleans(&mut self) -> Vec<u64> {
+        std::mem::take(self.outbox.cleans())
     }
 
     /// Something has happened at `time`, now or in a later cycle of this event.
@@ -75,6 +129,7 @@ impl Policy {
         cx: &mut Ctx<'_, Msg>,
     ) {
         self.outbox.at(time);
+        self.told = time;
         self.handler.event(event, &mut self.outbox);
         self.carry_out(time, journal, cx);
     }
@@ -96,7 +151,7 @@ impl Policy {
             line: store.address - offset as u64,
             mask: ((1u128 << store.width) - 1) << offset,
             bytes: &bytes,
-            checkpoint: false,
+            checkpoint: store.checkpoint,
         };
         self.tell(&Event::Stored(&of), time, journal, cx);
     }
@@ -109,14 +164,16 @@ impl Policy {
         journal: Option<&mut Notebook>,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        self.outbox.at(cx.now());
+        // What a buffer has may have been stored in a cycle that lies ahead: it leaves no earlier.
+        let time = if self.front_end { self.told.max(cx.now()) } else { cx.now() };
+        self.outbox.at(time);
         self.handler.message(from, message, &mut self.outbox);
-        self.carry_out(cx.now(), journal, cx);
+        self.carry_out(time, journal, cx);
     }
 
     /// What goes home with a line depends on.
     pub(super) fn dependencies(&mut self, line: u64) -> Option<Box<Dependencies>> {
-        if !self.tracks {
+        if !self.hears_stores() {
             return None;
         }
         self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
@@ -131,6 +188,9 @@ impl Policy {
     }
 
     fn carry_out(&mut self, time: Time, journal: Option<&mut Notebook>, cx: &mut Ctx<'_, Msg>) {
+        if let Some(levels) = &mut self.levels {
+            levels.note(&*self.handler, time);
+        }
         self.outbox.write_notes(journal, time);
         let Endpoint::Core(index) = self.ports.owner() else { unreachable!("a core's handler is at a core") };
         let ahead = time - cx.now();

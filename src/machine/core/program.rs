@@ -10,6 +10,7 @@ use crate::riscv::code::CodeTable;
 use crate::riscv::elf::Executable;
 use crate::riscv::fault::{CpuFault, FaultKind};
 use crate::riscv::instruction::Class;
+use crate::riscv::regions::SLOTS_BYTES;
 
 use super::parameters::{Consistency, CoreSpec, L1dSpec};
 use super::wiring::CoreWiring;
@@ -31,6 +32,8 @@ pub(super) struct Program {
     /// Harts of the machine.
     pub(super) harts: u32,
     pub(super) to_os: Port,
+    /// Physical address of the harts' checkpoints; beyond all memory without regions.
+    checkpoints: u64,
 }
 
 impl Program {
@@ -46,8 +49,19 @@ impl Program {
             first_hart: u32::from(wiring.index) * spec.harts,
             harts: u32::from(wiring.ports.roster().cores) * spec.harts,
             to_os: wiring.ports.to(Endpoint::Os),
+            checkpoints: wiring.regions.as_ref().map_or(u64::MAX, |&(_, checkpoints)| checkpoints),
             spec: spec.clone(),
         }
+    }
+
+    /// Physical address of a slot of a hart of the machine.
+    pub(super) fn slot(&self, hart: u32, slot: usize) -> u64 {
+        self.checkpoints + u64::from(hart) * SLOTS_BYTES + 8 * slot as u64
+    }
+
+    /// A physical address is one of a checkpoint.
+    pub(super) fn is_checkpoint(&self, address: u64) -> bool {
+        address >= self.checkpoints
     }
 
     /// Cycles from operands to result.

@@ -19,6 +19,7 @@ use super::commit;
 use super::execute::observed;
 use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
 use super::l1d::{LineState, line_of};
+use super::region;
 use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
@@ -58,6 +59,9 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     if !hart.stores.is_empty() {
         // The store that is performed last has this looked at again.
         return stall(None);
+    }
+    if m.policy.renames && !region::synchronise(hart, inst, cycle, m) {
+        return Err(Stall { cause: Cause::Persist, until: None });
     }
     let waits = is_persist(inst, m);
     if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index))
@@ -109,6 +113,9 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
 fn go_on(hart: &mut Hart, inst: &Inst) {
     if !matches!(hart.front.blocked, Blocked::Fault) {
         hart.front.blocked = Blocked::No;
+        if let Some(regions) = &mut hart.regions {
+            regions.performed(hart.front.pc, inst, inst.class() != Class::System);
+        }
         hart.front.pc = hart.front.pc.wrapping_add(u64::from(inst.length));
     }
 }
@@ -187,7 +194,10 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     if let Some(new) = new {
         m.cache.l1.write(place, offset, width.into(), new);
         m.changed.push((line, Some(hart.index)));
-        commit::performed(hart.index, pc, (address, width.into()), new, cycle, m);
+        commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);
+        if m.policy.renames && inst.class() == Class::Amo {
+            region::atomic(hart, cycle, m);
+        }
     }
     hart.window.push(pc, inst.rd, Retires::Plain, result, done);
     true

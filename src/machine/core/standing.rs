@@ -1,4 +1,4 @@
-//! Where a hart stands, for what is watched of it: the instruction at which it loses slots, and what it does.
+//! The instruction to which a lost dispatch slot is charged, and what the hart does meanwhile.
 //!
 //! | a slot lost to | is noted at |
 //! |---|---|

@@ -18,6 +18,10 @@ pub(super) enum StoreKind {
     Flush,
     /// An ordering fence of persistency.
     Fence,
+    /// It writes a register to its slot; no load of the program reads it.
+    Checkpoint,
+    /// It writes the program counter to its slot, and the region ends.
+    RegionEnd,
 }
 
 /// An entry.
@@ -94,6 +98,11 @@ impl StoreQueue {
     #[inline]
     pub(super) fn first_retired(&self) -> Option<&StoreEntry> {
         if self.retired > 0 { self.entries.front() } else { None }
+    }
+
+    /// Entries that have retired, the oldest first.
+    pub(super) fn retired(&self) -> impl Iterator<Item = &StoreEntry> {
+        self.entries.iter().take(self.retired)
     }
 
     fn count(&mut self, entry: &StoreEntry, up: bool) {

@@ -145,7 +145,7 @@ fn exit() -> [u32; 2] {
     [addi(17, 0, 93), ECALL]
 }
 
-fn spec() -> CoreSpec {
+pub(super) fn spec() -> CoreSpec {
     CoreSpec {
         count: 1,
         harts: 1,
@@ -198,6 +198,7 @@ impl World {
         };
         let windows = Windows { memory_bytes: 1 << 24, pm_bytes: 1 << 20 };
         let wiring = CoreWiring {
+            regions: None,
             index: 0,
             clock,
             timebase,

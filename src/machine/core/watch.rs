@@ -1,5 +1,5 @@
-//! What a core notes of its harts where it is asked to: which instructions dispatch slots were lost at, and
-//! what each hart did when. The model reads nothing of it.
+//! What a core records of its harts on request: slots lost by instruction, and what each hart did when.
+//! The model reads none of it.
 //!
 //! Invariants: used and lost slots by hart and place sum to the accounts of [`super::CoreCounters`]; places
 //! are instructions of the program, so that there are at most as many as it has, times harts and causes.

@@ -21,6 +21,10 @@ pub(super) enum Retires {
     Load,
     /// Its store may be performed.
     Store,
+    /// The same, of a checkpoint that a region inserts: it is no instruction of the program.
+    Checkpoint,
+    /// The same, of the program counter, with which a region ends.
+    RegionEnd,
     /// An operation of the workload is done (`pm.op`).
     Operation,
 }
@@ -99,6 +103,11 @@ impl Window {
     /// The registers of a hart whose buffer is empty.
     pub(super) fn values(&self) -> [u64; REGISTERS] {
         std::array::from_fn(|register| self.registers[register].value)
+    }
+
+    /// The registers as of retirement.
+    pub(super) fn retired_values(&self) -> [u64; REGISTERS] {
+        std::array::from_fn(|register| self.retired[register])
     }
 
     /// Writes a register of a hart whose buffer is empty.
@@ -193,6 +202,11 @@ impl Window {
         self.retired[usize::from(entry.rd)] = entry.value;
         self.loads -= u32::from(entry.retires == Retires::Load);
         Some((number, entry.retires))
+    }
+
+    /// The instructions before `first` that have not retired, in their order.
+    pub(super) fn before(&self, first: u64) -> impl Iterator<Item = &RobEntry> {
+        (self.head..first).map(|number| self.entry(number))
     }
 
     /// Forgets every instruction from `first` on.

@@ -7,6 +7,7 @@ use crate::machine::cpu::CpuMemory;
 use crate::machine::ports::Ports;
 use crate::riscv::code::CodeTable;
 use crate::riscv::elf::Executable;
+use crate::riscv::regions::RegionTable;
 
 /// What a core is joined with, and what it executes.
 #[derive(Debug)]
@@ -25,4 +26,7 @@ pub struct CoreWiring {
     pub code: Arc<CodeTable>,
     /// Its executable, whose functions are named in faults.
     pub image: Arc<Executable>,
+    /// The program formed into regions, and the physical address of the harts' checkpoints, under a scheme
+    /// of these.
+    pub regions: Option<(Arc<RegionTable>, u64)>,
 }

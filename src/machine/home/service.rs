@@ -60,6 +60,16 @@ impl HomeSlice {
         }
     }
 
+    /// A clean that waits for no other request of its line: what the line has here is all that there is.
+    pub(super) fn clean_at_once(&mut self, line: u64, request: HomeRequest, cx: &mut Ctx<'_, Msg>) {
+        let place = self.directory.find(line);
+        if self.needs(place, &request) == Needs::Nothing {
+            self.complete(line, place, request, cx);
+        } else {
+            self.request(line, request, cx);
+        }
+    }
+
     /// What a request of a line at a place needs, or of one that is not there.
     fn needs(&self, place: Option<usize>, request: &HomeRequest) -> Needs {
         let from = self.core(request.from);

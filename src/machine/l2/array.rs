@@ -132,9 +132,9 @@ impl LineArray {
         copy_masked(&mut self.data[place], &line.bytes, line.mask);
     }
 
-    /// Sectors from memory, under the dirty bytes.
-    pub(super) fn fill(&mut self, place: usize, sectors: u8, bytes: &[u8; MAX_LINE_BYTES]) {
-        copy_masked(&mut self.data[place], bytes, sector_bytes(sectors) & !self.dirty[place]);
+    /// Sectors from memory, under the dirty bytes and those that are newer than what memory had.
+    pub(super) fn fill(&mut self, place: usize, sectors: u8, newer: u128, bytes: &[u8; MAX_LINE_BYTES]) {
+        copy_masked(&mut self.data[place], bytes, sector_bytes(sectors) & !(self.dirty[place] | newer));
         self.valid[place] |= sectors;
     }
 
@@ -211,7 +211,7 @@ mod tests {
         array.replace(0, 256);
         array.store(0, &line(7, 0b11));
         assert_eq!(array.missing(0, 0b0011), 0b0011, "two bytes make no sector valid");
-        array.fill(0, 0b0001, &[9; MAX_LINE_BYTES]);
+        array.fill(0, 0b0001, 0, &[9; MAX_LINE_BYTES]);
         assert_eq!((&array.data(0)[..3], array.missing(0, 0b0011)), (&[7, 7, 9][..], 0b0010));
         assert_eq!((array.clean(0), array.clean(0)), (Some((256, 0b11)), None));
     }

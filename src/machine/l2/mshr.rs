@@ -17,6 +17,8 @@ struct Mshr {
     place: usize,
     /// Sectors that memory was asked for.
     pending: u8,
+    /// Bytes that left for memory since the fill began: what comes may be older.
+    newer: u128,
     queue: VecDeque<Request>,
 }
 
@@ -64,7 +66,8 @@ impl MshrFile {
     pub(super) fn allocate(&mut self, place: usize) -> u16 {
         let Some(mshr) = self.free.pop() else { panic!("no MSHR is free") };
         self.of[place] = mshr;
-        self.entries[usize::from(mshr)].place = place;
+        let entry = &mut self.entries[usize::from(mshr)];
+        (entry.place, entry.newer) = (place, 0);
         mshr
     }
 
@@ -114,9 +117,18 @@ impl MshrFile {
         self.entries[usize::from(mshr)].pending |= sectors;
     }
 
-    /// Sectors have come.
-    pub(super) fn arrived(&mut self, mshr: u16, sectors: u8) {
-        self.entries[usize::from(mshr)].pending &= !sectors;
+    /// Sectors have come. Of these bytes the place has newer ones than they may bring.
+    pub(super) fn arrived(&mut self, mshr: u16, sectors: u8) -> u128 {
+        let entry = &mut self.entries[usize::from(mshr)];
+        entry.pending &= !sectors;
+        entry.newer
+    }
+
+    /// Bytes of a place leave for memory, behind what its fill may have asked for.
+    pub(super) fn left(&mut self, place: usize, mask: u128) {
+        if let Some(mshr) = self.of(place) {
+            self.entries[usize::from(mshr)].newer |= mask;
+        }
     }
 
     /// Places with requests that wait for their fill, and these requests.
@@ -136,9 +148,12 @@ mod tests {
         assert_eq!((mshrs.of(5), mshrs.has_free(), mshrs.in_use()), (Some(mshr), false, 1));
         mshrs.requested(mshr, 0b0110);
         assert_eq!(mshrs.not_requested(mshr, 0b0011), 0b0001);
-        mshrs.arrived(mshr, 0b0010);
+        mshrs.left(5, 0b11);
+        assert_eq!(mshrs.arrived(mshr, 0b0010), 0b11);
         assert_eq!(mshrs.release(mshr), None, "one sector is on its way");
         mshrs.arrived(mshr, 0b0100);
         assert_eq!((mshrs.release(mshr), mshrs.of(5), mshrs.in_use()), (Some(5), None, 0));
+        mshrs.allocate(6);
+        assert_eq!(mshrs.arrived(mshr, 0), 0, "another fill");
     }
 }

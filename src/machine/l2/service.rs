@@ -252,6 +252,7 @@ impl L2Slice {
         self.counters.write_throughs += 1;
         if let Some(place) = place {
             self.array.update(place, &line);
+            self.mshrs.left(place, line.mask);
             if self.durability.non_temporal_invalidates() {
                 self.write_back(place, cx);
                 self.array.invalidate_sectors(place);
@@ -383,6 +384,7 @@ impl L2Slice {
     /// Writes a place's dirty bytes back, if it has any.
     fn write_back(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
         let Some((line, mask)) = self.array.clean(place) else { return };
+        self.mshrs.left(place, mask);
         if self.drops && Medium::of(line) == Medium::Nvm {
             self.counters.dropped_lines += 1;
             return;
@@ -524,8 +526,9 @@ impl L2Slice {
             return;
         }
         let place = self.mshrs.place(mshr);
-        self.array.fill(place, sectors, &data.bytes);
-        self.mshrs.arrived(mshr, sectors);
+        // A request may have been asked for before the write of one that waited in front of it was sent.
+        let newer = self.mshrs.arrived(mshr, sectors);
+        self.array.fill(place, sectors, newer, &data.bytes);
         self.memory.line_pool.give(data);
         while let Some(request) = self.mshrs.pop(mshr) {
             if self.satisfies(place, &request) {

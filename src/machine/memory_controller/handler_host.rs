@@ -175,6 +175,9 @@ impl HandlerHost {
 
     /// Writes down what the handler says of regions.
     fn note_regions(&mut self, channel: &mut Channel, now: Time) {
+        if let Some(timeline) = &mut channel.notes.timeline {
+            timeline.queues.note(&*self.handler, now);
+        }
         channel.notes.regions(&mut self.outbox, || self.handler.held().entries, now);
     }
 

@@ -72,8 +72,8 @@ counters! {
 pub const LINK_WITHOUT_LATENCY: &str = "a link needs a latency greater than 0";
 
 impl ControllerSpec {
-    /// What is wrong with the values together, on a machine with lines and rows of so many bytes: the key to
-    /// blame, and why.
+    /// What is wrong with the values together, and with the machine's sizes of lines and rows in bytes: the
+    /// key to blame, and why.
     pub fn faults(&self, line_bytes: u32, dram_row_bytes: u32, nvm_row_bytes: u32) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         let mut require = |holds: bool, key: &'static str, why: String| {

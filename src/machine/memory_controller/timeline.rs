@@ -1,6 +1,6 @@
-//! The timeline of a memory controller: occupancy of its write-pending queue, writes to its media; under a
-//! scheme of recoverable regions what its gated queue holds, its flush ID, and what each region waits for
-//! here. Nothing here is read by the model.
+//! The timeline of a memory controller: occupancy of its write-pending queue, writes to its media; the
+//! requests of a scheme's handler that orders persists; under a scheme of recoverable regions what its gated
+//! queue holds, its flush ID, and what each region waits for here. Nothing here is read by the model.
 //!
 //! ```text
 //!   boundary here ──bdry-ACKs──> first flush ──flush──> all flushed ──flush-ACKs──> committed
@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::Time;
+use crate::machine::handler_levels::HandlerLevels;
 use crate::persist::vocab::RegionStep;
 use crate::timeline::{Label, Level, Recorder};
 
@@ -22,6 +23,8 @@ pub struct ControllerTimeline {
     pub wpq: Level,
     /// What it keeps of regions.
     pub regions: RegionTimeline,
+    /// Requests that the scheme's handler has, by hart of the machine, then by channel of the NIC.
+    pub queues: HandlerLevels,
 }
 
 /// What a controller keeps of recoverable regions.
@@ -90,7 +93,7 @@ impl ControllerTimeline {
     /// An empty timeline of at most `spans` spans and values of a kind.
     pub(super) fn new(spans: usize) -> Self {
         let (media, wpq, regions) = (Recorder::new(spans), Level::new(spans), RegionTimeline::new(spans));
-        ControllerTimeline { media, wpq, regions }
+        ControllerTimeline { media, wpq, regions, queues: HandlerLevels::new(spans) }
     }
 }
 

@@ -313,7 +313,10 @@ fn a_thread_begins_on_the_core_of_its_hart_and_none_begins_when_every_hart_has_o
     script.push((400, CpuMsg::Begin { hart: 2, state }));
     let ran = run(&[], [script, vec![]]);
     let heard = ran.heard(0);
-    assert!(heard[1].contains("Spawn { hart: 2, stack: 32768, thread: None, result: 102 }"), "{heard:?}");
+    assert!(
+        heard[1].contains("Spawn { hart: 2, stack: 32768, thread: None, result: 102, clear: Some(131072) }"),
+        "{heard:?}"
+    );
     assert_eq!((heard[3].as_str(), ran.heard(1)), ("370: hart 0 NoFreeHart", vec!["420: begin 2 at 0x10004".into()]));
 }
 

@@ -46,7 +46,7 @@ impl<'a> EpochStates<'a> {
         self.initial
     }
 
-    /// Instants to judge: after so many persists; and how many are left out.
+    /// The instants to judge, each as the number of persists before it; and how many instants are left out.
     pub fn instants(&self) -> (Vec<usize>, u64) {
         let all = self.order.persists.len();
         let count = (self.budget.instants as usize).clamp(1, all + 1);

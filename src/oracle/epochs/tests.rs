@@ -148,7 +148,7 @@ fn persists_of_a_line_are_durable_in_their_order() {
     let mut run = Facts::default();
     run.persist(0, A).persist(1, A).durable(&[(1, 2), (0, 1)]);
     assert_eq!(run.found(), [(Property::Epochs, Some(A), Some(A))]);
-    // And whoever sees a line follows from the persist itself.
+    // A hart that sees a line is ordered behind the persist of that line.
     let mut seen = Facts::default();
     seen.persist(0, A).sees(1, A).persist(1, C);
     assert!(!seen.states().contains(&[0, 0, 2]));

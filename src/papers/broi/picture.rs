@@ -1,6 +1,7 @@
-//! Drawings: Figures 9 and 10 as bars over `epoch`, Figure 11 as lines by cores.
+//! Drawings: Figures 9 and 10 as bars over `epoch`, Figure 11 as lines by cores, Figure 12 as bars over Sync,
+//! Figure 13 as lines by size.
 //!
-//! Invariant: nothing is drawn that the first table of the finding does not show.
+//! Invariant: nothing is drawn that the tables of the finding do not show.
 
 use crate::papers::{Cell, FigureTable};
 use crate::plot::Figure as Drawing;
@@ -16,26 +17,72 @@ fn number(cell: &Cell) -> Option<f64> {
     }
 }
 
-/// BROI over Epoch, a group a program; the published mean as a mark.
+/// What a table has a group for: its rows, but for means.
+fn groups(table: &FigureTable) -> impl Iterator<Item = &Vec<Cell>> {
+    table.rows.iter().filter(|row| !row[0].shown().starts_with("mean"))
+}
+
+/// BROI over Epoch, a group a program and a bar a scenario; the published means as marks.
 pub(super) fn ratios(tables: &[FigureTable]) -> Drawing {
-    let table = &tables[0];
-    let of_programs: Vec<_> = table.rows.iter().filter(|row| !row[0].shown().starts_with("mean")).collect();
-    let published = table.rows.iter().find(|row| row[0] == Cell::from("mean, published"));
-    let bars = of_programs.iter().map(|row| Bar { value: number(&row[1]), ..Bar::default() });
+    let series = |table: &FigureTable| {
+        let (_, scenario) = table.title.split_once(", ").unwrap_or_default();
+        let published = table.rows.iter().find(|row| row[0] == Cell::from("mean, published"));
+        let bars = groups(table).map(|row| Bar { value: number(&row[1]), ..Bar::default() });
+        BarSeries {
+            published_mean: published.and_then(|row| number(&row[1])),
+            ..BarSeries::new(&format!("broi, {scenario}"), bars.collect())
+        }
+    };
+    let title = tables[0].title.split(',').next().unwrap_or_default();
     let bars = GroupedBars {
         groups_name: String::new(),
         sheet: Sheet::one_column().better(Better::Higher),
-        axis: Axis::new(&format!("{} over epoch", table.title.split(',').next().unwrap_or_default()), ""),
-        groups: of_programs.iter().map(|row| row[0].shown()).collect(),
-        series: vec![BarSeries {
-            published_mean: published.and_then(|row| number(&row[1])),
-            ..BarSeries::new("broi", bars.collect())
-        }],
+        axis: Axis::new(&format!("{title} over epoch"), ""),
+        groups: groups(&tables[0]).map(|row| row[0].shown()).collect(),
+        series: tables.iter().map(series).collect(),
         baseline: Baseline::Relative("epoch".to_owned()),
         mean: Mean::Geometric,
         cut_off: None,
     };
     bars.into()
+}
+
+/// BSP over Sync, a group a mix, with what is published.
+pub(super) fn mixes(tables: &[FigureTable]) -> Drawing {
+    let table = &tables[0];
+    let bar = |row: &Vec<Cell>| Bar { value: number(&row[1]), published: number(&row[2]), ..Bar::default() };
+    let mean = table.rows.iter().find(|row| row[0] == Cell::from("mean"));
+    let bars = GroupedBars {
+        groups_name: String::new(),
+        sheet: Sheet::one_column().better(Better::Higher),
+        axis: Axis::new(&format!("{} over sync", table.title), ""),
+        groups: groups(table).map(|row| row[0].shown()).collect(),
+        series: vec![BarSeries {
+            published_mean: mean.and_then(|row| number(&row[2])),
+            ..BarSeries::new("bsp", groups(table).map(bar).collect())
+        }],
+        baseline: Baseline::Relative("sync".to_owned()),
+        mean: Mean::Geometric,
+        cut_off: None,
+    };
+    bars.into()
+}
+
+/// Throughput of clients by bytes of an epoch.
+pub(super) fn elements(tables: &[FigureTable]) -> Drawing {
+    let table = &tables[0];
+    let line = |(name, column): (&str, usize)| {
+        let point = |row: &Vec<Cell>| Some(LinePoint { x: number(&row[0])?, y: number(&row[column]), error: None });
+        LineSeries::new(name, table.rows.iter().filter_map(point).collect())
+    };
+    let lines = Lines {
+        sheet: Sheet::one_column().better(Better::Higher),
+        x: Axis::new("bytes of an epoch", "B").scale(Scale::Log2),
+        y: Axis::new("transactions of clients", "M/s"),
+        series: [("sync", 2), ("bsp", 3)].map(line).to_vec(),
+        ideal: None,
+    };
+    lines.into()
 }
 
 /// Columns of Figure 11 that are lines.
@@ -72,6 +119,30 @@ mod tests {
         let (svg, csv) = (drawn.svg().unwrap(), drawn.csv().unwrap());
         assert!(svg.contains("hash") && svg.contains("sps") && svg.contains("epoch"));
         assert!(csv.contains("1.25") && csv.contains("1.28"), "{csv}");
+    }
+
+    #[test]
+    fn scenarios_are_bars_of_a_group_and_mixes_have_their_published_gain() {
+        let mut local = FigureTable::new("fig9", "memory throughput, local", &["program", "broi over epoch"]);
+        local.push(vec![Cell::from("hash"), Cell::Number(1.25, 3)]);
+        let mut hybrid = FigureTable::new("fig9_hybrid", "memory throughput, hybrid", &["program", "broi over epoch"]);
+        hybrid.push(vec![Cell::from("hash"), Cell::Number(1.75, 3)]);
+        let csv = ratios(&[local, hybrid]).csv().unwrap();
+        assert!(csv.contains("broi, hybrid") && csv.contains("1.75"), "{csv}");
+        let mut table = FigureTable::new("fig12", "transactions", &["workload", "bsp over sync", "published"]);
+        table.push(vec![Cell::from("tpcc"), Cell::Number(2.25, 3), Cell::Number(2.5, 3)]);
+        let csv = mixes(&[table]).csv().unwrap();
+        assert!(csv.contains("2.25") && csv.contains("2.5"), "{csv}");
+    }
+
+    #[test]
+    fn a_protocol_is_a_line_by_bytes() {
+        let mut table = FigureTable::new("fig13", "", &["bytes", "gain", "sync", "bsp"]);
+        for bytes in [128, 256] {
+            table.push(vec![Cell::Count(bytes), Cell::Number(2.0, 3), Cell::Number(0.5, 3), Cell::Number(1.0, 3)]);
+        }
+        let csv = elements(&[table]).csv().unwrap();
+        assert!(csv.contains("sync") && csv.contains("128") && !csv.contains("gain"), "{csv}");
     }
 
     #[test]

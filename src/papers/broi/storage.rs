@@ -59,7 +59,7 @@ impl Hardware {
         );
         let entries = format!("{pb_entries} entries of {ENTRY_BYTES} B: a line of 64 B and 8 B beside it");
         // Entries of clients are counted though none runs here: the paper's number is one of two.
-        let remote = format!("{REMOTE_ENTRIES} entries of {units} units of {INDEX_BITS} bits: no clients run here");
+        let remote = format!("{REMOTE_ENTRIES} entries of {units} units of {INDEX_BITS} bits, for all clients");
         // In the order of Table II.
         vec![
             ("dependency tracking", "B a buffer", dependencies as f64, filters),

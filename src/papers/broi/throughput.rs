@@ -1,4 +1,5 @@
-//! Section III's motivation and Figures 9 to 11: what the five programs came to under `epoch` and `broi`.
+//! Section III's motivation and Figures 9 to 11: what the five programs came to under `epoch` and `broi`,
+//! alone and beside clients.
 //!
 //! Every time is that of the whole program: the structure is filled and checked by one thread before and
 //! after the operations, as the paper too divides by the time of "the whole benchmarks execution". Memory
@@ -16,6 +17,10 @@ use crate::plot::geometric_mean;
 const WHOLE: &str = "times are of the whole program: one thread fills and checks the structure before and after the operations, \
      where the schemes differ little";
 
+/// What the hybrid scenario is.
+const HYBRID: &str = "hybrid: beside 4 clients of the machine (65 % of transactions write 6 epochs of 512 B under BSP, after 5 us of \
+     computing), which persist as long as the program runs";
+
 fn count(outcome: &Outcome, kind: &str, name: &str) -> u64 {
     outcome.count_of(kind, name).unwrap_or(0)
 }
@@ -24,13 +29,20 @@ fn of_scheme(outcome: &Outcome, name: &str) -> u64 {
     outcome.scheme_counters.get(name).copied().unwrap_or(0)
 }
 
+/// Until program and clients are done.
 fn ns(outcome: &Outcome) -> f64 {
     outcome.time.ps as f64 / 1e3
 }
 
+/// Until the program is over.
+fn program_ns(outcome: &Outcome) -> f64 {
+    let ended = outcome.process.as_ref().and_then(|process| process.ended);
+    ended.map_or_else(|| ns(outcome), |ended| ended.ps as f64 / 1e3)
+}
+
 /// Millions of operations a second.
 fn mops(outcome: &Outcome) -> f64 {
-    count(outcome, "core", "operations") as f64 / ns(outcome).max(1.0) * 1e3
+    count(outcome, "core", "operations") as f64 / program_ns(outcome).max(1.0) * 1e3
 }
 
 /// Bytes of NVM a nanosecond, which are GB a second.
@@ -39,42 +51,64 @@ fn gb_s(outcome: &Outcome) -> f64 {
     bytes.iter().sum::<u64>() as f64 / ns(outcome).max(1.0)
 }
 
-/// Both schemes' values of a program.
-fn pair(runs: &Runs<'_>, program: &'static str, value: fn(&Outcome) -> f64) -> [Option<f64>; 2] {
-    SCHEMES.map(|scheme| runs.outcome(&runs::local(program, scheme)).map(value))
+/// A program alone, or beside clients: its run, and what the paper calls it.
+#[derive(Clone, Copy)]
+struct Scenario {
+    name: &'static str,
+    run: fn(&'static str, &'static str) -> Run,
 }
 
-/// BROI over Epoch by program, with a table of both; the mean where all are there.
+const SCENARIOS: [Scenario; 2] =
+    [Scenario { name: "local", run: runs::local }, Scenario { name: "hybrid", run: runs::hybrid }];
+
+/// Both schemes' values of a program.
+fn pair(runs: &Runs<'_>, of: Scenario, program: &'static str, value: fn(&Outcome) -> f64) -> [Option<f64>; 2] {
+    SCHEMES.map(|scheme| runs.outcome(&(of.run)(program, scheme)).map(value))
+}
+
+/// What a figure divides.
+#[derive(Clone, Copy)]
+struct Quantity {
+    figure: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    value: fn(&Outcome) -> f64,
+}
+
+/// BROI over Epoch by program, with a table of both; the means where all are there.
 struct Ratios {
     bars: Vec<(&'static str, Option<f64>)>,
     mean: Option<f64>,
+    /// Of the values themselves.
+    means: [Option<f64>; 2],
     table: FigureTable,
 }
 
+fn mean_of(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values.collect::<Option<Vec<f64>>>().and_then(geometric_mean)
+}
+
 impl Ratios {
-    fn of(
-        request: &Request,
-        runs: &Runs<'_>,
-        figure: &str,
-        title: &str,
-        unit: &str,
-        value: fn(&Outcome) -> f64,
-    ) -> Self {
+    fn of(request: &Request, runs: &Runs<'_>, of: Scenario, what: Quantity) -> Self {
+        let Quantity { figure, title, unit, value } = what;
         let [epoch, broi] = SCHEMES.map(|scheme| format!("{scheme} ({unit})"));
-        let mut table = FigureTable::new(figure, title, &["program", "broi over epoch", &epoch, &broi]);
-        let mut bars = Vec::new();
-        for &program in &request.kernels {
-            let [epoch, broi] = pair(runs, program, value);
+        let name = if of.name == SCENARIOS[0].name { figure.to_owned() } else { format!("{figure}_{}", of.name) };
+        let title = format!("{title}, {}", of.name);
+        let mut table = FigureTable::new(&name, &title, &["program", "broi over epoch", &epoch, &broi]);
+        let (mut bars, mut values) = (Vec::new(), Vec::new());
+        for program in runs::programs(request) {
+            let [epoch, broi] = pair(runs, of, program, value);
             let gain = epoch.zip(broi).filter(|(epoch, _)| *epoch > 0.0).map(|(epoch, broi)| broi / epoch);
             table.push(vec![Cell::from(program), Cell::number(gain), Cell::number(epoch), Cell::number(broi)]);
             bars.push((program, gain));
+            values.push([epoch, broi]);
         }
-        let all: Option<Vec<f64>> = bars.iter().map(|(_, gain)| *gain).collect();
-        let mean = all.and_then(geometric_mean);
-        table.push(vec![Cell::from("mean"), Cell::number(mean), Cell::None, Cell::None]);
-        let published = PUBLISHED.number(figure, "mean", "local");
+        let mean = mean_of(bars.iter().map(|(_, gain)| *gain));
+        let means = [0, 1].map(|scheme| mean_of(values.iter().map(|values| values[scheme])));
+        table.push([vec![Cell::from("mean")], [mean, means[0], means[1]].map(Cell::number).to_vec()].concat());
+        let published = PUBLISHED.number(figure, "mean", of.name);
         table.push(vec![Cell::from("mean, published"), Cell::number(published), Cell::None, Cell::None]);
-        Ratios { bars, mean, table }
+        Ratios { bars, mean, means, table }
     }
 }
 
@@ -84,7 +118,7 @@ pub(super) fn motivation(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut table =
         FigureTable::new("motivation", "requests under epoch that their banks and other threads stall", &columns);
     let outcomes: Vec<_> =
-        request.kernels.iter().map(|&program| (program, runs.outcome(&runs::local(program, SCHEMES[0])))).collect();
+        runs::programs(request).map(|program| (program, runs.outcome(&runs::local(program, SCHEMES[0])))).collect();
     let names = [
         "persist_requests",
         "persist_bank_stalled",
@@ -135,23 +169,34 @@ pub(super) fn motivation(request: &Request, runs: &Runs<'_>) -> Finding {
     }
 }
 
-/// Figure 9, local.
+/// Figure 9.
 pub(super) fn memory(request: &Request, runs: &Runs<'_>) -> Finding {
-    let Ratios { bars, mean, table } =
-        Ratios::of(request, runs, "fig9", "memory throughput, local requests alone", "GB/s", gb_s);
-    let notes =
-        [WHOLE, "bytes read from and written to NVM; a write has the bytes that stores changed, not its whole line"];
-    let asks = ask::memory(&bars, mean);
-    Finding { tables: vec![table], asks, notes: notes.map(str::to_owned).to_vec(), ..Finding::default() }
+    let what = Quantity { figure: "fig9", title: "memory throughput", unit: "GB/s", value: gb_s };
+    let [local, hybrid] = SCENARIOS.map(|of| Ratios::of(request, runs, of, what));
+    let notes = [
+        WHOLE,
+        "bytes read from and written to NVM; a write has the bytes that stores changed, not its whole line",
+        HYBRID,
+        "hybrid: until the last transaction that was begun before the program's end is committed",
+    ];
+    let mut asks = ask::memory(&local.bars, local.mean);
+    asks.push(ask::hybrid_gain(local.mean, hybrid.mean));
+    asks.push(ask::hybrid_throughput(local.means, hybrid.means));
+    let tables = vec![local.table, hybrid.table];
+    Finding { tables, asks, notes: notes.map(str::to_owned).to_vec(), ..Finding::default() }
 }
 
-/// Figure 10, local.
+/// Figure 10.
 pub(super) fn operations(request: &Request, runs: &Runs<'_>) -> Finding {
-    let Ratios { bars, mean, table } =
-        Ratios::of(request, runs, "fig10", "operational throughput, local requests alone", "Mops", mops);
-    let of_broi: Vec<_> = request.kernels.iter().map(|&program| (program, pair(runs, program, mops)[1])).collect();
-    let asks = ask::operations(&bars, mean, &of_broi);
-    Finding { tables: vec![table], asks, notes: vec![WHOLE.to_owned()], ..Finding::default() }
+    let what = Quantity { figure: "fig10", title: "operational throughput", unit: "Mops", value: mops };
+    let [local, hybrid] = SCENARIOS.map(|of| Ratios::of(request, runs, of, what));
+    let of_broi = |program| (program, pair(runs, SCENARIOS[0], program, mops)[1]);
+    let of_broi: Vec<_> = runs::programs(request).map(of_broi).collect();
+    let mut asks = ask::operations(&local.bars, local.mean, &of_broi);
+    asks.push(ask::hybrid_gain(local.mean, hybrid.mean));
+    let notes = [WHOLE, HYBRID, "hybrid: operations until the program's own end"];
+    let tables = vec![local.table, hybrid.table];
+    Finding { tables, asks, notes: notes.map(str::to_owned).to_vec(), ..Finding::default() }
 }
 
 /// Millions of operations a second, of the time beyond that of the same program without operations.

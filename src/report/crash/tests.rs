@@ -28,6 +28,7 @@ fn by_kernel(role: &str, place: [u32; 3]) -> Placed {
         function: None,
         persist: persist(role, place),
         kernel: Some("nw".to_owned()),
+        channel: None,
         source: Some(("nw.ptx".to_owned(), 37)),
         buffer: Some(("table".to_owned(), 516)),
     }
@@ -58,6 +59,7 @@ fn report() -> CrashReport {
         overtaking: Some(with(verdict(30, 29, 12, 0), |v| (v.stopped, v.judged) = (true, 13))),
         double: None,
         resume: None,
+        channels: None,
         conditions: Vec::new(),
         wall_s: [1.5, 0.25],
     }

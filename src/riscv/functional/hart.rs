@@ -47,6 +47,13 @@ pub(super) struct SharedState<O> {
 pub(super) struct Registers([u64; 128]);
 
 impl Registers {
+    /// These, x0 to x31 and f0 to f31.
+    pub(super) fn of(values: &[u64; 64]) -> Registers {
+        let mut all = [0; 128];
+        all[..64].copy_from_slice(values);
+        Registers(all)
+    }
+
     #[inline]
     pub(super) fn get(&self, register: u8) -> u64 {
         self.0[usize::from(register & 127)]

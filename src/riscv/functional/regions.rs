@@ -21,15 +21,15 @@ mod durable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use durable::{COMPLETE, PC, RegionStore, StoreLog, System};
-pub use durable::{RegionImage, RegionRunCounts};
+pub use durable::{RegionImage, RegionRunCounts, Slots};
+use durable::{RegionStore, StoreLog, System};
 
 use super::hart::{Hart, SharedState, Turn};
 use super::{End, Machine, Options, Outcome, PmCounts, TURN};
 use crate::riscv::instruction::{Op, REGISTERS, SP};
 use crate::riscv::memory::Memory;
 use crate::riscv::process::Process;
-use crate::riscv::regions::{Boundary, RegionTable, RegisterSet, synchronises, written};
+use crate::riscv::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionTable, RegisterSet, synchronises, written};
 use crate::riscv::syscalls::Os;
 
 /// The region that a hart is in.
@@ -307,9 +307,9 @@ impl RegionRun {
     /// Harts that began to run, started or woken, begin a region: their slots are stored for them, and what
     /// the system knows.
     fn begun(&mut self, before: &[bool], log: &mut Vec<RegionStore>) {
-        for (at, ran) in before.iter().enumerate() {
+        for (at, &ran) in before.iter().enumerate() {
             let hart = &self.machine.harts[at];
-            if *ran || !hart.running {
+            if ran || !hart.running {
                 continue;
             }
             let slot = |register: usize| match register {

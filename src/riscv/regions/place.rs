@@ -79,9 +79,9 @@ impl Boundaries {
 
     /// Boundaries at a fence, where C's atomic loads and stores are a plain access beside one.
     ///
-    /// What a load saw of another hart must not commit before that hart's region: a fence behind a load has its
-    /// boundary before the load, and one that orders loads only has none before it. The region's ID is drawn
-    /// as the fence is done, behind that of the region whose store was seen.
+    /// What a load saw of another hart must not commit before that hart's region: a fence behind a load has
+    /// its boundary before the load, and one that orders loads only has none before it. The region's ID is
+    /// drawn as the fence is done, behind that of the region whose store was seen.
     fn put_at_a_fence(&mut self, graph: &Graph, at: u32, options: &RegionOptions) {
         const READS: u8 = 0b1010;
         const WRITES: u8 = 0b0101;
@@ -197,7 +197,8 @@ impl Boundaries {
         }
     }
 
-    /// How often the headers of a unit's loops end regions if each loop has as many turns: a number to compare.
+    /// How often the headers of a unit's loops end regions if each loop has as many turns: a number to
+    /// compare.
     pub(super) fn loop_ends(&self, unit: &Unit) -> u32 {
         // Divided by any number of turns, it stays whole.
         const TURNS: u32 = 840;

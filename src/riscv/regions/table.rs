@@ -20,8 +20,8 @@ pub struct Boundary {
     pub reason: BoundaryReason,
     /// Registers that are stored if they were written since they were stored last.
     pub stored: RegisterSet,
-    /// Those of them that may have been written, as far as its function tells: where a call or an indirect jump
-    /// leads here, others may have been, too.
+    /// Those of them that may have been written, as far as its function tells: where a call or an indirect
+    /// jump leads here, others may have been, too.
     pub written: RegisterSet,
     /// Registers that recovery computes ([`RegionTable::restore`]). They count as written still.
     pub computed: RegisterSet,
@@ -106,8 +106,8 @@ pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Re
         }
         let asked = found.of(unit);
         let mut taken = shape(&ground, unit, options, &mut solver, &mut found, &mut computed);
-        // What recovery computes takes room in every region, what is stored only in one: a unit whose loops have
-        // more turns to a region without is left as it is.
+        // What recovery computes takes room in every region, what is stored only in one: a unit whose loops
+        // have more turns to a region without is left as it is.
         if options.prune && !unit.headers.is_empty() {
             let with =
                 (found.of(unit), unit.nodes.iter().map(|node| computed[*node as usize]).collect::<Vec<_>>(), taken);

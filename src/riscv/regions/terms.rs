@@ -10,6 +10,16 @@ use crate::riscv::instruction::{A0, Class, Inst, Op, SP};
 /// Number of the global pointer.
 pub(crate) const GP: u8 = 3;
 
+/// Bytes of a hart's slots: one for each register by its number, in place of x0 the rounding mode, and the
+/// pc.
+pub const SLOTS_BYTES: u64 = 1024;
+/// The slot of the pc; 0 of a hart without a thread.
+pub const PC_SLOT: usize = 64;
+/// The slot of the thread's number; behind it is that of the word which is set to 0 at its end.
+pub const THREAD_SLOT: usize = 65;
+/// Bit 0 of the pc's slot says that every register is in its slot, and none is computed.
+pub const COMPLETE: u64 = 1;
+
 /// A set of architectural registers, by number: bit r is register r. Bit 0, which x0 does not need, is the
 /// rounding mode.
 pub type RegisterSet = u64;

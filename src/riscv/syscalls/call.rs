@@ -78,6 +78,8 @@ pub enum Then {
         thread: Option<u64>,
         /// The thread's number.
         result: u64,
+        /// The word that is set to 0 when it ends.
+        clear: Option<u64>,
     },
     /// The thread ends: the driver calls [`Os::ended`](super::Os::ended) when its writes are stored.
     End,

@@ -22,6 +22,8 @@ pub(super) enum Open {
 pub(super) struct Files {
     given: Vec<File>,
     open: Vec<Option<Open>>,
+    /// What each descriptor stood for last.
+    last: Vec<Option<Open>>,
     /// The name under which persistent memory was opened: there is one pool.
     pool: Option<String>,
     pub(super) stdout: Vec<u8>,
@@ -31,7 +33,7 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn new(given: Vec<File>) -> Files {
         let open = [Open::Stdin, Open::Stdout, Open::Stderr].map(Some).to_vec();
-        Files { given, open, pool: None, stdout: Vec::new(), stderr: Vec::new() }
+        Files { given, last: open.clone(), open, pool: None, stdout: Vec::new(), stderr: Vec::new() }
     }
 
     /// Opens a path. The descriptor, the lowest free one.
@@ -47,10 +49,18 @@ impl Files {
         };
         let at = self.open.iter().position(Option::is_none).unwrap_or_else(|| {
             self.open.push(None);
+            self.last.push(None);
             self.open.len() - 1
         });
+        self.last[at] = Some(open.clone());
         self.open[at] = Some(open);
         Ok(at as u64)
+    }
+
+    /// The same with every descriptor open that ever was, and nothing written.
+    pub(super) fn reopened(&self) -> Files {
+        let open = self.open.iter().zip(&self.last).map(|(open, last)| open.clone().or_else(|| last.clone())).collect();
+        Files { open, stdout: Vec::new(), stderr: Vec::new(), ..self.clone() }
     }
 
     /// A path names something that can be opened.

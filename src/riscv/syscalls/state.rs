@@ -80,9 +80,26 @@ impl Os {
         self.threads.number(hart)
     }
 
+    /// The word that is set to 0 when the thread of a hart ends; 0 for none.
+    pub fn cleared_at_end(&self, hart: u32) -> u64 {
+        self.threads.clear(hart).unwrap_or(0)
+    }
+
     /// The harts that wait, each with the address of its futex; none when it sleeps.
     pub fn waiting(&self) -> Vec<(u32, Option<u64>)> {
         self.threads.waiting()
+    }
+
+    /// The state after a power failure that it survives: these threads go on, by hart (number, and the word
+    /// that is set to 0 at its end; 0 for none), and repeat a call that they waited in; memory that was given
+    /// stays given, what was opened stays open; what was written is gone. Not modelled: where reading of
+    /// files had come to.
+    #[must_use]
+    pub fn restarted(&self, threads: &[(u64, u64)]) -> Os {
+        let mut os = self.clone();
+        os.threads.restart(threads);
+        os.files = os.files.reopened();
+        os
     }
 
     /// What was written to standard output and standard error.

@@ -480,6 +480,10 @@ impl Handler for PersistBuffers {
         }
     }
 
+    fn occupancy(&self, lane: usize) -> Option<u64> {
+        self.buffers.get(lane).map(|buffer| buffer.entries.len() as u64)
+    }
+
     fn report(&self, report: &mut HandlerReport) {
         let tally = &self.tally;
         report.count("persist_entries", tally.entries);

@@ -146,8 +146,8 @@ impl PersistQueues {
     }
 
     fn schedule_epoch(&mut self, units: usize, outbox: &mut Outbox) {
-        if self.under_way == 0 {
-            self.tally.epochs += 1;
+        let opens = self.under_way == 0;
+        if opens {
             self.joined.fill(Some(0));
         }
         let mut go: Vec<(u64, usize)> = Vec::new();
@@ -156,6 +156,7 @@ impl PersistQueues {
             let waiting = queue.ready(usize::MAX).filter(|request| !request.under_way);
             go.extend(waiting.take(units - joined).map(|request| (request.number, hart)));
         }
+        self.tally.epochs += u64::from(opens && !go.is_empty());
         go.sort_unstable();
         for (number, hart) in go {
             if let Some(joined) = &mut self.joined[hart] {
@@ -258,6 +259,10 @@ impl Handler for PersistQueues {
         if let Event::Persisted(token) = *event {
             self.durable(token, outbox);
         }
+    }
+
+    fn occupancy(&self, lane: usize) -> Option<u64> {
+        self.queues.get(lane).map(|queue| queue.requests().count() as u64)
     }
 
     fn report(&self, report: &mut HandlerReport) {

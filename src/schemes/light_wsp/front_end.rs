@@ -30,10 +30,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::engine::Time;
 use crate::persist::handler::{
-    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage,
-    SmHandler, Store, WriteBack, opened,
+    Admission, Dependency, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer,
+    SchemeMessage, SmHandler, Store, WriteBack, opened,
 };
 use crate::persist::journal::Author;
 use crate::persist::regions::RegionReport;
@@ -150,7 +152,15 @@ struct FrontEndTally {
     persisting_ticks: u64,
 }
 
-/// The handler of an SM.
+/// The persist path of an SM.
+#[derive(Debug)]
+struct PersistPath {
+    /// When it is free, in parts of a tick: `scale` to a tick.
+    free: u128,
+    scale: u128,
+}
+
+/// The handler of an SM, or of a core.
 #[derive(Debug)]
 pub(super) struct FrontEndBuffer {
     spec: Arc<LightWspSpec>,
@@ -160,9 +170,7 @@ pub(super) struct FrontEndBuffer {
     used: u32,
     /// Warps of which no entry is in use.
     empty: u64,
-    /// When the persist path is free, in parts of a tick: `scale` to a tick.
-    path_free: u128,
-    scale: u128,
+    path: PersistPath,
     /// Warps inside of regions, which need no ID.
     inside: u64,
     /// Warps for whose next region an ID is kept, as atomics that store in it are under way.
@@ -174,6 +182,9 @@ pub(super) struct FrontEndBuffer {
     committed: u32,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
+    /// At a core: by line, the copies made of it since it last went home. Looked up alone, never gone
+    /// through.
+    copies: HashMap<u64, u32>,
     tally: FrontEndTally,
     report: RegionReport,
 }
@@ -188,14 +199,14 @@ impl FrontEndBuffer {
             owners: (0..WARPS).map(|_| Owner::default()).collect(),
             used: 0,
             empty: u64::MAX,
-            path_free: 0,
-            scale,
+            path: PersistPath { free: 0, scale },
             inside: 0,
             kept: 0,
             share,
             opened: 0,
             committed: 0,
             queue: VecDeque::new(),
+            copies: HashMap::new(),
             tally: FrontEndTally::default(),
             report: RegionReport::default(),
         }
@@ -208,9 +219,9 @@ impl FrontEndBuffer {
     /// So many entries go onto the persist path: the ticks until their tail is on it.
     fn transmit(&mut self, entries: u32, now: Time) -> Time {
         let bytes = u128::from(entries * self.spec.entry_bytes);
-        let free = self.path_free.max(u128::from(now) * self.scale);
-        self.path_free = free + bytes * u128::from(self.place.tick_khz);
-        (self.path_free.div_ceil(self.scale)) as Time - now
+        let PersistPath { free, scale } = &mut self.path;
+        *free = (*free).max(u128::from(now) * *scale) + bytes * u128::from(self.place.tick_khz);
+        free.div_ceil(*scale) as Time - now
     }
 
     /// A warp opens a region, which needs an ID; an atomic's keeps its lines.
@@ -356,6 +367,9 @@ impl FrontEndBuffer {
             self.report.checkpoints.stores += 1;
             self.report.checkpoints.bytes += bytes;
         }
+        if self.place.harts > 0 {
+            *self.copies.entry(store.line).or_default() += 1;
+        }
         let warp = &mut self.warps[usize::from(store.warp)];
         warp.used += entries;
         self.empty &= !(1 << store.warp);
@@ -487,6 +501,12 @@ impl Handler for FrontEndBuffer {
             Event::Stored(store) => self.copy(store, outbox),
             Event::AtomicPerformed { warp } => self.performed(warp, outbox),
             Event::Fenced { warp } => self.renew(warp),
+            // The home keeps the line until so many copies have come to its controller.
+            Event::Given { line, .. } => {
+                if let Some(copies) = self.copies.remove(&line) {
+                    outbox.depend(Dependency { hart: self.place.index, id: copies.into() });
+                }
+            }
             Event::RegionEnds { warp, author } => self.end_region(warp, author, outbox),
             Event::WarpExits { warp, author } => self.leave(warp, author, outbox),
             _ => {}

@@ -3,10 +3,12 @@
 //! A dirty line that leaves is dropped, as its bytes come to memory by the persist path. If it left while a
 //! copy of a store to it is on its way, a load could fetch the bytes before that store. The paper searches
 //! the front-end buffer for lines that leave an L1; here lines are dirty in the L2, and a slice counts for
-//! each line the stores it has performed whose copies have not come to the controller, which tells it.
-//! Source: LightWSP section IV-G. Invariant: a line with such stores is not dropped; a line whose copies come
-//! first (they have their own path) may count below nothing meanwhile. Copies in their SM wait for the path
-//! alone, so that a line is kept for a time that does not depend on regions.
+//! each line the stores it has performed whose copies have not come to the controller, which tells it. A home
+//! slice of cores counts the same of lines that come back to it: a core says with each how many copies it
+//! made since it got it, so that a line which goes from core to core is kept, too. Source: LightWSP section
+//! IV-G. Invariant: a line with such stores is not dropped; a line whose copies come first (they have their
+//! own path) may count below nothing meanwhile. Copies in their SM wait for the path alone, so that a line is
+//! kept for a time that does not depend on regions.
 
 use hashbrown::HashMap;
 
@@ -50,22 +52,28 @@ impl Handler for VictimSnoop {
             Victims::Zero => Some(VictimSearch::First),
             Victims::Stale => None,
         };
-        Interests { accesses: true, victims, ..Interests::default() }
+        Interests { accesses: true, victims, dependencies: true, ..Interests::default() }
     }
 
     fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
         let Offer::Victim(line) = offer else { return Admission::Goes };
         self.looked += 1;
-        let stays = self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
+        let stays = self.victims != Victims::Stale && self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
         self.conflicts += u64::from(stays);
         Admission::goes_if(!stays)
     }
 
     fn event(&mut self, event: &Event<'_>, _: &mut Outbox) {
-        if let Event::Accessed(access) = event
-            && matches!(access.kind, AccessKind::Store | AccessKind::Atomic)
-        {
-            self.add(access.line, 1);
+        match event {
+            Event::Accessed(access) if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) => {
+                self.add(access.line, 1);
+            }
+            // A core brings what it stored, and says how many copies it made.
+            Event::Taken { line, dependencies } => {
+                let copies: u64 = dependencies.iter().map(|of| of.id).sum();
+                self.add(*line, copies as i32);
+            }
+            _ => {}
         }
     }
 

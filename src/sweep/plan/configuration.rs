@@ -31,7 +31,7 @@ impl Plan {
     /// A file that it needs is not what it was.
     pub fn configuration(&self, point: usize) -> Result<Configuration, Diagnostics> {
         let recipe = self.batch.recipe(point);
-        let (machine, scheme) = (recipe.load_own_machine()?, recipe.load_scheme()?);
+        let (machine, scheme) = recipe.load_own_parts()?;
         let told = self.batch.workload(point)?.describe();
         let mut values = machine.values();
         values.extend(scheme.values.clone());

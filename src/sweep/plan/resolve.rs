@@ -13,7 +13,7 @@ use super::planned::{Planned, label};
 use crate::config::AnyMachine;
 use crate::config::Override;
 use crate::config::SchemeConfig;
-use crate::config::presets::DEFAULT_CPU_MACHINE;
+use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::document::Place;
@@ -129,7 +129,8 @@ impl Making {
             && machine.place.start() == 0
             && of_cpus
         {
-            machine.value = DEFAULT_CPU_MACHINE.into();
+            let of_clients = self.workloads.values().all(Workload::has_clients);
+            machine.value = if of_clients { DEFAULT_CLUSTER } else { DEFAULT_CPU_MACHINE }.into();
         }
         // Profiles come last, as they are looked up in the workloads. One workload that has it is enough;
         // without any workload the fault is theirs.

@@ -19,6 +19,20 @@ pub(crate) const PROGRAM: Shape = Shape::Table(&[
     optional("files", List(&Text)),
 ]);
 
+/// A number of the clients, and where it comes from.
+const SOURCED: Shape = Shape::Table(&[required("value", Expression), required("source", Text)]);
+
+/// What clients of the server do; names are those of the machine's table `client`.
+const CLIENT: Shape = Shape::Table(&[
+    optional("transactions", SOURCED),
+    optional("write_percent", SOURCED),
+    optional("epochs_per_tx", SOURCED),
+    optional("bytes_per_epoch", SOURCED),
+    optional("compute_ns", SOURCED),
+    optional("region_kb", SOURCED),
+    optional("addresses", Shape::Table(&[required("value", Words(&["log", "random"])), required("source", Text)])),
+]);
+
 const CHECK: Shape = Shape::Table(&[
     optional("name", Text),
     optional("profile", OneOrMany(&Text)),
@@ -42,6 +56,7 @@ pub(crate) const MANIFEST: Shape = Shape::Table(&[
     optional("params", Map(&Number)),
     optional("profile", Map(&Map(&Number))),
     required("program", PROGRAM),
+    optional("client", CLIENT),
     optional("verify", OneOrMany(&CHECK)),
     optional("recovery", Any),
 ]);
@@ -53,13 +68,23 @@ pub(crate) const RECOVERY: Shape = Shape::Table(&[required("args", List(&Express
 pub(crate) const OF_KERNELS: [&str; 9] =
     ["buffer", "graph", "kernel", "step", "loop", "expect", "instrument", "crash", "recovery_limit"];
 
-/// An argument.
+/// An argument, or another value.
 #[derive(Debug, Clone)]
 pub(crate) enum Argument {
-    /// As it is: an option.
+    /// As it is: an option, a word.
     Word(String),
     /// The value of an expression.
     Value(Expr),
+}
+
+/// A parameter of the clients.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientKey {
+    /// Its name in the machine's table `client`.
+    pub(crate) name: String,
+    pub(crate) value: Argument,
+    pub(crate) source: String,
+    pub(crate) place: Place,
 }
 
 /// What a check compares with.
@@ -101,6 +126,8 @@ pub(crate) struct CpuManifest {
     pub(crate) files: Vec<File>,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) recovery: Option<Vec<Argument>>,
+    /// What clients of the server do; none where the workload is the program alone.
+    pub(crate) clients: Vec<ClientKey>,
     /// The executable's content, the name that its faults are told under, and where the manifest names it.
     pub(crate) elf: Arc<Vec<u8>>,
     pub(crate) elf_file: String,

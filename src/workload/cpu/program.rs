@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::manifest::{Argument, CheckForm, CpuManifest};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::Place;
+use crate::document::{Override, Place, Setting};
 use crate::riscv::elf::{self, Executable};
 use crate::riscv::memory::{MEMORY_MAX_BYTES, PM_MAX_BYTES, Windows};
 use crate::riscv::process::{Process, Start};
@@ -44,6 +44,8 @@ pub struct CpuProgram {
     pub checks: Vec<CpuCheck>,
     /// Arguments with which the same program recovers what a power failure left: exit code 0 then.
     pub recovery: Option<Vec<String>>,
+    /// What it sets of the clients of its machine; none where it is a program alone.
+    pub(crate) clients: Vec<Setting>,
     /// Where the manifest says how many threads there are.
     threads_place: Option<Place>,
     /// Bytes of the executable's file.
@@ -90,12 +92,7 @@ impl CpuProgram {
         }
         // Wrong parameters would bring faults of everything that follows from them.
         faults = faults.into_result(Diagnostics::default())?;
-        let mut frame = vec![0; manifest.names.slots()];
-        for (number, value) in values.iter().enumerate() {
-            frame[manifest.names.param(number)] = value.bits();
-        }
-        let altered = !choice.params.is_empty() || !choice.args.is_empty();
-        let mut making = Making { manifest, frame, altered, faults };
+        let mut making = Making::new(manifest, choice, &values, faults);
         let made = making.program(choice, profile, &values);
         if let Some(most) = choice.most_bytes.filter(|most| made.bytes() > *most) {
             let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
@@ -107,6 +104,16 @@ impl CpuProgram {
         }
         making.faults.into_result(())?;
         Ok(made)
+    }
+
+    /// What a manifest sets of the clients of its machine under a choice. What is wrong with the choice is
+    /// told when the program is made.
+    pub(crate) fn settings_of(manifest: &CpuManifest, choice: &Choice) -> Vec<Setting> {
+        let CpuManifest { name, params, profiles, .. } = manifest;
+        let mut faults = Diagnostics::default();
+        let profile = choice.profile.as_deref().unwrap_or("default");
+        let values = Parameters { workload: name, params, profiles }.values(profile, &choice.params, &mut faults);
+        Making::new(manifest, choice, &values, faults).clients(choice)
     }
 
     /// What memory, registers and code are before the first instruction.
@@ -208,7 +215,16 @@ struct Making<'a> {
     faults: Diagnostics,
 }
 
-impl Making<'_> {
+impl<'a> Making<'a> {
+    fn new(manifest: &'a CpuManifest, choice: &Choice, values: &[Value], faults: Diagnostics) -> Self {
+        let mut frame = vec![0; manifest.names.slots()];
+        for (number, value) in values.iter().enumerate() {
+            frame[manifest.names.param(number)] = value.bits();
+        }
+        let altered = !choice.params.is_empty() || !choice.args.is_empty();
+        Making { manifest, frame, altered, faults }
+    }
+
     fn program(&mut self, choice: &Choice, profile: String, values: &[Value]) -> CpuProgram {
         let manifest = self.manifest;
         let sizes = &manifest.sizes;
@@ -242,6 +258,7 @@ impl Making<'_> {
             files: manifest.files.clone(),
             checks: self.checks(&profile),
             recovery,
+            clients: self.clients(choice),
             threads_place: sizes.threads.as_ref().map(|expr| expr.place().clone()),
             elf: manifest.elf.clone(),
             profile,
@@ -283,6 +300,31 @@ impl Making<'_> {
             }
         }
         texts
+    }
+
+    /// A parameter that a value names and the user has set.
+    fn param_of_user<'c>(&self, value: &Argument, choice: &'c Choice) -> Option<&'c str> {
+        let CpuManifest { params, names, .. } = self.manifest;
+        let is_named = |name: &str| {
+            let number = params.iter().position(|param| param.name == name);
+            matches!((value, number), (Argument::Value(expr), Some(number)) if expr.names(names.param(number)))
+        };
+        choice.params.iter().map(|(name, _)| name.as_str()).find(|name| is_named(name))
+    }
+
+    /// What the clients do; a value that the user's parameters decide is the user's.
+    fn clients(&mut self, choice: &Choice) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for key in &self.manifest.clients {
+            let texts = self.arguments(std::slice::from_ref(&key.value));
+            let over = texts.into_iter().map(|value| Override { key: format!("client.{}", key.name), value });
+            let source = match self.param_of_user(&key.value, choice) {
+                Some(name) => format!("chosen by the user: params.{name}"),
+                None => key.source.clone(),
+            };
+            settings.extend(over.map(|over| Setting { over, source: source.clone(), written: key.place.fault("") }));
+        }
+        settings
     }
 
     /// The executable in its memory; what is wrong is told where the manifest names it, else of its file.

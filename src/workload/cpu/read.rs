@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::manifest::{Argument, CheckForm, CpuManifest, MANIFEST, NamedCheck, OF_KERNELS, RECOVERY, Sizes};
+use super::manifest::{Argument, CheckForm, ClientKey, CpuManifest, MANIFEST, NamedCheck, OF_KERNELS, RECOVERY, Sizes};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document;
 use crate::document::{Item, KeyRule, Shape, SourceText, TomlTable, check_keys, optional, parse};
@@ -151,6 +151,7 @@ impl CpuReader<'_> {
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).chain(["default"]).collect();
         let checks = self.checks(root, &known);
         let recovery = root.table("recovery").map(|recovery| self.arguments(recovery));
+        let clients = root.table("client").map_or_else(Vec::new, |client| self.clients(client));
         CpuManifest {
             name: text("name"),
             description: text("description"),
@@ -163,6 +164,7 @@ impl CpuReader<'_> {
             files,
             checks,
             recovery,
+            clients,
             elf: Arc::default(),
             elf_file: String::new(),
             elf_place: None,
@@ -196,6 +198,22 @@ impl CpuReader<'_> {
             _ => self.expr(item).map(Argument::Value),
         };
         items.into_iter().filter_map(one).collect()
+    }
+
+    fn clients(&mut self, client: TomlTable<'_>) -> Vec<ClientKey> {
+        let mut keys = Vec::new();
+        for (name, _, item) in client.entries() {
+            let Some(parts) = item.table() else { continue };
+            let (Some(value), Some((source, _))) = (parts.get("value"), parts.text("source")) else { continue };
+            let place = value.place();
+            let value = match value.text() {
+                Some(word) if name == "addresses" => Some(Argument::Word(word.to_owned())),
+                _ => self.expr(value).map(Argument::Value),
+            };
+            let source = source.to_owned();
+            keys.extend(value.map(|value| ClientKey { name: name.to_owned(), value, source, place }));
+        }
+        keys
     }
 
     fn files(&mut self, program: TomlTable<'_>) -> Vec<File> {

@@ -159,7 +159,16 @@ impl ScriptedL1 {
         if flush {
             self.copies.remove(&line);
         }
-        self.out.push(CpuMsg::Clean { line, from: self.me, tag, flush, dirty, room, dependencies: None });
+        self.out.push(CpuMsg::Clean {
+            line,
+            from: self.me,
+            tag,
+            flush,
+            at_once: false,
+            dirty,
+            room,
+            dependencies: None,
+        });
         tag
     }
 

@@ -112,7 +112,8 @@ const RDCYCLE_X7: u32 = 0xc000_2073 | 7 << 7;
 /// Bytes from a location to the next one: another line.
 const LOCATION_BYTES: i64 = 64;
 
-/// The program of a thread. x10: locations of the round, x11: its results, x13: its schedule, x14: rounds left.
+/// The program of a thread. x10: locations of the round, x11: its results, x13: its schedule, x14: rounds
+/// left.
 fn code(acts: &[Act], locations: usize) -> Vec<u32> {
     let mut words = vec![ld(5, 13, 0), ld(6, 13, 8)];
     for location in 0..locations {
@@ -217,6 +218,7 @@ pub(crate) fn outcomes(
     let mut ids = Vec::new();
     for index in 0..cores.count as u16 {
         let wiring = CoreWiring {
+            regions: None,
             index,
             clock,
             timebase,

@@ -3,16 +3,11 @@
 use crate::riscv::functional::observer::Observer;
 use crate::riscv::instruction::REGISTERS;
 use crate::riscv::memory::Memory;
-use crate::riscv::regions::BoundaryReason;
+use crate::riscv::regions::{BoundaryReason, COMPLETE, PC_SLOT};
 use crate::riscv::syscalls::Os;
 
 /// Slots of a hart: its registers by number, the rounding mode in place of x0, the pc.
-pub(super) type Slots = [u64; REGISTERS + 1];
-/// The slot of the pc.
-pub(super) const PC: usize = REGISTERS;
-/// Its bit 0 says that every register is in its slot, and none is computed.
-pub(super) const COMPLETE: u64 = 1;
-
+pub type Slots = [u64; REGISTERS + 1];
 /// What was counted of a run in regions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RegionRunCounts {
@@ -76,14 +71,35 @@ impl Observer for StoreLog {
 }
 
 impl RegionImage {
-    /// Memory as the committed regions left it.
+    /// What a machine's recovery left of a process: memory, slots by hart, and the system, which survives.
+    pub fn new(memory: Memory, slots: Vec<Slots>, os: Os, now_ns: u64) -> RegionImage {
+        let running = slots.iter().map(|slots| slots[PC_SLOT] != 0).collect();
+        RegionImage { memory, slots, system: System { os, running, now_ns } }
+    }
+
+    /// Memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
+    /// Slots by hart.
+    pub fn slots(&self) -> &[Slots] {
+        &self.slots
+    }
+
+    /// A hart runs: it has a thread, which does not wait in a call.
+    pub fn runs(&self, hart: usize) -> bool {
+        self.system.running[hart]
+    }
+
+    /// What system calls have done.
+    pub fn os(&self) -> &Os {
+        &self.system.os
+    }
+
     /// Where a hart goes on when its thread runs.
     pub fn pc(&self, hart: usize) -> Option<u64> {
-        self.slots.get(hart).map(|slots| slots[PC] & !COMPLETE)
+        self.slots.get(hart).map(|slots| slots[PC_SLOT] & !COMPLETE)
     }
 
     /// Makes a store of a committed region durable.

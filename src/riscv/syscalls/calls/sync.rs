@@ -109,5 +109,5 @@ pub(super) fn clone(os: &mut Os, call: &Call) -> Result<CallStep> {
     let clear = (has(clone_flag::CHILD_CLEARTID) && child != 0).then_some(child);
     os.threads.start(hart, number, clear);
     let thread = has(clone_flag::SETTLS).then_some(thread);
-    Ok(done(writes, Then::Spawn { hart, stack, thread, result: number }))
+    Ok(done(writes, Then::Spawn { hart, stack, thread, result: number, clear }))
 }

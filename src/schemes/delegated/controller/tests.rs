@@ -143,6 +143,7 @@ fn a_global_barrier_lets_nothing_leave_until_all_under_way_is_durable() {
 #[test]
 fn an_epoch_ends_when_the_first_sets_of_all_harts_are_durable() {
     let mut rig = Rig::new(epoch(8));
+    assert_eq!((rig.schedule(), rig.queues.tally.epochs), (vec![], 0), "nothing to begin one with");
     rig.fill(0, &[Some((1, 0)), None, Some((3, 64))]);
     rig.fill(1, &[Some((1, 256)), Some((2, 320)), None, Some((4, 384))]);
     assert_eq!(rig.schedule(), [0, 256, 320], "in the order of arrival, whatever their banks");
@@ -151,6 +152,7 @@ fn an_epoch_ends_when_the_first_sets_of_all_harts_are_durable() {
     assert_eq!(rig.durable(1, 320).1, [512], "another hart's first set joins the epoch");
     assert_eq!(rig.durable(1, 256).1, [0; 0]);
     assert_eq!(rig.durable(2, 512).1, [64, 384], "the next epoch");
+    assert_eq!(rig.queues.tally.epochs, 2);
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! A process that goes on from the middle: what a machine saved of it when power failed.
+
+use std::sync::Arc;
+
+use crate::riscv::memory::Memory;
+use crate::riscv::process::Process;
+use crate::riscv::syscalls::Os;
+
+use super::hart::{Hart, Registers, SharedState};
+use super::{Machine, Options, Outcome, PmCounts};
+
+/// A hart between two instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedHart {
+    /// x0 to x31, then f0 to f31.
+    pub registers: [u64; 64],
+    /// Address of the next instruction.
+    pub pc: u64,
+    /// Rounding mode of floating point.
+    pub frm: u8,
+    /// It runs a thread, which does not wait.
+    pub running: bool,
+}
+
+/// A process between instructions of all its harts, none of which has a system call under way.
+#[derive(Debug, Clone)]
+pub struct SavedProcess {
+    /// Memory.
+    pub memory: Memory,
+    /// What system calls have done; waits among it.
+    pub os: Os,
+    /// Its harts.
+    pub harts: Vec<SavedHart>,
+    /// Nanoseconds since it began.
+    pub now_ns: u64,
+}
+
+/// Goes on to the process' end. Reservations are lost.
+pub fn resume(process: &Process, saved: SavedProcess, options: &Options<'_>) -> Outcome {
+    let SavedProcess { memory, os, harts, now_ns } = saved;
+    let harts: Vec<Hart> = harts.iter().zip(0..).map(|(saved, number)| hart(number, saved)).collect();
+    let observer = &mut ();
+    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), observer };
+    let mut machine = Machine { shared, os, harts, image: Arc::clone(&process.image), now_ns, last: 0 };
+    let end = machine.run(options);
+    machine.outcome(end)
+}
+
+fn hart(number: u32, saved: &SavedHart) -> Hart {
+    let mut hart = Hart::new(number);
+    hart.registers = Registers::of(&saved.registers);
+    (hart.pc, hart.frm, hart.running) = (saved.pc, saved.frm, saved.running);
+    hart
+}
