@@ -35,6 +35,9 @@ impl Mode {
 const FIRST: Duration = Duration::from_millis(1);
 const WARM_UP: Duration = Duration::from_micros(500);
 const TRY: Duration = Duration::from_millis(2);
+/// A try has this many rounds at least: where a round takes milliseconds (a cluster), one by itself says
+/// nothing.
+const TRY_ROUNDS: u64 = 16;
 const SHORTEST_STAY: Duration = Duration::from_millis(25);
 const LONGEST_STAY: Duration = Duration::from_millis(400);
 /// A leg of a stay: between legs, balance is looked at.
@@ -78,16 +81,21 @@ impl Chooser {
     pub(crate) fn next(&self) -> (Mode, Budget) {
         let budget = match self.fallback {
             Fallback::Forced { rounds } => {
-                Budget { warm_up: Duration::ZERO, measured: Duration::MAX, rounds: rounds.max(1) }
+                Budget { warm_up: Duration::ZERO, measured: Duration::MAX, least_rounds: 0, rounds: rounds.max(1) }
             }
-            Fallback::Never => Budget { warm_up: Duration::ZERO, measured: LEG, rounds: u64::MAX },
+            Fallback::Never => Budget { warm_up: Duration::ZERO, measured: LEG, least_rounds: 0, rounds: u64::MAX },
             Fallback::Measured if self.solo_rate.is_none() => {
-                Budget { warm_up: Duration::ZERO, measured: FIRST, rounds: u64::MAX }
+                Budget { warm_up: Duration::ZERO, measured: FIRST, least_rounds: TRY_ROUNDS, rounds: u64::MAX }
             }
-            Fallback::Measured if self.trying => Budget { warm_up: WARM_UP, measured: TRY, rounds: u64::MAX },
-            Fallback::Measured => {
-                Budget { warm_up: Duration::ZERO, measured: LEG.min(self.left_of_stay), rounds: u64::MAX }
+            Fallback::Measured if self.trying => {
+                Budget { warm_up: WARM_UP, measured: TRY, least_rounds: TRY_ROUNDS, rounds: u64::MAX }
             }
+            Fallback::Measured => Budget {
+                warm_up: Duration::ZERO,
+                measured: LEG.min(self.left_of_stay),
+                least_rounds: 0,
+                rounds: u64::MAX,
+            },
         };
         (self.mode, budget)
     }

@@ -179,6 +179,8 @@ pub(crate) struct Budget {
     pub(crate) warm_up: Duration,
     /// Measured, after the warm-up.
     pub(crate) measured: Duration,
+    /// At least so many rounds, however long they take.
+    pub(crate) least_rounds: u64,
     pub(crate) rounds: u64,
 }
 
@@ -240,7 +242,7 @@ impl<'a> Lead<'a> {
             return false;
         };
         self.pace = Pace { events: self.totals.events - events, elapsed: now - since };
-        self.pace.elapsed >= self.budget.measured
+        self.pace.elapsed >= self.budget.measured && self.rounds >= self.budget.least_rounds
     }
 }
 
