@@ -179,7 +179,10 @@ fn program_machine_and_scheme_are_of_one_kind_and_threads_have_harts() {
     let told = refused(Experiment::of("vecadd").machine("broi-cpu"));
     assert!(told.contains("made of kernels") && told.contains("agpm-table4"), "{told}");
     let told = refused(Experiment::of(&path).scheme("agpm"));
-    assert!(told.contains("scheme `agpm` is for machines with GPUs") && told.contains("base, light-wsp, sync"), "{told}");
+    assert!(
+        told.contains("scheme `agpm` is for machines with GPUs") && told.contains("base, light-wsp, sync"),
+        "{told}"
+    );
     let told = refused(Experiment::of("vecadd").scheme("sync"));
     assert!(told.contains("for machines of CPU cores") && told.contains("nt-store"), "{told}");
     // One thread more than harts is refused at its place; as many are not.
