@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use durawarp::persist::vocab::Machines;
 use durawarp::persist::{
     ControllerHandler, Handler, HandlerPlace, NonTemporalOrder, PathLinks, RegionRule, Scheme, SmHandler, StorageCost,
 };
@@ -11,8 +12,20 @@ pub(crate) trait Decorator: Send + Sync + Debug {
     /// The scheme.
     fn of(&self) -> &dyn Scheme;
 
-    /// The handler of an SM.
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler>;
+    /// The handler of an SM, or of a core.
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        self.of().sm_handler(place)
+    }
+
+    /// The handler of a slice.
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        self.of().slice_handler(place)
+    }
+
+    /// The handler of a NIC.
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        self.of().nic_handler(place)
+    }
 
     /// The handler of a memory controller.
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
@@ -38,7 +51,11 @@ impl<D: Decorator> Scheme for Decorated<D> {
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.0.of().slice_handler(place)
+        self.0.slice_handler(place)
+    }
+
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        self.0.nic_handler(place)
     }
 
     fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
@@ -63,6 +80,22 @@ impl<D: Decorator> Scheme for Decorated<D> {
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
         self.0.of().unfit(place)
+    }
+
+    fn machines(&self) -> Machines {
+        self.0.of().machines()
+    }
+
+    fn orders_epochs(&self) -> bool {
+        self.0.of().orders_epochs()
+    }
+
+    fn caches_survive(&self) -> bool {
+        self.0.of().caches_survive()
+    }
+
+    fn saves_registers(&self) -> bool {
+        self.0.of().saves_registers()
     }
 
     fn non_temporal_order(&self) -> NonTemporalOrder {

@@ -13,13 +13,14 @@ use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
 use durawarp::engine::Time;
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
-use durawarp::persist::vocab::Machines;
 use durawarp::persist::{
     Admission, Banks, ControllerHandler, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Held,
-    Interests, Offer, Outbox, PathLinks, Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule, opened,
+    Interests, Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule, opened,
 };
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::schemes::delegated::messages::DelegatedMessage;
+
+use crate::decorated::{Decorated, Decorator};
 
 /// How much longer messages of core 0 to the controller take.
 const FAR_NS: u64 = 2000;
@@ -54,13 +55,9 @@ struct Mutant {
     fault: Fault,
 }
 
-impl Scheme for Mutant {
-    fn name(&self) -> &'static str {
-        self.of.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.of.description()
+impl Decorator for Mutant {
+    fn of(&self) -> &dyn Scheme {
+        &*self.of
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
@@ -75,22 +72,6 @@ impl Scheme for Mutant {
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         Some(Box::new(Controller { of: self.of.controller_handler(place)?, fault: self.fault }))
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        self.of.path_links()
-    }
-
-    fn machines(&self) -> Machines {
-        self.of.machines()
-    }
-
-    fn orders_epochs(&self) -> bool {
-        true
-    }
-
-    fn logs(&self) -> bool {
-        self.of.logs()
     }
 }
 
@@ -239,7 +220,7 @@ fn crashed(workload: &str, set: &[(&str, &str)], fault: Fault) -> CrashReport {
     let recipe = Experiment::of(workload).machine("broi-cpu").profile("ci").scheme("broi");
     let recipe = set.iter().fold(recipe, |recipe, (key, value)| recipe.set(key, *value));
     let AnyExperiment::Cpu(mut experiment) = recipe.build_any().unwrap() else { panic!("a program of CPUs") };
-    experiment.scheme.built = Arc::new(Mutant { of: experiment.scheme.built.clone(), fault });
+    experiment.scheme.built = Arc::new(Decorated(Mutant { of: experiment.scheme.built.clone(), fault }));
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     crash_cpu(&experiment, &CrashRequest { allowed: None, ..CrashRequest::default() }, &watching).unwrap()

@@ -12,13 +12,14 @@ use durawarp::oracle::crash::Plan;
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::outcome::End;
 use durawarp::persist::journal::Author;
-use durawarp::persist::vocab::Machines;
 use durawarp::persist::{
     Admission, Banks, ControllerHandler, Event, Handler, HandlerPlace, HandlerReport, Held, Interests, Offer, Outbox,
-    PathLinks, Peer, Scheme, SchemeMessage, SmHandler, opened,
+    Peer, Scheme, SchemeMessage, opened,
 };
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::schemes::delegated::messages::{DelegatedMessage, Persist};
+
+use crate::decorated::{Decorated, Decorator};
 
 /// What a machine does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,21 +47,9 @@ struct Faulty {
     fault: Fault,
 }
 
-impl Scheme for Faulty {
-    fn name(&self) -> &'static str {
-        self.of.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.of.description()
-    }
-
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        self.of.sm_handler(place)
-    }
-
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.slice_handler(place)
+impl Decorator for Faulty {
+    fn of(&self) -> &dyn Scheme {
+        &*self.of
     }
 
     fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
@@ -71,22 +60,6 @@ impl Scheme for Faulty {
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         let (of, fault) = (self.of.controller_handler(place)?, self.fault);
         Some(Box::new(Controller { of, fault, harts: BTreeMap::new() }))
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        self.of.path_links()
-    }
-
-    fn machines(&self) -> Machines {
-        self.of.machines()
-    }
-
-    fn orders_epochs(&self) -> bool {
-        true
-    }
-
-    fn logs(&self) -> bool {
-        self.of.logs()
     }
 }
 
@@ -323,7 +296,7 @@ fn crashed(workload: &str, machine: &str, scheme: &str, set: &[(&str, &str)], fa
     let recipe = Experiment::of(workload).machine(machine).profile("ci").scheme(scheme).reference(false);
     let recipe = set.iter().fold(recipe, |recipe, (key, value)| recipe.set(key, *value));
     let AnyExperiment::Cpu(mut experiment) = recipe.build_any().unwrap() else { panic!("a program of CPUs") };
-    experiment.scheme.built = Arc::new(Faulty { of: experiment.scheme.built.clone(), fault });
+    experiment.scheme.built = Arc::new(Decorated(Faulty { of: experiment.scheme.built.clone(), fault }));
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     // How the program recovers is not asked.

@@ -8,12 +8,13 @@ use std::sync::atomic::AtomicBool;
 use durawarp::Experiment;
 use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
-use durawarp::persist::vocab::{Machines, RegionRule};
 use durawarp::persist::{
-    Admission, ControllerHandler, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer,
-    Outbox, PathLinks, Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule,
+    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer,
+    Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule,
 };
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
+
+use crate::decorated::{Decorated, Decorator};
 
 /// Little enough to be judged in seconds.
 const SMALL: [(&str, &str); 3] = [("params.TREAPS", "2"), ("params.KEYS", "8"), ("params.THREADS", "2")];
@@ -92,45 +93,13 @@ struct Mutant {
     fault: Fault,
 }
 
-impl Scheme for Mutant {
-    fn name(&self) -> &'static str {
-        self.of.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.of.description()
+impl Decorator for Mutant {
+    fn of(&self) -> &dyn Scheme {
+        &*self.of
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(Core { of: self.of.sm_handler(place), fault: self.fault, seen: 0 })
-    }
-
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.slice_handler(place)
-    }
-
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of.hub_handler(place)
-    }
-
-    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        self.of.controller_handler(place)
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        self.of.path_links()
-    }
-
-    fn machines(&self) -> Machines {
-        self.of.machines()
-    }
-
-    fn regions(&self) -> Option<RegionRule> {
-        self.of.regions()
-    }
-
-    fn logs(&self) -> bool {
-        self.of.logs()
     }
 }
 
@@ -187,7 +156,7 @@ fn a_machine_that_loses_a_copy_or_a_checkpoint_is_found() {
     for fault in [Fault::None, Fault::CopyLost, Fault::CheckpointLost] {
         let mut experiment = experiment("treap", &SMALL);
         let of = experiment.scheme.built.clone();
-        experiment.scheme.built = Arc::new(Mutant { of, fault });
+        experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
         let report = crash(&experiment, &CrashRequest { resume: 0, ..CrashRequest::default() });
         let found = report.history.verdict.failed > 0;
         assert_eq!((found, report.holds()), (fault != Fault::None, fault == Fault::None), "{fault:?}: {report:#?}");
@@ -199,7 +168,7 @@ fn a_machine_that_loses_a_copy_or_a_checkpoint_is_found() {
 fn a_region_without_its_end_is_one_with_the_next() {
     let mut experiment = experiment("treap", &SMALL);
     let of = experiment.scheme.built.clone();
-    experiment.scheme.built = Arc::new(Mutant { of, fault: Fault::EndLost });
+    experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault: Fault::EndLost }));
     assert!(crash(&experiment, &CrashRequest { resume: 8, ..CrashRequest::default() }).holds());
 }
 

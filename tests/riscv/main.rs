@@ -6,6 +6,8 @@ mod common;
 mod cluster;
 mod crash;
 mod decoding;
+#[path = "../persistency/decorated.rs"]
+mod decorated;
 mod encoding;
 mod executables;
 mod faults;

@@ -14,7 +14,6 @@ use durawarp::kernel::memory::NVM_BASE;
 use durawarp::oracle::replay::{Replay, judge_replay};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::journal::Author;
-use durawarp::persist::vocab::Machines;
 use durawarp::persist::{
     Admission, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox,
     PmImage, Scheme, SmHandler, WriteBack, WriteBackRule,
@@ -23,6 +22,7 @@ use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use durawarp::schemes::catalogue;
 
 use crate::common::{DATA, program};
+use crate::decorated::{Decorated, Decorator};
 
 fn experiment(name: &str, set: &[(&str, u64)]) -> CpuExperiment {
     let path = format!("{}/workloads/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -114,30 +114,14 @@ struct Mutant {
     fault: Fault,
 }
 
-impl Scheme for Mutant {
-    fn name(&self) -> &'static str {
-        self.of.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.of.description()
+impl Decorator for Mutant {
+    fn of(&self) -> &dyn Scheme {
+        &*self.of
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         let of = self.of.sm_handler(place);
         Box::new(Core { of, fault: self.fault, core: place.index, stored: 0, lines: BTreeMap::new() })
-    }
-
-    fn machines(&self) -> Machines {
-        self.of.machines()
-    }
-
-    fn saves_registers(&self) -> bool {
-        true
-    }
-
-    fn logs(&self) -> bool {
-        self.of.logs()
     }
 }
 
@@ -206,7 +190,7 @@ fn a_machine_that_forgets_or_gives_up_too_early_is_found() {
     for fault in [Fault::None, Fault::ReleasesEarly, Fault::GivesUpEarly, Fault::ForgetsNewer] {
         let mut experiment = experiment("hash", &[]);
         let of = experiment.scheme.built.clone();
-        experiment.scheme.built = Arc::new(Mutant { of, fault });
+        experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
         let report = crash(&experiment, 0);
         let found = report.history.verdict.failures.iter().any(|failure| failure.property == Property::Replay);
         assert_eq!(found, fault != Fault::None, "{fault:?}: {:#?}", report.history);
