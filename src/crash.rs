@@ -21,6 +21,7 @@ pub mod conditions;
 mod cores;
 mod durable_steps;
 mod found;
+mod gone_on;
 mod image;
 mod regions;
 mod regions_of_cores;
@@ -398,27 +399,9 @@ fn crash_regions(
     let conditions = bound.iter().zip(&verdicts.actual.conditions);
     let conditions = conditions.map(|(bound, count)| bound.report([Some(count), None, None], complete, &found));
     let conditions = conditions.collect();
-    Ok(CrashReport {
-        domain,
-        recovery: "hardware, to the latest region that all controllers have".to_owned(),
-        promises: verdicts.promises,
-        unjudged: None,
-        transactions: 0,
-        image_bytes: initial.bytes().len() as u64,
-        changes: verdicts.changes,
-        regions: Some(verdicts.regions),
-        seed: request.seed,
-        history: judgement(verdicts.history),
-        actual: Some(judgement(verdicts.actual)),
-        allowed: None,
-        overtaking: None,
-        double: verdicts.double.map(judgement),
-        resume: verdicts.resume.map(judgement),
-        channels: None,
-        conditions,
-        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
-        outcome: finished.outcome.clone(),
-    })
+    let wall_s = [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()];
+    let report = verdicts.report(&finished.outcome, &initial, (domain, request.seed), wall_s, judgement);
+    Ok(CrashReport { conditions, ..report })
 }
 
 /// Levels A and B, as far as asked for.

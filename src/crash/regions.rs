@@ -30,6 +30,7 @@ use crate::run::failures;
 use crate::workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
 
 use super::image::{LINE_BYTES, initial_image};
+use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 
 /// How many times as many instructions as the run had a resumed program may take, and how many more.
@@ -116,6 +117,41 @@ pub(super) struct Verdicts {
     pub(super) changes: u64,
     pub(super) regions: u64,
     pub(super) promises: Vec<String>,
+}
+
+impl Verdicts {
+    /// The report on them, with findings put into the terms of the program. Conditions are the caller's.
+    pub(super) fn report(
+        self,
+        run: &Outcome,
+        initial: &PmImage,
+        (domain, seed): (Domain, u64),
+        wall_s: [f64; 2],
+        judgement: impl Fn(Verdict) -> Judgement,
+    ) -> CrashReport {
+        CrashReport {
+            domain,
+            recovery: "hardware, to the latest region that all controllers have".to_owned(),
+            promises: self.promises,
+            unjudged: None,
+            transactions: 0,
+            image_bytes: initial.bytes().len() as u64,
+            changes: self.changes,
+            regions: Some(self.regions),
+            seed,
+            history: judgement(self.history),
+            actual: Some(judgement(self.actual)),
+            // Levels B and C do not apply.
+            allowed: None,
+            overtaking: None,
+            double: self.double.map(&judgement),
+            resume: self.resume.map(&judgement),
+            channels: None,
+            conditions: Vec::new(),
+            wall_s,
+            outcome: run.clone(),
+        }
+    }
 }
 
 /// An image of all that regions stored to; what is behind `image` is 0.

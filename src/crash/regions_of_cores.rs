@@ -33,14 +33,12 @@ use crate::riscv::syscalls::Os;
 use crate::run::regions_of_cores::formed_process;
 use crate::run::{Conduct, CpuExperiment, load_of, run_cpu};
 
+use super::gone_on;
 use super::image::{initial_image, keep_windows, windows_of};
 use super::regions;
 use super::report::CrashReport;
 use super::request::{CrashRequest, Watching};
 use super::saved::judgement;
-
-/// How many times as many instructions as the run had a program that goes on may take, and how many more.
-const EXTRA: (u64, u64) = (4, 1 << 24);
 
 /// Bytes of `ecall`.
 const CALL_BYTES: u64 = 4;
@@ -51,7 +49,7 @@ const STEPS: u64 = 1 << 16;
 /// Runs a program of CPUs once and judges what power failures leave under a scheme of regions.
 ///
 /// # Errors
-/// A machine with clients; states of levels that do not apply; a program that cannot be formed.
+/// A machine with clients or several servers; states of levels that do not apply; a program that cannot be formed.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub(super) fn crash_regions_of_cores(
     experiment: &CpuExperiment,
@@ -62,7 +60,7 @@ pub(super) fn crash_regions_of_cores(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.claim.is_some() {
-        let message = "clients and claims are not judged under a scheme of regions";
+        let message = "clients, several servers and claims are not judged under a scheme of regions";
         return Err(Diagnostic::nowhere(&program.name, message).into());
     }
     let process = program.process()?;
@@ -76,7 +74,7 @@ pub(super) fn crash_regions_of_cores(
     let simulated = began.elapsed();
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
     let initial = regions::covering(initial_image(&load.image()), journal);
-    let instructions = finished.outcome.total("core", "instructions") * EXTRA.0 + EXTRA.1;
+    let instructions = gone_on::most_instructions(&finished.outcome);
     // A run without an end has no result that one which is resumed could be compared with.
     let resumption = finished.os.as_ref().zip(finished.outcome.process.as_ref()).map(|(os, left)| CpuResumption {
         harts: spec.harts() as usize,
@@ -98,27 +96,8 @@ pub(super) fn crash_regions_of_cores(
     let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
-    Ok(CrashReport {
-        domain,
-        recovery: "hardware, to the latest region that all controllers have".to_owned(),
-        promises: verdicts.promises,
-        unjudged: None,
-        transactions: 0,
-        image_bytes: initial.bytes().len() as u64,
-        changes: verdicts.changes,
-        regions: Some(verdicts.regions),
-        seed: request.seed,
-        history: judgement(verdicts.history),
-        actual: Some(judgement(verdicts.actual)),
-        allowed: None,
-        overtaking: None,
-        double: verdicts.double.map(judgement),
-        resume: verdicts.resume.map(judgement),
-        conditions: Vec::new(),
-        channels: None,
-        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
-        outcome: finished.outcome.clone(),
-    })
+    let wall_s = [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()];
+    Ok(verdicts.report(&finished.outcome, &initial, (domain, request.seed), wall_s, judgement))
 }
 
 /// The program, gone on with on the functional driver.
@@ -168,7 +147,7 @@ impl CpuResumption<'_> {
                 return Ok(Some(end));
             }
             if run.counts().instructions > self.instructions {
-                return Err(format!("gone on, it does not end in {} instructions", self.instructions));
+                return Err(gone_on::takes_too_long(self.instructions));
             }
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(Some(functional::End::Stopped));
@@ -183,19 +162,8 @@ impl Resumes for CpuResumption<'_> {
         let mut run = self.recovered(recovered);
         let Some(end) = self.advance(&mut run, u64::MAX)? else { unreachable!("it ends, or takes too long") };
         let ended = run.outcome(end);
-        let exit_code = match ended.end {
-            functional::End::Exited(code) => code,
-            functional::End::Stopped => return Ok(()),
-            functional::End::Fault(fault) => return Err(format!("gone on, it fails: {fault}")),
-            functional::End::Deadlock(harts) => {
-                let waits = functional::waits_in_words(&harts, &self.process.image);
-                return Err(format!("gone on, its threads wait for ever: {waits}"));
-            }
-            functional::End::Limit => return Err("gone on, it does not end".to_owned()),
-        };
-        if self.left.exit_code != Some(exit_code) {
-            let expected = self.left.exit_code.map_or("none".to_owned(), |code| code.to_string());
-            return Err(format!("gone on, it exits with {exit_code}, expected {expected}"));
+        if gone_on::exit_code(ended.end, &self.process.image, self.instructions, Some(self.left))?.is_none() {
+            return Ok(());
         }
         let written = String::from_utf8_lossy(&ended.stdout);
         if !self.left.stdout.ends_with(&*written) {

@@ -19,7 +19,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::assemble::{Assembly, CpuLoad};
+use crate::assemble::Assembly;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::engine::Time;
 use crate::machine::core::{Core, SavedThread, Standing};
@@ -35,19 +35,17 @@ use crate::outcome::{End, Outcome};
 use crate::persist::PmImage;
 use crate::riscv::functional::{self, Options, SavedHart, SavedProcess};
 use crate::riscv::process::Process;
-use crate::run::{Conduct, CpuExperiment, PausedCpu, failures, run_cpu};
+use crate::run::{Conduct, CpuExperiment, PausedCpu, failures, load_of, run_cpu};
 use crate::workload::{CpuProgram, Ran};
 
 use super::found::{Found, Placed};
+use super::gone_on;
 use super::image::{initial_image, windows_of};
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 
 /// Bytes of a line of CPUs.
 const LINE_BYTES: usize = 64;
-
-/// How many times as many instructions as the run had a program that goes on may take, and how many more.
-const EXTRA: (u64, u64) = (4, 1 << 24);
 
 /// Where a replay is cut off, at most: after each of its first lines.
 const CUTS: usize = 8;
@@ -74,8 +72,7 @@ pub(super) fn crash_saved(
     }
     // One run gives every state: journals keep all that changes what is durable or replayed.
     let process = program.process()?;
-    let load =
-        CpuLoad { process: &process, files: &program.files, all_persistent: true, remote_bytes: 0, regions: None };
+    let load = load_of(experiment, &process, None);
     let memory = load.memory();
     let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -244,29 +241,13 @@ impl GoingOn<'_> {
         };
         let options = Options {
             harts: self.experiment.machine.spec.harts(),
-            instructions: run.total("core", "instructions") * EXTRA.0 + EXTRA.1,
+            instructions: gone_on::most_instructions(run),
             files: self.experiment.program.files.clone(),
             stop: Some(self.stop),
         };
         let ended = functional::resume(self.process, saved, &options);
-        // An end of any other kind is one that the run did not come to.
-        let exit_code = match ended.end {
-            functional::End::Exited(code) => code,
-            functional::End::Stopped => return Ok(()),
-            functional::End::Fault(fault) => return Err(format!("gone on, it fails: {fault}")),
-            functional::End::Deadlock(harts) => {
-                let waits = functional::waits_in_words(&harts, &self.process.image);
-                return Err(format!("gone on, its threads wait for ever: {waits}"));
-            }
-            functional::End::Limit => {
-                return Err(format!("gone on, it does not end in {} instructions", options.instructions));
-            }
-        };
-        let expected = run.process.as_ref().and_then(|process| process.exit_code);
-        if expected != Some(exit_code) {
-            let expected = expected.map_or("none".to_owned(), |code| code.to_string());
-            return Err(format!("gone on, it exits with {exit_code}, expected {expected}"));
-        }
+        let exit_code = gone_on::exit_code(ended.end, &self.process.image, options.instructions, run.process.as_ref())?;
+        let Some(exit_code) = exit_code else { return Ok(()) };
         let ran = Ran { exit_code, stdout: &ended.stdout, persistent: ended.memory.persistent() };
         let wrong = failures(&self.experiment.program.verify(&ran, None));
         if run.end == End::Finished && !wrong.is_empty() {

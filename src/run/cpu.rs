@@ -71,7 +71,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let journal = (conduct.journal && spec.nodes.servers == 1).then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
-    let os = machine.systems().next().and_then(OperatingSystem::idle).cloned();
+    // Whoever goes on after a power failure has a journal, too.
+    let os = machine.systems().next().and_then(OperatingSystem::idle).filter(|_| journal.is_some()).cloned();
     let (mut memories, mut digest) = (Vec::new(), None);
     for of in ran.machine.into_memories() {
         let (memory, touched) = of.into_touched(load.image());

@@ -30,7 +30,7 @@ pub struct Finished {
     pub journal: Option<Journal>,
     /// What components did when, when asked for.
     pub timeline: Option<Timeline>,
-    /// What system calls of a process had done at its end.
+    /// What system calls of a process had done at its end, where a journal was asked for.
     pub os: Option<Os>,
 }
 
