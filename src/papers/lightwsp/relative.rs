@@ -1,0 +1,61 @@
+//! Times over those of a base, by kernel or program and by bar of a figure; geometric means of them.
+
+use super::ask::Bars;
+use super::published::PUBLISHED;
+use crate::papers::{Cell, FigureTable};
+use crate::plot::geometric_mean;
+
+/// Times over those of a base.
+#[derive(Debug)]
+pub(in crate::papers) struct Times {
+    /// What a row is.
+    of: &'static str,
+    names: Vec<String>,
+    rows: Vec<(&'static str, Vec<Option<f64>>)>,
+}
+
+impl Times {
+    /// Rows of one name and a time a bar each.
+    pub(in crate::papers) fn new(
+        of: &'static str,
+        names: impl Iterator<Item = String>,
+        rows: impl Iterator<Item = (&'static str, Vec<Option<f64>>)>,
+    ) -> Times {
+        Times { of, names: names.collect(), rows: rows.collect() }
+    }
+
+    /// Mean times of the bars, over the rows of which all are there.
+    pub(in crate::papers) fn means(&self) -> Vec<Option<f64>> {
+        let whole = || self.rows.iter().filter(|(_, times)| times.iter().all(Option::is_some));
+        (0..self.names.len()).map(|at| geometric_mean(whole().filter_map(|(_, times)| times[at]))).collect()
+    }
+
+    /// Mean overheads by name.
+    pub(in crate::papers) fn bars(&self) -> Bars {
+        let overheads = self.means().into_iter().map(|mean| mean.map(|mean| mean - 1.0));
+        Bars(self.names.iter().cloned().zip(overheads).collect())
+    }
+
+    /// Rows and their times.
+    pub(in crate::papers) fn rows(&self) -> &[(&'static str, Vec<Option<f64>>)] {
+        &self.rows
+    }
+
+    /// With a row of means, and one of published means where a paper's text has any.
+    pub(in crate::papers) fn table(&self, name: &str) -> FigureTable {
+        let columns: Vec<&str> = std::iter::once(self.of).chain(self.names.iter().map(String::as_str)).collect();
+        let mut table = FigureTable::new(name, "time over base, both with everything in persistent memory", &columns);
+        let means = ("mean", self.means());
+        for (row, times) in self.rows.iter().chain([&means]) {
+            let times = times.iter().map(|time| Cell::number(*time));
+            table.push(std::iter::once(Cell::from(*row)).chain(times).collect());
+        }
+        let published = |bar: &String| PUBLISHED.number(name, "mean", bar).map(|overhead| 1.0 + overhead);
+        let published: Vec<Option<f64>> = self.names.iter().map(published).collect();
+        if published.iter().any(Option::is_some) {
+            let cells = published.into_iter().map(Cell::number);
+            table.push(std::iter::once(Cell::from("mean, published")).chain(cells).collect());
+        }
+        table
+    }
+}
