@@ -51,8 +51,7 @@ pub use table::{Cell, FigureTable};
 use crate::diagnostic::Diagnostic;
 
 /// The papers that there are.
-pub const PAPERS: [&Paper; 5] =
-    [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER, &lightwsp_cpu::PAPER, &broi::PAPER];
+pub const PAPERS: [&Paper; 5] = [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER, &lightwsp_cpu::PAPER, &broi::PAPER];
 
 /// The paper of a name.
 ///

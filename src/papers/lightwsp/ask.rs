@@ -67,7 +67,12 @@ fn greatest(values: &[f64]) -> Option<usize> {
 }
 
 /// An ask about a share or a rate, if anything of it was counted.
-pub(in crate::papers) fn rate(text: &'static str, rate: Option<f64>, words: impl Fn(f64) -> String, holds: impl Fn(f64) -> bool) -> Ask {
+pub(in crate::papers) fn rate(
+    text: &'static str,
+    rate: Option<f64>,
+    words: impl Fn(f64) -> String,
+    holds: impl Fn(f64) -> bool,
+) -> Ask {
     match rate {
         Some(rate) => Ask::of(text, holds(rate), words(rate)),
         None => Ask::unjudged(text, "nothing of it was counted"),

@@ -138,7 +138,8 @@ mod tests {
             let row = PUBLISHED.all().find(|row| row.kernel == runs::SCHEME && row.quantity == *what).unwrap();
             assert_eq!(row.value.parse(), Ok(*bytes), "{what}");
         }
-        let port = Hardware { hosts: ("SMs", 20), controllers: 8, wpq_entries: 4096, entry_bytes: 128, orders: 20, ..paper };
+        let port =
+            Hardware { hosts: ("SMs", 20), controllers: 8, wpq_entries: 4096, entry_bytes: 128, orders: 20, ..paper };
         assert_eq!(port.rows().map(|(_, bytes, _)| bytes), [8192.0, 524_288.0, 40.0, 16.0, 4_194_624.0]);
     }
 }

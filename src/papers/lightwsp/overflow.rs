@@ -98,8 +98,7 @@ pub(in crate::papers) fn table(name: &str, pressures: &[Pressure]) -> FigureTabl
         "episodes",
         "episodes per 10,000 instructions",
     ];
-    let mut table =
-        FigureTable::new(name, "stores that waited for a gated WPQ, and overflows, all together", &columns);
+    let mut table = FigureTable::new(name, "stores that waited for a gated WPQ, and overflows, all together", &columns);
     pressures.iter().for_each(|pressure| table.push(pressure.row()));
     table
 }

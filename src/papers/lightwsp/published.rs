@@ -8,8 +8,7 @@ use crate::papers::{Cell, FigureTable};
 pub(crate) const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
 
 /// What to know when reading any figure.
-pub(super) const LABEL: &str =
-    "a GPU port of a CPU scheme: a warp stands for the paper's thread, kernels for its programs; `durawarp reproduce lightwsp-cpu` \
+pub(super) const LABEL: &str = "a GPU port of a CPU scheme: a warp stands for the paper's thread, kernels for its programs; `durawarp reproduce lightwsp-cpu` \
      has the paper's own machine";
 
 /// Published values of a figure, and ours where we have one.

@@ -24,9 +24,13 @@ impl Times {
         Times { of, names: names.collect(), rows: rows.collect() }
     }
 
-    /// Mean times of the bars, over the rows of which all are there.
+    /// Mean times of the bars, over the rows of which all are there. A bar that no row has is none of them.
     pub(in crate::papers) fn means(&self) -> Vec<Option<f64>> {
-        let whole = || self.rows.iter().filter(|(_, times)| times.iter().all(Option::is_some));
+        let exists: Vec<bool> =
+            (0..self.names.len()).map(|at| self.rows.iter().any(|(_, times)| times[at].is_some())).collect();
+        let is_whole =
+            |times: &[Option<f64>]| times.iter().zip(&exists).all(|(time, exists)| time.is_some() || !exists);
+        let whole = || self.rows.iter().filter(|(_, times)| is_whole(times));
         (0..self.names.len()).map(|at| geometric_mean(whole().filter_map(|(_, times)| times[at]))).collect()
     }
 
@@ -57,5 +61,22 @@ impl Times {
             table.push(std::iter::once(Cell::from("mean, published")).chain(cells).collect());
         }
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_over_whole_rows_and_leave_out_a_bar_that_nobody_has() {
+        let rows = [("a", vec![Some(2.0), None, Some(4.0)]), ("b", vec![Some(8.0), None, Some(1.0)])];
+        let of = |rows: &[(&'static str, Vec<Option<f64>>)]| {
+            let names = ["x", "y", "z"].map(str::to_owned);
+            Times::new("program", names.into_iter(), rows.iter().cloned()).means()
+        };
+        assert_eq!(of(&rows), [Some(4.0), None, Some(2.0)]);
+        let cut = [rows[0].clone(), ("c", vec![Some(9.0), None, None])];
+        assert_eq!(of(&cut), [Some(2.0), None, Some(4.0)], "a row that is not whole counts for no bar");
     }
 }

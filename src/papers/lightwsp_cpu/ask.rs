@@ -11,7 +11,7 @@ const POINT: f64 = 0.01;
 
 /// A share as the evidence has it.
 fn percent(share: f64) -> String {
-    format!("{:+.2} %", share * 100.0)
+    format!("{:.2} %", share * 100.0)
 }
 
 /// An ask about overheads of several names.
@@ -59,7 +59,8 @@ pub(crate) fn ideal(programs: &[(&'static str, Option<f64>)], hits: u64, means: 
     let [psp, own] = means;
     let order = of(slower, [("ideal PSP", psp), ("light-wsp", own)], |[psp, own]| psp > own);
     let qsim = programs.iter().find(|(name, _)| *name == "qsim").and_then(|(_, overhead)| *overhead);
-    let others = programs.iter().filter(|(name, _)| *name != "qsim").map(|(name, overhead)| Some((*name, (*overhead)?)));
+    let others =
+        programs.iter().filter(|(name, _)| *name != "qsim").map(|(name, overhead)| Some((*name, (*overhead)?)));
     let others = others.collect::<Option<Vec<_>>>();
     let next = others.and_then(|others| others.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)));
     let (name, overhead) = next.map_or(("the next", None), |(name, overhead)| (name, Some(overhead)));

@@ -1,11 +1,9 @@
 //! What the runs counted: Figures 8, 14 and 18, Table II, section V-G3.
 //!
-//! Rates are of all programs together: sums of what was counted over sums of what it is counted by. Instructions
-//! are those of the programs; what regions insert is counted by itself.
+//! Rates are of all programs together: sums of what was counted over sums of what it is counted by.
+//! Instructions are those of the programs; what regions insert is counted by itself.
 
-use super::LABEL;
-use super::ask;
-use super::runs;
+use super::{LABEL, ask, runs, waits};
 use crate::outcome::{Outcome, ratio};
 use crate::papers::lightwsp::ask as port;
 use crate::papers::lightwsp::counts::{Rates, idle_ns, scheme_count};
@@ -43,6 +41,7 @@ pub(super) fn efficiency(request: &Request, runs: &Runs<'_>) -> Finding {
     });
     let hidden = |rates: &Rates| rates.mean().map(|share| 1.0 - share);
     let (own, ppa_hidden) = (hidden(&waited), hidden(&ppa));
+    let cause = waits::cause(runs, &runs::programs(request), &[runs::default()]);
     Finding {
         tables: vec![
             waited.table("fig8", "light-wsp: time until regions were persisted, and what harts waited"),
@@ -51,14 +50,17 @@ pub(super) fn efficiency(request: &Request, runs: &Runs<'_>) -> Finding {
             told("efficiency", &[("PPA", ppa_hidden), (runs::SCHEME, own)]),
         ],
         asks: vec![port::efficiency(own), ask::hidden(ppa_hidden, own)],
-        notes: vec![
+        notes: [
             LABEL.to_owned(),
             "the efficiency is (T_p - T_wait) / T_p. Of light-wsp T_wait is what a hart's oldest store waited for room in the \
              front-end buffer, T_p the time from regions' ends until all controllers had their boundaries, summed; the \
              second table has T_p of an idle path, without queueing. Of PPA T_wait is what harts waited at the ends of \
              regions, T_p what write-backs took. Both sums may count overlapping times"
                 .to_owned(),
-        ],
+        ]
+        .into_iter()
+        .chain(cause)
+        .collect(),
         ..Finding::default()
     }
 }
@@ -80,7 +82,8 @@ pub(super) fn conflicts(request: &Request, runs: &Runs<'_>) -> Finding {
 pub(super) fn misses(request: &Request, runs: &Runs<'_>) -> Finding {
     let names: Vec<&str> = runs::VICTIMS.into_iter().chain([runs::STALE]).collect();
     let columns: Vec<&str> = ["program"].into_iter().chain(names.iter().copied()).collect();
-    let mut table = FigureTable::new("fig14", "misses of the L1s, % of loads and stores, by policy of victims", &columns);
+    let mut table =
+        FigureTable::new("fig14", "misses of the L1s, % of loads and stores, by policy of victims", &columns);
     let (mut sums, mut whole) = (vec![(0, 0); names.len()], true);
     for program in runs::few(request) {
         let counts = names.iter().map(|policy| {
@@ -114,7 +117,8 @@ pub(super) fn misses(request: &Request, runs: &Runs<'_>) -> Finding {
         unmeasured: Some("the sign of the difference is not asked: no reason for it is in the paper's text"),
         notes: vec![
             LABEL.to_owned(),
-            "published are the largest reductions against stale loads, ours are those of all programs together".to_owned(),
+            "published are the largest reductions against stale loads, ours are those of all programs together"
+                .to_owned(),
         ],
         ..Finding::default()
     }

@@ -92,9 +92,8 @@ impl Variant {
 
 /// Thousands of instructions of a program at its profile `paper`, as its manifest tells.
 pub fn work(workload: &str) -> Option<u64> {
-    const THOUSANDS: [u64; 12] = [
-        341_314, 348_794, 151_977, 120_085, 159_881, 197_445, 141_305, 279_582, 119_855, 416_927, 208_324, 118_326,
-    ];
+    const THOUSANDS: [u64; 12] =
+        [341_314, 348_794, 151_977, 120_085, 159_881, 197_445, 141_305, 279_582, 119_855, 416_927, 208_324, 118_326];
     PROGRAMS.iter().position(|program| *program == workload).map(|at| THOUSANDS[at])
 }
 

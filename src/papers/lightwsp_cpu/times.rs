@@ -1,17 +1,17 @@
 //! Figures 7, 9 to 13 and 15 to 17: times of programs under a scheme over those under `base`, both in memory
 //! mode; beside Figure 7 what harts and controllers waited for, which is the cause of its verdicts.
 
-use super::LABEL;
 use super::ask::{self, Ask};
 use super::runs::{self, Variant};
-use crate::outcome::{Outcome, ratio};
+use super::{LABEL, waits};
+use crate::outcome::ratio;
 use crate::papers::lightwsp::ask as port;
 use crate::papers::lightwsp::ask::Bars;
 use crate::papers::lightwsp::counts::scheme_count;
 use crate::papers::lightwsp::overflow::{self, Pressure};
 use crate::papers::lightwsp::published::told;
 use crate::papers::lightwsp::relative::Times;
-use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs, Verdict};
 
 /// How many programs are memory-intensive.
 const INTENSIVE: usize = 5;
@@ -48,8 +48,11 @@ fn figure(
         notes.push(format!("programs of this figure: {}", programs.join(", ")));
     }
     notes.extend(absent(variants, runs, programs));
-    let finding =
-        Finding { tables: vec![times.table(name)], asks: asks(&times.bars()), notes, ..Finding::default() };
+    let asks = asks(&times.bars());
+    if asks.iter().any(|ask| ask.verdict == Verdict::NotMet) {
+        notes.extend(waits::cause(runs, programs, variants));
+    }
+    let finding = Finding { tables: vec![times.table(name)], asks, notes, ..Finding::default() };
     (times, finding)
 }
 
@@ -63,60 +66,18 @@ pub(super) fn systems(request: &Request, runs: &Runs<'_>) -> Finding {
     let programs = runs::programs(request);
     let means = |bars: &Bars| NAMES.map(|name| by_name(bars, name));
     let variants = runs::by_system();
-    let (times, mut finding) =
-        figure("fig7", request, runs, (&programs, &variants), |bars| ask::systems(means(bars)));
+    let (times, mut finding) = figure("fig7", request, runs, (&programs, &variants), |bars| ask::systems(means(bars)));
     let ours: Vec<_> = NAMES.into_iter().zip(means(&times.bars())).collect();
     finding.tables.push(told("fig7", &ours));
-    finding.tables.push(waits(request, runs));
+    let (table, cause) = waits::table(request, runs);
+    finding.tables.push(table);
+    finding.notes.extend(cause);
     finding.notes.push(format!("`{}` is light_wsp.commit = pipelined, a reading of ours", runs::PIPELINED));
     finding.notes.push(
-        "times end with the program, before all that it stored is written: the second part of the table of waits has what was left"
+        "times end with the program, before all that it stored is written: the table of waits has what was left"
             .to_owned(),
     );
     finding
-}
-
-/// What harts and controllers waited for under LightWSP, and what was left to be written.
-fn waits(request: &Request, runs: &Runs<'_>) -> FigureTable {
-    let columns = [
-        "program",
-        "regions",
-        "cycles between ends of regions",
-        "% front-end buffer",
-        "% boundaries",
-        "% bdry-ACKs",
-        "% flushes",
-        "% flush-ACKs",
-        "written later (ns)",
-    ];
-    let title = "light-wsp: shares of the run in which a hart's oldest store waited for its front-end buffer, by thread, and \
-                 in which a controller's oldest region waited";
-    let mut table = FigureTable::new("fig7_waits", title, &columns);
-    for program in runs::programs(request) {
-        let Some(outcome) = runs.outcome(&runs::default().run(program)) else { continue };
-        let (ticks, cycles) = (outcome.time.ticks, outcome.time.core_cycles);
-        let regions = scheme_count(outcome, "regions").unwrap_or_default();
-        let share = |part: u64, of: u64| Cell::Number(ratio(part, of) * 100.0, 1);
-        let mut row = vec![Cell::from(program), Cell::Count(regions), Cell::Number(ratio(cycles, regions), 1)];
-        row.push(share(outcome.total("core", "path_full_cycles"), cycles * harts(outcome)));
-        let controllers = outcome.regions().map(|report| report.controllers).unwrap_or_default();
-        let all = ticks * controllers.len() as u64;
-        let sum = |of: fn(&crate::persist::regions::ControllerWaits) -> u64| controllers.iter().map(of).sum::<u64>();
-        row.extend([
-            share(sum(|of| of.boundary_ticks), all),
-            share(sum(|of| of.boundary_ack_ticks), all),
-            share(sum(|of| of.flush_ticks), all),
-            share(sum(|of| of.flush_ack_ticks), all),
-        ]);
-        row.push(Cell::number(outcome.backlog.as_ref().map(|left| left.drain.ps as f64 / 1e3)));
-        table.push(row);
-    }
-    table
-}
-
-/// Threads of a run: the first, and those that it started.
-fn harts(outcome: &Outcome) -> u64 {
-    1 + outcome.count_of("os", "threads").unwrap_or_default()
 }
 
 /// Reads of persistent memory that came to the controllers, by 1,000 instructions, under `base`.
@@ -139,12 +100,12 @@ pub(super) fn ideal(request: &Request, runs: &Runs<'_>) -> Finding {
     let of_psp = times.rows().iter().map(|(program, times)| (*program, times[0].map(|time| time - 1.0)));
     let (of_psp, hits) = (of_psp.collect::<Vec<_>>(), programs.iter().map(|(.., hits)| hits).sum());
     let means = |bars: &Bars| ["ideal PSP", runs::SCHEME].map(|name| by_name(bars, name));
-    let (times, mut finding) = figure("fig9", request, runs, (&names, &variants), |bars| {
-        ask::ideal(&of_psp, hits, means(bars))
-    });
+    let (times, mut finding) =
+        figure("fig9", request, runs, (&names, &variants), |bars| ask::ideal(&of_psp, hits, means(bars)));
     let [psp, own] = means(&times.bars());
     let qsim = of_psp.iter().find(|(program, _)| *program == "qsim").and_then(|(_, overhead)| *overhead);
-    let ours = [("ideal PSP", psp), ("ideal PSP of libquantum", qsim.map(|overhead| overhead + 1.0)), ("light-wsp", own)];
+    let ours =
+        [("ideal PSP", psp), ("ideal PSP of libquantum", qsim.map(|overhead| overhead + 1.0)), ("light-wsp", own)];
     finding.tables.push(told("fig9", &ours));
     let columns = ["program", "misses per 1,000 instructions", "hits of the DRAM cache"];
     let mut table = FigureTable::new("fig9_misses", "reads that missed the shared cache under base", &columns);
@@ -175,8 +136,7 @@ pub(super) fn queues(request: &Request, runs: &Runs<'_>) -> Finding {
     let (programs, variants) = (runs::few(request), runs::by_queue());
     let pressures = pressures(runs, &programs, &variants);
     let waited = pressures.first().map_or(0, |smallest| smallest.waited);
-    let (_, mut finding) =
-        figure("fig11", request, runs, (&programs, &variants), |bars| port::queues(bars, waited));
+    let (_, mut finding) = figure("fig11", request, runs, (&programs, &variants), |bars| port::queues(bars, waited));
     finding.tables.push(overflow::table("fig11_overflows", &pressures));
     finding.notes.push(overflow::MEANING.to_owned());
     finding
@@ -216,8 +176,7 @@ pub(super) fn bandwidths(request: &Request, runs: &Runs<'_>) -> Finding {
 /// Figure 16.
 pub(super) fn threads(request: &Request, runs: &Runs<'_>) -> Finding {
     let (programs, variants) = (runs::threaded(request), runs::by_threads());
-    let (_, mut finding) =
-        figure("fig16", request, runs, (&programs, &variants), |bars| vec![ask::threads(bars)]);
+    let (_, mut finding) = figure("fig16", request, runs, (&programs, &variants), |bars| vec![ask::threads(bars)]);
     let pressures = pressures(runs, &programs, &runs::overflowing());
     let rate = |entries: u32| pressures.iter().find(|of| of.entries == Some(entries.into())).and_then(Pressure::rate);
     let [small, _, large] = runs::WPQS.map(rate);
@@ -238,8 +197,7 @@ pub(super) fn threads(request: &Request, runs: &Runs<'_>) -> Finding {
 /// Figure 17.
 pub(super) fn memories(request: &Request, runs: &Runs<'_>) -> Finding {
     let (programs, variants) = (runs::few(request), runs::by_memory());
-    let (times, mut finding) =
-        figure("fig17", request, runs, (&programs, &variants), |bars| vec![ask::memories(bars)]);
+    let (times, mut finding) = figure("fig17", request, runs, (&programs, &variants), |bars| vec![ask::memories(bars)]);
     let worst = times.bars().values().and_then(|values| values.into_iter().max_by(f64::total_cmp));
     finding.tables.push(told("fig17", &[("overhead at most", worst)]));
     finding.notes.push("the machines are those of Table III whatever --machine says".to_owned());

@@ -251,7 +251,11 @@ impl Regions {
     fn waiters_text(&self, words: &Words) -> String {
         let warps = &self.warps;
         let mut table = plain_table();
-        table.set_header([format!("{} waited for", words.waiters), "times".to_owned(), format!("{} cycles", words.waiter)]);
+        table.set_header([
+            format!("{} waited for", words.waiters),
+            "times".to_owned(),
+            format!("{} cycles", words.waiter),
+        ]);
         let room = "room in the front-end buffer: controllers that take its entries";
         table.add_row([room.to_owned(), count(warps.room), format!("{} with the next", count(warps.admission_cycles))]);
         table.add_row(["a region's ID: older regions that commit".to_owned(), count(warps.ids), String::new()]);
