@@ -24,7 +24,7 @@ pub struct FormedProcess {
 }
 
 impl FormedProcess {
-    /// A process that was formed, on a machine with so many harts.
+    /// A formed process, with the checkpoints that `harts` harts start from.
     pub fn new(table: RegionTable, process: &Process, harts: u32) -> FormedProcess {
         let mut checkpoints = vec![0; SLOTS_BYTES as usize * harts as usize];
         let mut store =

@@ -88,7 +88,7 @@ pub(super) fn crash_regions_of_cores(
         stop: watching.stop,
     });
     let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes);
-    let resumes = resumes.ok_or("the run did not end, so that there is nothing to compare with");
+    let resumes = resumes.ok_or("the run did not end: it has no result to compare with");
     let host = Requester::os(spec.core.count as u16).number();
     let controllers = spec.controller.channels as usize;
     // The judge of kernels' regions asks for harts, controllers and facts alone.

@@ -44,7 +44,7 @@ impl NodesSpec {
         if self.servers == 1 { String::new() } else { format!("s{server}.") }
     }
 
-    /// What is wrong where a server has so many components: the key to blame, and why.
+    /// Faults of these numbers, where a server has `components` components: the key to blame, and why.
     pub(super) fn faults(&self, components: u32) -> Vec<(&'static str, String)> {
         let NodesSpec { servers, clients } = *self;
         let mut faults = Vec::new();

@@ -146,7 +146,7 @@ impl<'a> SavedStores<'a> {
         self.cut_off(0)
     }
 
-    /// The same of a replay that power failed in after so many lines, and that began anew.
+    /// Memory after a replay that power cut off behind its first `lines` lines, and a second, whole one.
     ///
     /// # Errors
     /// A write outside of persistent memory.
@@ -171,7 +171,7 @@ fn write(image: &mut PmImage, journal: &Journal, fact: &Fact) -> Result<(), Outs
     Ok(())
 }
 
-/// Judges every instant of a run; lines have so many bytes.
+/// Judges every instant of a run, in lines of `line_bytes` bytes.
 ///
 /// # Errors
 /// A write outside of persistent memory.

@@ -12,6 +12,8 @@ use durawarp::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer,
     Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule,
 };
+use durawarp::riscv::functional::{End, Options, RegionRun};
+use durawarp::riscv::regions::{RegionOptions, form};
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 
 use crate::decorated::{Decorated, Decorator};
@@ -49,6 +51,31 @@ fn programs_come_to_their_results_in_regions_of_the_paper_s_sizes() {
     let values = &experiment("hash", &[]).scheme.values;
     let of = |key: &str| values[&format!("light_wsp.{key}")].as_u64().unwrap();
     assert_eq!(["entry_bytes", "wpq_entries", "feb_entries", "path_mb_s"].map(of), [8, 64, 64, 4000]);
+}
+
+/// Squashes lose nothing of what boundaries depend on: a core with a window stores what the functional driver
+/// stores, instruction by instruction.
+#[test]
+fn a_core_executes_the_boundaries_and_stores_the_registers_that_the_functional_driver_does() {
+    for name in ["treap", "hash", "rbtree", "kvlog", "reserve"] {
+        let experiment = experiment(name, &[("params.THREADS", "1")]);
+        let outcome = run_cpu(&experiment, &Conduct::default()).outcome;
+        let process = experiment.program.process().unwrap();
+        let value = |key: &str| experiment.scheme.values[&format!("light_wsp.{key}")].clone();
+        let of = |key: &str| u32::try_from(value(key).as_u64().unwrap()).unwrap();
+        let options = RegionOptions {
+            threshold_stores: of("threshold_stores"),
+            unroll_factor: of("unroll_factor"),
+            ..RegionOptions::default()
+        };
+        let table = Arc::new(form(&process.image, &process.code, &options).unwrap());
+        let mut run = RegionRun::new(&process, process.memory(), &table, &Options::default());
+        assert_eq!(run.advance(u64::MAX), Some(End::Exited(0)), "{name}");
+        let counts = run.counts();
+        let timed = ["regions", "inserted"].map(|counter| outcome.total("core", counter));
+        assert_eq!(timed, [counts.regions(), counts.checkpoints + counts.regions()], "{name}");
+        assert!(outcome.total("core", "mispredictions") > 100, "{name}");
+    }
 }
 
 #[test]

@@ -14,25 +14,7 @@ use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use durawarp::{Experiment, MachineConfig};
 
 use crate::common::{DATA, program};
-use crate::workloads::ALONE;
-
-/// Programs of the experiments of BROI and LightWSP that may have any number of threads.
-const THREADED: [&str; 14] = [
-    "hash",
-    "rbtree",
-    "btree",
-    "sps",
-    "ssca2",
-    "stencil_cpu",
-    "treap",
-    "cg",
-    "is",
-    "mg",
-    "radix",
-    "ocean",
-    "reserve",
-    "kvlog",
-];
+use crate::workloads::{ALONE, THREADED};
 
 /// A built-in program in its small size.
 fn experiment(name: &str, threads: u32, set: &[(&str, u64)]) -> CpuExperiment {

@@ -179,7 +179,7 @@ pub(crate) struct Budget {
     pub(crate) warm_up: Duration,
     /// Measured, after the warm-up.
     pub(crate) measured: Duration,
-    /// At least so many rounds, however long they take.
+    /// Rounds that are measured at least, even when they take longer than `measured`.
     pub(crate) least_rounds: u64,
     pub(crate) rounds: u64,
 }

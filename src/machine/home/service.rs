@@ -60,7 +60,7 @@ impl HomeSlice {
         }
     }
 
-    /// A clean that waits for no other request of its line: what the line has here is all that there is.
+    /// A clean that overtakes waiting requests of its line, unless a core may have newer bytes.
     pub(super) fn clean_at_once(&mut self, line: u64, request: HomeRequest, cx: &mut Ctx<'_, Msg>) {
         let place = self.directory.find(line);
         if self.needs(place, &request) == Needs::Nothing {
