@@ -41,9 +41,6 @@ const READINGS: [Reading; 1] = [Reading {
     source: "Table I: QPI at 25.6 GB/s for ACKs; 64 B take 2.5 ns, and no latency is told",
 }];
 
-/// What to know when reading any figure.
-const LABEL: &str = "RV64 programs of ours where the paper ran x86 binaries; `base` is the paper's memory mode";
-
 fn bars(tables: &[FigureTable]) -> Drawing {
     picture::bars_of(&tables[0], "execution time over base").into()
 }

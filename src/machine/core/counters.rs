@@ -77,7 +77,7 @@ counters! {
         inserted,
         /// Regions that ended (regions)
         regions,
-        /// Time that the oldest store or atomic of a hart waited for room in its front-end buffer, or for an ID of a region, summed (core cycles)
+        /// Waits of harts' oldest stores and atomics for the front-end buffer or a region's ID (core cycles)
         path_full_cycles,
     }
 }

@@ -30,7 +30,7 @@ impl Bars {
         self.0.iter().map(words).collect::<Vec<_>>().join("; ")
     }
 
-    pub(in crate::papers) fn ask(&self, text: &'static str, holds: impl Fn(&[f64]) -> bool) -> Ask {
+    pub(crate) fn ask(&self, text: &'static str, holds: impl Fn(&[f64]) -> bool) -> Ask {
         match self.values() {
             Some(values) => Ask::of(text, holds(&values), self.words()),
             None => Ask::unjudged(text, "not all of it was run"),
@@ -67,7 +67,7 @@ fn greatest(values: &[f64]) -> Option<usize> {
 }
 
 /// An ask about a share or a rate, if anything of it was counted.
-pub(in crate::papers) fn rate(
+pub(crate) fn rate(
     text: &'static str,
     rate: Option<f64>,
     words: impl Fn(f64) -> String,

@@ -14,16 +14,16 @@ use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 /// Sizes of the hardware.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::papers) struct Hardware {
+pub(crate) struct Hardware {
     /// What has a front-end buffer: its name, and how many there are.
-    pub(in crate::papers) hosts: (&'static str, u64),
-    pub(in crate::papers) controllers: u64,
-    pub(in crate::papers) feb_entries: u64,
-    pub(in crate::papers) wpq_entries: u64,
-    pub(in crate::papers) entry_bytes: u64,
-    pub(in crate::papers) id_bits: u64,
+    pub(crate) hosts: (&'static str, u64),
+    pub(crate) controllers: u64,
+    pub(crate) feb_entries: u64,
+    pub(crate) wpq_entries: u64,
+    pub(crate) entry_bytes: u64,
+    pub(crate) id_bits: u64,
     /// Orders of regions, each with a flush ID.
-    pub(in crate::papers) orders: u64,
+    pub(crate) orders: u64,
 }
 
 impl Hardware {
@@ -69,7 +69,7 @@ impl Hardware {
 }
 
 /// Bytes of hardware, those of some machine beside the paper's.
-pub(in crate::papers) fn table(name: &str, title: &str, hardware: Option<Hardware>) -> FigureTable {
+pub(crate) fn table(name: &str, title: &str, hardware: Option<Hardware>) -> FigureTable {
     let columns = ["scheme", "what", "published", "ours", "ours is", "source"];
     let mut table = FigureTable::new(name, title, &columns);
     let ours: Vec<_> = hardware.iter().flat_map(Hardware::rows).collect();
@@ -99,7 +99,7 @@ pub(in crate::papers) fn table(name: &str, title: &str, hardware: Option<Hardwar
 }
 
 /// Why nothing of it is asked.
-pub(in crate::papers) const ARITHMETIC: &str = "arithmetic on parameters: no measurement of ours";
+pub(crate) const ARITHMETIC: &str = "arithmetic on parameters: no measurement of ours";
 
 /// Section V-G4.
 pub(super) fn hardware(request: &Request, _: &Runs<'_>) -> Finding {

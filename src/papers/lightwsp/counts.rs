@@ -12,7 +12,7 @@ use crate::plot::geometric_mean;
 
 /// A count by another, kernel by kernel.
 #[derive(Debug)]
-pub(in crate::papers) struct Rates {
+pub(crate) struct Rates {
     columns: [&'static str; 4],
     rows: Vec<(&'static str, u64, u64)>,
     scale: f64,
@@ -20,7 +20,7 @@ pub(in crate::papers) struct Rates {
 
 impl Rates {
     /// Of outcomes by name; of those that counted nothing there is no row.
-    pub(in crate::papers) fn new<'o>(
+    pub(crate) fn new<'o>(
         columns: [&'static str; 4],
         scale: f64,
         outcomes: impl Iterator<Item = (&'static str, Option<&'o Outcome>)>,
@@ -50,18 +50,18 @@ impl Rates {
     }
 
     /// Both counts, over all kernels.
-    pub(in crate::papers) fn sums(&self) -> (u64, u64) {
+    pub(crate) fn sums(&self) -> (u64, u64) {
         self.rows.iter().fold((0, 0), |sums, row| (sums.0 + row.1, sums.1 + row.2))
     }
 
     /// Over all kernels together.
-    pub(in crate::papers) fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         let (count, by) = self.sums();
         self.rate(count, by)
     }
 
     /// A row each, and one of all.
-    pub(in crate::papers) fn table(&self, name: &str, title: &str) -> FigureTable {
+    pub(crate) fn table(&self, name: &str, title: &str) -> FigureTable {
         let mut table = FigureTable::new(name, title, &self.columns);
         let (count, by) = self.sums();
         for &(kernel, count, by) in self.rows.iter().chain([&("all", count, by)]) {
@@ -73,7 +73,7 @@ impl Rates {
 }
 
 /// A count of the scheme's.
-pub(in crate::papers) fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
+pub(crate) fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
     outcome.scheme_counters.get(name).copied()
 }
 
@@ -137,7 +137,7 @@ fn waited_ns(outcome: &Outcome) -> u64 {
 
 /// What regions take at least from their end until they are persisted, in ns: the path's latency and that of
 /// the controllers' acknowledgements, and their entries' time on the path.
-pub(in crate::papers) fn idle_ns(outcome: &Outcome) -> Option<u64> {
+pub(crate) fn idle_ns(outcome: &Outcome) -> Option<u64> {
     let (regions, entries) = (scheme_count(outcome, "regions")? as f64, scheme_count(outcome, "feb_entries")? as f64);
     let latency = parameter(outcome, "path_latency_ns")? + parameter(outcome, "ack_latency_ns")?;
     let entry = parameter(outcome, "entry_bytes")? * 1e3 / parameter(outcome, "path_mb_s")?;

@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, ratio};
 use crate::papers::{Cell, FigureTable, Request, Runs};
 
 /// What the columns mean.
-pub(in crate::papers) const MEANING: &str = "an episode of overflow is a fallback at one controller: no store of another region is let in \
+pub(crate) const MEANING: &str = "an episode of overflow is a fallback at one controller: no store of another region is let in \
      until the oldest region's boundary has come; what it writes meanwhile, with an undo log, has overflowed; a store waits \
      where its WPQ has no room when it comes";
 
@@ -22,18 +22,18 @@ pub(super) const BYTES: &str = "an entry of the port is a coalesced access of a 
 
 /// What the runs of a variant asked of their WPQs.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::papers) struct Pressure {
+pub(crate) struct Pressure {
     /// Of which runs.
     name: String,
     /// Entries of a controller's WPQ.
-    pub(in crate::papers) entries: Option<u64>,
+    pub(crate) entries: Option<u64>,
     /// Bytes of these.
     bytes: Option<u64>,
     instructions: u64,
     /// Line accesses that were copied onto the persist path.
     stores: u64,
     /// Stores that found no room.
-    pub(in crate::papers) waited: u64,
+    pub(crate) waited: u64,
     overflowed: u64,
     episodes: u64,
 }
@@ -46,7 +46,7 @@ impl Pressure {
     }
 
     /// Of these runs.
-    pub(in crate::papers) fn over<'o>(name: &str, outcomes: impl Iterator<Item = &'o Outcome>) -> Pressure {
+    pub(crate) fn over<'o>(name: &str, outcomes: impl Iterator<Item = &'o Outcome>) -> Pressure {
         let mut sum = Pressure { name: name.to_owned(), ..Pressure::default() };
         outcomes.for_each(|outcome| sum.add(outcome));
         sum
@@ -65,7 +65,7 @@ impl Pressure {
     }
 
     /// Episodes by 10,000 warp instructions; none where nothing was run.
-    pub(in crate::papers) fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         (self.instructions > 0).then(|| ratio(self.episodes, self.instructions) * 1e4)
     }
 
@@ -86,7 +86,7 @@ impl Pressure {
 }
 
 /// A row a size.
-pub(in crate::papers) fn table(name: &str, pressures: &[Pressure]) -> FigureTable {
+pub(crate) fn table(name: &str, pressures: &[Pressure]) -> FigureTable {
     let columns = [
         "gated WPQ",
         "bytes a controller",

@@ -15,7 +15,7 @@ pub(super) fn bars(tables: &[FigureTable]) -> Drawing {
 }
 
 /// Published means are of the paper's programs: they stand beside ours whatever kernels were run.
-pub(in crate::papers) fn bars_of(table: &FigureTable, axis: &str) -> GroupedBars {
+pub(crate) fn bars_of(table: &FigureTable, axis: &str) -> GroupedBars {
     let is_mean = |row: &&Vec<Cell>| row[0].shown().starts_with("mean");
     let rows: Vec<&Vec<Cell>> = table.rows.iter().filter(|row| !is_mean(row)).collect();
     let published = table.rows.iter().find(|row| row[0] == Cell::from("mean, published"));

@@ -12,7 +12,7 @@ pub(super) const LABEL: &str = "a GPU port of a CPU scheme: a warp stands for th
      has the paper's own machine";
 
 /// Published values of a figure, and ours where we have one.
-pub(in crate::papers) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> FigureTable {
+pub(crate) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> FigureTable {
     let columns = ["published for", "quantity", "published", "ours", "source"];
     let mut table = FigureTable::new(&format!("{figure}_told"), "what the paper's text and tables say", &columns);
     for row in PUBLISHED.all().filter(|row| row.experiment == figure) {

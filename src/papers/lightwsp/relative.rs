@@ -7,7 +7,7 @@ use crate::plot::geometric_mean;
 
 /// Times over those of a base.
 #[derive(Debug)]
-pub(in crate::papers) struct Times {
+pub(crate) struct Times {
     /// What a row is.
     of: &'static str,
     names: Vec<String>,
@@ -16,7 +16,7 @@ pub(in crate::papers) struct Times {
 
 impl Times {
     /// Rows of one name and a time a bar each.
-    pub(in crate::papers) fn new(
+    pub(crate) fn new(
         of: &'static str,
         names: impl Iterator<Item = String>,
         rows: impl Iterator<Item = (&'static str, Vec<Option<f64>>)>,
@@ -25,7 +25,7 @@ impl Times {
     }
 
     /// Mean times of the bars, over the rows of which all are there. A bar that no row has is none of them.
-    pub(in crate::papers) fn means(&self) -> Vec<Option<f64>> {
+    pub(crate) fn means(&self) -> Vec<Option<f64>> {
         let exists: Vec<bool> =
             (0..self.names.len()).map(|at| self.rows.iter().any(|(_, times)| times[at].is_some())).collect();
         let is_whole =
@@ -35,18 +35,18 @@ impl Times {
     }
 
     /// Mean overheads by name.
-    pub(in crate::papers) fn bars(&self) -> Bars {
+    pub(crate) fn bars(&self) -> Bars {
         let overheads = self.means().into_iter().map(|mean| mean.map(|mean| mean - 1.0));
         Bars(self.names.iter().cloned().zip(overheads).collect())
     }
 
     /// Rows and their times.
-    pub(in crate::papers) fn rows(&self) -> &[(&'static str, Vec<Option<f64>>)] {
+    pub(crate) fn rows(&self) -> &[(&'static str, Vec<Option<f64>>)] {
         &self.rows
     }
 
     /// With a row of means, and one of published means where a paper's text has any.
-    pub(in crate::papers) fn table(&self, name: &str) -> FigureTable {
+    pub(crate) fn table(&self, name: &str) -> FigureTable {
         let columns: Vec<&str> = std::iter::once(self.of).chain(self.names.iter().map(String::as_str)).collect();
         let mut table = FigureTable::new(name, "time over base, both with everything in persistent memory", &columns);
         let means = ("mean", self.means());

@@ -3,17 +3,18 @@
 //! Rates are of all programs together: sums of what was counted over sums of what it is counted by.
 //! Instructions are those of the programs; what regions insert is counted by itself.
 
-use super::{LABEL, ask, runs, waits};
+use super::runs::LABEL;
+use super::{ask, runs, waits};
 use crate::outcome::{Outcome, ratio};
 use crate::papers::lightwsp::ask as port;
 use crate::papers::lightwsp::counts::{Rates, idle_ns, scheme_count};
 use crate::papers::lightwsp::published::told;
 use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
-type Programs<'a> = Vec<(&'static str, Option<&'a Outcome>)>;
+type NamedOutcomes<'a> = Vec<(&'static str, Option<&'a Outcome>)>;
 
 /// Programs under a scheme as it is.
-fn outcomes<'a>(request: &Request, runs: &Runs<'a>, of: &runs::Variant) -> Programs<'a> {
+fn outcomes<'a>(request: &Request, runs: &Runs<'a>, of: &runs::Variant) -> NamedOutcomes<'a> {
     runs::programs(request).into_iter().map(|program| (program, runs.outcome(&of.run(program)))).collect()
 }
 
@@ -33,12 +34,14 @@ pub(super) fn efficiency(request: &Request, runs: &Runs<'_>) -> Finding {
     let own_rates = |persisting: fn(&Outcome) -> Option<u64>| {
         Rates::new(COLUMNS, 1.0, own.iter().copied(), |outcome| Some((waited_ns(outcome), persisting(outcome)?)))
     };
+    // T_p as it was, with waits in queues, and as it would be without.
     let waited = own_rates(|outcome| scheme_count(outcome, "regions_persisting_ns"));
     let of_idle = own_rates(idle_ns);
     let ppa = Rates::new(COLUMNS, 1.0, of_ppa.into_iter(), |outcome| {
         let of = |name| scheme_count(outcome, name).map(|cycles| ns(outcome, cycles));
         Some((of("region_wait_cycles")?, of("write_back_cycles")?))
     });
+    // Of sums, so that a program weighs as much as it runs.
     let hidden = |rates: &Rates| rates.mean().map(|share| 1.0 - share);
     let (own, ppa_hidden) = (hidden(&waited), hidden(&ppa));
     let cause = waits::cause(runs, &runs::programs(request), &[runs::default()]);
@@ -84,6 +87,7 @@ pub(super) fn misses(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns: Vec<&str> = ["program"].into_iter().chain(names.iter().copied()).collect();
     let mut table =
         FigureTable::new("fig14", "misses of the L1s, % of loads and stores, by policy of victims", &columns);
+    // Rates of all are shown only where every program has every policy.
     let (mut sums, mut whole) = (vec![(0, 0); names.len()], true);
     for program in runs::few(request) {
         let counts = names.iter().map(|policy| {
@@ -186,6 +190,7 @@ pub(super) fn regions(request: &Request, runs: &Runs<'_>) -> Finding {
         let more = more.map_or(Cell::None, Cell::Share);
         vec![Cell::from(name), Cell::Count(of.regions), more, number(instructions), number(stores)]
     };
+    // A program that failed is in no sum.
     let mut sums = Regions::default();
     for (program, outcome) in outcomes(request, runs, &runs::default()) {
         let Some(of) = outcome.and_then(Regions::of) else { continue };

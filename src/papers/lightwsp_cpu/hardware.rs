@@ -1,7 +1,7 @@
 //! Section V-G4: bytes of hardware by arithmetic on the scheme's parameters, beside the paper's. What is
 //! counted is said in [`crate::papers::lightwsp::cost`]; of Capri and PPA there is what the paper prints.
 
-use super::{LABEL, runs};
+use super::runs::{self, LABEL};
 use crate::config::{AnyMachine, Compute, SchemeConfig};
 use crate::papers::lightwsp::cost::{ARITHMETIC, Hardware, table};
 use crate::papers::{Finding, Request, Runs};

@@ -2,8 +2,8 @@
 //! mode; beside Figure 7 what harts and controllers waited for, which is the cause of its verdicts.
 
 use super::ask::{self, Ask};
-use super::runs::{self, Variant};
-use super::{LABEL, waits};
+use super::runs::{self, LABEL, Variant};
+use super::waits;
 use crate::outcome::ratio;
 use crate::papers::lightwsp::ask as port;
 use crate::papers::lightwsp::ask::Bars;

@@ -96,6 +96,7 @@ pub(super) fn table(request: &Request, runs: &Runs<'_>) -> (FigureTable, Option<
     let title = "light-wsp: shares of the run in which threads' oldest stores waited for the front-end buffer, and in which \
                  controllers' oldest regions waited";
     let mut table = FigureTable::new("fig7_waits", title, &columns);
+    // All programs of a page run on one machine, so that ticks may be added.
     let (mut sum, mut tick_khz) = (Waits::default(), 1);
     for program in runs::programs(request) {
         let Some(outcome) = runs.outcome(&runs::default().run(program)) else { continue };
@@ -105,6 +106,7 @@ pub(super) fn table(request: &Request, runs: &Runs<'_>) -> (FigureTable, Option<
         table.push(waits.row(program, tick_khz, left));
         sum.add(waits);
     }
+    // What most of the time went to is the cause of the verdicts.
     if sum.regions == 0 {
         return (table, None);
     }

@@ -1,10 +1,10 @@
 //! What recoverable regions came to under LightWSP: how large they were, who waited for whom, when gated
 //! queues overflowed, which reads met gated stores, and what of it was checkpoints.
 //!
-//! A *store* is a line access of a warp, or a store of a hart. Waits of controllers are of their oldest regions, one region at a
-//! time in each order: they add up to the time in which something was to be committed. A wait for ACKs is put
-//! down to the controller whose ACK came last, or to several where they came at one instant. Cycles are the
-//! core's.
+//! A *store* is a line access of a warp, or a store of a hart. Waits of controllers are of their oldest
+//! regions, one region at a time in each order: they add up to the time in which something was to be
+//! committed. A wait for ACKs is put down to the controller whose ACK came last, or to several where they
+//! came at one instant. Cycles are the core's.
 
 use serde::Serialize;
 use serde_json::Value;
