@@ -9,6 +9,7 @@ pub mod bucl;
 pub mod capri;
 pub mod catalogue;
 pub mod core_regions;
+pub mod cwsp;
 pub mod delegated;
 pub mod entry;
 pub mod epoch_tag;

@@ -470,7 +470,8 @@ impl Component<Msg> for Core {
                 calls::woken(&mut self.harts[at], result);
             }
             CpuMsg::Begin { hart, state, dependencies } => {
-                let slots = self.program.slot(hart, 0);
+                // What it begins with is in its slots.
+                let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
                 self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
                 self.begin(hart, *state);
             }

@@ -31,6 +31,8 @@
 
 mod back_end;
 mod parameters;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -24,6 +24,8 @@ pub mod buffer;
 pub mod held;
 pub mod lines;
 pub mod messages;
+#[cfg(test)]
+pub(in crate::schemes) mod tests;
 
 use crate::persist::{HandlerPlace, PathLinks};
 use crate::spec::Nanos;

@@ -125,7 +125,7 @@ impl Handler for BackEndBuffer {
 
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         if let Event::Flushed(token) = *event {
-            let core = self.stores.remove(token as usize).core;
+            let core = self.stores.remove(token as usize).0.core;
             self.cores[usize::from(core)].flushing -= 1;
             self.advance(core, outbox);
         }

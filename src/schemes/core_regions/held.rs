@@ -39,8 +39,8 @@ impl HeldStores {
         slot
     }
 
-    /// Memory has the store of a slot: its region.
-    pub fn remove(&mut self, slot: usize) -> CoreRegion {
+    /// Memory has the store of a slot: its region, and its line.
+    pub fn remove(&mut self, slot: usize) -> (CoreRegion, u64) {
         let HeldStore { region, copied } = self.stores.remove(slot);
         if let Some(slots) = self.by_line.get_mut(&copied.line) {
             slots.retain(|held| *held != slot);
@@ -48,7 +48,7 @@ impl HeldStores {
                 self.by_line.remove(&copied.line);
             }
         }
-        region
+        (region, copied.line)
     }
 
     /// The write of a slot's store by a controller, with an undo log or without.
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(read(&held, u128::MAX), (true, 7, 9, 1));
         assert_eq!(read(&held, 0b100), (false, 1, 1, 1));
         assert_eq!((held.lines()[&64], held.held().stores, held.most()), (0b11, 2, 2));
-        assert_eq!((held.remove(first), read(&held, u128::MAX)), (region, (true, 1, 9, 1)));
+        assert_eq!((held.remove(first), read(&held, u128::MAX)), ((region, 64), (true, 1, 9, 1)));
         held.remove(second);
         assert!(!held.holds(64) && held.lines().is_empty() && held.most() == 2);
     }
