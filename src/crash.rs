@@ -58,6 +58,7 @@ use conditions::Bound;
 pub use cores::{CPU_BUDGET, crash_cpu};
 pub use found::{Found, Placed};
 use image::initial_image;
+pub use regions_of_cores::journal_of_cores;
 pub use report::{Channels, CrashReport, Judgement};
 pub use request::{CrashRequest, Phase, Watching};
 

@@ -16,6 +16,7 @@ pub mod client;
 pub mod coalescer;
 pub mod coherence;
 pub mod command_processor;
+pub mod contents;
 pub mod core;
 pub mod cpu;
 pub mod crossbar;

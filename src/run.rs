@@ -17,6 +17,7 @@ mod finished;
 mod paused;
 mod program;
 mod recipe;
+mod references;
 pub(crate) mod regions_of_cores;
 mod simulated;
 mod slot_places;
@@ -34,9 +35,11 @@ pub use paused::PausedCpu;
 use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
+pub use references::References;
 use simulated::{Simulated, parameters};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
@@ -125,7 +128,7 @@ fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished
         finished.outcome.end = End::Stopped;
         return;
     }
-    let functional = reference.as_ref().and_then(|result| result.as_ref().ok());
+    let functional = reference.as_ref().and_then(|result| result.as_deref().ok());
     let metrics = metrics(&finished.outcome);
     let evidence = Evidence { functional, metrics: Some(&metrics) };
     let verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
@@ -140,12 +143,12 @@ fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished
     });
 }
 
-/// The functional run.
+/// The functional run: this run's own, or one that it shares.
 fn reference(
     experiment: &Experiment,
     conduct: &Conduct<'_>,
     outcome: &Outcome,
-) -> Result<FunctionalRun, FunctionalError> {
+) -> Result<Arc<FunctionalRun>, FunctionalError> {
     let limits = Limits {
         warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
         warp_size: experiment.machine.spec.sm.warp_size,
@@ -153,9 +156,15 @@ fn reference(
         drops_log_stores: experiment.scheme.built.drops_log_stores(),
         ..Limits::default()
     };
-    let mut run = experiment.workload.run_functional(&limits)?;
-    experiment.workload.forget_unneeded(&mut run);
-    Ok(run)
+    let run = || {
+        let mut run = experiment.workload.run_functional(&limits)?;
+        experiment.workload.forget_unneeded(&mut run);
+        Ok(run)
+    };
+    match conduct.references {
+        Some(references) => references.of(&limits, run),
+        None => run().map(Arc::new),
+    }
 }
 
 /// The figures of a timed run that a manifest's expectations may name.

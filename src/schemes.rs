@@ -1,12 +1,15 @@
 //! Persistency schemes: each a factory of handlers (see [`persist::handler`](crate::persist::handler)).
 //!
 //! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in
-//! [`catalogue`].
+//! [`catalogue`]. What two of them share is a module of its own ([`core_regions`]).
 
 pub mod agpm;
 pub mod baseline;
 pub mod bucl;
+pub mod capri;
 pub mod catalogue;
+pub mod core_regions;
+pub mod cwsp;
 pub mod delegated;
 pub mod entry;
 pub mod epoch_tag;

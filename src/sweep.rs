@@ -25,6 +25,7 @@ pub mod record;
 pub mod runner;
 #[cfg(test)]
 pub(crate) mod sample;
+mod shared;
 pub mod slurm;
 mod store;
 #[cfg(feature = "report")]

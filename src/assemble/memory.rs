@@ -1,4 +1,4 @@
-//! The memory image of a node: cut into the controllers' shares before a run, put together again after it.
+//! The memory image of a node: divided into the controllers' shares before a run, put together again after it.
 //!
 //! | part of a medium, from its base | holds |
 //! |---|---|
@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
 use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::contents::{Contents, Origin};
 use crate::machine::core::Core;
 use crate::machine::home::HomeSlice;
 use crate::machine::image::Image;
@@ -49,8 +50,8 @@ pub(super) struct MemoryMap {
 }
 
 impl MemoryMap {
-    /// Lays out a machine's memory and cuts the image, which is freed range by range. `local_bytes` are a
-    /// thread's.
+    /// Lays out a machine's memory. The controllers share the image's bytes until they write to them.
+    /// `local_bytes` are a thread's.
     pub(super) fn cut(
         memory: FlatMemory,
         spec: &MachineSpec,
@@ -62,7 +63,7 @@ impl MemoryMap {
         let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_per_thread);
         let (mut extents, local) = extents(&memory, local_per_sm * u64::from(spec.sm.count));
         let reserved = if reserves { reserve(&mut extents, spec, map) } else { Vec::new() };
-        let shares = cut(memory.into_ranges().map(|(start, bytes)| (start, FreedBytes(bytes))), map, extents);
+        let shares = share(Contents::new(map, memory.into_ranges()), map, extents);
         MemoryMap { map, shares, local, local_per_sm, local_per_thread, reserved }
     }
 
@@ -118,27 +119,36 @@ fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usiz
     })
 }
 
-/// The bytes of a range, freed when it is cut.
-struct FreedBytes(Arc<Vec<u8>>);
+/// Zeros of the channels' shares of DRAM and NVM.
+fn zeros(map: Interleave, extents: [u64; 2]) -> Vec<[Image; 2]> {
+    let share = extents.map(|bytes| map.channel_share(bytes) as usize);
+    let channels = map.slices() / map.slices_per_channel();
+    (0..channels).map(|_| share.map(Image::new)).collect()
+}
 
-impl AsRef<[u8]> for FreedBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
+/// The channels' shares of contents, which stay where they are.
+fn share(contents: Contents, map: Interleave, extents: [u64; 2]) -> Vec<[Image; 2]> {
+    let (mut shares, contents) = (zeros(map, extents), Arc::new(contents));
+    for medium in [Medium::Dram, Medium::Nvm] {
+        for (channel, images) in (0..).zip(&mut shares) {
+            images[medium as usize].set_origin(Origin::new(contents.clone(), medium, channel));
+        }
+        for (channel, at, bytes) in contents.chunks(medium) {
+            shares[channel][medium as usize].begin(at as usize, bytes);
+        }
     }
+    shares
 }
 
 /// Cuts ranges of bytes into the channels' shares of DRAM and NVM, range by range. What no range has is zeros
 /// and costs nothing.
-pub(super) fn cut(
-    ranges: impl Iterator<Item = (u64, impl AsRef<[u8]>)>,
+pub(super) fn cut<'a>(
+    ranges: impl Iterator<Item = (u64, &'a [u8])>,
     map: Interleave,
     extents: [u64; 2],
 ) -> Vec<[Image; 2]> {
-    let share = extents.map(|bytes| map.channel_share(bytes) as usize);
-    let channels = map.slices() / map.slices_per_channel();
-    let mut shares: Vec<[Image; 2]> = (0..channels).map(|_| share.map(Image::new)).collect();
+    let mut shares = zeros(map, extents);
     for (start, bytes) in ranges {
-        let bytes = bytes.as_ref();
         for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
             let channel = map.channel_of(address);
             let from = (address - start) as usize;

@@ -25,7 +25,7 @@ use crate::machine::ports::Requester;
 use crate::oracle::regions::Resumes;
 use crate::oracle::verdict::Verdict;
 use crate::outcome::ProcessOutcome;
-use crate::persist::PmImage;
+use crate::persist::{Journal, PmImage};
 use crate::riscv::functional::{self, RegionImage, RegionRun, Slots};
 use crate::riscv::process::Process;
 use crate::riscv::regions::{PC_SLOT, SLOTS_BYTES, THREAD_SLOT};
@@ -98,6 +98,22 @@ pub(super) fn crash_regions_of_cores(
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let wall_s = [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()];
     Ok(verdicts.report(&finished.outcome, &initial, (domain, request.seed), wall_s, judgement))
+}
+
+/// What happened to persistent memory in a run of a program of CPUs under a scheme of regions, and where it
+/// began: for tests that judge by themselves.
+///
+/// # Errors
+/// The program cannot be formed.
+pub fn journal_of_cores(experiment: &CpuExperiment) -> Result<(Journal, PmImage), Diagnostics> {
+    let process = experiment.program.process()?;
+    let (rule, harts) = (experiment.scheme.built.regions(), experiment.machine.spec.harts());
+    let formed = formed_process(&process, rule, harts)?;
+    let initial = initial_image(&load_of(experiment, &process, formed.as_ref()).image());
+    let finished = run_cpu(experiment, &Conduct { journal: true, ..Conduct::default() });
+    let journal = finished.journal.unwrap_or_default();
+    let initial = regions::covering(initial, &journal);
+    Ok((journal, initial))
 }
 
 /// The program, gone on with on the functional driver.

@@ -40,6 +40,14 @@ impl Medium {
     pub fn of(address: u64) -> Medium {
         if address >= NVM_BASE { Medium::Nvm } else { Medium::Dram }
     }
+
+    /// The first address of its buffers.
+    pub fn base(self) -> u64 {
+        match self {
+            Medium::Dram => DRAM_BASE,
+            Medium::Nvm => NVM_BASE,
+        }
+    }
 }
 
 /// One allocated range of global memory.
@@ -124,10 +132,6 @@ impl AddressMap {
     pub fn allocate_within(&mut self, name: &str, bytes: u64, margin: Margin, medium: Medium) -> u64 {
         let Margin { padding, guard } = margin;
         let front = padding.next_multiple_of(BUFFER_ALIGN);
-        let base = match medium {
-            Medium::Dram => DRAM_BASE,
-            Medium::Nvm => NVM_BASE,
-        };
         let at = self.ranges.partition_point(|r| match medium {
             Medium::Dram => Medium::of(r.start) == Medium::Dram,
             Medium::Nvm => true,
@@ -139,7 +143,7 @@ impl AddressMap {
                 let gap = BUFFER_ALIGN.max(2 * guard.max(last.guard));
                 (last.start + last.bytes + gap).next_multiple_of(BUFFER_ALIGN)
             }
-            _ => base,
+            _ => medium.base(),
         };
         let (name, bytes) = (name.to_owned(), front + bytes + padding);
         self.ranges.insert(at, Range { name, start, bytes, front, behind: padding, guard });
@@ -237,6 +241,8 @@ struct Chunk {
 /// The bytes of a range. Initial contents are shared until the first write.
 #[derive(Debug, Clone)]
 enum Bytes {
+    /// Zeros that were never lent to be written: the host has not committed them yet.
+    Blank(Vec<u8>),
     Own(Vec<u8>),
     Shared(Arc<Vec<u8>>),
 }
@@ -245,19 +251,21 @@ impl Bytes {
     #[inline]
     fn as_slice(&self) -> &[u8] {
         match self {
-            Bytes::Own(bytes) => bytes,
+            Bytes::Blank(bytes) | Bytes::Own(bytes) => bytes,
             Bytes::Shared(bytes) => bytes,
         }
     }
 
     #[inline]
     fn to_mut(&mut self) -> &mut Vec<u8> {
-        if let Bytes::Shared(bytes) = self {
-            *self = Bytes::Own(bytes.to_vec());
+        match self {
+            Bytes::Own(_) => {}
+            Bytes::Blank(bytes) => *self = Bytes::Own(std::mem::take(bytes)),
+            Bytes::Shared(bytes) => *self = Bytes::Own(bytes.to_vec()),
         }
         match self {
             Bytes::Own(bytes) => bytes,
-            Bytes::Shared(_) => unreachable!("just made its own"),
+            Bytes::Blank(_) | Bytes::Shared(_) => unreachable!("just made its own"),
         }
     }
 }
@@ -325,7 +333,7 @@ impl FlatMemory {
         let chunk = |range: &Range| {
             let bytes = match content(range.start) {
                 Some(bytes) => Bytes::Shared(bytes),
-                None => Bytes::Own(vec![0; range.bytes as usize]),
+                None => Bytes::Blank(vec![0; range.bytes as usize]),
             };
             assert_eq!(bytes.as_slice().len() as u64, range.bytes, "the content of `{}`", range.name);
             Chunk { start: range.start, bytes }
@@ -409,11 +417,13 @@ impl FlatMemory {
         wanted.map(|c| (c.start, c.bytes.to_mut().as_mut_slice())).collect()
     }
 
-    /// Ranges and their bytes, by address, each freed when its taker is done with it.
+    /// Ranges that something was put into and their bytes, by address, each freed when its taker is done with
+    /// it.
     pub fn into_ranges(self) -> impl Iterator<Item = (u64, Arc<Vec<u8>>)> {
-        self.chunks.into_iter().map(|c| match c.bytes {
-            Bytes::Own(bytes) => (c.start, Arc::new(bytes)),
-            Bytes::Shared(bytes) => (c.start, bytes),
+        self.chunks.into_iter().filter_map(|c| match c.bytes {
+            Bytes::Blank(_) => None,
+            Bytes::Own(bytes) => Some((c.start, Arc::new(bytes))),
+            Bytes::Shared(bytes) => Some((c.start, bytes)),
         })
     }
 

@@ -100,6 +100,19 @@ impl Interleave {
         (group * u64::from(self.slices_per_channel) + place) << self.chunk_shift | local & ((1 << self.chunk_shift) - 1)
     }
 
+    /// The offset in its medium of a byte at `at` of a channel's share: what [`Interleave::in_channel`] maps
+    /// there.
+    #[inline]
+    pub fn offset_of(self, channel: u32, at: u64) -> u64 {
+        let (chunk, within) = (at >> self.chunk_shift, at & ((1 << self.chunk_shift) - 1));
+        let (per_channel, slices) = (u64::from(self.slices_per_channel), u64::from(self.slices));
+        let (group, place) = (chunk / per_channel, chunk % per_channel);
+        let slice = u64::from(channel) * per_channel + place;
+        let turned = rotation(group) % slices;
+        let first = group * slices;
+        (first + (slice + slices - turned) % slices) << self.chunk_shift | within
+    }
+
     /// Where bytes of a medium lie in the channels: from the first number on and before the second, in every
     /// channel.
     pub fn in_channels(self, address: u64, bytes: u64) -> (u64, u64) {
@@ -147,6 +160,7 @@ mod tests {
                     let address = base + line;
                     let channel = map.slice_of(address) / map.slices_per_channel();
                     assert!(map.in_channel(address) < map.channel_share(bytes));
+                    assert_eq!(map.offset_of(channel, map.in_channel(address) + 5), line + 5);
                     let (from, to) = map.in_channels(address, 128);
                     assert!(from <= map.in_channel(address) && map.in_channel(address) + 128 <= to);
                     assert!(seen.insert((base, channel, map.in_channel(address))), "{address:#x} is not alone");

@@ -190,6 +190,8 @@ pub enum CpuMsg {
         hart: u32,
         /// With these registers.
         state: Box<HartState>,
+        /// What must be durable before all that follows from it.
+        dependencies: Option<Box<Dependencies>>,
     },
     /// Core to OS: a hart's thread has ended, and its writes are performed.
     Ended {
@@ -224,7 +226,7 @@ impl CpuMsg {
             CpuMsg::Call(call) => of(9, call.number, call.hart.into(), 0) ^ call.args[0].rotate_left(7),
             CpuMsg::Return { hart, reply } => of(10, reply.writes.len() as u64, (*hart).into(), 0),
             CpuMsg::Wake { hart, result } => of(11, *result, (*hart).into(), 0),
-            CpuMsg::Begin { hart, state } => of(12, state.pc, (*hart).into(), 0),
+            CpuMsg::Begin { hart, state, .. } => of(12, state.pc, (*hart).into(), 0),
             CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
         };
@@ -235,6 +237,7 @@ impl CpuMsg {
     fn dependencies(&self) -> Option<&Dependencies> {
         match self {
             CpuMsg::Data { dependencies, .. }
+            | CpuMsg::Begin { dependencies, .. }
             | CpuMsg::ProbeAck { dependencies, .. }
             | CpuMsg::Put { dependencies, .. }
             | CpuMsg::Clean { dependencies, .. } => dependencies.as_deref(),

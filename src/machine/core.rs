@@ -437,7 +437,8 @@ impl Component<Msg> for Core {
         let now = self.program.clock.cycle_at_or_after(cx.now());
         match message {
             CpuMsg::Data { tag, grant, data, dependencies } => {
-                self.policy.taken(self.cache.line_of(tag), dependencies);
+                let line = self.cache.line_of(tag);
+                self.policy.taken(line, dependencies, self.record.journal.as_mut(), cx);
                 let Core { cache, record, policy, .. } = self;
                 let evicted = cache.fill(tag, grant, data, &mut record.counters, policy, cx);
                 self.filled(tag, evicted, now, cx);
@@ -474,7 +475,12 @@ impl Component<Msg> for Core {
                 let at = self.hart_of(hart);
                 calls::woken(&mut self.harts[at], result);
             }
-            CpuMsg::Begin { hart, state } => self.begin(hart, *state),
+            CpuMsg::Begin { hart, state, dependencies } => {
+                // What it begins with is in its slots.
+                let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
+                self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
+                self.begin(hart, *state);
+            }
             CpuMsg::Stop => self.stop(now, cx),
             CpuMsg::Get { .. }
             | CpuMsg::ProbeAck { .. }

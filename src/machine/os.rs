@@ -298,8 +298,9 @@ impl Component<Msg> for OperatingSystem {
                     self.perform(cx);
                 }
             }
-            CpuMsg::Begin { hart, state } => {
-                cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(CpuMsg::Begin { hart, state }), 0);
+            CpuMsg::Begin { hart, state, dependencies } => {
+                let begin = CpuMsg::Begin { hart, state, dependencies };
+                cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), 0);
             }
             other => panic!("the OS received {other:?}"),
         }

@@ -57,6 +57,9 @@ pub struct Interests {
     ///
     /// [`Outbox::clean`]: super::outbox::Outbox::clean
     pub renaming: bool,
+    /// Harts ask it before atomics, `fence`s behind loads, calls and a thread's beginning
+    /// ([`Offer::Durable`]). At a core, with `front_end`.
+    pub synchronises: bool,
 }
 
 /// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets
@@ -133,7 +136,7 @@ pub enum Offer<'a> {
     /// A dirty line leaves a slice to make room for another.
     Victim(u64),
     /// A fence, or the end of a region, lets a hart go on that waits until all that it stored to persistent
-    /// memory is durable.
+    /// memory is durable, or all that it has to come after.
     Durable {
         /// The hart, by its number in the core.
         hart: u8,
@@ -308,6 +311,9 @@ pub enum Event<'a> {
         /// The warp.
         author: Author,
     },
+    /// A hart has a thread begin in another: what that depends on goes with it
+    /// ([`Outbox::depend`](super::outbox::Outbox::depend)).
+    ThreadBegun,
     /// An instruction of a hart retires.
     Retired {
         /// The hart, by its number in the core.

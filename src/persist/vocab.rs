@@ -260,6 +260,8 @@ pub enum CommitRule {
     Acked,
     /// When it has written this one's stores itself.
     Pipelined,
+    /// The same, and stores of later regions may be written before, with an undo log.
+    Speculative,
 }
 
 /// How a scheme of recoverable regions has kernels formed, and commits regions.

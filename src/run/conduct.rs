@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::References;
 use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 
 /// How to simulate: nothing here changes a result, only `host` of the outcome.
@@ -25,6 +26,8 @@ pub struct Conduct<'a> {
     pub timeline: Option<u64>,
     /// Tell where cores lost their dispatch slots: by hart, function and instruction. Of machines of cores.
     pub places: bool,
+    /// Functional references of the experiment's workload that this run shares with others.
+    pub references: Option<&'a References>,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
     /// Told about every 100 ms how the simulation is getting on.
@@ -44,6 +47,7 @@ impl Default for Conduct<'_> {
             journal: false,
             timeline: None,
             places: false,
+            references: None,
             stop: None,
             observer: None,
         }

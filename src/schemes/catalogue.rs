@@ -7,6 +7,8 @@ use super::agpm::parameters::AgpmSpec;
 use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
+use super::capri::{self, Capri, CapriSpec};
+use super::cwsp::{self, Cwsp, CwspSpec};
 use super::delegated::{self, BroiSpec, Delegated, EpochSpec};
 pub use super::entry::{Entry, Faults, Parameters};
 use super::epoch_tag::{self, EpochTag};
@@ -51,6 +53,8 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::parametrised(delegated::BROI_DEFAULTS, BroiSpec::faults, |spec| Arc::new(Delegated::Broi(spec))),
         Entry::fixed(PspIdeal),
         Entry::parametrised(ppa::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Ppa::new(spec))),
+        Entry::parametrised(capri::DEFAULTS, CapriSpec::faults, |spec| Arc::new(Capri::new(spec))),
+        Entry::parametrised(cwsp::DEFAULTS, CwspSpec::faults, |spec| Arc::new(Cwsp::new(spec))),
     ]
 });
 
@@ -94,7 +98,7 @@ mod tests {
         let every = || entries().iter().map(|entry| entry.scheme.clone());
         assert_eq!(
             of_cpus().iter().map(|scheme| scheme.name()).collect::<Vec<_>>(),
-            ["base", "light-wsp", "sync", "epoch", "broi", "psp-ideal", "ppa"]
+            ["base", "light-wsp", "sync", "epoch", "broi", "psp-ideal", "ppa", "capri", "cwsp"]
         );
         for scheme in every() {
             assert_eq!(find(scheme.name()).unwrap().name(), scheme.name());

@@ -186,6 +186,16 @@ impl Batch {
         (&content.name, &content.hash, content.bytes)
     }
 
+    /// How many workloads there are; equal ones are one.
+    pub(super) fn contents(&self) -> usize {
+        self.contents.len()
+    }
+
+    /// Number of a point's workload among them.
+    pub(super) fn content_of(&self, point: usize) -> usize {
+        self.points[point].content
+    }
+
     /// What is odd about a point's workload.
     pub fn warnings(&self, point: usize) -> &[Diagnostic] {
         &self.contents[self.points[point].content].warnings

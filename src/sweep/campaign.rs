@@ -23,6 +23,7 @@ use super::batch::Batch;
 use super::key;
 use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
+use super::shared::SharedReferences;
 use super::store::{Author, Order, Store, Writer};
 use crate::outcome::Outcome;
 use crate::run::Conduct;
@@ -137,6 +138,7 @@ struct Shared<'a, 's> {
     claims: Mutex<BTreeMap<usize, u64>>,
     broken: &'a Mutex<Option<String>>,
     sweep: &'a Workers<'a>,
+    references: SharedReferences,
     keep_failed: bool,
     began_ms: u64,
 }
@@ -161,20 +163,23 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 }
 
 /// Simulates a point whose turn it is.
-fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
+fn simulate(batch: &Batch, shared: &SharedReferences, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
     let (stop, observer) = (sweep.stop, Some(turn.observer));
-    let conduct = Conduct { threads: turn.threads, stop, observer, ..Conduct::default() };
-    match batch.experiment(point) {
-        Ok(experiment) => Done::of(experiment.run(&conduct).outcome),
-        Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },
-    }
+    shared.within(batch, point, |references| {
+        let conduct = Conduct { threads: turn.threads, stop, observer, references, ..Conduct::default() };
+        match batch.experiment(point) {
+            Ok(experiment) => Done::of(experiment.run(&conduct).outcome),
+            Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },
+        }
+    })
 }
 
 /// Runs every point of a batch, and keeps nothing: what came of each, in their order.
 pub fn without_store(batch: &Batch, sweep: &Workers<'_>) -> Vec<Done> {
     let points: Vec<usize> = (0..batch.points().len()).collect();
+    let shared = SharedReferences::new(batch, &points);
     let came = |turn: &Turn<'_>| {
-        let result = simulate(batch, turn.point, turn, sweep);
+        let result = simulate(batch, &shared, turn.point, turn, sweep);
         let instructions = result.counts().map(Outcome::warp_instructions);
         Came::Of { failed: matches!(result, Done::Failed { .. }), instructions, result }
     };
@@ -230,6 +235,7 @@ pub fn run(
         claims: Mutex::new(BTreeMap::new()),
         broken: &broken,
         sweep,
+        references: SharedReferences::new(batch, to_run),
         keep_failed: part.keep_failed,
     };
     let could_not = |points: &[usize], why| {
@@ -359,7 +365,8 @@ impl Shared<'_, '_> {
 
     /// What came of a simulation. One that panics has failed, and that is kept too.
     fn simulate(&self, point: usize, turn: &Turn<'_>) -> Done {
-        let simulated = std::panic::AssertUnwindSafe(|| simulate(self.batch, point, turn, self.sweep));
+        let simulated =
+            std::panic::AssertUnwindSafe(|| simulate(self.batch, &self.references, point, turn, self.sweep));
         std::panic::catch_unwind(simulated)
             .unwrap_or_else(|panic| Done::Failed { why: super::runner::told(&*panic), outcome: None })
     }

@@ -636,8 +636,11 @@ fn parameters_of_a_scheme_are_listed_shown_run_and_in_the_json() {
         let shown = text(&durawarp(&["config", "show", &scheme]).stdout);
         assert_eq!(shown.matches(", source = \"").count(), keys, "{shown}");
         // Some are of machines of CPU cores.
-        let cpu = matches!(&scheme[..], "epoch" | "broi" | "ppa");
-        let on = if cpu { ["hash", "broi-cpu"] } else { ["vecadd", "agpm-table4"] };
+        let on = match &scheme[..] {
+            "epoch" | "broi" | "ppa" => ["hash", "broi-cpu"],
+            "capri" | "cwsp" => ["hash", "lightwsp-cpu"],
+            _ => ["vecadd", "agpm-table4"],
+        };
         let run = ["run", on[0], "--machine", on[1], "--profile", "ci", "--scheme", &scheme, "-q"];
         let run = json(&scheme, &run);
         assert_eq!(run["scheme_parameters"].as_object().unwrap().len(), keys);

@@ -4,6 +4,7 @@
 mod common;
 
 mod cluster;
+mod core_regions;
 mod crash;
 mod decoding;
 #[path = "../persistency/decorated.rs"]

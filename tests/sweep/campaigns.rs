@@ -33,6 +33,24 @@ fn digests(results: &[Done]) -> Vec<String> {
 }
 
 #[test]
+fn points_that_share_a_reference_are_judged_as_single_runs_are() {
+    let mut batch = Batch::default();
+    for scheme in ["base", "nt-store", "strict", "base"] {
+        batch.add(scheme, 1, recipe("600", scheme).reference(true)).unwrap_or_else(|faults| panic!("{faults}"));
+    }
+    for jobs in [1, 3] {
+        let results = without_store(&batch, &Workers { jobs, ..Workers::default() });
+        for (at, done) in results.iter().enumerate() {
+            let alone = batch.experiment(at).unwrap().run(&Conduct::default()).outcome;
+            let judged = |of: &durawarp::Outcome| of.verification.clone().map(|found| (found.passed, found.checks));
+            let together = done.good().unwrap_or_else(|| panic!("{done:?}"));
+            assert_eq!(judged(together), judged(&alone));
+            assert!(judged(&alone).unwrap().1.to_string().contains("functional"));
+        }
+    }
+}
+
+#[test]
 fn results_are_those_of_single_runs_in_the_order_of_the_points() {
     let batch = batch(|_, recipe| recipe);
     let alone = |at| simulate(batch.experiment(at).unwrap().gpu().unwrap(), &Conduct::default()).outcome.digest;

@@ -125,7 +125,8 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         Then::Spawn { hart: child, stack, thread, result, .. } => {
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
-            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Begin { hart: child, state }), delay);
+            let dependencies = m.policy.thread_begun();
+            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Begin { hart: child, state, dependencies }), delay);
             hart.window.set(A0, result);
         }
         Then::End => {

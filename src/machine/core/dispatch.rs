@@ -50,11 +50,18 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         return Err(hart.behind_oldest(cycle));
     }
     let pc = hart.front.pc;
-    // What a boundary stores comes before the instruction.
-    if let Some(regions) = &mut hart.regions
-        && !regions.are_inserted(pc)
-    {
-        return insert::dispatch(hart, cycle, m);
+    if let Some(regions) = &mut hart.regions {
+        // A thread begins behind the region that began it.
+        if regions.begins {
+            if !m.policy.may_synchronise(hart.index) {
+                return Err(Stall { cause: Cause::Persist, until: None });
+            }
+            regions.begins = false;
+        }
+        // What a boundary stores comes before the instruction.
+        if !regions.are_inserted(pc) {
+            return insert::dispatch(hart, cycle, m);
+        }
     }
     let Some(&inst) = m.program.code.at(pc) else {
         fault(hart, pc, cycle, FaultKind::NoCode);
@@ -316,6 +323,7 @@ fn fence_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
     before & WRITES != 0 && after & READS != 0
         || !m.program.tso && before & READS != 0
         || m.program.spec.fence_persists && serial::persist_waits(inst, m)
+        || m.policy.synchronises && before & READS != 0
 }
 
 fn csr_only_reads(inst: &Inst) -> bool {

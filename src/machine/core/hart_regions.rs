@@ -79,19 +79,22 @@ pub(super) struct HartRegions {
     front: RegionState,
     retired: RegionState,
     pub(super) insertion: Insertion,
+    /// Its thread has not begun to dispatch.
+    pub(super) begins: bool,
 }
 
 impl HartRegions {
     /// Of a hart without a thread.
     pub(super) fn new(table: Arc<RegionTable>, code: Arc<CodeTable>) -> HartRegions {
         let begin = RegionState::BEGIN;
-        HartRegions { table, code, front: begin, retired: begin, insertion: Insertion::Unknown }
+        HartRegions { table, code, front: begin, retired: begin, insertion: Insertion::Unknown, begins: true }
     }
 
     /// A thread begins: its slots are complete.
     pub(super) fn begin(&mut self) {
         (self.front, self.retired) = (RegionState::BEGIN, RegionState::BEGIN);
         self.insertion = Insertion::Unknown;
+        self.begins = true;
     }
 
     /// Nothing is to be inserted before the instruction at the head of dispatch, or nothing more.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `dependencies` | stores that leave the store buffer, loads, lines that come and go |
 //! | `front_end` | stores that leave the store buffer, with checkpoints; ends of regions; lines that go |
+//! | `synchronises` | lines that come; whether a hart may go on at atomics, fences, calls, a thread's beginning |
 //!
 //! All in the order of events, which is the order of memory. What it writes leaves when the cycle of its
 //! cause comes, which may lie ahead of the event.
@@ -42,6 +43,8 @@ pub(super) struct Policy {
     told: Time,
     /// The handler holds registers of stores: see [`super::region`].
     pub(super) renames: bool,
+    /// The handler has harts wait where they synchronise.
+    pub(super) synchronises: bool,
     /// What the handler held, where a timeline is kept.
     pub(super) levels: Option<Box<HandlerLevels>>,
     /// The same: its regions.
@@ -64,7 +67,7 @@ pub(super) struct Performed {
 impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let Interests { dependencies: tracks, front_end, renaming: renames, .. } = handler.interests();
+        let Interests { dependencies: tracks, front_end, renaming: renames, synchronises, .. } = handler.interests();
         Policy {
             handler,
             outbox: Outbox::of_host(journal),
@@ -77,6 +80,7 @@ impl Policy {
             awaited_since: Vec::new(),
             told: 0,
             renames,
+            synchronises,
             levels: None,
             regions: None,
         }
@@ -207,11 +211,35 @@ impl Policy {
         self.outbox.take_dependencies()
     }
 
-    /// A line has come.
-    pub(super) fn taken(&mut self, line: u64, dependencies: Option<Box<Dependencies>>) {
-        if let Some(dependencies) = dependencies {
-            self.handler.event(&Event::Taken { line, dependencies: &dependencies }, &mut self.outbox);
+    /// A line has come. A handler that has harts wait may have questions at once.
+    pub(super) fn taken(
+        &mut self,
+        line: u64,
+        dependencies: Option<Box<Dependencies>>,
+        journal: Option<&mut Notebook>,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let Some(dependencies) = dependencies else { return };
+        let event = Event::Taken { line, dependencies: &dependencies };
+        if self.synchronises {
+            self.tell(&event, self.told.max(cx.now()), journal, cx);
+        } else {
+            self.handler.event(&event, &mut self.outbox);
         }
+    }
+
+    /// What a thread depends on that a hart has begin in another.
+    pub(super) fn thread_begun(&mut self) -> Option<Box<Dependencies>> {
+        if !self.synchronises {
+            return None;
+        }
+        self.handler.event(&Event::ThreadBegun, &mut self.outbox);
+        self.outbox.take_dependencies()
+    }
+
+    /// Nothing that a hart has to come after keeps it from synchronising.
+    pub(super) fn may_synchronise(&mut self, hart: u8) -> bool {
+        !self.synchronises || self.offer(&Offer::Durable { hart }) == Admission::Goes
     }
 
     fn carry_out(&mut self, time: Time, journal: Option<&mut Notebook>, cx: &mut Ctx<'_, Msg>) {

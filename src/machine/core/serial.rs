@@ -60,7 +60,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
         // The store that is performed last has this looked at again.
         return stall(None);
     }
-    if m.policy.renames && !region::synchronise(hart, inst, cycle, m) {
+    if (m.policy.renames || m.policy.synchronises) && !region::synchronise(hart, inst, cycle, m) {
         return Err(Stall { cause: Cause::Persist, until: None });
     }
     let waits = is_persist(inst, m);
@@ -172,6 +172,10 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         m.cache.ask(line, want, delay, &mut m.record.counters, m.cx);
         return false;
     };
+    // The line may have brought something that has to come before.
+    if !m.policy.may_synchronise(hart.index) {
+        return false;
+    }
     if write && Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index, cycle, &mut m.record.counters) {
         return false;
     }

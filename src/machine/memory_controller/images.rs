@@ -7,7 +7,7 @@ use crate::engine::StateDigest;
 use crate::kernel::memory::{Medium, NVM_BASE};
 use crate::machine::address::Interleave;
 use crate::machine::image::Image;
-use crate::machine::msg::{Line, sector_bytes};
+use crate::machine::msg::{Line, SECTOR_BYTES, sector_bytes};
 
 /// Lines of a DRAM cache are named by where they lie in the channel's DRAM, from here on: no program's memory
 /// does.
@@ -57,11 +57,14 @@ impl ChannelImages {
     /// Fills in sectors of a line, and says which bytes these are.
     pub(super) fn read(&self, line: u64, sectors: u8, room: &mut Line) {
         let (image, start) = (self.of(Medium::of(line)), self.start(line));
-        for sector in 0..4 {
-            if sectors >> sector & 1 == 1 {
-                let at = 32 * sector;
-                image.read(start + at, &mut room.bytes[at..at + 32]);
-            }
+        // Neighbours at once: most requests want the whole line.
+        let mut left = sectors;
+        while left != 0 {
+            let first = left.trailing_zeros() as usize;
+            let count = (left >> first).trailing_ones() as usize;
+            let (from, to) = (first * SECTOR_BYTES as usize, (first + count) * SECTOR_BYTES as usize);
+            image.read(start + from, &mut room.bytes[from..to]);
+            left &= u8::MAX.checked_shl((first + count) as u32).unwrap_or(0);
         }
         room.mask = sector_bytes(sectors);
     }

@@ -43,6 +43,11 @@ pub trait AtPowerFailure: Sync {
     fn rolls_back(&self) -> bool {
         true
     }
+
+    /// Whether that is the last saved first.
+    fn youngest_first(&self) -> bool {
+        true
+    }
 }
 
 /// The steps as they are published.
@@ -148,6 +153,13 @@ pub(super) fn reach(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtPow
     go(facts, gates, hardware, Some(from).filter(|from| !from.next.is_empty()), &mut |_, _, _| {})
 }
 
+/// A gate's undo log in the order in which it is taken back. The last saved first: bytes that were saved twice
+/// end as they were before the first.
+fn undone(gate: &Gate, hardware: &dyn AtPowerFailure) -> impl Iterator<Item = u32> {
+    let (count, youngest_first) = (gate.log.len(), hardware.youngest_first());
+    (0..count).map(move |at| gate.log[if youngest_first { count - 1 - at } else { at }])
+}
+
 /// Recovers from the states of controllers, step by step.
 pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtPowerFailure) -> Recovered {
     let mut steps = Vec::new();
@@ -165,8 +177,8 @@ pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtP
             steps.push(GateStep::Discard { gate: number });
         }
         if hardware.rolls_back() {
-            let undone = gate.log.iter().rev().filter(|fact| facts.fact(**fact).author.pc >= next[number]);
-            steps.extend(undone.map(|&fact| GateStep::Restore { fact }));
+            let undone = undone(gate, hardware).filter(|&fact| facts.fact(fact).author.pc >= next[number]);
+            steps.extend(undone.map(|fact| GateStep::Restore { fact }));
         }
         if !gate.log.is_empty() {
             steps.push(GateStep::Forget { gate: number });
@@ -203,8 +215,7 @@ pub(super) fn recovered_line(
     }
     if hardware.rolls_back() {
         for (number, gate) in gates.gates.iter().enumerate() {
-            // The last saved first: bytes that were saved twice end as they were before the first.
-            for &log in gate.log.iter().rev() {
+            for log in undone(gate, hardware) {
                 let fact = facts.fact(log);
                 if fact.line == address && fact.author.pc >= reach.next[number] {
                     lay(log, fact.mask);

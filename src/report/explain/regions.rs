@@ -98,7 +98,7 @@ pub(super) fn explain(outcome: &Outcome, _: &[StorageCost]) -> Option<Explanatio
 /// The part of an explanation of a program of CPUs that is the scheme's, as text and data; none under one
 /// without gated regions.
 pub(super) fn of_cores(outcome: &Outcome) -> Option<(String, Value)> {
-    outcome.scheme_counters.contains_key("feb_stores").then_some(())?;
+    outcome.scheme_counters.contains_key("wpq_full_stores").then_some(())?;
     let regions = Regions::of(outcome)?;
     let data = serde_json::to_value(&regions).ok()?;
     Some((format!("\nRecoverable regions\n{}", regions.body(outcome, &OF_CORES)), data))

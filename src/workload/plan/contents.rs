@@ -42,21 +42,18 @@ impl Stage<'_> {
         let mut out = Vec::new();
         for (buffer, len) in self.manifest.buffers.iter().zip(lens) {
             let content = self.content(buffer, *len, inputs);
-            let initial = self.keep(content).unwrap_or_default();
-            out.push(Allocation::new(*len, initial));
+            out.push(self.keep(content).unwrap_or_else(|| Allocation::zeros(0, buffer.stride)));
         }
         out
     }
 
-    fn content(&mut self, buffer: &Buffer, len: u64, inputs: &[(String, PathBuf)]) -> Result<Vec<u8>, Diagnostic> {
+    fn content(&mut self, buffer: &Buffer, len: u64, inputs: &[(String, PathBuf)]) -> Result<Allocation, Diagnostic> {
         let bytes = (len * buffer.stride) as usize;
-        let mut content = Vec::new();
         // A length may be more than the host has: a fault that names the buffer, not an abort.
-        if content.try_reserve_exact(bytes).is_err() {
+        if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
             let place = buffer.len.as_ref().map_or(&buffer.place, Expr::place);
             return Err(place.fault(format!("buffer `{}`: this host cannot allocate {bytes} bytes", buffer.name)));
         }
-        content.resize(bytes, 0);
         if let Some((name, path)) = inputs.iter().find(|(name, _)| *name == buffer.name) {
             let data = input_bytes(path, buffer)?;
             if data.len() != bytes {
@@ -65,8 +62,13 @@ impl Stage<'_> {
                 let message = format!("the file holds {found} elements, buffer `{name}` has {wanted}");
                 return Err(Diagnostic::nowhere(&shown, message));
             }
-            return Ok(data);
+            return Ok(Allocation::new(len, data));
         }
+        if buffer.fields.iter().all(|field| matches!(field.init, Init::Zero)) {
+            return Ok(Allocation::zeros(len, buffer.stride));
+        }
+        // The host commits such zeros when they are touched.
+        let mut content = vec![0; bytes];
         let generation = self.generation(&self.frame);
         for field in &buffer.fields {
             if let Init::File { file, place } = &field.init {
@@ -84,7 +86,7 @@ impl Stage<'_> {
                 generation.fill(&buffer.name, &buffer.place, field, buffer.stride, &mut content)?;
             }
         }
-        Ok(content)
+        Ok(Allocation::new(len, content))
     }
 
     /// A size of a texture or surface: 1 if it is not given.
