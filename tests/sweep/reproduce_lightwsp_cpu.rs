@@ -91,7 +91,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
     );
 
     let page = &found.files().into_iter().find(|(name, _)| name == "lightwsp-cpu.md").unwrap().1;
-    for word in ["# LightWSP on CPU cores, reproduced", "91.33", "cause: one region is written after the other"] {
+    for word in ["# LightWSP on CPU cores, reproduced", "91.33", "cause: a region ends every"] {
         assert!(page.contains(word), "no `{word}` in:\n{page}");
     }
 }

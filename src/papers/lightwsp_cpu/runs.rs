@@ -9,7 +9,8 @@
 use crate::papers::{Request, Run};
 
 /// What to know when reading any figure.
-pub(super) const LABEL: &str = "RV64 programs of ours where the paper ran x86 binaries; `base` is the paper's memory mode";
+pub(super) const LABEL: &str =
+    "RV64 programs of ours where the paper ran x86 binaries; `base` is the paper's memory mode";
 
 /// The scheme.
 pub const SCHEME: &str = "light-wsp";
