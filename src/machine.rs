@@ -41,6 +41,7 @@ pub mod on_dram;
 pub mod os;
 pub mod persistence;
 pub mod ports;
+pub mod region_spans;
 mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;

@@ -30,6 +30,7 @@ pub mod agpm;
 pub mod ask;
 pub mod broi;
 pub mod lightwsp;
+pub mod lightwsp_cpu;
 pub mod page;
 pub mod paper;
 pub mod plan;
@@ -50,7 +51,7 @@ pub use table::{Cell, FigureTable};
 use crate::diagnostic::Diagnostic;
 
 /// The papers that there are.
-pub const PAPERS: [&Paper; 4] = [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER, &broi::PAPER];
+pub const PAPERS: [&Paper; 5] = [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER, &lightwsp_cpu::PAPER, &broi::PAPER];
 
 /// The paper of a name.
 ///

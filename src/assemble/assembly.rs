@@ -154,8 +154,9 @@ impl Assembly {
     /// What handlers saw of recoverable regions; none under a scheme without.
     fn region_report(&self) -> Option<RegionReport> {
         let of_sms = self.sms().map(Sm::region_report);
+        let of_cores = self.cores().map(|core| core.report().regions);
         let of_controllers = self.controllers().map(MemoryController::region_report);
-        of_sms.chain(of_controllers).flatten().reduce(|mut sum, of| {
+        of_sms.chain(of_cores).chain(of_controllers).flatten().reduce(|mut sum, of| {
             sum.merge(of);
             sum
         })

@@ -14,8 +14,12 @@ pub const MACHINES: [(&str, &str); 9] = [
 ];
 
 /// The same of machines of CPU cores.
-pub const CPU_MACHINES: [(&str, &str); 3] = [
+pub const CPU_MACHINES: [(&str, &str); 7] = [
     ("lightwsp-cpu", include_str!("machines/lightwsp-cpu.toml")),
+    ("cxl-i-cpu", include_str!("machines/cxl-i-cpu.toml")),
+    ("cxl-ii-cpu", include_str!("machines/cxl-ii-cpu.toml")),
+    ("cxl-iii-cpu", include_str!("machines/cxl-iii-cpu.toml")),
+    ("cxl-pmem-cpu", include_str!("machines/cxl-pmem-cpu.toml")),
     ("broi-cpu", include_str!("machines/broi-cpu.toml")),
     ("broi-cluster", include_str!("machines/broi-cluster.toml")),
 ];

@@ -53,6 +53,7 @@ use crate::persist::journal::Notebook;
 use super::coherence::{CpuMsg, HartState};
 use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
+use super::region_spans::RegionSpans;
 
 pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
@@ -162,12 +163,17 @@ impl Core {
     /// Keeps a timeline from now on, of at most `spans` spans of each kind.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.record.watch.get_or_insert_default().timeline = Some(HartTimeline::new(spans));
-        self.policy.levels = Some(Box::new(HandlerLevels::new(spans)));
+        self.policy.keep_timeline(spans);
     }
 
     /// With a timeline: what the scheme's handler held of each hart.
     pub fn handler_levels(&self) -> Option<&HandlerLevels> {
         self.policy.levels.as_deref()
+    }
+
+    /// With a timeline: recoverable regions of each hart.
+    pub fn region_spans(&self) -> Option<&RegionSpans> {
+        self.policy.regions.as_deref()
     }
 
     /// The timeline, where it keeps one: what each hart did.

@@ -1,7 +1,7 @@
 //! LightWSP (Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap"): Figures 7, 11 to 13 and 15
 //! to 18, formula (1) of section V-C, region statistics of section V-G3, hardware of section V-G4. A GPU port
-//! of a CPU scheme, and labelled so: what runs are kernels of ours on a GPU of ours, a warp where the paper
-//! has a thread, not its 38 programs on 8 cores.
+//! of a CPU scheme, and labelled so (on cores: [`super::lightwsp_cpu`]): what runs are kernels of ours on a
+//! GPU of ours, a warp where the paper has a thread, not its 38 programs on 8 cores.
 //!
 //! Every time is that of the kernels' launches under `light-wsp`, formed into regions, over that under `base`
 //! as they are, with the same machine and every buffer in persistent memory both times. Means are geometric,
@@ -13,12 +13,13 @@
 
 mod absent;
 pub(crate) mod ask;
-mod cost;
+pub(crate) mod cost;
 pub(crate) mod counts;
-mod overflow;
+pub(crate) mod overflow;
 pub(crate) mod picture;
 pub(crate) mod published;
 pub(crate) mod regions;
+pub(crate) mod relative;
 pub mod runs;
 pub(crate) mod times;
 

@@ -1,6 +1,7 @@
 //! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the
 //! scheme's name, and for some a drawing. Of a program of CPUs: where its time went, whatever the scheme, and
-//! what persist buffers and their queues, or held registers, did, where the scheme has them.
+//! what persist buffers and their queues, held registers or recoverable regions did, where the scheme has
+//! them.
 
 mod explanation;
 mod held_registers;
@@ -51,7 +52,8 @@ pub fn drawn() -> impl Iterator<Item = &'static str> {
 pub fn explanation(outcome: &Outcome, storage: &[StorageCost]) -> Option<Explanation> {
     if outcome.is_of_a_cpu() {
         let Explanation { mut text, mut data } = processes::explain(outcome)?;
-        if let Some((own, of_scheme)) = persist_queues::explain(outcome).or_else(|| held_registers::explain(outcome)) {
+        let own = persist_queues::explain(outcome).or_else(|| held_registers::explain(outcome));
+        if let Some((own, of_scheme)) = own.or_else(|| regions::of_cores(outcome)) {
             text += &own;
             data["scheme"] = of_scheme;
         }

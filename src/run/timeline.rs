@@ -60,7 +60,7 @@ pub(super) fn timeline(
         let Some(kept) = sm.timeline() else { continue };
         let mut tracks = by_lane(&kept.ctas, "CTA slot", "CTAs", now, &mut noted);
         tracks.extend(by_lane(&kept.stalls, "warp slot", "warp stalls", now, &mut noted));
-        tracks.extend(regions(&kept.regions, now, &mut noted));
+        tracks.extend(regions(kept.regions.spans(), "warp slot", 0, now, &mut noted));
         processes.push(Process { name: format!("SM {index}"), tracks });
     }
     for (index, slice) in machine.slices().enumerate() {
@@ -93,6 +93,9 @@ pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64)
                 let hart = index * harts as usize + lane;
                 Track { name: format!("hart {hart} {what}"), class, content: Content::Slices(slices) }
             }));
+        }
+        if let Some(kept) = core.region_spans() {
+            tracks.extend(regions(kept.spans(), "hart", index * harts as usize, now, &mut noted));
         }
         // A scheme without persist buffers says nothing of them.
         if let Some(kept) = core.handler_levels() {
@@ -168,15 +171,16 @@ fn in_rows(kept: &Recorder, name: &str, class: &'static str, now: Time, noted: &
     rows(kept.slices(now).map(|(_, slice)| slice).collect(), name, class)
 }
 
-/// Regions by warp slot; where those of a slot overlap, as CTAs' may, in rows.
-fn regions(kept: &Recorder, now: Time, noted: &mut Noted) -> Vec<Track> {
+/// Regions by warp slot, or by hart, numbered from `first` on; where those of one overlap, as CTAs' may, in
+/// rows.
+fn regions(kept: &Recorder, whose: &str, first: usize, now: Time, noted: &mut Noted) -> Vec<Track> {
     if kept.noted() == 0 {
         return Vec::new();
     }
     const CLASS: &str = "regions";
     *noted.entry(CLASS).or_default() += kept.noted();
-    let of_slot = |(slot, slices)| rows(slices, &format!("regions, warp slot {slot}, row"), CLASS);
-    kept.lanes(now).into_iter().flat_map(of_slot).collect()
+    let of_lane = |(lane, slices)| rows(slices, &format!("regions, {whose} {}, row", first + lane), CLASS);
+    kept.lanes(now).into_iter().flat_map(of_lane).collect()
 }
 
 /// What a controller did to have regions committed.

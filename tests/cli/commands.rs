@@ -489,6 +489,26 @@ fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
 }
 
 #[test]
+fn regions_of_a_program_of_cpus_are_explained_with_who_waited_for_what() {
+    let told = folder("cli/explain_regions_of_cpus").join("told.json");
+    let machine = ["--machine", "lightwsp-cpu", "--json", told.to_str().unwrap()];
+    let output = durawarp(&[&["explain", "light-wsp", "radix"][..], &machine].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let words = ["Functions", "Recoverable regions", "checkpoints:", "harts waited for", "a core that is slow to end"];
+    for words in words.into_iter().chain(["room in the front-end buffer", "flush-ACKs", "episodes of overflow"]) {
+        assert!(text.contains(words), "no `{words}` in:\n{text}");
+    }
+    assert!(!text.contains("warp") && !text.contains("an atomic's turn"), "{text}");
+    let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    let sizes = &told["scheme"]["report"]["sizes"];
+    let checkpoints = told["scheme"]["report"]["checkpoints"]["stores"].as_u64().unwrap();
+    // Each region ends with a program counter at least.
+    assert!(checkpoints >= sizes["regions"].as_u64().unwrap() && checkpoints < sizes["stores"].as_u64().unwrap());
+    assert!(told["scheme"]["warps"]["admission_cycles"].as_u64() > Some(0), "{told}");
+}
+
+#[test]
 fn persist_buffers_and_their_queues_are_explained_by_scheme() {
     let folder = folder("cli/explain_queues");
     let told = |scheme: &str| {

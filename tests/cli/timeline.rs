@@ -403,6 +403,41 @@ fn regions_and_what_controllers_do_to_commit_them_are_tracks() {
 }
 
 #[test]
+fn regions_of_harts_are_tracks_and_change_no_bit() {
+    let ran = |conduct: &Conduct<'_>| {
+        let recipe = Experiment::of("kvlog").machine("lightwsp-cpu").scheme("light-wsp").profile("ci");
+        recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")).run(conduct)
+    };
+    let (plain, one, three) = (ran(&Conduct::default()), ran(&kept(1)), ran(&kept(3)));
+    let outcome = &one.outcome;
+    assert_eq!((&plain.outcome.digest, &plain.outcome.counters), (&outcome.digest, &outcome.counters));
+    assert_eq!(plain.outcome.scheme_report, outcome.scheme_report);
+    let of = |finished: &Finished| file(finished.timeline.as_ref().unwrap(), &finished.outcome, 64 << 20);
+    assert_eq!(of(&one), of(&three));
+    checked(&of(&one));
+
+    let timeline = one.timeline.as_ref().unwrap();
+    let spans = slices(timeline, "regions");
+    assert_eq!(spans.len() as u64, outcome.scheme_counters["regions"]);
+    assert!(spans.iter().all(|slice| slice.start <= slice.end && slice.end <= outcome.time.ticks));
+    // Each number is of one region; those of a hart are in its core's tracks.
+    let numbers = |process: &str| -> Vec<u32> {
+        let of = timeline.processes.iter().find(|other| other.name == process).unwrap();
+        let tracks = of.tracks.iter().filter(|track| track.class == "regions");
+        let spans = tracks.flat_map(|track| match &track.content {
+            Content::Slices(slices) => slices.iter(),
+            Content::Level(_) => panic!("a level"),
+        });
+        let number = |slice: &Slice| if let Label::Region { region, .. } = slice.label { region } else { u32::MAX };
+        spans.map(number).collect()
+    };
+    let mut all: Vec<u32> = (0..8).flat_map(|core| numbers(&format!("core {core}"))).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..spans.len() as u32).collect::<Vec<_>>());
+    assert!(numbers("core 1").len() > 1 && numbers("core 7").is_empty(), "four threads run");
+}
+
+#[test]
 fn persist_buffers_queues_of_the_controller_and_verbs_are_tracks() {
     let ran = |conduct: &Conduct<'_>| {
         let recipe = Experiment::of("hash").machine("broi-cluster").scheme("broi").profile("ci").reference(false);

@@ -153,6 +153,26 @@ fn lightwsp_s_memories_have_the_latencies_and_bandwidths_of_its_tables() {
     }
 }
 
+/// Table III behind the DRAM cache of Table I's cores: ns of a read, GB/s of a controller's bursts.
+#[test]
+fn memories_behind_a_dram_cache_have_the_read_latencies_of_the_table() {
+    for (name, read_ns, gb_s) in [
+        ("lightwsp-cpu", 175.0, 76.8),
+        ("cxl-i-cpu", 158.0, 38.4),
+        ("cxl-ii-cpu", 223.0, 19.2),
+        ("cxl-iii-cpu", 348.0, 25.6),
+        ("cxl-pmem-cpu", 245.0, 76.8),
+    ] {
+        let machine: CpuMachine = MachineConfig::read(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
+        let (nvm, controller) = (&machine.spec.nvm, &machine.spec.controller);
+        let read = controller.front_ns.ps + controller.back_ns.ps + nvm.t_rcd_ns.ps + nvm.t_cl_ns.ps;
+        let bursts = 64.0 / (nvm.t_ccd_ns.ps as f64 / 1000.0);
+        assert!(read as f64 / 1000.0 == read_ns && (bursts - gb_s).abs() < 0.05, "{name}: {read} {bursts}");
+        let dram = machine.spec.dram.t_rcd_ns.ps + machine.spec.dram.t_cl_ns.ps;
+        assert!(dram < nvm.t_rcd_ns.ps + nvm.t_cl_ns.ps, "{name}: the DRAM cache is nearer");
+    }
+}
+
 #[test]
 fn controllers_of_the_machine_for_regions_are_a_setting() {
     for channels in [1, 2, 4, 8, 16] {

@@ -12,6 +12,7 @@ mod figures;
 mod reproduce;
 mod reproduce_broi;
 mod reproduce_lightwsp;
+mod reproduce_lightwsp_cpu;
 mod reproduce_scoped;
 mod reproduced;
 mod store;

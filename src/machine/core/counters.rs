@@ -77,5 +77,7 @@ counters! {
         inserted,
         /// Regions that ended (regions)
         regions,
+        /// Waits of harts' oldest stores and atomics for the front-end buffer or a region's ID (core cycles)
+        path_full_cycles,
     }
 }

@@ -14,12 +14,15 @@ use crate::machine::coherence::CPU_LINE_BYTES;
 use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
+use crate::machine::region_spans::RegionSpans;
 use crate::persist::handler::{
     Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler,
     WriteBack, report_of,
 };
 use crate::persist::journal::{Author, Notebook};
 use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
+
+use super::counters::CoreCounters;
 
 /// The scheme's handler in a core. What fences do does not change in a run.
 #[derive(Debug)]
@@ -33,8 +36,9 @@ pub(super) struct Policy {
     pub(super) tracks: bool,
     /// The handler has a front-end buffer, which gets a copy of every store.
     pub(super) front_end: bool,
-    /// Harts that wait for it.
+    /// Harts that wait for it, and since which cycle.
     awaits: u64,
+    awaited_since: Vec<u64>,
     /// The latest cycle that the handler was told of, which may lie ahead of the event, in ticks.
     told: Time,
     /// The handler holds registers of stores: see [`super::region`].
@@ -43,6 +47,8 @@ pub(super) struct Policy {
     pub(super) synchronises: bool,
     /// What the handler held, where a timeline is kept.
     pub(super) levels: Option<Box<HandlerLevels>>,
+    /// The same: its regions.
+    pub(super) regions: Option<Box<RegionSpans>>,
 }
 
 /// A store as it leaves the store buffer.
@@ -71,11 +77,20 @@ impl Policy {
             tracks,
             front_end,
             awaits: 0,
+            awaited_since: Vec::new(),
             told: 0,
             renames,
             synchronises,
             levels: None,
+            regions: None,
         }
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` spans of each kind.
+    pub(super) fn keep_timeline(&mut self, spans: usize) {
+        self.levels = Some(Box::new(HandlerLevels::new(spans)));
+        self.regions = Some(Box::new(RegionSpans::new(spans)));
+        self.outbox.keep_notes();
     }
 
     /// What the handler has to tell.
@@ -88,8 +103,8 @@ impl Policy {
         self.handler.write_back(write_back, &mut self.outbox)
     }
 
-    /// A store to persistent memory, or an ordering fence, may leave the store buffer.
-    pub(super) fn admits(&mut self, hart: u8) -> bool {
+    /// A store to persistent memory, or an ordering fence, may leave the store buffer in this cycle.
+    pub(super) fn admits(&mut self, hart: u8, cycle: u64, counters: &mut CoreCounters) -> bool {
         if !self.hears_stores() {
             return true;
         }
@@ -98,9 +113,21 @@ impl Policy {
         if self.front_end && goes == waited {
             // Who waits has a place among those that do, and gives it up.
             self.awaits ^= 1 << hart;
+            self.account(hart, cycle, goes, counters);
             self.handler.event(&Event::AwaitsIssue { warp: hart, waits: !goes }, &mut self.outbox);
         }
         goes
+    }
+
+    /// A hart begins to wait for its front-end buffer, or need not wait any longer.
+    fn account(&mut self, hart: u8, cycle: u64, goes: bool, counters: &mut CoreCounters) {
+        let hart = usize::from(hart);
+        self.awaited_since.resize(self.awaited_since.len().max(hart + 1), 0);
+        if goes {
+            counters.path_full_cycles += cycle.saturating_sub(self.awaited_since[hart]);
+        } else {
+            self.awaited_since[hart] = cycle;
+        }
     }
 
     /// The handler hears of stores.
@@ -219,8 +246,16 @@ impl Policy {
         if let Some(levels) = &mut self.levels {
             levels.note(&*self.handler, time);
         }
-        self.outbox.write_notes(journal, time);
         let Endpoint::Core(index) = self.ports.owner() else { unreachable!("a core's handler is at a core") };
+        if let Some(regions) = &mut self.regions {
+            for (step, author) in self.outbox.notes() {
+                regions.step(step, author, author.warp.into(), index, time);
+            }
+        }
+        match journal {
+            Some(journal) => self.outbox.write_notes(Some(journal), time),
+            None => self.outbox.drop_notes(),
+        }
         let ahead = time - cx.now();
         for (to, message, delay) in self.outbox.take_timed() {
             cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(index), message }, ahead + delay);

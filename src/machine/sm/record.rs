@@ -213,7 +213,7 @@ impl Record {
                 };
                 let slot = slots.iter().position(is_author).unwrap_or_default();
                 if let Some(timeline) = &mut self.timeline {
-                    timeline.region_step(step, author, slot, self.sm, self.now);
+                    timeline.regions.step(step, author, slot, self.sm, self.now);
                 }
             }
         }

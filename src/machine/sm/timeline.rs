@@ -2,13 +2,11 @@
 //! recoverable regions.
 //!
 //! A wait begins in the cycle after its instruction issued and is over in the cycle in which the warp goes
-//! on, as the counters of stalls have it. A region lasts from its first store's leaving the front-end buffer
-//! until its boundary does; one that several warps share is that of the warp whose store left first. Nothing
-//! here is read by the model.
+//! on, as the counters of stalls have it. Nothing here is read by the model.
 
 use crate::engine::Time;
+use crate::machine::region_spans::RegionSpans;
 use crate::persist::journal::Author;
-use crate::persist::vocab::RegionStep;
 use crate::timeline::{Label, Recorder};
 
 /// What an SM keeps.
@@ -21,30 +19,14 @@ pub struct SmTimeline {
     /// By CTA slot: persist barriers of CTA scope.
     pub barriers: Recorder,
     /// By warp slot: regions.
-    pub regions: Recorder,
-    /// Regions whose boundary has not left: number, warp slot, since when.
-    open: Vec<(u32, usize, Time)>,
+    pub regions: RegionSpans,
 }
 
 impl SmTimeline {
     /// A timeline of at most `spans` spans of each kind.
     pub(super) fn new(spans: usize) -> Self {
         let recorder = || Recorder::new(spans);
-        let (ctas, stalls, barriers, regions) = (recorder(), recorder(), recorder(), recorder());
-        SmTimeline { ctas, stalls, barriers, regions, open: Vec::new() }
-    }
-
-    /// A region of the warp in `slot` takes a step; `order` is the SM's.
-    pub(super) fn region_step(&mut self, step: RegionStep, author: Author, slot: usize, order: u16, now: Time) {
-        let open = self.open.iter().position(|(number, ..)| *number == author.pc);
-        match (step, open) {
-            (RegionStep::Stored, None) => self.open.push((author.pc, slot, now)),
-            (RegionStep::Ended, Some(at)) => {
-                let (region, slot, since) = self.open.swap_remove(at);
-                self.regions.whole(slot, since, now, Label::Region { what: "region", order, region });
-            }
-            _ => {}
-        }
+        SmTimeline { ctas: recorder(), stalls: recorder(), barriers: recorder(), regions: RegionSpans::new(spans) }
     }
 
     /// A warp waits from `time` on, at an instruction of this name, unless it waits already.

@@ -30,7 +30,7 @@ impl Bars {
         self.0.iter().map(words).collect::<Vec<_>>().join("; ")
     }
 
-    fn ask(&self, text: &'static str, holds: impl Fn(&[f64]) -> bool) -> Ask {
+    pub(crate) fn ask(&self, text: &'static str, holds: impl Fn(&[f64]) -> bool) -> Ask {
         match self.values() {
             Some(values) => Ask::of(text, holds(&values), self.words()),
             None => Ask::unjudged(text, "not all of it was run"),
@@ -66,7 +66,13 @@ fn greatest(values: &[f64]) -> Option<usize> {
     (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]))
 }
 
-fn rate(text: &'static str, rate: Option<f64>, words: impl Fn(f64) -> String, holds: impl Fn(f64) -> bool) -> Ask {
+/// An ask about a share or a rate, if anything of it was counted.
+pub(crate) fn rate(
+    text: &'static str,
+    rate: Option<f64>,
+    words: impl Fn(f64) -> String,
+    holds: impl Fn(f64) -> bool,
+) -> Ask {
     match rate {
         Some(rate) => Ask::of(text, holds(rate), words(rate)),
         None => Ask::unjudged(text, "nothing of it was counted"),
@@ -155,7 +161,7 @@ pub(crate) fn memories(bars: &Bars) -> Vec<Ask> {
 
 /// Figure 18.
 pub(crate) fn hits(per_million: Option<f64>) -> Ask {
-    let words = |rate: f64| format!("{rate:.3} per million warp instructions");
+    let words = |rate: f64| format!("{rate:.3} per million instructions");
     rate("less than one load a million instructions hits in the WPQ", per_million, words, |rate| rate < 1.0)
 }
 

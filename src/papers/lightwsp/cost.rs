@@ -14,15 +14,16 @@ use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 /// Sizes of the hardware.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Hardware {
-    sms: u64,
-    controllers: u64,
-    feb_entries: u64,
-    wpq_entries: u64,
-    entry_bytes: u64,
-    id_bits: u64,
+pub(crate) struct Hardware {
+    /// What has a front-end buffer: its name, and how many there are.
+    pub(crate) hosts: (&'static str, u64),
+    pub(crate) controllers: u64,
+    pub(crate) feb_entries: u64,
+    pub(crate) wpq_entries: u64,
+    pub(crate) entry_bytes: u64,
+    pub(crate) id_bits: u64,
     /// Orders of regions, each with a flush ID.
-    orders: u64,
+    pub(crate) orders: u64,
 }
 
 impl Hardware {
@@ -33,7 +34,7 @@ impl Hardware {
         let (sms, controllers) = (u64::from(spec.sm.count), u64::from(spec.controller.channels));
         let order = runs::scheme(request)?.values.get("light_wsp.order").cloned()?;
         let orders = if order == "global" { 1 } else { sms };
-        Some(Hardware { sms, controllers, feb_entries, wpq_entries, entry_bytes, id_bits, orders })
+        Some(Hardware { hosts: ("SMs", sms), controllers, feb_entries, wpq_entries, entry_bytes, id_bits, orders })
     }
 
     fn flush_ids_bytes(&self) -> u64 {
@@ -55,8 +56,8 @@ impl Hardware {
             ),
             (
                 "added (B a core)",
-                flush_ids as f64 / self.sms as f64,
-                format!("flush IDs of {} controllers over {} SMs", self.controllers, self.sms),
+                flush_ids as f64 / self.hosts.1 as f64,
+                format!("flush IDs of {} controllers over {} {}", self.controllers, self.hosts.1, self.hosts.0),
             ),
             (
                 "battery-backed in all (B)",
@@ -67,11 +68,11 @@ impl Hardware {
     }
 }
 
-/// Section V-G4.
-pub(super) fn hardware(request: &Request, _: &Runs<'_>) -> Finding {
+/// Bytes of hardware, those of some machine beside the paper's.
+pub(crate) fn table(name: &str, title: &str, hardware: Option<Hardware>) -> FigureTable {
     let columns = ["scheme", "what", "published", "ours", "ours is", "source"];
-    let mut table = FigureTable::new("cost", "bytes of hardware: a core is an SM here", &columns);
-    let ours: Vec<_> = Hardware::of(request).iter().flat_map(Hardware::rows).collect();
+    let mut table = FigureTable::new(name, title, &columns);
+    let ours: Vec<_> = hardware.iter().flat_map(Hardware::rows).collect();
     let published = |what: &str| {
         PUBLISHED.all().find(|row| (row.experiment, row.kernel, row.quantity) == ("cost", runs::SCHEME, what))
     };
@@ -94,9 +95,18 @@ pub(super) fn hardware(request: &Request, _: &Runs<'_>) -> Finding {
         let [name, what, value, source] = [row.kernel, row.quantity, row.value, row.source].map(Cell::from);
         table.push(vec![name, what, value, Cell::None, Cell::None, source]);
     }
+    table
+}
+
+/// Why nothing of it is asked.
+pub(crate) const ARITHMETIC: &str = "arithmetic on parameters: no measurement of ours";
+
+/// Section V-G4.
+pub(super) fn hardware(request: &Request, _: &Runs<'_>) -> Finding {
+    let table = table("cost", "bytes of hardware: a core is an SM here", Hardware::of(request));
     Finding {
         tables: vec![table],
-        unmeasured: Some("arithmetic on parameters: no measurement of ours"),
+        unmeasured: Some(ARITHMETIC),
         notes: vec![
             LABEL.to_owned(),
             "the paper counts flush IDs alone as added: its buffers are those that a CPU has; no GPU controller is known to \
@@ -114,7 +124,7 @@ mod tests {
     #[test]
     fn the_papers_sizes_give_the_papers_bytes() {
         let paper = Hardware {
-            sms: 8,
+            hosts: ("cores", 8),
             controllers: 2,
             feb_entries: 64,
             wpq_entries: 64,
@@ -128,7 +138,8 @@ mod tests {
             let row = PUBLISHED.all().find(|row| row.kernel == runs::SCHEME && row.quantity == *what).unwrap();
             assert_eq!(row.value.parse(), Ok(*bytes), "{what}");
         }
-        let port = Hardware { sms: 20, controllers: 8, wpq_entries: 4096, entry_bytes: 128, orders: 20, ..paper };
+        let port =
+            Hardware { hosts: ("SMs", 20), controllers: 8, wpq_entries: 4096, entry_bytes: 128, orders: 20, ..paper };
         assert_eq!(port.rows().map(|(_, bytes, _)| bytes), [8192.0, 524_288.0, 40.0, 16.0, 4_194_624.0]);
     }
 }

@@ -11,26 +11,38 @@ use crate::papers::{Cell, FigureTable, Finding, Request, Run, Runs};
 use crate::plot::geometric_mean;
 
 /// A count by another, kernel by kernel.
-pub(super) struct Rates {
-    columns: [&'static str; 3],
+#[derive(Debug)]
+pub(crate) struct Rates {
+    columns: [&'static str; 4],
     rows: Vec<(&'static str, u64, u64)>,
     scale: f64,
 }
 
 impl Rates {
+    /// Of outcomes by name; of those that counted nothing there is no row.
+    pub(crate) fn new<'o>(
+        columns: [&'static str; 4],
+        scale: f64,
+        outcomes: impl Iterator<Item = (&'static str, Option<&'o Outcome>)>,
+        counts: impl Fn(&Outcome) -> Option<(u64, u64)>,
+    ) -> Rates {
+        let row = |(name, outcome): (&'static str, Option<&Outcome>)| {
+            let (count, by) = counts(outcome?)?;
+            Some((name, count, by))
+        };
+        Rates { columns, rows: outcomes.filter_map(row).collect(), scale }
+    }
+
     fn of(
         request: &Request,
         runs: &Runs<'_>,
         variant: &Variant,
-        columns: [&'static str; 3],
+        [count, by, rate]: [&'static str; 3],
         scale: f64,
         counts: impl Fn(&Outcome) -> Option<(u64, u64)>,
     ) -> Rates {
-        let row = |&kernel: &&'static str| {
-            let (count, by) = counts(runs.outcome(&variant.run(kernel))?)?;
-            Some((kernel, count, by))
-        };
-        Rates { columns, rows: request.kernels.iter().filter_map(row).collect(), scale }
+        let outcomes = request.kernels.iter().map(|&kernel| (kernel, runs.outcome(&variant.run(kernel))));
+        Rates::new(["kernel", count, by, rate], scale, outcomes, counts)
     }
 
     fn rate(&self, count: u64, by: u64) -> Option<f64> {
@@ -38,18 +50,19 @@ impl Rates {
     }
 
     /// Both counts, over all kernels.
-    pub(super) fn sums(&self) -> (u64, u64) {
+    pub(crate) fn sums(&self) -> (u64, u64) {
         self.rows.iter().fold((0, 0), |sums, row| (sums.0 + row.1, sums.1 + row.2))
     }
 
     /// Over all kernels together.
-    pub(super) fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         let (count, by) = self.sums();
         self.rate(count, by)
     }
 
-    pub(super) fn table(&self, name: &str, title: &str) -> FigureTable {
-        let mut table = FigureTable::new(name, title, &["kernel", self.columns[0], self.columns[1], self.columns[2]]);
+    /// A row each, and one of all.
+    pub(crate) fn table(&self, name: &str, title: &str) -> FigureTable {
+        let mut table = FigureTable::new(name, title, &self.columns);
         let (count, by) = self.sums();
         for &(kernel, count, by) in self.rows.iter().chain([&("all", count, by)]) {
             let rate = self.rate(count, by).map_or(Cell::None, |rate| Cell::Number(rate, 4));
@@ -60,7 +73,7 @@ impl Rates {
 }
 
 /// A count of the scheme's.
-pub(super) fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
+pub(crate) fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
     outcome.scheme_counters.get(name).copied()
 }
 
@@ -124,7 +137,7 @@ fn waited_ns(outcome: &Outcome) -> u64 {
 
 /// What regions take at least from their end until they are persisted, in ns: the path's latency and that of
 /// the controllers' acknowledgements, and their entries' time on the path.
-fn idle_ns(outcome: &Outcome) -> Option<u64> {
+pub(crate) fn idle_ns(outcome: &Outcome) -> Option<u64> {
     let (regions, entries) = (scheme_count(outcome, "regions")? as f64, scheme_count(outcome, "feb_entries")? as f64);
     let latency = parameter(outcome, "path_latency_ns")? + parameter(outcome, "ack_latency_ns")?;
     let entry = parameter(outcome, "entry_bytes")? * 1e3 / parameter(outcome, "path_mb_s")?;

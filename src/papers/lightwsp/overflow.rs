@@ -1,5 +1,5 @@
 //! Pressure on the gated WPQs by their size: stores that wait for room, and overflows (section V-F5), over
-//! all kernels together.
+//! all together.
 //!
 //! The paper counts "overflows per 10000 instructions" and does not say what one is: a store, or an episode
 //! of the fallback (section IV-D). The rate here is of episodes, each at one controller, over warp
@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, ratio};
 use crate::papers::{Cell, FigureTable, Request, Runs};
 
 /// What the columns mean.
-pub(super) const MEANING: &str = "an episode of overflow is a fallback at one controller: no store of another region is let in \
+pub(crate) const MEANING: &str = "an episode of overflow is a fallback at one controller: no store of another region is let in \
      until the oldest region's boundary has come; what it writes meanwhile, with an undo log, has overflowed; a store waits \
      where its WPQ has no room when it comes";
 
@@ -22,18 +22,18 @@ pub(super) const BYTES: &str = "an entry of the port is a coalesced access of a 
 
 /// What the runs of a variant asked of their WPQs.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Pressure {
+pub(crate) struct Pressure {
     /// Of which runs.
     name: String,
     /// Entries of a controller's WPQ.
-    pub(super) entries: Option<u64>,
+    pub(crate) entries: Option<u64>,
     /// Bytes of these.
     bytes: Option<u64>,
     instructions: u64,
     /// Line accesses that were copied onto the persist path.
     stores: u64,
     /// Stores that found no room.
-    pub(super) waited: u64,
+    pub(crate) waited: u64,
     overflowed: u64,
     episodes: u64,
 }
@@ -41,10 +41,14 @@ pub(super) struct Pressure {
 impl Pressure {
     /// Of the kernels that were run.
     pub(super) fn of(request: &Request, runs: &Runs<'_>, variant: &Variant) -> Pressure {
-        let mut sum = Pressure { name: variant.name.clone(), ..Pressure::default() };
-        for outcome in request.kernels.iter().filter_map(|&kernel| runs.outcome(&variant.run(kernel))) {
-            sum.add(outcome);
-        }
+        let outcomes = request.kernels.iter().filter_map(|&kernel| runs.outcome(&variant.run(kernel)));
+        Pressure::over(&variant.name, outcomes)
+    }
+
+    /// Of these runs.
+    pub(crate) fn over<'o>(name: &str, outcomes: impl Iterator<Item = &'o Outcome>) -> Pressure {
+        let mut sum = Pressure { name: name.to_owned(), ..Pressure::default() };
+        outcomes.for_each(|outcome| sum.add(outcome));
         sum
     }
 
@@ -61,7 +65,7 @@ impl Pressure {
     }
 
     /// Episodes by 10,000 warp instructions; none where nothing was run.
-    pub(super) fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         (self.instructions > 0).then(|| ratio(self.episodes, self.instructions) * 1e4)
     }
 
@@ -82,7 +86,7 @@ impl Pressure {
 }
 
 /// A row a size.
-pub(super) fn table(name: &str, pressures: &[Pressure]) -> FigureTable {
+pub(crate) fn table(name: &str, pressures: &[Pressure]) -> FigureTable {
     let columns = [
         "gated WPQ",
         "bytes a controller",
@@ -94,8 +98,7 @@ pub(super) fn table(name: &str, pressures: &[Pressure]) -> FigureTable {
         "episodes",
         "episodes per 10,000 instructions",
     ];
-    let mut table =
-        FigureTable::new(name, "stores that waited for a gated WPQ, and overflows, all kernels together", &columns);
+    let mut table = FigureTable::new(name, "stores that waited for a gated WPQ, and overflows, all together", &columns);
     pressures.iter().for_each(|pressure| table.push(pressure.row()));
     table
 }

@@ -8,11 +8,11 @@ use crate::papers::{Cell, FigureTable};
 pub(crate) const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
 
 /// What to know when reading any figure.
-pub(super) const LABEL: &str =
-    "a GPU port of a CPU scheme: a warp stands for the paper's thread, kernels for its programs";
+pub(super) const LABEL: &str = "a GPU port of a CPU scheme: a warp stands for the paper's thread, kernels for its programs; `durawarp reproduce lightwsp-cpu` \
+     has the paper's own machine";
 
 /// Published values of a figure, and ours where we have one.
-pub(super) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> FigureTable {
+pub(crate) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> FigureTable {
     let columns = ["published for", "quantity", "published", "ours", "source"];
     let mut table = FigureTable::new(&format!("{figure}_told"), "what the paper's text and tables say", &columns);
     for row in PUBLISHED.all().filter(|row| row.experiment == figure) {

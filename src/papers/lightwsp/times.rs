@@ -3,11 +3,11 @@
 use super::ask::{self, Bars};
 use super::counts;
 use super::overflow::{self, Pressure};
-use super::published::{LABEL, PUBLISHED, told};
+use super::published::{LABEL, told};
+use super::relative::Times;
 use super::runs::{self, SCHEME, Variant};
 use crate::outcome::Outcome;
-use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
-use crate::plot::geometric_mean;
+use crate::papers::{Finding, Request, Runs};
 
 /// What the text gives of a WPQ of 256 entries, as the published values call it.
 const FEWER: &str = "fewer overflows with 256 entries";
@@ -24,49 +24,9 @@ fn time(runs: &Runs<'_>, kernel: &'static str, variant: &Variant) -> Option<f64>
 }
 
 /// Times by kernel and variant.
-struct Times {
-    rows: Vec<(&'static str, Vec<Option<f64>>)>,
-    names: Vec<String>,
-}
-
-impl Times {
-    fn of(request: &Request, runs: &Runs<'_>, variants: &[Variant]) -> Times {
-        let row = |&kernel: &&'static str| (kernel, variants.iter().map(|of| time(runs, kernel, of)).collect());
-        Times {
-            rows: request.kernels.iter().map(row).collect(),
-            names: variants.iter().map(|v| v.name.clone()).collect(),
-        }
-    }
-
-    /// Mean times of the variants, over the kernels of which all are there.
-    fn means(&self) -> Vec<Option<f64>> {
-        let whole = || self.rows.iter().filter(|(_, times)| times.iter().all(Option::is_some));
-        (0..self.names.len()).map(|at| geometric_mean(whole().filter_map(|(_, times)| times[at]))).collect()
-    }
-
-    /// Mean overheads by name.
-    fn bars(&self) -> Bars {
-        let overheads = self.means().into_iter().map(|mean| mean.map(|mean| mean - 1.0));
-        Bars(self.names.iter().cloned().zip(overheads).collect())
-    }
-
-    /// With a row of means, and one of published means where a paper's text has any.
-    fn table(&self, name: &str) -> FigureTable {
-        let columns: Vec<&str> = std::iter::once("kernel").chain(self.names.iter().map(String::as_str)).collect();
-        let mut table = FigureTable::new(name, "time over base, both with everything in persistent memory", &columns);
-        let means = ("mean", self.means());
-        for (kernel, times) in self.rows.iter().chain([&means]) {
-            let times = times.iter().map(|time| Cell::number(*time));
-            table.push(std::iter::once(Cell::from(*kernel)).chain(times).collect());
-        }
-        let published = |variant: &String| PUBLISHED.number(name, "mean", variant).map(|overhead| 1.0 + overhead);
-        let published: Vec<Option<f64>> = self.names.iter().map(published).collect();
-        if published.iter().any(Option::is_some) {
-            let cells = published.into_iter().map(Cell::number);
-            table.push(std::iter::once(Cell::from("mean, published")).chain(cells).collect());
-        }
-        table
-    }
+fn times_of(request: &Request, runs: &Runs<'_>, variants: &[Variant]) -> Times {
+    let row = |&kernel: &&'static str| (kernel, variants.iter().map(|of| time(runs, kernel, of)).collect());
+    Times::new("kernel", variants.iter().map(|variant| variant.name.clone()), request.kernels.iter().map(row))
 }
 
 /// A figure of times alone.
@@ -77,7 +37,7 @@ fn sensitivity(
     variants: &[Variant],
     asks: impl Fn(&Bars) -> Vec<ask::Ask>,
 ) -> Finding {
-    let times = Times::of(request, runs, variants);
+    let times = times_of(request, runs, variants);
     Finding {
         tables: vec![times.table(name)],
         asks: asks(&times.bars()),
@@ -89,7 +49,7 @@ fn sensitivity(
 /// Figure 7.
 pub(super) fn defaults(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut finding = sensitivity("fig7", request, runs, &[runs::default()], ask::defaults);
-    let mean = Times::of(request, runs, &[runs::default()]).bars().0.pop().and_then(|(_, mean)| mean);
+    let mean = times_of(request, runs, &[runs::default()]).bars().0.pop().and_then(|(_, mean)| mean);
     finding.tables.push(told("fig7", &[(SCHEME, mean)]));
     finding.tables.push(counts::backlog(request, runs));
     finding.notes.extend([
@@ -141,7 +101,7 @@ pub(super) fn bandwidths(request: &Request, runs: &Runs<'_>) -> Finding {
 /// Figure 16.
 pub(super) fn warps(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut finding = sensitivity("fig16", request, runs, &runs::by_warps(), ask::warps);
-    finding.tables.push(Times::of(request, runs, &runs::by_warps_as_it_is()).table("fig16_as_it_is"));
+    finding.tables.push(times_of(request, runs, &runs::by_warps_as_it_is()).table("fig16_as_it_is"));
     let pressures: Vec<Pressure> =
         runs::overflowing(request).iter().map(|variant| Pressure::of(request, runs, variant)).collect();
     let rate = |entries: u64| pressures.iter().find(|of| of.entries == Some(entries)).and_then(Pressure::rate);
@@ -162,7 +122,7 @@ pub(super) fn warps(request: &Request, runs: &Runs<'_>) -> Finding {
 pub(super) fn memories(request: &Request, runs: &Runs<'_>) -> Finding {
     let variants = runs::by_memory();
     let mut finding = sensitivity("fig17", request, runs, &variants, ask::memories);
-    let bars = Times::of(request, runs, &variants).bars();
+    let bars = times_of(request, runs, &variants).bars();
     let worst = bars.values().and_then(|values| values.into_iter().max_by(f64::total_cmp));
     finding.tables.push(told("fig17", &[("overhead at most", worst)]));
     finding.notes.push("the machines are those of Table III whatever --machine says".to_owned());

@@ -1,12 +1,13 @@
 //! What recoverable regions came to under LightWSP: how large they were, who waited for whom, when gated
 //! queues overflowed, which reads met gated stores, and what of it was checkpoints.
 //!
-//! A *store* is a line access of a warp. Waits of controllers are of their oldest regions, one region at a
-//! time in each order: they add up to the time in which something was to be committed. A wait for ACKs is put
-//! down to the controller whose ACK came last, or to several where they came at one instant. Cycles are the
-//! core's.
+//! A *store* is a line access of a warp, or a store of a hart. Waits of controllers are of their oldest
+//! regions, one region at a time in each order: they add up to the time in which something was to be
+//! committed. A wait for ACKs is put down to the controller whose ACK came last, or to several where they
+//! came at one instant. Cycles are the core's.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::explanation::Explanation;
 use crate::outcome::{Outcome, ratio};
@@ -94,6 +95,30 @@ pub(super) fn explain(outcome: &Outcome, _: &[StorageCost]) -> Option<Explanatio
     Some(Explanation { text: regions.text(outcome), data })
 }
 
+/// The part of an explanation of a program of CPUs that is the scheme's, as text and data; none under one
+/// without gated regions.
+pub(super) fn of_cores(outcome: &Outcome) -> Option<(String, Value)> {
+    outcome.scheme_counters.contains_key("feb_stores").then_some(())?;
+    let regions = Regions::of(outcome)?;
+    let data = serde_json::to_value(&regions).ok()?;
+    Some((format!("\nRecoverable regions\n{}", regions.body(outcome, &OF_CORES)), data))
+}
+
+/// What components of a machine are called.
+struct Words {
+    waiters: &'static str,
+    waiter: &'static str,
+    /// Who ends regions.
+    host: &'static str,
+    /// What drops changed lines.
+    cache: &'static str,
+    /// Atomics wait for leave.
+    turns: bool,
+}
+
+const OF_SMS: Words = Words { waiters: "warps", waiter: "warp", host: "an SM", cache: "the L2", turns: true };
+const OF_CORES: Words = Words { waiters: "harts", waiter: "core", host: "a core", cache: "the caches", turns: false };
+
 /// Regions by how many stores they had: up to 1, 2, 4, 8 and so on.
 fn buckets(report: &RegionReport) -> Vec<Bucket> {
     let mut buckets: Vec<Bucket> = Vec::new();
@@ -114,11 +139,11 @@ impl Regions {
     fn of(outcome: &Outcome) -> Option<Self> {
         let report = outcome.regions()?;
         let scheme = |name: &str| outcome.scheme_counters.get(name).copied().unwrap_or_default();
-        let sm = |name: &str| outcome.total("sm", name);
         // Handlers measure in ticks, readers think in core cycles.
         let cycles =
             |ticks: u64| ticks as f64 * outcome.machine.core_khz as f64 / outcome.machine.tick_khz.max(1) as f64;
-        let admission_cycles = sm("path_full_cycles");
+        let kind = if outcome.is_of_a_cpu() { "core" } else { "sm" };
+        let admission_cycles = outcome.count_of(kind, "path_full_cycles").unwrap_or_default();
         let of_controller = |of: &crate::persist::regions::ControllerWaits| OfController {
             boundary_cycles: cycles(of.boundary_ticks),
             boundary_ack_cycles: cycles(of.boundary_ack_ticks),
@@ -155,9 +180,13 @@ impl Regions {
 
     fn text(&self, outcome: &Outcome) -> String {
         let name = outcome.scheme_name();
-        let mut out = format!("{name} on {}\n{}", outcome.machine.name, self.sizes_text());
-        out += &self.warps_text();
-        out += &self.controllers_text(outcome);
+        format!("{name} on {}\n{}", outcome.machine.name, self.body(outcome, &OF_SMS))
+    }
+
+    fn body(&self, outcome: &Outcome, words: &Words) -> String {
+        let mut out = self.sizes_text();
+        out += &self.waiters_text(words);
+        out += &self.controllers_text(outcome, words);
         out += &self.overflows_text(outcome);
         let hits = &self.hits;
         out += &format!(
@@ -169,9 +198,10 @@ impl Regions {
             count(hits.wpq_hit_fallbacks),
         );
         out += &format!(
-            "  {} of {} lines that were to leave the L2 had copies on their way\n",
+            "  {} of {} lines that were to leave {} had copies on their way\n",
             count(hits.victim_conflicts),
             count(hits.victims_searched),
+            words.cache,
         );
         if let Some(left) = outcome.backlog.as_ref().filter(|backlog| backlog.is_some()) {
             out += &format!("  left at the end: {}\n", crate::report::backlog::backlog(left, outcome.time.ticks));
@@ -218,23 +248,29 @@ impl Regions {
         out
     }
 
-    fn warps_text(&self) -> String {
+    fn waiters_text(&self, words: &Words) -> String {
         let warps = &self.warps;
         let mut table = plain_table();
-        table.set_header(["warps waited for", "times", "warp cycles"]);
+        table.set_header([
+            format!("{} waited for", words.waiters),
+            "times".to_owned(),
+            format!("{} cycles", words.waiter),
+        ]);
         let room = "room in the front-end buffer: controllers that take its entries";
         table.add_row([room.to_owned(), count(warps.room), format!("{} with the next", count(warps.admission_cycles))]);
         table.add_row(["a region's ID: older regions that commit".to_owned(), count(warps.ids), String::new()]);
-        table.add_row([
-            "an atomic's turn: others on its lines".to_owned(),
-            count(warps.turns),
-            count(warps.turn_cycles),
-        ]);
+        if words.turns {
+            table.add_row([
+                "an atomic's turn: others on its lines".to_owned(),
+                count(warps.turns),
+                count(warps.turn_cycles),
+            ]);
+        }
         align_right(&mut table, 1..3);
         format!("{}\n", lines(&table, 1))
     }
 
-    fn controllers_text(&self, outcome: &Outcome) -> String {
+    fn controllers_text(&self, outcome: &Outcome, words: &Words) -> String {
         let mut table = plain_table();
         let header = [
             "controller",
@@ -264,7 +300,10 @@ impl Regions {
             ]);
         }
         align_right(&mut table, 0..header.len());
-        let about = "core cycles in which a controller's oldest regions waited, those after the program's end included; an SM that is slow to end a region is a wait for boundaries";
+        let about = format!(
+            "core cycles in which a controller's oldest regions waited, those after the program's end included; {} that is slow to end a region is a wait for boundaries",
+            words.host
+        );
         format!("{}\n  {about}\n", lines(&table, 1))
     }
 

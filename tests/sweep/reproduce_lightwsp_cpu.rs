@@ -1,0 +1,109 @@
+//! `reproduce lightwsp-cpu` through the library, at small sizes: tables are those of the runs, asks are judged,
+//! and what is not there is named.
+
+use durawarp::outcome::Outcome;
+use durawarp::papers::lightwsp_cpu::{self, runs};
+use durawarp::papers::{Cell, PaperPlan, Reproduction, Request};
+
+use crate::reproduced::{judged, number, outcome, run};
+
+/// One of one thread, one of four.
+const PROGRAMS: [&str; 2] = ["viterbi", "kvlog"];
+
+fn plan(figures: &[&str], programs: &[&str], bracket: bool) -> PaperPlan {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let request = Request::new(&lightwsp_cpu::PAPER).only(&owned(figures), &owned(programs)).unwrap();
+    PaperPlan::new(Request { profile: "ci".to_owned(), bracket, ..request }).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+#[test]
+fn every_figure_is_found_of_runs_that_are_right() {
+    let plan = plan(&[], &PROGRAMS, false);
+    let results = run(&plan);
+    let found = Reproduction::of(&plan, &results);
+    // A program that does not end as its manifest says is no good run.
+    assert!(found.complete(), "{:?}", found.records);
+    let of = |name: &str| &found.findings.iter().find(|(figure, _)| figure.name == name).unwrap().1;
+    let there = |variants: Vec<runs::Variant>| -> Vec<(usize, runs::Variant)> {
+        let all = variants.into_iter().enumerate();
+        all.filter(|(_, of)| plan.runs().iter().any(|run| run.scheme == of.scheme)).collect()
+    };
+
+    // Schemes that are not there have no bars, and are named.
+    for (figure, programs, variants) in [
+        ("fig7", &PROGRAMS[..], runs::by_system()),
+        ("fig9", &PROGRAMS[..], runs::by_ideal()),
+        ("fig10", &PROGRAMS[..], runs::by_speculation()),
+        ("fig11", &PROGRAMS[..], runs::by_queue()),
+        ("fig12", &PROGRAMS[..], runs::by_threshold()),
+        ("fig13", &PROGRAMS[..], runs::by_victim()),
+        ("fig15", &PROGRAMS[..], runs::by_bandwidth()),
+        ("fig16", &PROGRAMS[1..], runs::by_threads()),
+        ("fig17", &PROGRAMS[..], runs::by_memory()),
+    ] {
+        let table = &of(figure).tables[0];
+        assert_eq!(table.columns.len(), variants.len() + 1, "{figure}");
+        let absent = variants.len() - there(variants.clone()).len();
+        let notes = of(figure).notes.iter().filter(|note| note.starts_with("absent: ")).count();
+        assert_eq!(notes, absent, "{figure}: {:?}", of(figure).notes);
+        for row in &table.rows[..programs.len()] {
+            let program = programs.iter().find(|program| row[0] == Cell::from(**program)).unwrap();
+            for (at, variant) in there(variants.clone()) {
+                let ticks = |run| outcome(&plan, &results, &run).time.ticks as f64;
+                let time = ticks(variant.run(program)) / ticks(variant.base(program));
+                assert_eq!(number(&row[1 + at]), time, "{figure} {program} {}", variant.name);
+            }
+        }
+    }
+    for (figure, asks) in [("fig8", 2), ("fig12", 1), ("fig15", 2), ("fig17", 1), ("fig18", 1), ("g3", 3), ("g4", 0)] {
+        assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
+    }
+    for (figure, finding) in &found.findings {
+        assert!(finding.notes.iter().any(|note| note.contains("where the paper ran x86 binaries")), "{}", figure.name);
+    }
+
+    // The base is memory mode; threads have a core each.
+    let ran = |run| outcome(&plan, &results, &run);
+    let default = runs::default();
+    let base = ran(default.base("kvlog"));
+    assert!(base.count_of("dram_cache", "read_misses") > Some(0) && base.total("memory_controller", "dram_reads") > 0);
+    for (of, threads) in runs::by_threads().iter().zip([8, 16, 32, 64]) {
+        for outcome in [ran(of.run("kvlog")), ran(of.base("kvlog"))] {
+            assert_eq!(
+                (outcome.table("core").rows.len(), outcome.total("os", "threads")),
+                (threads, threads as u64 - 1)
+            );
+        }
+    }
+
+    // Section V-G3 by hand, and what harts waited.
+    let scheme = ran(default.run("viterbi"));
+    let count = |outcome: &Outcome, name| outcome.total("core", name) as f64;
+    let row = &of("g3").tables[0].rows[0];
+    let all = count(scheme, "instructions") + count(scheme, "inserted");
+    assert_eq!(number(&row[3]), all / count(scheme, "regions"));
+    let waited = |of: &Outcome| of.total("core", "path_full_cycles");
+    assert!(waited(scheme) > 0 && waited(scheme) < scheme.time.core_cycles && waited(base) == 0);
+    let regions = scheme.regions().unwrap();
+    assert_eq!(
+        (regions.sizes.stores, regions.sizes.regions),
+        (scheme.scheme_counters["feb_stores"], scheme.scheme_counters["regions"])
+    );
+
+    let page = &found.files().into_iter().find(|(name, _)| name == "lightwsp-cpu.md").unwrap().1;
+    for word in ["# LightWSP on CPU cores, reproduced", "91.33", "cause: one region is written after the other"] {
+        assert!(page.contains(word), "no `{word}` in:\n{page}");
+    }
+}
+
+#[test]
+fn figures_share_their_runs_and_a_reading_is_for_the_scheme_alone() {
+    let points = |figures: &[&str], bracket| plan(figures, &PROGRAMS, bracket).batch().points().len();
+    assert_eq!(points(&["g4"], true), 0);
+    assert_eq!(points(&["fig18", "g3", "table2"], false), 2 * 2);
+    assert_eq!(points(&["fig18", "g3", "table2"], true), 3 * 2);
+    // The last bandwidth, the first queue and the middle threshold are the scheme's own.
+    assert_eq!(points(&["fig11", "fig12", "fig15"], false), (2 + 2 + 4 + 2) * 2);
+    // At `ci` one program of each suite, unless programs are named.
+    assert_eq!(plan(&["fig15"], &[], false).batch().points().len(), 6 * (1 + 3));
+}
