@@ -9,53 +9,57 @@
 //! last line of a verb ("the hardware will treat the data block in rdma_pwrite as in one barrier region").
 //! The way from here to the controller is the scheme's.
 //!
+//! | | a line of a verb that persists | a line of one that does not |
+//! |---|---|---|
+//! | `nic.ddio=false` | goes to its channel's buffer, past the shared cache | refused |
+//! | `nic.ddio=true` | goes to its home slice, where it stays until it is durable, and has its place in the buffer from then on; it leaves for the controller when the home has answered | goes to its home slice |
+//!
+//! With data direct I/O a channel has one line with its home at a time, so that lines are there in their
+//! order. A verb is acknowledged when it is durable in any case: what the cache has is not. One that is not
+//! persistent is replied to when its last line is in the cache.
+//!
 //! Source: persistence parallelism, section IV-B ("an additional persist buffer to process the remote
 //! requests") and V ("the NIC sends back the persist validation signal"). Readings: a buffer for each
 //! channel, that is for each client. Invariant: a verb is acknowledged when all its lines, and all verbs
-//! before it in its channel, are durable, in that event. Not modelled: data direct I/O (lines go past the
-//! shared cache, and no copies in caches are invalidated: cores do not use the clients' memory), what the NIC
+//! before it in its channel, are durable, in that event. That one line at a time is with its home is ours: a
+//! home answers in a few ns, and a line takes 46 ns on the network. Not modelled: copies in caches of lines
+//! that go past these (cores do not use the clients' memory), ways of the cache for I/O alone, what the NIC
 //! itself takes.
+
+mod parameters;
 
 use std::collections::VecDeque;
 
-use crate::counters;
 use crate::engine::{Component, Ctx, StateDigest, Time, Wait};
-use crate::persist::handler::{Admission, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of};
+use crate::persist::handler::{Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of};
 use crate::persist::journal::{Author, FactKind, Notebook};
 
-use super::coherence::CPU_LINE_BYTES;
+use super::coherence::{CPU_LINE_BYTES, CpuMsg};
 use super::handler_levels::HandlerLevels;
+use super::line::Line;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
 
-counters! {
-    /// What the NIC counted.
-    pub struct NicCounters {
-        /// Packets of verbs received (packets)
-        packets,
-        /// Verbs received to their last byte (verbs)
-        verbs,
-        /// Bytes received (B)
-        bytes,
-        /// Lines that went to persist buffers (lines)
-        lines,
-        /// Verbs that are durable (verbs)
-        durable_verbs,
-        /// Acknowledgements sent (acknowledgements)
-        acks,
-        /// Packets after which lines waited for room in a buffer (packets)
-        full_buffers,
-    }
-}
+pub use parameters::{NicCounters, NicSpec};
 
 /// What a channel brings to its buffer.
 #[derive(Debug)]
 enum Arrival {
     /// A line.
-    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]> },
+    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]>, persistent: bool },
     /// The end of a verb.
     Barrier(VerbEnd),
+}
+
+impl Arrival {
+    /// It takes room in the channel's buffer.
+    fn persists(&self) -> bool {
+        match self {
+            Arrival::Line { persistent, .. } => *persistent,
+            Arrival::Barrier(verb) => verb.persistent,
+        }
+    }
 }
 
 /// A verb whose last line is here.
@@ -63,6 +67,7 @@ enum Arrival {
 struct VerbEnd {
     sequence: u64,
     acknowledged: bool,
+    persistent: bool,
 }
 
 /// A channel.
@@ -72,6 +77,8 @@ struct Channel {
     arrivals: VecDeque<Arrival>,
     /// Verbs that did, and are not durable.
     verbs: VecDeque<VerbEnd>,
+    /// A line is with its home: it persists, or not.
+    at_home: Option<bool>,
     /// When the last of its packets came.
     since: Time,
 }
@@ -80,6 +87,8 @@ struct Channel {
 #[derive(Debug)]
 pub struct Nic {
     ports: Ports,
+    /// Lines go to the shared cache.
+    ddio: bool,
     handler: Box<dyn Handler>,
     outbox: Outbox,
     channels: Vec<Channel>,
@@ -101,6 +110,7 @@ impl Nic {
         let channels = (0..ports.roster().clients).map(|_| Channel::default()).collect();
         Nic {
             ports,
+            ddio: ports.roster().ddio,
             handler,
             outbox: Outbox::default(),
             channels,
@@ -136,7 +146,7 @@ impl Nic {
     }
 
     fn receive(&mut self, packet: VerbPacket, now: Time) -> u16 {
-        let VerbPacket { channel: number, sequence, address, bytes, last, acknowledged } = packet;
+        let VerbPacket { channel: number, sequence, address, bytes, last, acknowledged, persistent } = packet;
         self.counters.packets += 1;
         self.counters.bytes += bytes.len() as u64;
         let channel = &mut self.channels[usize::from(number)];
@@ -144,36 +154,82 @@ impl Nic {
         for (line, part) in (address..).step_by(CPU_LINE_BYTES as usize).zip(bytes.chunks(CPU_LINE_BYTES as usize)) {
             let mut bytes = Box::new([0; 128]);
             bytes[..part.len()].copy_from_slice(part);
-            channel.arrivals.push_back(Arrival::Line { line, sequence, bytes });
+            channel.arrivals.push_back(Arrival::Line { line, sequence, bytes, persistent });
         }
         if last {
             self.counters.verbs += 1;
-            channel.arrivals.push_back(Arrival::Barrier(VerbEnd { sequence, acknowledged }));
+            channel.arrivals.push_back(Arrival::Barrier(VerbEnd { sequence, acknowledged, persistent }));
         }
         number
     }
 
-    /// Brings to the buffer what it has room for.
-    fn advance(&mut self, number: u16) {
+    /// Brings to the buffer, or to the shared cache, what it has room for.
+    fn advance(&mut self, number: u16, cx: &mut Ctx<'_, Msg>) {
         let hart = number as u8;
-        let channel = &mut self.channels[usize::from(number)];
-        while !channel.arrivals.is_empty()
-            && self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes
+        while let channel = &mut self.channels[usize::from(number)]
+            && channel.at_home.is_none()
+            && let Some(arrival) = channel.arrivals.front()
+            && (!arrival.persists()
+                || self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes)
             && let Some(arrival) = channel.arrivals.pop_front()
         {
             match arrival {
-                Arrival::Line { line, sequence, bytes } => {
-                    self.counters.lines += 1;
+                Arrival::Line { line, sequence, bytes, persistent } => {
                     let author = author_of(self.ports, number, sequence);
                     let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes: &bytes, checkpoint: false };
-                    self.handler.event(&Event::Stored(&of), &mut self.outbox);
+                    self.counters.lines += u64::from(persistent);
+                    match (self.ddio, persistent) {
+                        (false, _) => self.handler.event(&Event::Stored(&of), &mut self.outbox),
+                        (true, true) => {
+                            self.handler.event(&Event::Posted(&of), &mut self.outbox);
+                            self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
+                        }
+                        (true, false) => {}
+                    }
+                    if self.ddio {
+                        self.write_home(number, line, *bytes, persistent, cx);
+                    }
                 }
-                Arrival::Barrier(verb) => {
-                    channel.verbs.push_back(verb);
+                Arrival::Barrier(verb) if verb.persistent => {
+                    self.channels[usize::from(number)].verbs.push_back(verb);
                     self.handler.event(&Event::Fenced { warp: hart }, &mut self.outbox);
+                }
+                Arrival::Barrier(VerbEnd { sequence, acknowledged, .. }) => {
+                    if acknowledged {
+                        self.counters.replies += 1;
+                        self.tell(number, NetworkMsg::WriteReply { channel: number, sequence }, cx);
+                    }
                 }
             }
         }
+    }
+
+    /// Sends a line to its home, with the entry that makes it durable.
+    fn write_home(&mut self, number: u16, line: u64, bytes: [u8; 128], persistent: bool, cx: &mut Ctx<'_, Msg>) {
+        self.counters.cached_lines += 1;
+        self.counters.plain_lines += u64::from(!persistent);
+        self.channels[usize::from(number)].at_home = Some(persistent);
+        let dependencies = self.outbox.take_dependencies();
+        debug_assert_eq!(dependencies.is_some(), persistent, "a line of the channel is in its buffer");
+        let data = Box::new(Line { bytes, mask: LINE_MASK, log: false });
+        let home = Endpoint::Slice(self.ports.map().slice_of(line) as u16);
+        let message = CpuMsg::Write { line, from: self.ports.requester(), tag: number, data, dependencies };
+        cx.send(self.ports.to(home), Msg::Cpu(message), 0);
+    }
+
+    /// A channel's line is in the shared cache; what must be durable before it.
+    fn at_home(&mut self, number: u16, dependencies: &[Dependency], cx: &mut Ctx<'_, Msg>) {
+        let Some(persistent) = self.channels[usize::from(number)].at_home.take() else {
+            panic!("channel {number} has no line with its home")
+        };
+        if persistent {
+            self.handler.event(&Event::Answered { warp: number as u8, dependencies }, &mut self.outbox);
+        }
+        self.advance(number, cx);
+    }
+
+    fn tell(&self, channel: u16, message: NetworkMsg, cx: &mut Ctx<'_, Msg>) {
+        cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(message), 0);
     }
 
     /// Sends what the handler has written, and acknowledges verbs that are durable.
@@ -196,8 +252,7 @@ impl Nic {
                     let author = author_of(self.ports, channel, verb.sequence);
                     journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
                 }
-                let ack = NetworkMsg::PersistAck { channel, sequence: verb.sequence };
-                cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(ack), 0);
+                self.tell(channel, NetworkMsg::PersistAck { channel, sequence: verb.sequence }, cx);
             }
         }
     }
@@ -209,17 +264,18 @@ impl Component<Msg> for Nic {
         match message {
             Msg::Network(NetworkMsg::Verb(packet)) => {
                 let channel = self.receive(*packet, cx.now());
-                self.advance(channel);
+                self.advance(channel, cx);
                 self.counters.full_buffers += u64::from(!self.channels[usize::from(channel)].arrivals.is_empty());
             }
             Msg::Scheme { from, message } => {
                 self.handler.message(from, message, &mut self.outbox);
-                (0..self.channels.len() as u16).for_each(|channel| self.advance(channel));
+                (0..self.channels.len() as u16).for_each(|channel| self.advance(channel, cx));
+            }
+            Msg::Cpu(CpuMsg::Written { tag, dependencies, .. }) => {
+                self.at_home(tag, dependencies.as_deref().map_or(&[][..], |on| on), cx);
             }
             Msg::Network(NetworkMsg::ProgramOver) => {
-                for client in self.ports.roster().clients() {
-                    cx.send(self.ports.to(client), Msg::Network(NetworkMsg::ProgramOver), 0);
-                }
+                (0..self.channels.len() as u16).for_each(|channel| self.tell(channel, NetworkMsg::ProgramOver, cx));
             }
             other => panic!("a NIC received {other:?}"),
         }
@@ -231,8 +287,9 @@ impl Component<Msg> for Nic {
     fn waits(&self, out: &mut Vec<Wait>) {
         for (number, channel) in self.channels.iter().enumerate() {
             let (lines, verbs) = (channel.arrivals.len(), channel.verbs.len());
-            if lines + verbs > 0 {
-                let what = format!("room for {lines} lines and barriers, {verbs} verbs to be durable");
+            if lines + verbs > 0 || channel.at_home.is_some() {
+                let home = if channel.at_home.is_some() { "a line's home, " } else { "" };
+                let what = format!("{home}room for {lines} lines and barriers, {verbs} verbs to be durable");
                 out.push(Wait { who: format!("channel {number}"), what, on: None, since: channel.since });
             }
         }
