@@ -57,6 +57,8 @@ mod parameters;
 mod policy;
 mod request;
 mod service;
+#[cfg(test)]
+mod tests;
 mod transactions;
 mod waits;
 

@@ -31,12 +31,14 @@ mod parameters;
 use std::collections::VecDeque;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Wait};
-use crate::persist::handler::{Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of};
+use crate::persist::handler::{
+    Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of,
+};
 use crate::persist::journal::{Author, FactKind, Notebook};
 
 use super::coherence::{CPU_LINE_BYTES, CpuMsg};
 use super::handler_levels::HandlerLevels;
-use super::line::Line;
+use super::line::LinePool;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
@@ -92,6 +94,8 @@ pub struct Nic {
     handler: Box<dyn Handler>,
     outbox: Outbox,
     channels: Vec<Channel>,
+    /// Boxes for lines that go to their homes.
+    rooms: LinePool,
     counters: NicCounters,
     /// What it acknowledged, where it keeps a journal.
     journal: Option<Notebook>,
@@ -114,6 +118,7 @@ impl Nic {
             handler,
             outbox: Outbox::default(),
             channels,
+            rooms: LinePool::default(),
             counters: NicCounters::default(),
             journal: journal.then(Notebook::default),
             levels: None,
@@ -187,7 +192,7 @@ impl Nic {
                         (true, false) => {}
                     }
                     if self.ddio {
-                        self.write_home(number, line, *bytes, persistent, cx);
+                        self.write_home(number, line, &bytes, persistent, cx);
                     }
                 }
                 Arrival::Barrier(verb) if verb.persistent => {
@@ -205,13 +210,14 @@ impl Nic {
     }
 
     /// Sends a line to its home, with the entry that makes it durable.
-    fn write_home(&mut self, number: u16, line: u64, bytes: [u8; 128], persistent: bool, cx: &mut Ctx<'_, Msg>) {
+    fn write_home(&mut self, number: u16, line: u64, bytes: &[u8; 128], persistent: bool, cx: &mut Ctx<'_, Msg>) {
         self.counters.cached_lines += 1;
         self.counters.plain_lines += u64::from(!persistent);
         self.channels[usize::from(number)].at_home = Some(persistent);
         let dependencies = self.outbox.take_dependencies();
         debug_assert_eq!(dependencies.is_some(), persistent, "a line of the channel is in its buffer");
-        let data = Box::new(Line { bytes, mask: LINE_MASK, log: false });
+        let mut data = self.rooms.take();
+        (data.bytes, data.mask) = (*bytes, LINE_MASK);
         let home = Endpoint::Slice(self.ports.map().slice_of(line) as u16);
         let message = CpuMsg::Write { line, from: self.ports.requester(), tag: number, data, dependencies };
         cx.send(self.ports.to(home), Msg::Cpu(message), 0);
@@ -271,7 +277,8 @@ impl Component<Msg> for Nic {
                 self.handler.message(from, message, &mut self.outbox);
                 (0..self.channels.len() as u16).for_each(|channel| self.advance(channel, cx));
             }
-            Msg::Cpu(CpuMsg::Written { tag, dependencies, .. }) => {
+            Msg::Cpu(CpuMsg::Written { tag, room, dependencies }) => {
+                self.rooms.give(room);
                 self.at_home(tag, dependencies.as_deref().map_or(&[][..], |on| on), cx);
             }
             Msg::Network(NetworkMsg::ProgramOver) => {

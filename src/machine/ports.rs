@@ -549,7 +549,10 @@ mod tests {
         let ddio = Roster { ddio: true, ..roster };
         assert_eq!((ddio.requester(Endpoint::Nic), ddio.requesters()), (Some(Requester::nic(3)), 5));
         let (nic, home) = (ddio.ports(Endpoint::Nic), ddio.ports(Endpoint::Slice(3)));
-        assert_eq!([Endpoint::Client(1), Endpoint::Controller(1), Endpoint::Slice(3)].map(|to| nic.to(to).0), [1, 3, 7]);
+        assert_eq!(
+            [Endpoint::Client(1), Endpoint::Controller(1), Endpoint::Slice(3)].map(|to| nic.to(to).0),
+            [1, 3, 7]
+        );
         let requesters = [Requester::core(2), Requester::os(3), Requester::nic(3)];
         assert_eq!(requesters.map(|who| home.to_requester(who).0), [2, 3, 5]);
         assert_eq!(home.to_peer(Peer::Nic), home.to(Endpoint::Nic));

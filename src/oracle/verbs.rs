@@ -266,7 +266,8 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
             posted.time <= fact.time && (posted.mask, journal.data(posted)) == (fact.mask, journal.data(fact))
         };
         if !self.channel.plain[&fact.line].iter().any(|&posted| same(self.order.fact(posted))) {
-            let what = format!("a durable line at {:#x} is none that was written without being made durable", fact.line);
+            let what =
+                format!("a durable line at {:#x} is none that was written without being made durable", fact.line);
             return Some(wrong(Property::Value, fact, what));
         }
         let last = *self.channel.last.get(&fact.line)?;

@@ -118,7 +118,10 @@ mod tests {
     fn epochs_follow_their_acknowledgements_and_the_last_one_ends_it() {
         let mut transaction = of(2);
         assert_eq!((posts(&mut transaction, 7), transaction.awaited()), (0, Some(7)));
-        assert_eq!((transaction.hear(6), transaction.hear(7), transaction.hear(7)), (Heard::Late, Heard::Next, Heard::Late));
+        assert_eq!(
+            (transaction.hear(6), transaction.hear(7), transaction.hear(7)),
+            (Heard::Late, Heard::Next, Heard::Late)
+        );
         assert_eq!((posts(&mut transaction, 8), transaction.is_posted()), (1, true));
         assert_eq!((transaction.hear(8), transaction.awaited(), transaction.hear(8)), (Heard::Over, None, Heard::Late));
     }

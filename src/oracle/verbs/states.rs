@@ -225,8 +225,7 @@ impl Client<'_> {
 /// memory that it has without a failure.
 pub fn judge_states(states: &VerbStates<'_, '_>, keep: usize, watch: &Watch<'_>) -> Verdict {
     let order = states.order;
-    let ends: Vec<ChannelMemory> =
-        order.channels.values().map(|channel| order.promised(channel)).collect();
+    let ends: Vec<ChannelMemory> = order.channels.values().map(|channel| order.promised(channel)).collect();
     let mut verdict = Verdict::default();
     if states.instants.is_empty() {
         return Verdict { exhaustive: true, ..verdict };

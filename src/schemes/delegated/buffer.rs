@@ -260,8 +260,8 @@ impl PersistBuffers {
 
     /// The home of a channel's last line has answered.
     fn answered(&mut self, hart: u8, dependencies: &[Dependency], outbox: &mut Outbox) {
-        let Some(entry) = self.buffers[usize::from(hart)].entries.back_mut().filter(|entry| entry.asks) else {
-            unreachable!("the last line of channel {hart} is not on its way to its home")
+        let Some(entry) = self.buffers[usize::from(hart)].entries.iter_mut().rfind(|entry| entry.asks) else {
+            unreachable!("no line of channel {hart} is on its way to its home")
         };
         entry.asks = false;
         dependencies.iter().for_each(|&on| depend(&mut entry.after, on));
