@@ -171,8 +171,8 @@ impl Assembly {
         self.nodes.iter().map(|node| self.journal_of(node))
     }
 
-    /// By time, then the command processor before SMs, or cores, before slices before controllers; then the NIC
-    /// and clients.
+    /// By time, then the command processor before SMs, or cores, before slices before controllers; then the
+    /// NIC and clients.
     fn journal_of(&self, node: &AssembledNode) -> Journal {
         let mut all: Vec<&Notebook> = Vec::new();
         all.extend(self.components_of(node).filter_map(CommandProcessor::journal));

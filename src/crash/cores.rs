@@ -53,7 +53,7 @@ use super::regions_of_cores::crash_regions_of_cores;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 use super::saved::crash_saved;
-use super::servers::{Judged, together};
+use super::servers::{JudgedServer, together};
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -164,8 +164,8 @@ pub fn crash_cpu(
     let initial = initial_image(&load.image());
     let tested = TestedServer { experiment, initial: &initial, remote, recovery: &recovery, request, watching };
     let journals = finished.journal.iter().chain(&finished.other_journals);
-    let judged: Vec<Judged> = journals.map(|journal| tested.judge(journal)).collect::<Result<_, _>>()?;
-    let Judged { changes, fences, history, actual, allowed, channels } = together(judged, request.keep);
+    let judged: Vec<JudgedServer> = journals.map(|journal| tested.judge(journal)).collect::<Result<_, _>>()?;
+    let JudgedServer { changes, fences, history, actual, allowed, channels } = together(judged, request.keep);
 
     let mut promises = vec![
         "durable bytes are bytes that were stored, and never go back (P0)".to_owned(),
@@ -219,7 +219,7 @@ struct TestedServer<'a> {
 
 impl TestedServer<'_> {
     /// Judges what power failures leave of a server.
-    fn judge(&self, whole: &Journal) -> Result<Judged, Diagnostics> {
+    fn judge(&self, whole: &Journal) -> Result<JudgedServer, Diagnostics> {
         let TestedServer { experiment, initial, ref remote, recovery, request, watching } = *self;
         let (spec, program) = (&experiment.machine.spec, &experiment.program);
         let domain = spec.persist.domain;
@@ -243,7 +243,8 @@ impl TestedServer<'_> {
         };
         let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
         let channels = (spec.nodes.clients > 0).then(|| channels::judge(of_clients, domain, request, watching));
-        // What no image shows: acknowledgements that came too early, values that go back, order that is missing.
+        // What no image shows: acknowledgements that came too early, values that go back, order that is
+        // missing.
         let mut history = judge_history(&states, &order, false, request.keep);
         if let Some(epochs) = &ordered {
             history = history.with(epochs.judge_history(domain, request.keep), request.keep);
@@ -251,7 +252,7 @@ impl TestedServer<'_> {
 
         let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
         let places = Places { states: &states, allowed: &allowed, image: &program.image, ticks_a_cycle };
-        Ok(Judged {
+        Ok(JudgedServer {
             changes: states.changes(),
             fences: journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed),
             history: places.judgement(history),

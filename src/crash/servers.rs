@@ -1,14 +1,14 @@
 //! What was judged of a server, and of several servers together.
 //!
-//! Servers have nothing in common: each has a journal, and is judged as one alone would be. Here their numbers
-//! are added up, and failures are told with the server that they are of, those of the first server first.
+//! Servers have nothing in common: each has a journal, and is judged as one alone would be. Here their
+//! numbers are added up, and failures are told with their server, those of the first one first.
 
 use super::found::Found;
 use super::report::{Channels, Judgement};
 
 /// What was judged of a server.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct JudgedServer {
     /// Changes of what is durable.
     pub(super) changes: u64,
     /// Fences waited.
@@ -23,7 +23,7 @@ pub(super) struct Judged {
 ///
 /// # Panics
 /// Without a server.
-pub(super) fn together(judged: Vec<Judged>, keep: usize) -> Judged {
+pub(super) fn together(judged: Vec<JudgedServer>, keep: usize) -> JudgedServer {
     let several = judged.len() > 1;
     let named = judged.into_iter().zip(0..).map(|(mut of, server)| {
         if several {
@@ -37,14 +37,14 @@ pub(super) fn together(judged: Vec<Judged>, keep: usize) -> Judged {
     all
 }
 
-impl Judged {
+impl JudgedServer {
     /// Each of its judgements.
     fn judgements(&mut self) -> impl Iterator<Item = &mut Judgement> {
         let of_channels = self.channels.iter_mut().flat_map(|of| [&mut of.history].into_iter().chain(&mut of.allowed));
         [&mut self.history].into_iter().chain(&mut self.actual).chain(&mut self.allowed).chain(of_channels)
     }
 
-    fn with(self, other: Judged, keep: usize) -> Judged {
+    fn with(self, other: JudgedServer, keep: usize) -> JudgedServer {
         let both = |one: Option<Judgement>, other: Option<Judgement>| match (one, other) {
             (Some(one), Some(other)) => Some(added(one, other, keep)),
             (one, other) => one.or(other),
@@ -59,7 +59,7 @@ impl Judged {
             }),
             (one, other) => one.or(other),
         };
-        Judged {
+        JudgedServer {
             changes: self.changes + other.changes,
             fences: self.fences || other.fences,
             history: added(self.history, other.history, keep),

@@ -227,6 +227,7 @@ pub enum CpuMsg {
 impl CpuMsg {
     /// A number that stands for its content, for digests; the bytes of lines do not enter.
     pub fn digest(&self) -> u64 {
+        // The kind is in the highest four bits: an answer to the NIC has that of the question.
         let of = |kind: u64, line: u64, from: u64, tag: u64| kind << 60 ^ line ^ from << 40 ^ tag << 48;
         let content = match self {
             CpuMsg::Get { line, from, tag, want, .. } => {

@@ -183,6 +183,7 @@ impl CpuSpec {
             "client.compute_ns",
             "transactions that are not counted (client.transactions=0) take time: they compute, or all write".into(),
         );
+        // A limit below what an idle server takes has every transaction tried again.
         let of_network = client.network_ps(network);
         require(
             client.retry_us == 0 || u64::from(client.retry_us) * 1_000_000 > of_network,
@@ -195,6 +196,7 @@ impl CpuSpec {
                 client.bytes_per_epoch
             ),
         );
+        // Past the cache nothing would order them with what persists of the same line.
         require(
             client.plain_epochs == 0 || self.nic.ddio,
             "client.plain_epochs",

@@ -10,14 +10,15 @@
 //! The cache is inclusive. The directory is a full map and blocks: a line has one transaction at a time,
 //! later requests of it wait in their order. The states of a line, with what follows:
 //!
-//! | at the home | Get shared | Get exclusive | Get once | Put | Write | makes room |
-//! |---|---|---|---|---|---|---|
-//! | absent | fetched | fetched | fetched | dropped | placed | - |
-//! | no copies | Data E | Data M | Data | dropped | bytes in | freed |
-//! | sharers | Data S | others invalidated, Data M | Data | dropped | all invalidated; bytes in | recalled, freed |
-//! | owner asks | Data E | Data M | Data | bytes in | - | - |
-//! | another owns | it shares; Data S | it is invalidated; Data M | it shares; Data | dropped | it is invalidated; bytes in | recalled, freed |
-//! | busy | waits | waits | waits | bytes in if of the owner | waits | is no victim |
+//! | at the home | Get shared | Get exclusive | Get once | Put | makes room |
+//! |---|---|---|---|---|---|
+//! | no copies | Data E | Data M | Data | dropped | freed |
+//! | sharers | Data S | others invalidated, Data M | Data | dropped | recalled, freed |
+//! | owner asks | Data E | Data M | Data | bytes in | - |
+//! | another owns | it shares; Data S | it is invalidated; Data M | it shares; Data | dropped | recalled, freed |
+//! | busy | waits | waits | waits | bytes in if of the owner | is no victim |
+//!
+//! A Write, the NIC's, has every copy invalidated, and then its bytes in.
 //!
 //! Every Put is acknowledged at once. A line that is freed is written to memory first if that lacks its
 //! bytes. Cores drop clean lines silently, so that a holder may have no copy, and its owner may ask again. A
@@ -43,9 +44,10 @@
 //! for. A line that no entry makes durable (`rdma_write`) is written to memory when it leaves, and what
 //! overwrites it is answered when that is durable, as its own way to memory is another.
 //!
-//! Every message to a core, to the OS or to the NIC leaves `llc.service_cycles` after the message that it follows from,
-//! so that these links stay FIFO; messages to memory leave at once. A Get that hits takes request, service
-//! and reply; one that misses, without a recall, the ways to memory and back and the read beside these.
+//! Every message to a core, to the OS or to the NIC leaves `llc.service_cycles` after the message that it
+//! follows from, so that these links stay FIFO; messages to memory leave at once. A Get that hits takes
+//! request, service and reply; one that misses, without a recall, the ways to memory and back and the read
+//! beside these.
 //!
 //! Source: `hosts` of the design notes, section 2.3; Sorin, Hill, Wood, *A Primer on Memory Consistency and
 //! Cache Coherence*, chapter 8. Invariants: one owner or sharers; a line with a step under way is no victim;

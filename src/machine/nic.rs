@@ -9,10 +9,10 @@
 //! last line of a verb ("the hardware will treat the data block in rdma_pwrite as in one barrier region").
 //! The way from here to the controller is the scheme's.
 //!
-//! | | a line of a verb that persists | a line of one that does not |
-//! |---|---|---|
-//! | `nic.ddio=false` | goes to its channel's buffer, past the shared cache | refused |
-//! | `nic.ddio=true` | goes to its home slice, where it stays until it is durable, and has its place in the buffer from then on; it leaves for the controller when the home has answered | goes to its home slice |
+//! With data direct I/O (`nic.ddio`) a line goes to its home slice of the shared cache first, and has its
+//! place in the buffer from then on. The home keeps it until it is durable; it leaves for the controller when
+//! the home has answered what it depends on. A line of a verb that is not persistent goes to its home alone.
+//! Without, lines go past the shared cache, and verbs that are not persistent are refused.
 //!
 //! With data direct I/O a channel has one line with its home at a time, so that lines are there in their
 //! order. A verb is acknowledged when it is durable in any case: what the cache has is not. One that is not
@@ -170,6 +170,7 @@ impl Nic {
 
     /// Brings to the buffer, or to the shared cache, what it has room for.
     fn advance(&mut self, number: u16, cx: &mut Ctx<'_, Msg>) {
+        // A channel's lines are in the cache in their order: one at a time is on its way there.
         let hart = number as u8;
         while let channel = &mut self.channels[usize::from(number)]
             && channel.at_home.is_none()
@@ -180,20 +181,7 @@ impl Nic {
         {
             match arrival {
                 Arrival::Line { line, sequence, bytes, persistent } => {
-                    let author = author_of(self.ports, number, sequence);
-                    let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes: &bytes, checkpoint: false };
-                    self.counters.lines += u64::from(persistent);
-                    match (self.ddio, persistent) {
-                        (false, _) => self.handler.event(&Event::Stored(&of), &mut self.outbox),
-                        (true, true) => {
-                            self.handler.event(&Event::Posted(&of), &mut self.outbox);
-                            self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
-                        }
-                        (true, false) => {}
-                    }
-                    if self.ddio {
-                        self.write_home(number, line, &bytes, persistent, cx);
-                    }
+                    self.pass_on((number, sequence), line, &bytes, persistent, cx);
                 }
                 Arrival::Barrier(verb) if verb.persistent => {
                     self.channels[usize::from(number)].verbs.push_back(verb);
@@ -207,6 +195,30 @@ impl Nic {
                 }
             }
         }
+    }
+
+    /// A line of a verb goes to the channel's buffer, and to its home if lines go there.
+    fn pass_on(
+        &mut self,
+        (number, sequence): (u16, u64),
+        line: u64,
+        bytes: &[u8; 128],
+        persistent: bool,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let (hart, author) = (number as u8, author_of(self.ports, number, sequence));
+        let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes, checkpoint: false };
+        self.counters.lines += u64::from(persistent);
+        if !self.ddio {
+            self.handler.event(&Event::Stored(&of), &mut self.outbox);
+            return;
+        }
+        if persistent {
+            self.handler.event(&Event::Posted(&of), &mut self.outbox);
+            // Its home is told which entry makes the line durable, before anyone can get it from there.
+            self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
+        }
+        self.write_home(number, line, bytes, persistent, cx);
     }
 
     /// Sends a line to its home, with the entry that makes it durable.

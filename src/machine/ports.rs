@@ -20,8 +20,8 @@
 //! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
 //! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS, then a
 //! NIC that writes to the shared cache. Only [`Ports`] knows that, and another kind of requester (a DMA
-//! engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two roles of one owner share a port; a role without a
-//! port is refused.
+//! engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two roles of one
+//! owner share a port; a role without a port is refused.
 
 use std::fmt;
 

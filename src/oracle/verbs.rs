@@ -11,8 +11,8 @@
 //! * A transaction is over when its last verb is acknowledged. A client that writes all its other
 //!   transactions again, in their order, has the memory that it would have had without a failure.
 //! * A line has, when it is durable, what its client posted.
-//! * A verb that is not persistent ([`FactKind::VerbWritten`]) is promised nothing: its lines may be durable at
-//!   any time after it was posted, in any order, or never. What a persistent one has written over it stays.
+//! * A verb that is not persistent ([`FactKind::VerbWritten`]) is promised nothing: its lines may be durable
+//!   at any time after it was posted, in any order, or never. What a persistent one wrote over it stays.
 //!
 //! The truth is what clients noted when they posted ([`FactKind::VerbPosted`]): nothing here is what the
 //! server believes, but that a write says which verb it is of, and its bytes must agree.

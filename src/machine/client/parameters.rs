@@ -45,8 +45,8 @@ spec! {
         addresses: Addresses,
         /// What a client computes before each transaction.
         compute_ns: Nanos,
-        /// A client that has waited so long for an acknowledgement aborts the log and persists the transaction
-        /// again; 0 for never.
+        /// A client that has waited so long for an acknowledgement aborts the log and persists the
+        /// transaction again; 0 for never.
         retry_us: u32 where 0..=1000000000,
         /// Persistent memory of a client at the server, in KiB.
         region_kb: u32 where 4..=1048576,

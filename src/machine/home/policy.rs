@@ -1,8 +1,8 @@
 //! The scheme in a home slice: what lines depend on, and which must stay.
 //!
 //! A handler with [`Interests::dependencies`](crate::persist::handler::Interests) hears of every line that a
-//! core or the NIC brings, and says what a line that a core gets, or the NIC overwrites, depends on. It may keep a line of persistent memory
-//! here (`Offer::Victim`) whose bytes are not in memory yet.
+//! core or the NIC brings, and says what a line that a core gets, or the NIC overwrites, depends on. It may
+//! keep a line of persistent memory here (`Offer::Victim`) whose bytes are not in memory yet.
 
 use crate::engine::Ctx;
 use crate::machine::msg::Msg;

@@ -3,7 +3,7 @@
 //!
 //! | an entry is | on | and then |
 //! |---|---|---|
-//! | queued, a store | it is the first not sent, depends on nothing, and its home has answered | it is sent to the controller |
+//! | queued, a store | it is the first not sent, depends on nothing, asks no home | it is sent |
 //! | queued, a fence | the same | a barrier is sent; it is free once all before it are |
 //! | sent | `Drained` | it is free; entries before it may not be |
 //!
