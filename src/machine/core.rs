@@ -483,6 +483,8 @@ impl Component<Msg> for Core {
             }
             CpuMsg::Stop => self.stop(now, cx),
             CpuMsg::Get { .. }
+            | CpuMsg::Write { .. }
+            | CpuMsg::Written { .. }
             | CpuMsg::ProbeAck { .. }
             | CpuMsg::Put { .. }
             | CpuMsg::Clean { .. }

@@ -6,6 +6,7 @@ mod common;
 mod cluster;
 mod core_regions;
 mod crash;
+mod ddio;
 mod decoding;
 #[path = "../persistency/decorated.rs"]
 mod decorated;
