@@ -229,7 +229,7 @@ impl CoreBuffer {
     }
 
     /// A line, or a thread, has come that regions of other cores have to persist before.
-    fn await_regions(&mut self, regions: impl Iterator<PathItem = CoreRegion>, outbox: &mut Outbox) {
+    fn await_regions(&mut self, regions: impl Iterator<Item = CoreRegion>, outbox: &mut Outbox) {
         for region in regions.filter(|region| region.core != self.place.index) {
             let is_covered = |awaited: &CoreRegion| awaited.core == region.core && awaited.number >= region.number;
             if self.known.of(region.core) > region.number || self.known.awaited.iter().any(is_covered) {
