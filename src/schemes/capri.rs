@@ -19,7 +19,8 @@
 //! * What is on the path and in the buffers is a line, of which the bytes that were stored count: the rest
 //!   may be another core's, of a region that has not ended.
 //! * No region has an ID. A controller takes all that it holds of a core for the region whose boundary has
-//!   come, which is so as long as the path stops. Numbers in messages are for journals, and for cores that ask.
+//!   come, which is so as long as the path stops. Numbers in messages are for journals and for cores that
+//!   ask.
 //! * With several controllers each tells the others that a boundary has come, as under LightWSP: a region is
 //!   sure once all have it. Controllers tell the core that they have written it.
 //! * Lines that leave the shared cache are dropped: what persists comes by the path. So undo logs are never

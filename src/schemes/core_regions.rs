@@ -12,9 +12,9 @@
 //! all controllers. An atomic asks for its line first, so that the region which released a lock has persisted
 //! before the lock is taken.
 //!
-//! Source: LightWSP's section II-C tells of both schemes, and of neither how cores are ordered: all that waits
-//! for other cores here is a reading of ours. It has programs without data races persist in an order that
-//! their synchronisation allows. Invariants: who waits at a synchronisation has no region open, so that
+//! Source: LightWSP's section II-C tells of both schemes, and of neither how cores are ordered: all that
+//! waits for other cores here is a reading of ours. It has programs without data races persist in an order
+//! that their synchronisation allows. Invariants: who waits at a synchronisation has no region open, so that
 //! nobody waits in a circle; a path never waits for another core. A thread that spins with plain loads, with
 //! neither `fence` nor `pause` in the loop, keeps its region open, and others may wait for that for ever.
 //! Not modelled: cores of several harts, which are refused; what keeping the last region of a line costs.

@@ -21,11 +21,11 @@
 //!   are LightWSP's, which may not. So the oldest region is written when all controllers have its boundary,
 //!   not at once without a log: what it has stored in part is in the buffer then, and is dropped.
 //! * A store to a line of which the controller holds something older waits for that, too.
-//! * How cores are ordered is in the head of [`core_regions`](super::core_regions): a core's regions persist in
-//!   their order, and no region has an ID that others know.
+//! * How cores are ordered is in the head of [`core_regions`](super::core_regions): a core's regions persist
+//!   in their order, and no region has an ID that others know.
 //!
 //! Not modelled: the circuits that shorten undo logging; a bound on regions that have not persisted, other
-//! than the buffer's; time of recovery.
+//! than that of the front-end buffer's entries; time of recovery.
 
 mod parameters;
 mod speculative;

@@ -14,6 +14,7 @@ use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
 use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::regions::{AsPublished, AtPowerFailure, JudgeOptions, RegionFacts, judge_recovery};
+use durawarp::outcome::End;
 use durawarp::persist::vocab::{CommitRule, Domain, RegionStep};
 use durawarp::persist::{
     Admission, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox,
@@ -230,6 +231,8 @@ fn a_path_that_goes_on_and_cores_that_wait_for_nobody_are_found() {
         experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
         let report = crash(&experiment, &CrashRequest { resume: 0, ..CrashRequest::default() });
         assert_eq!(report.holds(), fault == Fault::None, "{fault:?} of {scheme}: {report:#?}");
+        let failed = [Some(&report.history), report.actual.as_ref()].into_iter().flatten().map(|j| j.verdict.failed);
+        assert_eq!((report.outcome.end, failed.sum::<u64>() > 0), (End::Finished, fault != Fault::None), "{fault:?}");
     }
 }
 

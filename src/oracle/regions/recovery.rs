@@ -153,8 +153,8 @@ pub(super) fn reach(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtPow
     go(facts, gates, hardware, Some(from).filter(|from| !from.next.is_empty()), &mut |_, _, _| {})
 }
 
-/// A gate's undo log in the order in which it is taken back. The last saved first: bytes that were saved twice
-/// end as they were before the first.
+/// A gate's undo log in the order in which it is taken back. The last saved first: bytes that were saved
+/// twice end as they were before the first.
 fn undone(gate: &Gate, hardware: &dyn AtPowerFailure) -> impl Iterator<Item = u32> {
     let (count, youngest_first) = (gate.log.len(), hardware.youngest_first());
     (0..count).map(move |at| gate.log[if youngest_first { count - 1 - at } else { at }])

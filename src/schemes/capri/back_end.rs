@@ -4,9 +4,9 @@
 //!   stores of a core ──> held ─┐ its boundary here, bdry-ACKs of all other controllers
 //!                              └──> write queue ──> all written: the core is told
 //! ```
-//! Source: LightWSP sections II-C2, V-B; readings in [`super`]. What a power failure leaves: what is held, the
-//! write queue, boundaries that have come, and bdry-ACKs, also those under way. A region is written only where
-//! all controllers have its boundary, so that recovery writes what is left of it everywhere.
+//! Source: LightWSP sections II-C2, V-B; readings in [`super`]. What a power failure leaves: what is held,
+//! the write queue, boundaries that have come, and bdry-ACKs, also those under way. A region is written only
+//! where all controllers have its boundary, so that recovery writes what is left of it everywhere.
 //!
 //! Invariants: all that is held of a core is of one region, as its path stops behind a boundary; a core's
 //! bdry-ACKs are of that region, too. Nothing here looks at a region's number but for the journal, and to

@@ -17,7 +17,7 @@ fn spec(change: impl Fn(&mut CapriSpec)) -> CapriSpec {
 fn a_region_is_written_when_the_last_boundary_is_acknowledged_and_told_when_the_last_write_is_taken() {
     let mut buffer = back_end::BackEndBuffer::new(Arc::new(spec(|_| {})), PLACE);
     let (mut outbox, region) = (Outbox::default(), CoreRegion { core: 1, number: 0 });
-    let mut hears = |buffer: &mut back_end::BackEndBuffer, from, word, outbox: &mut Outbox| {
+    let hears = |buffer: &mut back_end::BackEndBuffer, from, word, outbox: &mut Outbox| {
         buffer.message(from, Box::new(word), outbox);
         sent(outbox)
             .into_iter()

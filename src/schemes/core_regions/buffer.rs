@@ -5,8 +5,8 @@
 //!   store ──> [ entry, entry, end, entry ... ] ──persist path──> controllers ──taken──> room
 //!                              └─ `stops`: nothing leaves until all controllers have persisted the region
 //! ```
-//! Source: LightWSP sections II-C2 and V-B (Capri's path, which stops), Table I (its bandwidth). An entry is in
-//! use until its controller has it. Invariants: stores and boundaries leave in the order in which stores
+//! Source: LightWSP sections II-C2 and V-B (Capri's path, which stops), Table I (its bandwidth). An entry is
+//! in use until its controller has it. Invariants: stores and boundaries leave in the order in which stores
 //! became visible; a region without a store has no boundary; a core's regions are counted from 0 as they
 //! open.
 
@@ -41,13 +41,13 @@ pub struct PathRule {
 
 /// What is to leave.
 #[derive(Debug)]
-enum Item {
+enum PathItem {
     Store(CoreRegion, Author, Copied),
     End(CoreRegion, Author),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
+struct BufferTally {
     stores: u64,
     most_entries: u64,
     /// From ends of regions until all controllers have persisted them, added up.
@@ -60,14 +60,14 @@ struct Tally {
 
 /// What the core knows of regions.
 #[derive(Debug)]
-struct Known {
+struct KnownRegions {
     /// By core and controller: regions that have persisted there, as far as this core was told.
     persisted: Vec<Vec<u32>>,
     /// Regions of other cores that have to persist before a synchronisation.
     awaited: Vec<CoreRegion>,
 }
 
-impl Known {
+impl KnownRegions {
     /// So many regions of a core have persisted everywhere.
     fn of(&self, core: u16) -> u32 {
         self.persisted[usize::from(core)].iter().copied().min().unwrap_or_default()
@@ -86,7 +86,7 @@ impl Known {
 pub struct CoreBuffer {
     rule: PathRule,
     place: HandlerPlace,
-    items: VecDeque<Item>,
+    items: VecDeque<PathItem>,
     /// Entries in use.
     used: u32,
     /// When the path is free, in parts of a tick: 1,000 times its MB/s to a tick.
@@ -98,13 +98,13 @@ pub struct CoreBuffer {
     is_open: bool,
     /// When regions ended that have not persisted everywhere.
     ended: VecDeque<Time>,
-    known: Known,
+    known: KnownRegions,
     /// By line: copies made of it since it last went home, the last region that stored to it. Looked up
     /// alone, never gone through.
     lines: HashMap<u64, (u32, u32)>,
     /// Stores of the region that is open.
     region_stores: u64,
-    tally: Tally,
+    tally: BufferTally,
     report: RegionReport,
 }
 
@@ -122,10 +122,10 @@ impl CoreBuffer {
             opened: 0,
             is_open: false,
             ended: VecDeque::new(),
-            known: Known { persisted: vec![vec![0; controllers]; cores], awaited: Vec::new() },
+            known: KnownRegions { persisted: vec![vec![0; controllers]; cores], awaited: Vec::new() },
             lines: HashMap::new(),
             region_stores: 0,
-            tally: Tally::default(),
+            tally: BufferTally::default(),
             report: RegionReport::default(),
         }
     }
@@ -161,13 +161,13 @@ impl CoreBuffer {
         {
             let delay = self.transmit(outbox.now());
             match item {
-                Item::Store(region, author, copied) => {
+                PathItem::Store(region, author, copied) => {
                     let author = Author { pc: region.number, ..author };
                     outbox.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
                     let to = Peer::ControllerOf(copied.line);
                     outbox.send_in(delay, to, CoreRegionMessage::Store(region, copied));
                 }
-                Item::End(region, author) => {
+                PathItem::End(region, author) => {
                     outbox.note(RegionStep::Ended, Author { pc: region.number, ..author });
                     self.to_controllers(delay, outbox, || CoreRegionMessage::Boundary(region));
                     self.stopped = self.rule.stops.then(|| outbox.now());
@@ -197,7 +197,7 @@ impl CoreBuffer {
         (*copies, *last) = (*copies + 1, region.number);
         let bytes = Box::new(*store.bytes);
         let copied = Copied { line: store.line, mask: store.mask, bytes };
-        self.items.push_back(Item::Store(region, store.author, copied));
+        self.items.push_back(PathItem::Store(region, store.author, copied));
         self.pump(outbox);
     }
 
@@ -207,7 +207,7 @@ impl CoreBuffer {
         }
         self.report.sizes.ended(std::mem::take(&mut self.region_stores));
         self.ended.push_back(outbox.now());
-        self.items.push_back(Item::End(self.last(), author));
+        self.items.push_back(PathItem::End(self.last(), author));
         self.pump(outbox);
     }
 

@@ -6,10 +6,12 @@
 //! | of a later region | old bytes into the undo log, then written |
 //! | the same, to a line of which something is held | held until its own region's turn |
 //!
-//! Source: LightWSP sections I and II-C2; readings in [`super`]. What a power failure leaves: what is held, the
-//! write queue, the undo log, boundaries that count, and bdry-ACKs, also those under way. Invariants: a
+//! Source: LightWSP sections I and II-C2; readings in [`super`]. What a power failure leaves: what is held,
+//! the write queue, the undo log, boundaries that count, and bdry-ACKs, also those under way. Invariants: a
 //! boundary counts when all logged writes of its region that came before it are in the write queue; a core's
-//! regions persist in their order; of a line nothing is written before what is held of it.
+//! regions persist in their order; of a line nothing is written before what is held of it. A store has its
+//! place in the front-end buffer until it is written or its region is the oldest: so an oldest region always
+//! comes to its end, and no more is under way than cores' buffers have and a region of each.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,9 +25,11 @@ use crate::schemes::core_regions::messages::{Copied, CoreRegion, CoreRegionMessa
 
 /// What a controller knows of a region that has not persisted here.
 #[derive(Debug, Default)]
-struct Region {
+struct UnpersistedRegion {
     /// Slots of stores that wait for its turn.
     held: Vec<usize>,
+    /// How many of them are in the front-end buffer still.
+    untaken: u32,
     /// Writes that the write queue has not taken yet.
     writing: u32,
     /// Its boundary has come.
@@ -42,14 +46,14 @@ struct Region {
 #[derive(Debug, Default)]
 struct OfCore {
     number: u32,
-    regions: VecDeque<Region>,
+    regions: VecDeque<UnpersistedRegion>,
 }
 
 impl OfCore {
-    fn region(&mut self, number: u32) -> &mut Region {
+    fn region(&mut self, number: u32) -> &mut UnpersistedRegion {
         let place = (number - self.number) as usize;
         while self.regions.len() <= place {
-            self.regions.push_back(Region::default());
+            self.regions.push_back(UnpersistedRegion::default());
         }
         &mut self.regions[place]
     }
@@ -86,7 +90,6 @@ impl SpeculativeWrites {
     fn store(&mut self, region: CoreRegion, copied: Copied, outbox: &mut Outbox) {
         let line = copied.line;
         outbox.send(Peer::SliceOf(line), CoreRegionMessage::Arrived(line));
-        outbox.send(Peer::Sm(region.core), CoreRegionMessage::Taken);
         let of = &mut self.cores[usize::from(region.core)];
         // Without that a younger store could be under an older one in the end.
         let waits = region.number == of.number || self.waiting.contains_key(&line);
@@ -95,13 +98,23 @@ impl SpeculativeWrites {
             let author = region.at(self.place.index);
             outbox.note_bytes(RegionStep::Buffered, author, line, copied.mask, &copied.bytes);
             own.held.push(self.stores.insert(region, copied));
+            own.untaken += 1;
             *self.waiting.entry(line).or_default() += 1;
             self.held += 1;
+            self.take(region.core, outbox);
         } else {
             own.writing += 1;
             let slot = self.stores.insert(region, copied);
             outbox.flush(self.stores.flush(slot, self.place.index, true));
             self.logged += 1;
+        }
+    }
+
+    /// What is held of a core's oldest region needs no place in its front-end buffer any more.
+    fn take(&mut self, core: u16, outbox: &mut Outbox) {
+        let Some(oldest) = self.cores[usize::from(core)].regions.front_mut() else { return };
+        for _ in 0..std::mem::take(&mut oldest.untaken) {
+            outbox.send(Peer::Sm(core), CoreRegionMessage::Taken);
         }
     }
 
@@ -144,6 +157,7 @@ impl SpeculativeWrites {
             outbox.note(RegionStep::Committed, region.at(index));
             outbox.send(Peer::Sm(core), CoreRegionMessage::Persisted(region));
             self.asked.has_persisted(region, outbox);
+            self.take(core, outbox);
         }
     }
 
@@ -161,6 +175,7 @@ impl SpeculativeWrites {
             }
             self.advance(region.core, outbox);
         } else {
+            outbox.send(Peer::Sm(region.core), CoreRegionMessage::Taken);
             self.meet_boundary(region, outbox);
         }
     }

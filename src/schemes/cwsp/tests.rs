@@ -29,6 +29,11 @@ impl Controller {
         flushes.iter().map(|flush| (flush.line, flush.logged)).collect()
     }
 
+    /// Places in the front-end buffer that are free again.
+    fn taken(&mut self) -> usize {
+        sent(&mut self.outbox).iter().filter(|(_, word, _)| matches!(word, CoreRegionMessage::Taken)).count()
+    }
+
     /// Regions that the core is told of.
     fn persisted(&mut self) -> Vec<u32> {
         let of =
@@ -51,6 +56,18 @@ fn the_oldest_region_waits_for_all_boundaries_and_later_ones_are_logged_unless_t
     mc.hears(Peer::Controller(1), CoreRegionMessage::BoundaryAck(region(0)));
     assert_eq!((mc.writes(), mc.persisted()), (vec![(0, false)], vec![0]));
     assert_eq!((mc.writes(), mc.persisted()), (vec![(0, false)], vec![1]), "what was held of the next");
+}
+
+#[test]
+fn a_store_frees_its_place_when_it_is_written_or_its_region_is_the_oldest() {
+    let mut mc = Controller { handler: speculative::SpeculativeWrites::new(PLACE), outbox: Outbox::default() };
+    assert_eq!(mc.stores(0, 0).taken(), 1);
+    assert_eq!(mc.stores(1, 64).stores(1, 0).taken(), 0, "one early");
+    assert_eq!((mc.writes(), mc.taken()), (vec![(64, true)], 1));
+    mc.hears(Peer::Sm(1), CoreRegionMessage::Boundary(CoreRegion { core: 1, number: 0 }));
+    mc.hears(Peer::Controller(1), CoreRegionMessage::BoundaryAck(CoreRegion { core: 1, number: 0 }));
+    mc.taken();
+    assert_eq!((mc.writes(), mc.taken()), (vec![(0, false)], 1), "region 1 is the oldest");
 }
 
 #[test]
