@@ -161,6 +161,10 @@ fn played(messages: Vec<(Time, Msg)>) -> ([Vec<Heard>; 4], HomeCounters) {
         topology.connect(slice, own.to(role), id, Link { latency: 10, phase: 0 });
         topology.connect(id, roster().ports(role).to(Endpoint::Slice(0)), slice, Link { latency: 10, phase: 0 });
     }
+    // Ports are dense: that of the NIC's client comes before those of slices.
+    let client = topology.add("client", Box::new(Neighbour { role: Endpoint::Client(0), heard: Vec::new() }));
+    let to_client = roster().ports(Endpoint::Nic).to(Endpoint::Client(0));
+    topology.connect(ComponentId(3), to_client, client, Link { latency: 10, phase: 0 });
     messages.into_iter().for_each(|(at, message)| topology.post(slice, at, message));
     let mut simulation = Simulation::new(topology).unwrap();
     let end = simulation.run(&RunOptions::default());
