@@ -28,6 +28,7 @@ mod regions_of_cores;
 mod report;
 mod request;
 mod saved;
+mod servers;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -118,7 +119,7 @@ impl Places<'_> {
             let named = self.workload.wrong_element(*address, found, expected);
             value.element = named.and_then(|named| conditions::wrong_value(named).element);
         }
-        Found { missing: None, present: None, core_cycle, failure }
+        Found { missing: None, present: None, core_cycle, server: None, failure }
     }
 }
 

@@ -103,7 +103,9 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let components = machine.component_names();
     let memory = ran.machine.into_memory(image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline, os: None };
+    let (other_journals, os) = (Vec::new(), None);
+    let mut finished =
+        Finished { outcome, memory, bindings, formed, epochs, components, journal, other_journals, timeline, os };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }

@@ -24,7 +24,7 @@ use crate::machine::ports::Endpoint;
 use crate::machine::sm::Sm;
 use crate::machine::stalls::PersistStalls;
 use crate::machine::switch::Switch;
-use crate::persist::journal::Journal;
+use crate::persist::journal::{Journal, Notebook};
 use crate::persist::regions::RegionReport;
 
 /// A machine on links, ready to run, and which component is what.
@@ -161,16 +161,29 @@ impl Assembly {
         })
     }
 
-    /// What happened to persistent memory, when journals were kept: by time, then the command processor
-    /// before SMs, or cores, before slices before controllers; then the NIC and clients. Of one node:
-    /// journals of several name the same harts and lines.
+    /// What happened to persistent memory of the first node, when journals were kept.
     pub fn journal(&self) -> Journal {
-        let host = self.components().filter_map(CommandProcessor::journal);
-        let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));
-        let slices = self.slices().filter_map(L2Slice::journal).chain(self.homes().filter_map(HomeSlice::journal));
-        let controllers = self.controllers().filter_map(MemoryController::journal);
-        let network = self.nics().filter_map(Nic::journal).chain(self.clients().filter_map(Client::journal));
-        Journal::merged(&sms.chain(slices).chain(controllers).chain(network).collect::<Vec<_>>())
+        self.journal_of(&self.nodes[0])
+    }
+
+    /// The same of every node: journals of several name the same harts and lines.
+    pub fn journals(&self) -> impl Iterator<Item = Journal> {
+        self.nodes.iter().map(|node| self.journal_of(node))
+    }
+
+    /// By time, then the command processor before SMs, or cores, before slices before controllers; then the
+    /// NIC and clients.
+    fn journal_of(&self, node: &AssembledNode) -> Journal {
+        let mut all: Vec<&Notebook> = Vec::new();
+        all.extend(self.components_of(node).filter_map(CommandProcessor::journal));
+        all.extend(self.components_of(node).filter_map(Sm::journal));
+        all.extend(self.components_of(node).filter_map(Core::journal));
+        all.extend(self.components_of(node).filter_map(L2Slice::journal));
+        all.extend(self.components_of(node).filter_map(HomeSlice::journal));
+        all.extend(self.components_of(node).filter_map(MemoryController::journal));
+        all.extend(self.components_of(node).filter_map(Nic::journal));
+        all.extend(self.components_of(node).filter_map(Client::journal));
+        Journal::merged(&all)
     }
 
     /// Where persists waited: of all SMs, then of the command processor. Not of cores, which count it.

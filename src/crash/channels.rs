@@ -80,6 +80,7 @@ fn found(failure: &Failure, ticks_a_cycle: u64) -> Found {
         missing: witness.and_then(|witness| witness.missing.as_ref()).map(place),
         present: witness.and_then(|witness| witness.present.as_ref()).map(place),
         core_cycle: failure.time / ticks_a_cycle,
+        server: None,
         failure: failure.clone(),
     }
 }

@@ -8,12 +8,14 @@
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
 //! What clients over the network posted is judged by itself ([`channels`]): their memory is their own.
+//! Each of several servers is judged by itself ([`servers`](super::servers)).
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
 //! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
 //! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
 //!
 //! Not modelled: power failures of the second recovery, time that recovery takes.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -51,6 +53,7 @@ use super::regions_of_cores::crash_regions_of_cores;
 use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 use super::saved::crash_saved;
+use super::servers::{JudgedServer, together};
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -120,7 +123,7 @@ impl ProcessRecovery<'_> {
 ///
 /// # Errors
 /// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
-/// run; several servers; a claim, which is about kernels.
+/// run; one state of several servers; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,
@@ -158,41 +161,17 @@ pub fn crash_cpu(
     // One run gives every state: journals keep all that changes what is durable.
     let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
-    let Some(whole) = &finished.journal else { unreachable!("a journal was asked for") };
-    let [of_clients, journal] = &whole.parted(|fact| is_of_clients(fact, &remote));
     let initial = initial_image(&load.image());
-    let host = Requester::os(spec.core.count as u16).number();
-    let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
-    let states = CrashStates::new(journal, &initial, domain)
-        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
-    let at_boot = |image: &mut PmImage| match request.double {
-        true => recovery.run_with_steps(image),
-        false => recovery.run(image, &mut ()).map(|()| Vec::new()),
-    };
-    let double = request.double.then_some(Cuts::TO_A_GOOD_END);
-    let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), double, keep: request.keep, ..Rules::default() };
-    let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
-    let ordered = experiment.scheme.built.orders_epochs().then(|| PersistOrder::new(journal));
-    let allowed = match &ordered {
-        Some(epochs) => AllowedStates::ByEpochs(EpochStates::new(epochs, &initial, budget), &order),
-        None => AllowedStates::ByFences(Allowed::new(&order, &initial, Regions::default(), budget)),
-    };
-    let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
-    let channels = (spec.nodes.clients > 0).then(|| channels::judge(of_clients, domain, request, watching));
-    // What no image shows: acknowledgements that came too early, values that go back, order that is missing.
-    let mut history = judge_history(&states, &order, false, request.keep);
-    if let Some(epochs) = &ordered {
-        history = history.with(epochs.judge_history(domain, request.keep), request.keep);
-    }
+    let tested = TestedServer { experiment, initial: &initial, remote, recovery: &recovery, request, watching };
+    let journals = finished.journal.iter().chain(&finished.other_journals);
+    let judged: Vec<JudgedServer> = journals.map(|journal| tested.judge(journal)).collect::<Result<_, _>>()?;
+    let JudgedServer { changes, fences, history, actual, allowed, channels } = together(judged, request.keep);
 
-    let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
-    let places = Places { states: &states, allowed: &allowed, image: &program.image, ticks_a_cycle };
-    let fences = journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed);
     let mut promises = vec![
         "durable bytes are bytes that were stored, and never go back (P0)".to_owned(),
         "the program's own recovery exits with 0".to_owned(),
     ];
-    if ordered.is_some() {
+    if experiment.scheme.built.orders_epochs() {
         promises.push("what a thread stored before a fence is durable before what follows from it (P5)".to_owned());
     }
     if channels.is_some() {
@@ -210,20 +189,78 @@ pub fn crash_cpu(
         unjudged: None,
         transactions: 0,
         image_bytes: initial.bytes().len() as u64,
-        changes: states.changes(),
+        changes,
         seed: request.seed,
-        history: places.judgement(history),
-        actual: actual.map(|verdict| places.judgement(verdict)),
-        allowed: of_allowed.map(|verdict| places.judgement(verdict)),
+        history,
+        actual,
+        allowed,
         overtaking: None,
         regions: None,
         double: None,
         resume: None,
-        channels: channels.map(|verdicts| verdicts.report(ticks_a_cycle)),
+        channels,
         conditions: Vec::new(),
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     })
+}
+
+/// What the journal of a server is judged with.
+struct TestedServer<'a> {
+    experiment: &'a CpuExperiment,
+    /// Persistent memory of the program, as it begins.
+    initial: &'a PmImage,
+    /// Addresses of the clients' memory.
+    remote: Range<u64>,
+    recovery: &'a ProcessRecovery<'a>,
+    request: &'a CrashRequest,
+    watching: &'a Watching<'a>,
+}
+
+impl TestedServer<'_> {
+    /// Judges what power failures leave of a server.
+    fn judge(&self, whole: &Journal) -> Result<JudgedServer, Diagnostics> {
+        let TestedServer { experiment, initial, ref remote, recovery, request, watching } = *self;
+        let (spec, program) = (&experiment.machine.spec, &experiment.program);
+        let domain = spec.persist.domain;
+        let [of_clients, journal] = &whole.parted(|fact| is_of_clients(fact, remote));
+        let host = Requester::os(spec.core.count as u16).number();
+        let order = RunOrder::new(journal, initial, Model { domain, guarantees: Guarantees::default(), host });
+        let states = CrashStates::new(journal, initial, domain).map_err(|outside| {
+            Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"))
+        })?;
+        let at_boot = |image: &mut PmImage| match request.double {
+            true => recovery.run_with_steps(image),
+            false => recovery.run(image, &mut ()).map(|()| Vec::new()),
+        };
+        let double = request.double.then_some(Cuts::TO_A_GOOD_END);
+        let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), double, keep: request.keep, ..Rules::default() };
+        let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
+        let ordered = experiment.scheme.built.orders_epochs().then(|| PersistOrder::new(journal));
+        let allowed = match &ordered {
+            Some(epochs) => AllowedStates::ByEpochs(EpochStates::new(epochs, initial, budget), &order),
+            None => AllowedStates::ByFences(Allowed::new(&order, initial, Regions::default(), budget)),
+        };
+        let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
+        let channels = (spec.nodes.clients > 0).then(|| channels::judge(of_clients, domain, request, watching));
+        // What no image shows: acknowledgements that came too early, values that go back, order that is
+        // missing.
+        let mut history = judge_history(&states, &order, false, request.keep);
+        if let Some(epochs) = &ordered {
+            history = history.with(epochs.judge_history(domain, request.keep), request.keep);
+        }
+
+        let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
+        let places = Places { states: &states, allowed: &allowed, image: &program.image, ticks_a_cycle };
+        Ok(JudgedServer {
+            changes: states.changes(),
+            fences: journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed),
+            history: places.judgement(history),
+            actual: actual.map(|verdict| places.judgement(verdict)),
+            allowed: of_allowed.map(|verdict| places.judgement(verdict)),
+            channels: channels.map(|verdicts| verdicts.report(ticks_a_cycle)),
+        })
+    }
 }
 
 /// What cannot be judged costs no simulation.
@@ -240,9 +277,9 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
             "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
         fault("the manifest does not say how the program recovers".into(), help);
     }
-    if nodes.servers > 1 {
-        let what = format!("what a power failure of {} servers leaves is not judged", nodes.servers);
-        fault(what, "--set nodes.servers=1: servers have nothing in common");
+    if nodes.servers > 1 && (request.only_allowed.is_some() || matches!(request.plan, Plan::Only(_))) {
+        let what = format!("one state is asked for, of {} servers that each have states", nodes.servers);
+        fault(what, "without --only; or --set nodes.servers=1: servers have nothing in common");
     }
     if request.claim.is_some() || request.only_overtaking.is_some() {
         fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");
@@ -338,7 +375,7 @@ impl Places<'_> {
             None => (None, None),
         };
         let failure = Failure { witness, ..failure.clone() };
-        Found { missing, present, core_cycle: failure.time / self.ticks_a_cycle, failure }
+        Found { missing, present, core_cycle: failure.time / self.ticks_a_cycle, server: None, failure }
     }
 
     fn place(&self, persist: Persist) -> Placed {

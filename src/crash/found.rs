@@ -38,4 +38,7 @@ pub struct Found {
     pub present: Option<Placed>,
     /// When, in core cycles.
     pub core_cycle: u64,
+    /// In which server, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<u32>,
 }

@@ -149,6 +149,7 @@ pub(super) fn judgement(verdict: Verdict, program: &CpuProgram, ticks_a_cycle: u
         missing: failure.witness.as_ref().and_then(|witness| witness.missing.as_ref()).map(place),
         present: failure.witness.as_ref().and_then(|witness| witness.present.as_ref()).map(place),
         core_cycle: failure.time / ticks_a_cycle,
+        server: None,
         failure: failure.clone(),
     };
     Judgement { found: verdict.failures.iter().map(found).collect(), verdict }

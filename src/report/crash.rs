@@ -133,7 +133,8 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
         count(found.core_cycle),
         property(&f.property)
     );
-    out += &format!("  {}\n", f.what);
+    let server = found.server.map(|server| format!("server {server}: ")).unwrap_or_default();
+    out += &format!("  {server}{}\n", f.what);
     for value in &f.values {
         out += &format!("  {}\n", wrong(value));
     }
@@ -147,8 +148,11 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
     if let (Some(missing), Some(present)) = (&found.missing, &found.present) {
         out += &format!("  their order is one {}\n", scope(missing, present));
     }
-    // A state of verbs is no state that can be asked for by itself.
-    if f.property == Property::Verbs || found.missing.as_ref().is_some_and(|missing| missing.channel.is_some()) {
+    // A state of verbs, or of one of several servers, is no state that can be asked for by itself.
+    if found.server.is_some()
+        || f.property == Property::Verbs
+        || found.missing.as_ref().is_some_and(|missing| missing.channel.is_some())
+    {
         return out;
     }
     let level = match f.level {

@@ -2,8 +2,8 @@
 //!
 //! The functional driver runs after the simulation and only for checks that compare with it, bounded by what
 //! the simulation executed. Of several servers each is checked as one alone would be, and its exit code and
-//! standard output are to be those of the first, which are shown. There is no journal of them, and nothing
-//! is told of what is left to be written, as their programs end at different times.
+//! standard output are to be those of the first, which are shown. Each keeps a journal of its own. Nothing is
+//! told of what is left to be written, as their programs end at different times.
 
 use super::conduct::Conduct;
 use super::cpu_experiment::CpuExperiment;
@@ -68,7 +68,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
     let epochs = machine.simulation.epoch_digests().cloned();
-    let journal = (conduct.journal && spec.nodes.servers == 1).then(|| machine.journal());
+    let mut journals = conduct.journal.then(|| machine.journals()).into_iter().flatten();
+    let (journal, other_journals) = (journals.next(), journals.collect());
     let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
     // Whoever goes on after a power failure has a journal, too.
@@ -84,7 +85,9 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let others = memories.split_off(1);
     let Some(memory) = memories.pop() else { unreachable!("no machine is without a server") };
     let bindings = Bindings::default();
-    let mut finished = Finished { outcome, memory, bindings, formed: None, epochs, components, journal, timeline, os };
+    let formed = None;
+    let mut finished =
+        Finished { outcome, memory, bindings, formed, epochs, components, journal, other_journals, timeline, os };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, load.memory(), (&ends, &others), conduct, &mut finished);
     }
@@ -112,7 +115,7 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
     let components = spec.nodes.servers * of_server + spec.nodes.clients;
     let persistency = Persistency {
         scheme: experiment.scheme.built.clone(),
-        journal: conduct.journal && alone,
+        journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
         places: conduct.places,
         halts_at_end: alone,

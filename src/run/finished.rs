@@ -26,8 +26,10 @@ pub struct Finished {
     pub epochs: Option<EpochDigests>,
     /// Names of the components, in the order of their ids.
     pub components: Vec<String>,
-    /// What happened to persistent memory, when asked for; of several servers nobody keeps it.
+    /// What happened to persistent memory, when asked for. Of several servers, to that of the first.
     pub journal: Option<Journal>,
+    /// The same of the servers behind the first.
+    pub other_journals: Vec<Journal>,
     /// What components did when, when asked for.
     pub timeline: Option<Timeline>,
     /// What system calls of a process had done at its end, where a journal was asked for.

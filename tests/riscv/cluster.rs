@@ -5,10 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use durawarp::assemble::{Assembly, CpuLoad, Fusing, Persistency, assemble_cpu_fused};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
-use durawarp::crash::{CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CPU_BUDGET, CrashRequest, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::client::{Client, Script};
+use durawarp::oracle::allowed::Budget;
+use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment};
 use durawarp::workload::{CpuCheck, CpuCheckKind};
@@ -211,6 +213,30 @@ fn what_no_cluster_can_be_is_told_all_at_once() {
     assert!(told(cluster(2, 129)).contains("129 clients of 2 servers are 65 of one, whose NIC has 64 channels"));
     let (stop, conduct) = (AtomicBool::new(false), Conduct::default());
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    let crash = crash_cpu(&experiment(cluster(2, 4)), &CrashRequest::default(), &watching).unwrap_err().to_string();
-    assert!(crash.contains("what a power failure of 2 servers leaves is not judged"), "{crash}");
+    let one = CrashRequest { plan: Plan::Only(3), ..CrashRequest::default() };
+    let crash = crash_cpu(&experiment(cluster(2, 4)), &one, &watching).unwrap_err().to_string();
+    assert!(crash.contains("one state is asked for, of 2 servers that each have states"), "{crash}");
+}
+
+#[test]
+fn power_failures_are_judged_server_by_server() {
+    let crashed = |servers: u32, clients: u32| {
+        let (stop, conduct) = (AtomicBool::new(false), Conduct::default());
+        let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+        let budget = Budget { instants: 4, ..CPU_BUDGET };
+        let request = CrashRequest { allowed: Some(budget), plan: Plan::Count(8), ..CrashRequest::default() };
+        let cluster = cluster(servers, clients).set("client.transactions", 4).set("client.write_percent", 100);
+        let report = crash_cpu(&experiment(cluster), &request, &watching).unwrap();
+        assert!(report.holds(), "{report:#?}");
+        let judged: Vec<u64> = report.judgements().map(|(_, judgement)| judgement.verdict.judged).collect();
+        let channels = report.channels.as_ref().unwrap();
+        (judged, channels.channels, channels.verbs, channels.acknowledgements)
+    };
+    // The second server has no client: its program is judged, and it has no verbs.
+    let (one, two) = (crashed(1, 1), crashed(2, 1));
+    assert_eq!((two.1, two.2, two.3), (one.1, one.2, one.3));
+    assert_eq!((one.0.len(), two.0.len()), (5, 5));
+    assert!(two.0[0] > one.0[0] && two.0[1] == 2 * one.0[1], "{one:?} {two:?}");
+    let (_, channels, verbs, acks) = crashed(2, 3);
+    assert_eq!((channels, verbs, acks), (3, 3 * 4 * 6, 3 * 4));
 }

@@ -38,7 +38,7 @@ fn found(level: Level, choice: Option<u64>, core_cycle: u64) -> Found {
     let what = "the log is not there".to_owned();
     let (property, values) = (Property::Undo, Vec::new());
     let failure = Failure { property, level, point: 17, choice, time: 5, what, values, witness: None };
-    Found { failure, missing: None, present: None, core_cycle }
+    Found { failure, missing: None, present: None, core_cycle, server: None }
 }
 
 fn report() -> CrashReport {
