@@ -8,7 +8,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use crate::engine::{ComponentId, Simulation, Time, Topology};
-use crate::machine::address::Interleave;
 use crate::machine::client::Client;
 use crate::machine::command_processor::CommandProcessor;
 use crate::machine::core::Core;
@@ -20,7 +19,8 @@ use crate::machine::msg::Msg;
 use crate::machine::nic::Nic;
 use crate::machine::on_dram::OnDram;
 use crate::machine::os::OperatingSystem;
-use crate::machine::ports::Endpoint;
+use crate::machine::ports::{Endpoint, Roster};
+use crate::machine::poster::Poster;
 use crate::machine::sm::Sm;
 use crate::machine::stalls::PersistStalls;
 use crate::machine::switch::Switch;
@@ -42,7 +42,7 @@ pub(super) struct AssembledNode {
     /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar
     /// add.
     pub(super) ids: BTreeMap<Endpoint, ComponentId>,
-    pub(super) map: Interleave,
+    pub(super) roster: Roster,
 }
 
 impl Assembly {
@@ -117,6 +117,11 @@ impl Assembly {
         self.components()
     }
 
+    /// What posts the verbs of harts: one a server, where servers are linked.
+    pub fn posters(&self) -> impl Iterator<Item = &Poster> {
+        self.components()
+    }
+
     /// The clients, server by server.
     pub fn clients(&self) -> impl Iterator<Item = &Client> {
         self.components()
@@ -161,16 +166,31 @@ impl Assembly {
         })
     }
 
-    /// What happened to persistent memory, when journals were kept: by time, then the command processor
-    /// before SMs, or cores, before slices before controllers; then the NIC and clients. Of one node:
-    /// journals of several name the same harts and lines.
+    /// What happened to persistent memory of the first node, when journals were kept: by time, then the
+    /// command processor before SMs, or cores, before slices before controllers; then the NIC, clients, and
+    /// what other servers posted to it.
     pub fn journal(&self) -> Journal {
-        let host = self.components().filter_map(CommandProcessor::journal);
-        let sms = host.chain(self.sms().filter_map(Sm::journal)).chain(self.cores().filter_map(Core::journal));
-        let slices = self.slices().filter_map(L2Slice::journal).chain(self.homes().filter_map(HomeSlice::journal));
-        let controllers = self.controllers().filter_map(MemoryController::journal);
-        let network = self.nics().filter_map(Nic::journal).chain(self.clients().filter_map(Client::journal));
-        Journal::merged(&sms.chain(slices).chain(controllers).chain(network).collect::<Vec<_>>())
+        self.journal_of(0)
+    }
+
+    /// The same of a node. Journals of several cannot be one: they name the same harts and lines.
+    pub fn journal_of(&self, server: usize) -> Journal {
+        let node = &self.nodes[server];
+        let host = self.components_of(node).filter_map(CommandProcessor::journal);
+        let sms = host.chain(self.components_of(node).filter_map(Sm::journal));
+        let compute = sms.chain(self.components_of(node).filter_map(Core::journal));
+        let slices = self.components_of(node).filter_map(L2Slice::journal);
+        let slices = slices.chain(self.components_of(node).filter_map(HomeSlice::journal));
+        let controllers = self.components_of(node).filter_map(MemoryController::journal);
+        let nic = self.components_of(node).filter_map(Nic::journal);
+        let network = nic.chain(self.components_of(node).filter_map(Client::journal));
+        // The server so far back has this one as its peer at that distance.
+        let posted = (1..=usize::from(node.roster.peers)).filter_map(|distance| {
+            let from = &self.nodes[(server + self.nodes.len() - distance) % self.nodes.len()];
+            self.components_of::<Poster>(from).next()?.journal(distance as u32)
+        });
+        let all = compute.chain(slices).chain(controllers).chain(network).chain(posted);
+        Journal::merged(&all.collect::<Vec<_>>())
     }
 
     /// Where persists waited: of all SMs, then of the command processor. Not of cores, which count it.

@@ -1,7 +1,7 @@
 //! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where
 //! persists waited.
 
-use durawarp::config::{Compute, SchemeConfig};
+use durawarp::config::{Compute, Override, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome};
 use durawarp::plot::Figure;
@@ -47,6 +47,7 @@ fn under_each(
     // What cycles are relative to is run first, asked for or not.
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
+    let names = if is_of_a_cpu(args) { those_that_fit(args, names) } else { names };
     let (batch, points) = batch(args, &names)?;
     let mut outputs = Outputs::default();
     let (svg, json) = (outputs.open("--svg", args.svg.as_deref()), outputs.open("--json", args.json.as_deref()));
@@ -83,14 +84,48 @@ fn is_of_a_cpu(args: &SchemesArgs) -> bool {
     }
 }
 
+/// Whether a run under a scheme, as it is without changes, could begin.
+fn fits(args: &SchemesArgs, scheme: &str) -> Result<(), Diagnostics> {
+    let (of_machine, _) = recipe_without_schemes(args);
+    of_machine.scheme(scheme).build_any().map(drop)
+}
+
+/// What is asked for but the schemes and their changes, which are beside it, with the faults of changes.
+fn recipe_without_schemes(args: &SchemesArgs) -> (Recipe, (Vec<Override>, Diagnostics)) {
+    let Settings { machine, schemes, params, faults } = Settings::read(&args.subject.set);
+    let recipe = machine.into_iter().fold(recipe(&args.workload, &args.subject, Some(SMALL)), Recipe::change);
+    (params.iter().fold(recipe, |recipe, (name, value)| recipe.param(name, value)), (schemes, faults))
+}
+
+/// Where the first scheme does not fit the machine (nobody persists what its clients post), those that do,
+/// each other told; all where none does, or the first does: what is wrong is told when they are run.
+fn those_that_fit<'a>(args: &SchemesArgs, names: Vec<&'a str>) -> Vec<&'a str> {
+    if fits(args, names[0]).is_ok() {
+        return names;
+    }
+    let (mut fit, mut left_out) = (Vec::new(), Vec::new());
+    for &name in &names {
+        match fits(args, name) {
+            Ok(()) => fit.push(name),
+            Err(found) => left_out.push((name, found)),
+        }
+    }
+    if fit.is_empty() {
+        return names;
+    }
+    for (name, found) in left_out {
+        let why = found.0.first().map_or_else(String::new, |fault| fault.message.clone());
+        terminal::note(&format!("`{name}` is left out: {why}"));
+    }
+    fit
+}
+
 /// The workload under each scheme: what is to be run, and each scheme's name and point. Every fault at once.
 fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
-    let Settings { machine, schemes: set, params, mut faults } = Settings::read(&args.subject.set);
+    let (recipe, (set, mut faults)) = recipe_without_schemes(args);
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     // Whom an override is for is known when all schemes are read.
     let loaded = SchemeConfig::load_each(schemes, &set).map_err(&mut keep).ok();
-    let recipe = machine.into_iter().fold(recipe(&args.workload, &args.subject, Some(SMALL)), Recipe::change);
-    let recipe = params.iter().fold(recipe, |recipe, (name, value)| recipe.param(name, value));
     let (mut batch, mut points) = (Batch::default(), Vec::new());
     // Where one is wrong, the faults of machine and workload are told with it.
     let loaded = loaded.map_or_else(|| SchemeConfig::load_each(&schemes[..1], &[]), Ok)?;

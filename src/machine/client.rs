@@ -19,13 +19,12 @@ mod script;
 use std::collections::VecDeque;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
-use crate::persist::journal::{Author, FactKind, Notebook};
+use crate::persist::journal::{Author, Notebook};
 use crate::timeline::{Label, Recorder};
 
-use super::coherence::CPU_LINE_BYTES;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use super::verbs::{LINE_MASK, NetworkMsg, NetworkSpec, VerbPacket};
+use super::verbs::{NetworkMsg, NetworkSpec, SendingPort, VerbHead, note_verb};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
@@ -60,7 +59,6 @@ struct ClientTimes {
 #[derive(Debug)]
 pub struct Client {
     spec: ClientSpec,
-    network: NetworkSpec,
     wiring: ClientWiring,
     script: Script,
     /// Epochs of the transaction that are to be posted.
@@ -74,8 +72,7 @@ pub struct Client {
     program_over: bool,
     /// When the first epoch of the transaction was posted.
     posted: Time,
-    /// When the port has sent all.
-    port_free: Time,
+    port: SendingPort,
     counters: ClientCounters,
     times: ClientTimes,
     /// What it posted, where it keeps a journal.
@@ -91,9 +88,9 @@ impl Client {
     pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
         let script = Script::new(&spec, wiring.number);
         let journal = wiring.journal.then(Notebook::default);
+        let port = SendingPort::new(network, wiring.timebase);
         Client {
             spec,
-            network,
             wiring,
             script,
             to_post: VecDeque::new(),
@@ -102,7 +99,7 @@ impl Client {
             began: false,
             program_over: false,
             posted: 0,
-            port_free: 0,
+            port,
             counters: ClientCounters::default(),
             times: ClientTimes::default(),
             journal,
@@ -187,21 +184,14 @@ impl Client {
             verbs.begin(self.under_way, cx.now(), Label::Verb { number: epoch.sequence });
         }
         self.under_way += 1;
-        let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
-        for part in bytes.chunks(self.network.packet_bytes as usize) {
-            let packet = VerbPacket {
-                channel: self.wiring.channel,
-                sequence: epoch.sequence,
-                address: at,
-                bytes: part.into(),
-                last: at + part.len() as u64 == end,
-                acknowledged,
-            };
-            at += part.len() as u64;
-            let ps = part.len() as u64 * 1_000_000 / u64::from(self.network.mb_s);
-            self.port_free = self.port_free.max(cx.now()) + self.wiring.timebase.ticks_of_ps(ps);
-            let message = Msg::Network(NetworkMsg::Verb(Box::new(packet)));
-            cx.send(self.wiring.ports.to(Endpoint::Nic), message, self.port_free - cx.now());
+        let head = VerbHead {
+            channel: self.wiring.channel,
+            sequence: epoch.sequence,
+            address: self.wiring.memory + epoch.offset,
+            acknowledged,
+        };
+        for (packet, delay) in self.port.packets(head, &bytes, cx.now()) {
+            cx.send(self.wiring.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::Verb(packet)), delay);
         }
     }
 
@@ -214,11 +204,7 @@ impl Client {
             pc: epoch.sequence as u32,
             ..Author::default()
         };
-        for (nth, part) in bytes.chunks(CPU_LINE_BYTES as usize).enumerate() {
-            let (line, mut content) = (self.wiring.memory + epoch.offset + nth as u64 * CPU_LINE_BYTES, [0; 128]);
-            content[..part.len()].copy_from_slice(part);
-            journal.note_data(now, FactKind::VerbPosted, line, LINE_MASK, author, &content);
-        }
+        note_verb(journal, now, self.wiring.memory + epoch.offset, author, bytes);
     }
 
     fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {

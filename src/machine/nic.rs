@@ -2,7 +2,8 @@
 //! acknowledged when it is durable.
 //!
 //! ```text
-//!  client ──Verb──> its channel's FIFO ──line by line, then a barrier──> handler (a buffer for each channel)
+//!  client, or poster of another server
+//!         ──Verb──> its channel's FIFO ──line by line, then a barrier──> handler (a buffer for each channel)
 //!         <──PersistAck── the verb is durable <──settled── handler <──Drained── controller
 //! ```
 //! A line waits in its channel's FIFO until the channel's buffer has room; so does the barrier behind the
@@ -11,10 +12,10 @@
 //!
 //! Source: persistence parallelism, section IV-B ("an additional persist buffer to process the remote
 //! requests") and V ("the NIC sends back the persist validation signal"). Readings: a buffer for each
-//! channel, that is for each client. Invariant: a verb is acknowledged when all its lines, and all verbs
-//! before it in its channel, are durable, in that event. Not modelled: data direct I/O (lines go past the
-//! shared cache, and no copies in caches are invalidated: cores do not use the clients' memory), what the NIC
-//! itself takes.
+//! channel, that is for each client and for each hart of another server that posts here. Invariant: a verb
+//! is acknowledged when all its lines, and all verbs before it in its channel, are durable, in that event.
+//! Not modelled: data direct I/O (lines go past the shared cache, and no copies in caches are invalidated:
+//! cores do not use the clients' memory), what the NIC itself takes.
 
 use std::collections::VecDeque;
 
@@ -26,6 +27,7 @@ use crate::persist::journal::{Author, FactKind, Notebook};
 use super::coherence::CPU_LINE_BYTES;
 use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
+use super::nodes::PeerChannels;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
 
@@ -80,6 +82,7 @@ struct Channel {
 #[derive(Debug)]
 pub struct Nic {
     ports: Ports,
+    peers: PeerChannels,
     handler: Box<dyn Handler>,
     outbox: Outbox,
     channels: Vec<Channel>,
@@ -96,11 +99,13 @@ fn author_of(ports: Ports, channel: u16, sequence: u64) -> Author {
 }
 
 impl Nic {
-    /// A NIC that hosts a scheme's handler, with a channel for each client; with `journal` it keeps one.
-    pub fn new(handler: Box<dyn Handler>, ports: Ports, journal: bool) -> Nic {
-        let channels = (0..ports.roster().clients).map(|_| Channel::default()).collect();
+    /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
+    /// servers'; with `journal` it keeps one.
+    pub fn new(handler: Box<dyn Handler>, ports: Ports, channels: u16, peers: PeerChannels, journal: bool) -> Nic {
+        let channels = (0..channels).map(|_| Channel::default()).collect();
         Nic {
             ports,
+            peers,
             handler,
             outbox: Outbox::default(),
             channels,
@@ -197,7 +202,12 @@ impl Nic {
                     journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
                 }
                 let ack = NetworkMsg::PersistAck { channel, sequence: verb.sequence };
-                cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(ack), 0);
+                // What harts of other servers posted is acknowledged to their posters.
+                let to = match self.peers.of(channel).filter(|_| self.ports.roster().peers > 0) {
+                    Some((_, peer)) => Endpoint::Server(peer as u16 - 1),
+                    None => Endpoint::Client(channel),
+                };
+                cx.send(self.ports.to(to), Msg::Network(ack), 0);
             }
         }
     }

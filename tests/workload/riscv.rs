@@ -73,7 +73,8 @@ fn a_program_has_the_arguments_memory_and_checks_of_its_manifest() {
     let process = found.process().unwrap();
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
     assert_eq!(ran.end, End::Exited(0));
-    let left = |stdout| durawarp::workload::Ran { exit_code: 0, stdout, persistent: ran.memory.persistent() };
+    let left =
+        |stdout| durawarp::workload::Ran { exit_code: 0, stdout, persistent: ran.memory.persistent(), logs: &[] };
     assert!(found.verify(&left(&ran.stdout), Some(&left(&ran.stdout))).passed());
     assert!(!found.verify(&left(b"lock 7\n"), None).passed());
 }
@@ -203,7 +204,8 @@ fn the_example_of_the_page_is_right() {
     assert_eq!(found.checks.len(), 2);
     let process = found.process().unwrap();
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
-    let left = durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+    let left =
+        durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
     assert!(ran.end == End::Exited(0) && found.verify(&left, None).passed());
 }
 
@@ -233,7 +235,8 @@ fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
         let process = found.process().unwrap();
         let ran = run(&process, process.memory(), &Options { harts: found.threads, ..Options::default() });
         let End::Exited(exit_code) = ran.end else { panic!("{}: {:?}", listing.name, ran.end) };
-        let left = durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+        let left =
+            durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
         let verdict = found.verify(&left, Some(&left));
         assert!(verdict.passed(), "{}: {verdict:?}", listing.name);
     }
