@@ -47,8 +47,15 @@ fn under_each(
     // What cycles are relative to is run first, asked for or not.
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
-    let names = if is_of_a_cpu(args) { those_that_fit(args, names) } else { names };
-    let (batch, points) = batch(args, &names)?;
+    let (mut batch, mut points) = batch_of(args, &names)?;
+    // Every scheme of kernels fits every machine with a GPU.
+    if is_of_a_cpu(args) {
+        let fit = those_that_fit(args, &names, asked)?;
+        if fit.len() < names.len() {
+            names = fit;
+            (batch, points) = batch_of(args, &names)?;
+        }
+    }
     let mut outputs = Outputs::default();
     let (svg, json) = (outputs.open("--svg", args.svg.as_deref()), outputs.open("--json", args.json.as_deref()));
     let stdout_is_taken = outputs.ready()?;
@@ -97,31 +104,28 @@ fn recipe_without_schemes(args: &SchemesArgs) -> (Recipe, (Vec<Override>, Diagno
     (params.iter().fold(recipe, |recipe, (name, value)| recipe.param(name, value)), (schemes, faults))
 }
 
-/// Where the first scheme does not fit the machine (nobody persists what its clients post), those that do,
-/// each other told; all where none does, or the first does: what is wrong is told when they are run.
-fn those_that_fit<'a>(args: &SchemesArgs, names: Vec<&'a str>) -> Vec<&'a str> {
-    if fits(args, names[0]).is_ok() {
-        return names;
-    }
-    let (mut fit, mut left_out) = (Vec::new(), Vec::new());
-    for &name in &names {
-        match fits(args, name) {
-            Ok(()) => fit.push(name),
-            Err(found) => left_out.push((name, found)),
+/// The schemes that fit the machine; each other is told (nobody persists what clients post, say). Of those
+/// that are asked for one must.
+fn those_that_fit<'a>(args: &SchemesArgs, schemes: &[&'a str], asked: &[String]) -> Result<Vec<&'a str>, Diagnostics> {
+    let (mut fit, mut left_out, mut faults) = (Vec::new(), Vec::new(), Diagnostics::default());
+    for &scheme in schemes {
+        match fits(args, scheme) {
+            Ok(()) => fit.push(scheme),
+            Err(found) => {
+                left_out.push((scheme, found.0.first().map_or_else(String::new, |fault| fault.message.clone())));
+                faults.0.extend(found.0);
+            }
         }
     }
-    if fit.is_empty() {
-        return names;
+    if !asked.iter().any(|asked| fit.contains(&asked.as_str())) {
+        return Err(faults);
     }
-    for (name, found) in left_out {
-        let why = found.0.first().map_or_else(String::new, |fault| fault.message.clone());
-        terminal::note(&format!("`{name}` is left out: {why}"));
-    }
-    fit
+    left_out.iter().for_each(|(scheme, why)| terminal::note(&format!("`{scheme}` is left out: {why}")));
+    Ok(fit)
 }
 
 /// The workload under each scheme: what is to be run, and each scheme's name and point. Every fault at once.
-fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
+fn batch_of(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
     let (recipe, (set, mut faults)) = recipe_without_schemes(args);
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     // Whom an override is for is known when all schemes are read.

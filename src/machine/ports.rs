@@ -20,9 +20,9 @@
 //! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
 //! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
 //! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS, then the
-//! poster. Only [`Ports`] knows that, and another kind of requester (a NIC, a DMA engine) gets a role and the next ids
-//! here. Invariants: a machine has SMs or cores; no two roles of one owner share a port; a role without a
-//! port is refused.
+//! poster. Only [`Ports`] knows that, and another kind of requester (a NIC, a DMA engine) gets a role and the
+//! next ids here. Invariants: a machine has SMs or cores; no two roles of one owner share a port; a role
+//! without a port is refused.
 
 use std::fmt;
 

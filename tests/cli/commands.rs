@@ -392,10 +392,10 @@ fn compare_leaves_out_schemes_that_cannot_take_the_clients_and_says_what_times_a
             format!("`{scheme}` is left out: `broi-cluster` has 4 clients, and under `{scheme}` no server persists");
         assert!(told.contains(&why), "{told}");
     }
-    // Where none fits, all that is wrong is told; where base does, it stays what times are over.
+    // Where none that is asked for fits, all that is wrong is told; where base does, times are over its.
     let none = durawarp(&[&mix[..], &["--schemes", "sync"]].concat());
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stdout));
-    assert!(text(&none.stderr).contains("under `base` no server persists what they post"), "{}", text(&none.stderr));
+    assert!(text(&none.stderr).contains("under `sync` no server persists what they post"), "{}", text(&none.stderr));
     let alone = ["compare", "persist_order", "--machine", "broi-cpu", "--schemes", "broi", "--set", "params.ROUNDS=2"];
     assert!(text(&durawarp(&[&alone[..], &["--jobs", "1"]].concat()).stdout).contains("x base"));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use durawarp::diagnostic::Diagnostics;
 use durawarp::riscv::functional::{End, Options, run};
+use durawarp::riscv::verbs::Peers;
 use durawarp::workload::{Choice, CpuCheckKind, CpuProgram, Workload};
 use durawarp::{Experiment, SchemeConfig};
 use tempfile::TempDir;
@@ -233,7 +234,9 @@ fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
         assert!(page.contains(&format!("`{}`", listing.name)), "{} is not on the page", listing.name);
         let found = Workload::load(&listing.name).unwrap().program(&Choice::of_profile("ci")).unwrap();
         let process = found.process().unwrap();
-        let ran = run(&process, process.memory(), &Options { harts: found.threads, ..Options::default() });
+        // A program that posts verbs has another server, with the logs of its manifest.
+        let peers = Peers { count: 1, log_bytes: 64 << 10 };
+        let ran = run(&process, process.memory(), &Options { harts: found.threads, peers, ..Options::default() });
         let End::Exited(exit_code) = ran.end else { panic!("{}: {:?}", listing.name, ran.end) };
         let left =
             durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
