@@ -26,3 +26,4 @@ pub mod process;
 pub mod regions;
 pub mod semantics;
 pub mod syscalls;
+pub mod verbs;

@@ -8,7 +8,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use crate::engine::{ComponentId, Simulation, Time, Topology};
-use crate::machine::address::Interleave;
 use crate::machine::client::Client;
 use crate::machine::command_processor::CommandProcessor;
 use crate::machine::core::Core;
@@ -20,11 +19,12 @@ use crate::machine::msg::Msg;
 use crate::machine::nic::Nic;
 use crate::machine::on_dram::OnDram;
 use crate::machine::os::OperatingSystem;
-use crate::machine::ports::Endpoint;
+use crate::machine::ports::{Endpoint, Roster};
+use crate::machine::poster::Poster;
 use crate::machine::sm::Sm;
 use crate::machine::stalls::PersistStalls;
 use crate::machine::switch::Switch;
-use crate::persist::journal::{Journal, Notebook};
+use crate::persist::journal::Journal;
 use crate::persist::regions::RegionReport;
 
 /// A machine on links, ready to run, and which component is what.
@@ -42,7 +42,7 @@ pub(super) struct AssembledNode {
     /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar
     /// add.
     pub(super) ids: BTreeMap<Endpoint, ComponentId>,
-    pub(super) map: Interleave,
+    pub(super) roster: Roster,
 }
 
 impl Assembly {
@@ -117,6 +117,11 @@ impl Assembly {
         self.components()
     }
 
+    /// What posts the verbs of harts: one a server, where servers are linked.
+    pub fn posters(&self) -> impl Iterator<Item = &Poster> {
+        self.components()
+    }
+
     /// The clients, server by server.
     pub fn clients(&self) -> impl Iterator<Item = &Client> {
         self.components()
@@ -164,27 +169,33 @@ impl Assembly {
 
     /// What happened to persistent memory of the first node, when journals were kept.
     pub fn journal(&self) -> Journal {
-        self.journal_of(&self.nodes[0])
+        self.journal_of(0)
     }
 
     /// The same of every node: journals of several name the same harts and lines.
     pub fn journals(&self) -> impl Iterator<Item = Journal> {
-        self.nodes.iter().map(|node| self.journal_of(node))
+        (0..self.nodes.len()).map(|server| self.journal_of(server))
     }
 
     /// By time, then the command processor before SMs, or cores, before slices before controllers; then the
-    /// NIC and clients.
-    fn journal_of(&self, node: &AssembledNode) -> Journal {
-        let mut all: Vec<&Notebook> = Vec::new();
-        all.extend(self.components_of(node).filter_map(CommandProcessor::journal));
-        all.extend(self.components_of(node).filter_map(Sm::journal));
-        all.extend(self.components_of(node).filter_map(Core::journal));
-        all.extend(self.components_of(node).filter_map(L2Slice::journal));
-        all.extend(self.components_of(node).filter_map(HomeSlice::journal));
-        all.extend(self.components_of(node).filter_map(MemoryController::journal));
-        all.extend(self.components_of(node).filter_map(Nic::journal));
-        all.extend(self.components_of(node).filter_map(Client::journal));
-        Journal::merged(&all)
+    /// NIC, clients, and what other servers posted to it.
+    fn journal_of(&self, server: usize) -> Journal {
+        let node = &self.nodes[server];
+        let host = self.components_of(node).filter_map(CommandProcessor::journal);
+        let sms = host.chain(self.components_of(node).filter_map(Sm::journal));
+        let compute = sms.chain(self.components_of(node).filter_map(Core::journal));
+        let slices = self.components_of(node).filter_map(L2Slice::journal);
+        let slices = slices.chain(self.components_of(node).filter_map(HomeSlice::journal));
+        let controllers = self.components_of(node).filter_map(MemoryController::journal);
+        let nic = self.components_of(node).filter_map(Nic::journal);
+        let network = nic.chain(self.components_of(node).filter_map(Client::journal));
+        // The server so far back has this one as its peer at that distance.
+        let posted = (1..=usize::from(node.roster.peers)).filter_map(|distance| {
+            let from = &self.nodes[(server + self.nodes.len() - distance) % self.nodes.len()];
+            self.components_of::<Poster>(from).next()?.journal(distance as u32)
+        });
+        let all = compute.chain(slices).chain(controllers).chain(network).chain(posted);
+        Journal::merged(&all.collect::<Vec<_>>())
     }
 
     /// Where persists waited: of all SMs, then of the command processor. Not of cores, which count it.

@@ -1,15 +1,18 @@
 //! A machine of CPU cores around a process: one server, or several with the same program.
 //!
-//! What a server is made of is in `server`. Servers are added one after the other, each with its clients; no
-//! link leads from one to another. With several all components of a server are fused ([`Fusing`]), so that
+//! What a server is made of is in `server`. Servers are added one after the other, each with its clients;
+//! where harts post verbs to other servers, links lead from the poster of each to the NIC of every other, and
+//! back (`network.latency_ns`). With several all components of a server are fused ([`Fusing`]), so that
 //! links of the network alone, of microseconds, bound how far servers run before they meet. One server has
 //! the work of one thread in the main, fused or not.
 
-use crate::engine::Topology;
+use crate::engine::{Link, Topology};
 use crate::machine::cpu::CpuSpec;
+use crate::machine::msg::Msg;
+use crate::machine::ports::Endpoint;
 use crate::persist::handler::HandlerPlace;
 
-use super::assembly::Assembly;
+use super::assembly::{AssembledNode, Assembly};
 use super::cpu_load::CpuLoad;
 use super::persistency::Persistency;
 use super::server::{CpuComponents, place_of_server};
@@ -59,5 +62,21 @@ pub fn assemble_cpu_fused(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persi
         topology = with_node;
         nodes.push(node);
     }
+    join_servers(spec, &nodes, &mut topology);
     Assembly::of(topology, nodes)
+}
+
+/// Joins the poster of each server with the NICs of its peers.
+fn join_servers(spec: &CpuSpec, nodes: &[AssembledNode], topology: &mut Topology<Msg>) {
+    let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
+    let link = Link { latency: base.ticks_of_ps(spec.network.latency_ns.ps), phase: 0 };
+    for (server, node) in nodes.iter().enumerate() {
+        for (distance, role) in (1..).zip(node.roster.servers()) {
+            let peer = &nodes[(server + distance) % nodes.len()];
+            let ports = [Endpoint::Poster, Endpoint::Nic].map(|of| node.roster.ports(of).to(role));
+            let (poster, nic) = (node.ids[&Endpoint::Poster], peer.ids[&Endpoint::Nic]);
+            topology.connect(poster, ports[0], nic, link);
+            topology.connect(nic, ports[1], poster, link);
+        }
+    }
 }

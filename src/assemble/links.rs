@@ -193,6 +193,6 @@ impl Wiring {
     /// The node, which begins with this component.
     pub(super) fn into_node(mut self, first: Endpoint) -> (Topology<Msg>, AssembledNode) {
         self.topology.wake_at(self.id(first), 0);
-        (self.topology, AssembledNode { ids: self.ids, map: self.roster.map })
+        (self.topology, AssembledNode { ids: self.ids, roster: self.roster })
     }
 }

@@ -262,7 +262,7 @@ impl Assembly {
     pub fn collect(&self, memory: &mut FlatMemory) {
         let node = &self.nodes[0];
         let controllers: Vec<&MemoryController> = self.components_of(node).collect();
-        let map = node.map;
+        let map = node.roster.map;
         for (start, bytes) in memory.ranges_mut() {
             for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
                 let channel = map.channel_of(address);
@@ -288,7 +288,7 @@ impl Assembly {
         let of = |node: &AssembledNode| NodeMemory {
             images: Vec::new(),
             dirty: self.dirty_lines(node).map(owned).collect(),
-            map: node.map,
+            map: node.roster.map,
         };
         let mut memories: Vec<NodeMemory> = self.nodes.iter().map(of).collect();
         let mut components: Vec<Option<Box<dyn Any>>> = self

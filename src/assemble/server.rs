@@ -2,17 +2,20 @@
 //!
 //! | from | to | latency | the way back |
 //! |---|---|---|---|
-//! | core, OS; NIC with `nic.ddio` | home slice | `llc.request_cycles` | `llc.reply_cycles` |
+//! | core, OS, poster; NIC with `nic.ddio` | home slice | `llc.request_cycles` | `llc.reply_cycles` |
 //! | home slice | its controller | front end | back end |
 //! | core | OS | `os.link_ns` | the same |
 //! | hub | cores, home slices; from the OS | `os.link_ns`, or the scheme's | the same |
 //! | client | NIC | `network.latency_ns` | the same |
+//! | poster | NIC of another server | `network.latency_ns` | the same |
+//! | core | poster | `os.link_ns` | the same |
 //! | NIC | controllers | the scheme's, as a core | the same |
 //! | OS | NIC | `os.link_ns` | none |
 //!
-//! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC and clients. Where the
-//! server is fused, all of it is in the first tier and clients in the second. The order of components is
-//! cores, home slices, controllers, OS, hub, NIC, clients. Hart 0 begins at the program's entry at time 0.
+//! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC, the poster and clients.
+//! Where the server is fused, all of it is in the first tier and clients in the second. The order of
+//! components is cores, home slices, controllers, OS, hub, NIC, poster, clients. Hart 0 begins at the
+//! program's entry at time 0.
 
 use crate::engine::{Clock, ComponentId, Time, Topology};
 use crate::machine::address::Interleave;
@@ -25,6 +28,7 @@ use crate::machine::msg::Msg;
 use crate::machine::nic::Nic;
 use crate::machine::os::{OperatingSystem, OsWiring};
 use crate::machine::ports::{Endpoint, Roster};
+use crate::machine::poster::{Poster, PosterWiring};
 use crate::persist::handler::HandlerPlace;
 use crate::persist::vocab::Domain;
 use crate::riscv::instruction::SP;
@@ -47,7 +51,7 @@ pub(super) fn place_of_server(spec: &CpuSpec, server: u32) -> HandlerPlace {
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: true,
         harts: spec.core.harts as u16,
-        clients: spec.nodes.clients_of(server),
+        clients: spec.nodes.channels_of(server, spec.harts()),
     }
 }
 
@@ -71,7 +75,8 @@ impl<'a> CpuComponents<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let map = Interleave::new(spec.llc.slices, spec.controller.channels, spec.llc.interleave_bytes);
         let clients = spec.nodes.clients_of(server);
-        let roster = Roster { clients, ddio: spec.nic.ddio, ..Roster::of_cores(spec.core.count as u16, map) };
+        let (peers, ddio) = (spec.nodes.peers() as u16, spec.nic.ddio);
+        let roster = Roster { clients, peers, ddio, ..Roster::of_cores(spec.core.count as u16, map) };
         let memory = MemoryParts {
             controller: &spec.controller,
             bus: &spec.bus,
@@ -111,7 +116,7 @@ impl<'a> CpuComponents<'a> {
             wiring.join_controllers(base, paths);
         }
         // The NIC is as far from the controllers as a core.
-        if roster.clients > 0 {
+        if roster.has_nic() {
             let Some(paths) = paths else { unreachable!("a NIC's handler writes to controllers") };
             wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps), ticks(spec.os.link_ns.ps));
         }
@@ -202,18 +207,35 @@ impl<'a> CpuComponents<'a> {
     /// The NIC and the clients, where there are some.
     fn add_network(&mut self) {
         let roster = self.roster();
-        if roster.clients == 0 {
+        if !roster.has_nic() {
             return;
         }
         let Some(handler) = self.parts.persistency.scheme.nic_handler(self.parts.first) else {
             panic!("clients of a server whose scheme has no handler in a NIC")
         };
         let (journal, timeline) = (self.parts.persistency.journal, self.parts.persistency.timeline);
-        let mut nic = Nic::new(handler, roster.ports(Endpoint::Nic), journal);
+        let (spec, memory) = (self.spec, self.load.remote());
+        let (channels, peers) =
+            (spec.nodes.channels_of(self.server, spec.harts()), spec.nodes.peer_channels(spec.harts()));
+        let mut nic = Nic::new(handler, roster.ports(Endpoint::Nic), channels, peers, journal);
         timeline.into_iter().for_each(|spans| nic.keep_timeline(spans));
         self.parts.add(Endpoint::Nic, nic);
+        // Its logs lie behind the clients' memory, at its peers as here.
+        if roster.peers > 0 {
+            let wiring = PosterWiring {
+                ports: roster.ports(Endpoint::Poster),
+                timebase: self.parts.base,
+                memory: self.load.memory(),
+                image: self.load.process.image.clone(),
+                peers: spec.peers(),
+                harts: spec.core.harts,
+                channels: peers,
+                logs: memory + spec.client_bytes(),
+                journal,
+            };
+            self.parts.add(Endpoint::Poster, Poster::new(spec.network.clone(), wiring));
+        }
         // Each client has its part of their memory.
-        let (spec, memory) = (self.spec, self.load.remote());
         for channel in 0..roster.clients {
             let number = spec.nodes.client(self.server, channel);
             let wiring = ClientWiring {
@@ -272,6 +294,10 @@ impl Wiring {
         }
         self.connect(Endpoint::Os, Endpoint::Nic, link);
         self.topology.put_in_tier(2, &[self.id(Endpoint::Nic)]);
+        if self.roster.peers > 0 {
+            self.roster.cores().for_each(|core| self.connect_both(core, Endpoint::Poster, link));
+            self.topology.put_in_tier(2, &[self.id(Endpoint::Poster)]);
+        }
     }
 
     /// Puts the server into one block, apart from its clients.

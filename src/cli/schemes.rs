@@ -1,7 +1,7 @@
 //! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where
 //! persists waited.
 
-use durawarp::config::{Compute, SchemeConfig};
+use durawarp::config::{Compute, Override, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome};
 use durawarp::plot::Figure;
@@ -47,7 +47,15 @@ fn under_each(
     // What cycles are relative to is run first, asked for or not.
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
-    let (batch, points) = batch(args, &names)?;
+    let (mut batch, mut points) = batch_of(args, &names)?;
+    // Every scheme of kernels fits every machine with a GPU.
+    if is_of_a_cpu(args) {
+        let fit = those_that_fit(args, &names, asked)?;
+        if fit.len() < names.len() {
+            names = fit;
+            (batch, points) = batch_of(args, &names)?;
+        }
+    }
     let mut outputs = Outputs::default();
     let (svg, json) = (outputs.open("--svg", args.svg.as_deref()), outputs.open("--json", args.json.as_deref()));
     let stdout_is_taken = outputs.ready()?;
@@ -83,14 +91,45 @@ fn is_of_a_cpu(args: &SchemesArgs) -> bool {
     }
 }
 
+/// Whether a run under a scheme, as it is without changes, could begin.
+fn fits(args: &SchemesArgs, scheme: &str) -> Result<(), Diagnostics> {
+    let (of_machine, _) = recipe_without_schemes(args);
+    of_machine.scheme(scheme).build_any().map(drop)
+}
+
+/// What is asked for but the schemes and their changes, which are beside it, with the faults of changes.
+fn recipe_without_schemes(args: &SchemesArgs) -> (Recipe, (Vec<Override>, Diagnostics)) {
+    let Settings { machine, schemes, params, faults } = Settings::read(&args.subject.set);
+    let recipe = machine.into_iter().fold(recipe(&args.workload, &args.subject, Some(SMALL)), Recipe::change);
+    (params.iter().fold(recipe, |recipe, (name, value)| recipe.param(name, value)), (schemes, faults))
+}
+
+/// The schemes that fit the machine; each other is told (nobody persists what clients post, say). Of those
+/// that are asked for one must.
+fn those_that_fit<'a>(args: &SchemesArgs, schemes: &[&'a str], asked: &[String]) -> Result<Vec<&'a str>, Diagnostics> {
+    let (mut fit, mut left_out, mut faults) = (Vec::new(), Vec::new(), Diagnostics::default());
+    for &scheme in schemes {
+        match fits(args, scheme) {
+            Ok(()) => fit.push(scheme),
+            Err(found) => {
+                left_out.push((scheme, found.0.first().map_or_else(String::new, |fault| fault.message.clone())));
+                faults.0.extend(found.0);
+            }
+        }
+    }
+    if !asked.iter().any(|asked| fit.contains(&asked.as_str())) {
+        return Err(faults);
+    }
+    left_out.iter().for_each(|(scheme, why)| terminal::note(&format!("`{scheme}` is left out: {why}")));
+    Ok(fit)
+}
+
 /// The workload under each scheme: what is to be run, and each scheme's name and point. Every fault at once.
-fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
-    let Settings { machine, schemes: set, params, mut faults } = Settings::read(&args.subject.set);
+fn batch_of(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
+    let (recipe, (set, mut faults)) = recipe_without_schemes(args);
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     // Whom an override is for is known when all schemes are read.
     let loaded = SchemeConfig::load_each(schemes, &set).map_err(&mut keep).ok();
-    let recipe = machine.into_iter().fold(recipe(&args.workload, &args.subject, Some(SMALL)), Recipe::change);
-    let recipe = params.iter().fold(recipe, |recipe, (name, value)| recipe.param(name, value));
     let (mut batch, mut points) = (Batch::default(), Vec::new());
     // Where one is wrong, the faults of machine and workload are told with it.
     let loaded = loaded.map_or_else(|| SchemeConfig::load_each(&schemes[..1], &[]), Ok)?;

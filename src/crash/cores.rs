@@ -95,6 +95,7 @@ impl ProcessRecovery<'_> {
             instructions: RECOVERY_INSTRUCTIONS,
             files: self.program.files.clone(),
             stop: Some(self.stop),
+            ..Options::default()
         };
         let outcome = functional::run_observed(&self.process, memory, &options, observer);
         image.bytes_mut()[start..start + bytes].copy_from_slice(outcome.memory.persistent());

@@ -240,16 +240,18 @@ impl GoingOn<'_> {
             harts: harts.collect(),
             now_ns,
         };
+        // What it posts to others is not looked at: machines of several servers are refused.
         let options = Options {
             harts: self.experiment.machine.spec.harts(),
             instructions: gone_on::most_instructions(run),
             files: self.experiment.program.files.clone(),
             stop: Some(self.stop),
+            ..Options::default()
         };
         let ended = functional::resume(self.process, saved, &options);
         let exit_code = gone_on::exit_code(ended.end, &self.process.image, options.instructions, run.process.as_ref())?;
         let Some(exit_code) = exit_code else { return Ok(()) };
-        let ran = Ran { exit_code, stdout: &ended.stdout, persistent: ended.memory.persistent() };
+        let ran = Ran { exit_code, stdout: &ended.stdout, persistent: ended.memory.persistent(), logs: &[] };
         let wrong = failures(&self.experiment.program.verify(&ran, None));
         if run.end == End::Finished && !wrong.is_empty() {
             return Err(format!("gone on, {}", wrong.join("; ")));

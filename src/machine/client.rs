@@ -33,10 +33,9 @@ use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::timeline::{Label, Recorder};
 
-use super::coherence::CPU_LINE_BYTES;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
-use super::verbs::{LINE_MASK, NetworkMsg, NetworkSpec, VerbPacket};
+use super::verbs::{NetworkMsg, NetworkSpec, SendingPort, VerbHead, note_verb};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
@@ -81,7 +80,6 @@ enum Alarm {
 #[derive(Debug)]
 pub struct Client {
     spec: ClientSpec,
-    network: NetworkSpec,
     wiring: ClientWiring,
     script: Script,
     transaction: Transaction,
@@ -90,8 +88,7 @@ pub struct Client {
     began: bool,
     /// The server's program is over.
     program_over: bool,
-    /// When the port has sent all.
-    port_free: Time,
+    port: SendingPort,
     counters: ClientCounters,
     times: ClientTimes,
     /// What it posted, where it keeps a journal.
@@ -107,16 +104,16 @@ impl Client {
     pub fn new(spec: ClientSpec, network: NetworkSpec, wiring: ClientWiring) -> Client {
         let script = Script::new(&spec, wiring.number);
         let journal = wiring.journal.then(Notebook::default);
+        let port = SendingPort::new(network, wiring.timebase);
         Client {
             spec,
-            network,
             wiring,
             script,
             transaction: Transaction::default(),
             alarm: None,
             began: false,
             program_over: false,
-            port_free: 0,
+            port,
             counters: ClientCounters::default(),
             times: ClientTimes::default(),
             journal,
@@ -214,22 +211,15 @@ impl Client {
             verbs.begin(self.under_way, cx.now(), Label::Verb { number });
         }
         self.under_way += 1;
-        let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
-        for part in bytes.chunks(self.network.packet_bytes as usize) {
-            let packet = VerbPacket {
-                channel: self.wiring.channel,
-                sequence: number,
-                address: at,
-                bytes: part.into(),
-                last: at + part.len() as u64 == end,
-                acknowledged,
-                persistent,
-            };
-            at += part.len() as u64;
-            let ps = part.len() as u64 * 1_000_000 / u64::from(self.network.mb_s);
-            self.port_free = self.port_free.max(cx.now()) + self.wiring.timebase.ticks_of_ps(ps);
-            let message = Msg::Network(NetworkMsg::Verb(Box::new(packet)));
-            cx.send(self.wiring.ports.to(Endpoint::Nic), message, self.port_free - cx.now());
+        let head = VerbHead {
+            channel: self.wiring.channel,
+            sequence: number,
+            address: self.wiring.memory + epoch.offset,
+            acknowledged,
+            persistent,
+        };
+        for (packet, delay) in self.port.packets(head, &bytes, cx.now()) {
+            cx.send(self.wiring.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::Verb(packet)), delay);
         }
     }
 
@@ -243,11 +233,7 @@ impl Client {
             pc: number as u32,
             ..Author::default()
         };
-        for (nth, part) in bytes.chunks(CPU_LINE_BYTES as usize).enumerate() {
-            let (line, mut content) = (self.wiring.memory + epoch.offset + nth as u64 * CPU_LINE_BYTES, [0; 128]);
-            content[..part.len()].copy_from_slice(part);
-            journal.note_data(now, kind, line, LINE_MASK, author, &content);
-        }
+        note_verb(journal, kind, now, self.wiring.memory + epoch.offset, author, bytes);
     }
 
     fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {

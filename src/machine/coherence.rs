@@ -11,6 +11,7 @@
 //! | [`Clean`](CpuMsg::Clean), [`Cleaned`](CpuMsg::Cleaned) | core, and back | home, and back | the line; room |
 //! | [`Write`](CpuMsg::Write), [`Written`](CpuMsg::Written) | NIC, and back | home, and back | the line; room |
 //! | [`Call`](CpuMsg::Call) ... [`Stop`](CpuMsg::Stop) | core and OS | OS and core | a system call and what follows |
+//! | [`Post`](CpuMsg::Post), [`Posted`](CpuMsg::Posted) | core, and back | poster, and back | a verb |
 //!
 //! Links are FIFO and of constant latency. A core's `ProbeAck`, `Put` and `Clean` of a line leave in the
 //! order in which its L1 changed: an answer without bytes that overtakes a `Clean` with bytes loses these,
@@ -224,6 +225,24 @@ pub enum CpuMsg {
     /// OS to every core: the process has ended; nothing more is executed, stores that have retired are
     /// performed.
     Stop,
+    /// Core to poster: a hart posts a verb; all that it stored before is performed.
+    Post {
+        /// The hart.
+        hart: u32,
+        /// Virtual address of the descriptor, which lies in memory.
+        descriptor: u64,
+        /// Address of the instruction, for faults.
+        pc: u64,
+    },
+    /// Poster to core: so many verbs of a hart to a peer are acknowledged.
+    Posted {
+        /// The hart.
+        hart: u32,
+        /// The peer, from 1.
+        peer: u32,
+        /// Verbs, since the first.
+        acknowledged: u64,
+    },
 }
 
 impl CpuMsg {
@@ -254,7 +273,12 @@ impl CpuMsg {
             CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
             CpuMsg::Write { line, from, tag, .. } => of(15, *line, from.number().into(), (*tag).into()),
+            // Told apart from others of their number by bits that no address has.
             CpuMsg::Written { tag, .. } => of(15, 0, 0, (*tag).into()) ^ 1 << 59,
+            CpuMsg::Post { hart, descriptor, .. } => of(15, *descriptor, (*hart).into(), 0) ^ 1 << 58,
+            CpuMsg::Posted { hart, peer, acknowledged } => {
+                of(15, *acknowledged, (*hart).into(), (*peer).into()) ^ 1 << 57
+            }
         };
         content ^ self.dependencies().map_or(0, |on| dependency::digest(on))
     }

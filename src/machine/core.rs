@@ -34,6 +34,7 @@ mod predictor;
 mod program;
 mod record;
 mod region;
+mod remote;
 mod renaming;
 mod saved;
 mod serial;
@@ -42,6 +43,7 @@ mod store_queue;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod verbs;
 mod watch;
 mod window;
 mod wiring;
@@ -70,6 +72,7 @@ use l1d::L1d;
 use policy::Policy;
 use program::Program;
 use record::CoreRecord;
+use remote::Remote;
 use thread::Thread;
 use window::Retires;
 
@@ -81,6 +84,7 @@ pub struct Core {
     program: Program,
     policy: Policy,
     record: CoreRecord,
+    remote: Remote,
     /// The first cycle that has not been executed.
     next: u64,
     /// See [`Moment::changed`]; empty between events.
@@ -108,6 +112,7 @@ impl Core {
             program: Program::new(&spec, &l1d, &wiring),
             policy: Policy::new(handler, wiring.ports, journal),
             record: CoreRecord::new(spec.width, wiring.index, journal),
+            remote: Remote::new(wiring.ports, spec.harts),
             next: 0,
             changed: Vec::new(),
         }
@@ -189,8 +194,8 @@ impl Core {
         cx: &mut Ctx<'_, Msg>,
         act: impl FnOnce(&mut Hart, &mut Moment<'_, '_>) -> R,
     ) -> R {
-        let Core { harts, cache, program, policy, record, changed, .. } = self;
-        let mut moment = Moment { now, program, cache, record, policy, cx, changed };
+        let Core { harts, cache, program, policy, record, remote, changed, .. } = self;
+        let mut moment = Moment { now, program, cache, record, policy, remote, cx, changed };
         let result = act(&mut harts[hart], &mut moment);
         if !self.changed.is_empty() {
             self.tell_changed(now, cx);
@@ -201,8 +206,8 @@ impl Core {
     /// Lines have changed: loads that bound early are executed again, reservations end.
     fn tell_changed(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
         let mut lines = std::mem::take(&mut self.changed);
-        let Core { harts, cache, program, policy, record, changed, .. } = self;
-        let mut moment = Moment { now, program, cache, record, policy, cx, changed };
+        let Core { harts, cache, program, policy, record, remote, changed, .. } = self;
+        let mut moment = Moment { now, program, cache, record, policy, remote, cx, changed };
         for (line, by) in lines.drain(..) {
             for hart in harts.iter_mut().filter(|hart| Some(hart.index) != by) {
                 hart.line_changed(line, now, &mut moment);
@@ -481,6 +486,10 @@ impl Component<Msg> for Core {
                 self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
                 self.begin(hart, *state);
             }
+            CpuMsg::Posted { hart, peer, acknowledged } => {
+                let at = self.hart_of(hart);
+                self.remote.told(at, peer, acknowledged);
+            }
             CpuMsg::Stop => self.stop(now, cx),
             CpuMsg::Get { .. }
             | CpuMsg::Write { .. }
@@ -489,7 +498,8 @@ impl Component<Msg> for Core {
             | CpuMsg::Put { .. }
             | CpuMsg::Clean { .. }
             | CpuMsg::Call(_)
-            | CpuMsg::Ended { .. } => panic!("a core received {message:?}"),
+            | CpuMsg::Ended { .. }
+            | CpuMsg::Post { .. } => panic!("a core received {message:?}"),
         }
         self.look_again(cx);
     }

@@ -15,6 +15,7 @@
 use crate::engine::Timebase;
 use crate::machine_spec;
 use crate::riscv::memory::{MemoryPlace, Windows};
+use crate::riscv::verbs::Peers;
 use crate::spec;
 use crate::spec::Megahertz;
 
@@ -95,13 +96,25 @@ impl CpuSpec {
 
     /// Bytes of persistent memory that clients have at a server. A server with one client less than others
     /// has as much.
-    pub fn remote_bytes(&self) -> u64 {
+    pub fn client_bytes(&self) -> u64 {
         self.client.region_bytes() * u64::from(self.nodes.clients_of(0))
     }
 
-    /// Components of a server: cores, home slices, controllers, the OS, a NIC, and perhaps a hub.
+    /// Other servers that a program may post verbs to.
+    pub fn peers(&self) -> Peers {
+        Peers { count: self.nodes.peers(), log_bytes: u64::from(self.nodes.peer_log_kb) << 10 }
+    }
+
+    /// Bytes of persistent memory at a server that are written over the network: of clients, then logs of
+    /// other servers' harts.
+    pub fn remote_bytes(&self) -> u64 {
+        let logs = u64::from(self.nodes.peers()) * u64::from(self.harts());
+        self.client_bytes() + logs * self.peers().log_bytes
+    }
+
+    /// Components of a server: cores, home slices, controllers, the OS, a NIC, a poster, and perhaps a hub.
     fn server_components(&self) -> u32 {
-        self.core.count + self.llc.slices + self.controller.channels + 3
+        self.core.count + self.llc.slices + self.controller.channels + 3 + u32::from(self.nodes.peers() > 0)
     }
 
     /// What is wrong with the values together, each being valid by itself: the key to blame, and why.
@@ -208,7 +221,7 @@ impl CpuSpec {
             format!("{} of {} epochs (client.epochs_per_tx)", client.plain_epochs, client.epochs_per_tx),
         );
         require(self.os.link_ns.ps > 0, "os.link_ns", LINK_WITHOUT_LATENCY.into());
-        faults.extend(self.nodes.faults(self.server_components()));
+        faults.extend(self.nodes.faults(self.server_components(), self.harts()));
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
     }

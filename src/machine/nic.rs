@@ -2,7 +2,8 @@
 //! acknowledged when it is durable.
 //!
 //! ```text
-//!  client ──Verb──> its channel's FIFO ──line by line, then a barrier──> handler (a buffer for each channel)
+//!  client, or poster of another server
+//!         ──Verb──> its channel's FIFO ──line by line, then a barrier──> handler (a buffer for each channel)
 //!         <──PersistAck── the verb is durable <──settled── handler <──Drained── controller
 //! ```
 //! A line waits in its channel's FIFO until the channel's buffer has room; so does the barrier behind the
@@ -20,11 +21,11 @@
 //!
 //! Source: persistence parallelism, section IV-B ("an additional persist buffer to process the remote
 //! requests") and V ("the NIC sends back the persist validation signal"). Readings: a buffer for each
-//! channel, that is for each client. Invariant: a verb is acknowledged when all its lines, and all verbs
-//! before it in its channel, are durable, in that event. That one line at a time is with its home is ours: a
-//! home answers in a few ns, and a line takes 46 ns on the network. Not modelled: copies in caches of lines
-//! that go past these (cores do not use the clients' memory), ways of the cache for I/O alone, what the NIC
-//! itself takes.
+//! channel, that is for each client and for each hart of another server that posts here. Invariant: a verb
+//! is acknowledged when all its lines, and all verbs before it in its channel, are durable, in that event.
+//! That one line at a time is with its home is ours: a home answers in a few ns, and a line takes 46 ns on
+//! the network. Not modelled: copies in caches of lines that go past these (cores do not use the clients'
+//! memory), ways of the cache for I/O alone, what the NIC itself takes.
 
 mod parameters;
 
@@ -40,6 +41,7 @@ use super::coherence::{CPU_LINE_BYTES, CpuMsg};
 use super::handler_levels::HandlerLevels;
 use super::line::LinePool;
 use super::msg::Msg;
+use super::nodes::PeerChannels;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
 
@@ -91,6 +93,7 @@ pub struct Nic {
     ports: Ports,
     /// Lines go to the shared cache.
     ddio: bool,
+    peers: PeerChannels,
     handler: Box<dyn Handler>,
     outbox: Outbox,
     channels: Vec<Channel>,
@@ -109,12 +112,14 @@ fn author_of(ports: Ports, channel: u16, sequence: u64) -> Author {
 }
 
 impl Nic {
-    /// A NIC that hosts a scheme's handler, with a channel for each client; with `journal` it keeps one.
-    pub fn new(handler: Box<dyn Handler>, ports: Ports, journal: bool) -> Nic {
-        let channels = (0..ports.roster().clients).map(|_| Channel::default()).collect();
+    /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
+    /// servers'; with `journal` it keeps one.
+    pub fn new(handler: Box<dyn Handler>, ports: Ports, channels: u16, peers: PeerChannels, journal: bool) -> Nic {
+        let channels = (0..channels).map(|_| Channel::default()).collect();
         Nic {
             ports,
             ddio: ports.roster().ddio,
+            peers,
             handler,
             outbox: Outbox::default(),
             channels,
@@ -246,8 +251,13 @@ impl Nic {
         self.advance(number, cx);
     }
 
+    /// Answers a channel's client, or the poster of the harts of another server.
     fn tell(&self, channel: u16, message: NetworkMsg, cx: &mut Ctx<'_, Msg>) {
-        cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(message), 0);
+        let to = match self.peers.of(channel).filter(|_| self.ports.roster().peers > 0) {
+            Some((_, peer)) => Endpoint::Server(peer as u16 - 1),
+            None => Endpoint::Client(channel),
+        };
+        cx.send(self.ports.to(to), Msg::Network(message), 0);
     }
 
     /// Sends what the handler has written, and acknowledges verbs that are durable.

@@ -21,7 +21,6 @@
 //! nothing waits. Not modelled: the kernel's code, its memory traffic other than arguments, time slicing,
 //! interrupts. Source of calls: [`crate::riscv::syscalls`].
 
-mod line_reader;
 mod parameters;
 #[cfg(test)]
 mod tests;
@@ -35,10 +34,10 @@ use crate::riscv::syscalls::{Call, CallStep, Os, Reply, Then, Wake, number};
 
 use super::coherence::CpuMsg;
 use super::cpu::CpuMemory;
+use super::line_reader::LineReader;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
 use super::verbs::NetworkMsg;
-use line_reader::LineReader;
 
 pub use parameters::{OsCounters, OsSpec};
 

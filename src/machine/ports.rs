@@ -6,22 +6,23 @@
 //!
 //! | owner | its ports lead to |
 //! |---|---|
-//! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[switch of requests\] |
+//! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[request switch, poster\] |
 //! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
-//! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[switch of replies\], \[NIC: DDIO\] |
+//! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[reply switch or poster\], \[NIC: DDIO\] |
 //! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\], \[NIC\] |
 //! | hub | SMs or cores, slices, \[controllers: paths\] |
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
-//! | NIC | clients, controllers, \[slices: DDIO\] |
+//! | NIC | clients, controllers, \[slices: DDIO\], \[posters of other servers\] |
+//! | poster | slices, cores, NICs of other servers |
 //! | client | NIC |
 //!
 //! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
 //! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
 //! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS, then a
-//! NIC that writes to the shared cache. Only [`Ports`] knows that, and another kind of requester (a DMA
-//! engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two roles of one
-//! owner share a port; a role without a port is refused.
+//! NIC that writes to the shared cache, then the poster. Only [`Ports`] knows that, and another kind of
+//! requester (a DMA engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two
+//! roles of one owner share a port; a role without a port is refused.
 
 use std::fmt;
 
@@ -98,11 +99,16 @@ pub enum Endpoint {
     Nic,
     /// A client of the server.
     Client(u16),
+    /// What posts the verbs of a server's harts.
+    Poster,
+    /// Another server, by its distance less 1: of a poster the NIC of a server further on, of a NIC the
+    /// poster of a server further back.
+    Server(u16),
 }
 
 impl Endpoint {
     /// Kinds of roles.
-    const KINDS: usize = 11;
+    const KINDS: usize = 13;
 
     fn kind(self) -> usize {
         match self {
@@ -117,6 +123,8 @@ impl Endpoint {
             Endpoint::Os => 8,
             Endpoint::Nic => 9,
             Endpoint::Client(_) => 10,
+            Endpoint::Poster => 11,
+            Endpoint::Server(_) => 12,
         }
     }
 }
@@ -135,6 +143,8 @@ impl fmt::Display for Endpoint {
             Endpoint::Os => write!(f, "os"),
             Endpoint::Nic => write!(f, "nic"),
             Endpoint::Client(index) => write!(f, "client{index}"),
+            Endpoint::Poster => write!(f, "poster"),
+            Endpoint::Server(index) => write!(f, "server at distance {}", index + 1),
         }
     }
 }
@@ -154,16 +164,18 @@ pub struct Roster {
     pub paths: bool,
     /// The crossbar has switches.
     pub switched: bool,
-    /// Clients, behind a NIC; without any there is none.
+    /// Clients, behind a NIC; without any, and without other servers, there is none.
     pub clients: u16,
     /// The NIC writes to home slices.
     pub ddio: bool,
+    /// Other servers that its harts post verbs to, and they to it; without any there is no poster.
+    pub peers: u16,
 }
 
 impl Roster {
     /// A machine without a scheme's links and without switches.
     pub fn new(sms: u16, map: Interleave) -> Roster {
-        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false, clients: 0, ddio: false }
+        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false, clients: 0, ddio: false, peers: 0 }
     }
 
     /// A machine of cores without a scheme's links.
@@ -214,15 +226,26 @@ impl Roster {
         (0..self.clients).map(Endpoint::Client)
     }
 
+    /// Every other server, by its distance.
+    pub fn servers(self) -> impl Iterator<Item = Endpoint> {
+        (0..self.peers).map(Endpoint::Server)
+    }
+
+    /// There is a NIC.
+    pub fn has_nic(self) -> bool {
+        self.clients > 0 || self.peers > 0
+    }
+
     /// Every requester, in the order of their ids.
     pub fn requester_roles(self) -> impl Iterator<Item = Endpoint> {
         let nic = self.nic_requests().then_some(Endpoint::Nic);
-        self.sms().chain(self.cores()).chain([self.host()]).chain(nic)
+        let poster = (self.peers > 0).then_some(Endpoint::Poster);
+        self.sms().chain(self.cores()).chain([self.host()]).chain(nic).chain(poster)
     }
 
     /// There is a NIC, and it writes to home slices.
     fn nic_requests(self) -> bool {
-        self.ddio && self.clients > 0
+        self.ddio && self.has_nic()
     }
 
     /// A controller is the one of a slice.
@@ -233,9 +256,10 @@ impl Roster {
         }
     }
 
-    /// Requesters: SMs or cores, and the command processor or the OS; and a NIC that writes to home slices.
+    /// Requesters: SMs or cores, and the command processor or the OS; a NIC that writes to home slices; a
+    /// poster.
     pub fn requesters(self) -> u16 {
-        self.sms + self.cores + 1 + u16::from(self.nic_requests())
+        self.sms + self.cores + 1 + u16::from(self.nic_requests()) + u16::from(self.peers > 0)
     }
 
     /// The requester that a component is; none for those that send no requests.
@@ -246,6 +270,7 @@ impl Roster {
             Endpoint::CommandProcessor => Some(Requester::command_processor(self.sms)),
             Endpoint::Os => Some(Requester::os(self.cores)),
             Endpoint::Nic if self.nic_requests() => Some(Requester::nic(self.cores)),
+            Endpoint::Poster => Some(Requester(self.cores + 1 + u16::from(self.nic_requests()))),
             _ => None,
         }
     }
@@ -258,16 +283,19 @@ impl Roster {
         let host = (self.host(), 1);
         let hub = (Endpoint::Hub, u16::from(self.hub));
         let controllers = (Endpoint::Controller(0), if_any(self.paths, self.channels()));
+        // Of a server, which has no switches.
+        let nic = (Endpoint::Nic, u16::from(self.has_nic()));
+        let servers = (Endpoint::Server(0), self.peers);
+        let poster = (Endpoint::Poster, u16::from(self.peers > 0));
+        let or_poster = |switch| if self.peers > 0 { poster } else { switch };
         let requests = (Endpoint::RequestSwitch, u16::from(self.switched));
         let replies = (Endpoint::ReplySwitch, u16::from(self.switched));
-        // Of a server.
-        let nic = (Endpoint::Nic, u16::from(self.clients > 0));
         let none = (Endpoint::Hub, 0);
         let if_ddio = |(role, count)| (role, if_any(self.nic_requests(), count));
         match owner {
-            Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, requests, none],
+            Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, or_poster(requests), none],
             Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, nic, none],
-            Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, replies, if_ddio(nic)],
+            Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, or_poster(replies), if_ddio(nic)],
             Endpoint::Controller(_) => [
                 (Endpoint::Slice(0), self.slices_per_controller()),
                 (compute.0, if_any(self.paths, compute.1)),
@@ -279,7 +307,9 @@ impl Roster {
             Endpoint::Hub => [compute, slices, controllers, none, none, none],
             Endpoint::RequestSwitch => [slices, compute, host, none, none, none],
             Endpoint::ReplySwitch => [compute, host, none, none, none, none],
-            Endpoint::Nic => [(Endpoint::Client(0), self.clients), controllers, if_ddio(slices), none, none, none],
+            Endpoint::Nic => [(Endpoint::Client(0), self.clients), controllers, servers, if_ddio(slices), none, none],
+            Endpoint::Poster => [slices, compute, servers, none, none, none],
+            Endpoint::Server(_) => [none; 6],
             Endpoint::Client(_) => [nic, none, none, none, none, none],
         }
     }
@@ -384,7 +414,8 @@ impl Ports {
                 | Endpoint::Core(index)
                 | Endpoint::Slice(index)
                 | Endpoint::Controller(index)
-                | Endpoint::Client(index),
+                | Endpoint::Client(index)
+                | Endpoint::Server(index),
             ) => index,
             (
                 _,
@@ -393,7 +424,8 @@ impl Ports {
                 | Endpoint::Hub
                 | Endpoint::RequestSwitch
                 | Endpoint::ReplySwitch
-                | Endpoint::Nic,
+                | Endpoint::Nic
+                | Endpoint::Poster,
             ) => 0,
         };
         (place < group.count).then(|| Port(group.first + place))
@@ -407,8 +439,10 @@ impl Ports {
             self.to(self.roster.compute(requester.0))
         } else if requester.0 == computes {
             self.to(self.roster.host())
-        } else {
+        } else if requester.0 == computes + 1 && self.roster.nic_requests() {
             self.to(Endpoint::Nic)
+        } else {
+            self.to(Endpoint::Poster)
         }
     }
 
@@ -535,6 +569,16 @@ mod tests {
         let to = [Endpoint::Core(2), Endpoint::Os, Endpoint::Controller(1)].map(|role| home.to(role).0);
         assert_eq!((to, home.find(Endpoint::Sm(0))), ([2, 3, 4], None));
         assert_eq!([Requester::core(1), Requester::os(3)].map(|who| home.to_requester(who).0), [1, 3]);
+        // With another server there is a poster, behind the OS.
+        let linked = Roster { peers: 2, paths: true, ..roster };
+        let of = |owner, to: &[Endpoint]| to.iter().map(|&role| linked.ports(owner).to(role).0).collect::<Vec<_>>();
+        assert_eq!(of(Endpoint::Core(0), &[Endpoint::Os, Endpoint::Controller(1), Endpoint::Poster]), [4, 6, 7]);
+        assert_eq!(of(Endpoint::Slice(3), &[Endpoint::Os, Endpoint::Controller(1), Endpoint::Poster]), [3, 4, 5]);
+        assert_eq!(of(Endpoint::Poster, &[Endpoint::Slice(3), Endpoint::Core(2), Endpoint::Server(1)]), [3, 6, 8]);
+        assert_eq!(of(Endpoint::Os, &[Endpoint::Slice(0), Endpoint::Core(2), Endpoint::Nic]), [0, 6, 7]);
+        assert_eq!(of(Endpoint::Nic, &[Endpoint::Controller(0), Endpoint::Server(0)]), [0, 2]);
+        assert_eq!(linked.ports(Endpoint::Slice(3)).to_requester(Requester(4)).0, 5);
+        assert_eq!(linked.ports(Endpoint::Poster).requester(), Requester(4));
         let os = roster.ports(Endpoint::Os);
         assert_eq!((os.requester(), os.to(Endpoint::Core(0)).0), (Requester::os(3), 4));
         let core = roster.ports(Endpoint::Core(0));

@@ -3,6 +3,7 @@
 //! ```text
 //!  client i ──Verb, a packet at a time──> NIC        (client's port: bytes / mb_s; then latency_ns)
 //!           <──PersistAck, WriteReply──              (latency_ns)
+//!  poster   ──the same──> NIC of another server ──PersistAck──> poster
 //!           <──ProgramOver─────────────  <── OS        (latency_ns; os.link_ns)
 //! ```
 //! A verb writes a run of bytes to the server's persistent memory (the paper's `rdma_pwrite`). Verbs of a
@@ -13,6 +14,8 @@
 //! Source: persistence parallelism, sections III and V. Not modelled: headers, the bytes of an
 //! acknowledgement, the server's own port, switches, loss; RDMA reads.
 
+use crate::engine::{Time, Timebase};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::spec;
 use crate::spec::Nanos;
 
@@ -33,10 +36,71 @@ spec! {
     }
 }
 
+/// Where a verb goes, and which it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VerbHead {
+    pub(super) channel: u16,
+    pub(super) sequence: u64,
+    pub(super) address: u64,
+    pub(super) acknowledged: bool,
+    pub(super) persistent: bool,
+}
+
+/// The end of a port that verbs leave: packets go one after the other, each after its bytes at the port's
+/// bandwidth.
+#[derive(Debug)]
+pub(super) struct SendingPort {
+    network: NetworkSpec,
+    timebase: Timebase,
+    /// When it has sent all.
+    free: Time,
+}
+
+impl SendingPort {
+    pub(super) fn new(network: NetworkSpec, timebase: Timebase) -> SendingPort {
+        SendingPort { network, timebase, free: 0 }
+    }
+
+    /// The packets of a verb, each with how much later than now it leaves.
+    pub(super) fn packets(
+        &mut self,
+        head: VerbHead,
+        bytes: &[u8],
+        now: Time,
+    ) -> impl Iterator<Item = (Box<VerbPacket>, Time)> {
+        let VerbHead { channel, sequence, address, acknowledged, persistent } = head;
+        let each = self.network.packet_bytes as usize;
+        bytes.chunks(each).enumerate().map(move |(nth, part)| {
+            let at = nth * each;
+            let ps = part.len() as u64 * 1_000_000 / u64::from(self.network.mb_s);
+            self.free = self.free.max(now) + self.timebase.ticks_of_ps(ps);
+            let packet = VerbPacket {
+                channel,
+                sequence,
+                address: address + at as u64,
+                bytes: part.into(),
+                last: at + part.len() == bytes.len(),
+                acknowledged,
+                persistent,
+            };
+            (Box::new(packet), self.free - now)
+        })
+    }
+}
+
+/// The lines of a verb that is posted, as the oracle knows them.
+pub(super) fn note_verb(journal: &mut Notebook, kind: FactKind, now: Time, address: u64, author: Author, bytes: &[u8]) {
+    for (line, part) in (address..).step_by(CPU_LINE_BYTES as usize).zip(bytes.chunks(CPU_LINE_BYTES as usize)) {
+        let mut content = [0; 128];
+        content[..part.len()].copy_from_slice(part);
+        journal.note_data(now, kind, line, LINE_MASK, author, &content);
+    }
+}
+
 /// A part of a verb.
 #[derive(Debug)]
 pub struct VerbPacket {
-    /// The client's channel.
+    /// The client's channel, or the hart's.
     pub channel: u16,
     /// The verb's number in its channel, from 1.
     pub sequence: u64,
@@ -55,9 +119,9 @@ pub struct VerbPacket {
 /// A message over the network.
 #[derive(Debug)]
 pub enum NetworkMsg {
-    /// Client to NIC.
+    /// Client, or poster of another server, to NIC.
     Verb(Box<VerbPacket>),
-    /// NIC to client: this verb, and all before it in the channel, are durable.
+    /// NIC to client or poster: this verb, and all before it in the channel, are durable.
     PersistAck {
         /// The channel.
         channel: u16,

@@ -18,6 +18,9 @@ use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 /// Lines of standard output that are shown.
 const LINES_SHOWN: usize = 8;
 
+/// What others are compared with where it fits the machine.
+const BASE: &str = "base";
+
 /// Tenths of a percent in a whole.
 const TENTHS: u64 = 1000;
 
@@ -149,6 +152,9 @@ pub(super) fn facts(o: &Outcome) -> Table {
     if let Some(text) = clients(o) {
         row("clients", text);
     }
+    if let Some(text) = verbs(o) {
+        row("verbs", text);
+    }
     if let Some(left) = o.backlog.as_ref().filter(|backlog| backlog.is_some()) {
         row("left at the end", super::backlog::backlog(left, o.time.ticks));
     }
@@ -183,6 +189,19 @@ fn clients(o: &Outcome) -> Option<String> {
         a_second / 1e6,
         count(of(o, "client", "verbs")),
         count(of(o, "nic", "acks"))
+    ))
+}
+
+/// What servers posted to each other; none where they are not linked.
+fn verbs(o: &Outcome) -> Option<String> {
+    let servers = o.counters.iter().find(|table| table.kind == "poster")?.rows.len();
+    let [verbs, bytes, acks, latency] = ["verbs", "bytes", "acks", "latency_ns"].map(|name| of(o, "poster", name));
+    Some(format!(
+        "{} of {servers} servers to each other, {} B; {} acknowledged, {:.2} us from a post to that",
+        count(verbs),
+        count(bytes),
+        count(acks),
+        ratio(latency, acks) / 1e3
     ))
 }
 
@@ -226,10 +245,11 @@ pub(super) fn process(process: &ProcessOutcome) -> Table {
 /// Runs of one program, a row each; times are relative to those of `base`.
 pub(super) fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     let mut table = plain_table();
+    let (first, over) = (base.scheme_name(), format!("x {}", base.scheme_name()));
     // The columns are base's accounts: those of the others are the same, as cores count them.
     let named: Vec<String> = accounts(base).into_iter().map(|account| account.name).collect();
     let mut header: Vec<String> =
-        ["scheme", "cycles", "x base", "IPC", "cleaned", "fences", "NVM B"].map(str::to_owned).to_vec();
+        ["scheme", "cycles", &over, "IPC", "cleaned", "fences", "NVM B"].map(str::to_owned).to_vec();
     header.extend(named.iter().cloned());
     let columns = header.len();
     table.set_header(header);
@@ -252,6 +272,9 @@ pub(super) fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     let text = |key: &str| base.workload[key].as_str().unwrap_or("?").to_owned();
     let mut out =
         format!("{} ({}) on {}\n{}\n", text("workload"), text("profile"), base.machine.name, lines(&table, 1));
+    if base.scheme != BASE {
+        out += &format!("  {over}: cycles over those of {first}, as {BASE} does not fit the machine;\n");
+    }
     out += "  cleaned: lines written back for the program; fences: those that waited; NVM B: bytes written to NVM;\n";
     out += "  then shares of dispatch slots, which sum to 100 %:\n";
     for Account { name, meaning, .. } in accounts(base) {
@@ -271,7 +294,7 @@ pub(super) fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     StackedBars {
         groups_name: String::new(),
         sheet: Sheet::two_columns().better(Better::Lower),
-        axis: Axis::new("time over base, by where dispatch slots went", ""),
+        axis: Axis::new(&format!("time over {}, by where dispatch slots went", base.scheme_name()), ""),
         parts: accounts(base).into_iter().map(|account| account.name).collect(),
         groups: runs.iter().map(bar).collect(),
     }

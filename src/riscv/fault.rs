@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::verbs::VerbFault;
+
 /// A fault of a program: which hart, where, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuFault {
@@ -65,6 +67,11 @@ pub enum FaultKind {
         /// Harts that there are.
         harts: u32,
     },
+    /// A verb to another server that cannot be posted.
+    Verb(
+        /// Why.
+        VerbFault,
+    ),
 }
 
 impl fmt::Display for FaultKind {
@@ -93,6 +100,7 @@ impl fmt::Display for FaultKind {
             FaultKind::Breakpoint => write!(f, "a breakpoint"),
             FaultKind::Signal(6) => write!(f, "signal 6 (abort)"),
             FaultKind::Signal(number) => write!(f, "signal {number}"),
+            FaultKind::Verb(fault) => write!(f, "{fault}"),
             FaultKind::NoFreeHart { harts } => {
                 write!(f, "a thread was started, but each of the {harts} harts runs one (threads do not share harts)")
             }

@@ -24,6 +24,7 @@ use super::instruction::{A0, A7, SP, TP};
 use super::memory::Memory;
 use super::process::Process;
 use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake};
+use super::verbs::{Logs, Peers};
 use hart::{Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
@@ -43,14 +44,16 @@ pub struct Options<'a> {
     pub instructions: u64,
     /// Files that the program may open.
     pub files: Vec<File>,
+    /// Other servers that the program may post verbs to.
+    pub peers: Peers,
     /// Set it to end the run early.
     pub stop: Option<&'a AtomicBool>,
 }
 
 impl Default for Options<'_> {
-    /// One hart, no limit, no files.
+    /// One hart, no limit, no files, no other servers.
     fn default() -> Self {
-        Options { harts: 1, instructions: u64::MAX, files: Vec::new(), stop: None }
+        Options { harts: 1, instructions: u64::MAX, files: Vec::new(), peers: Peers::default(), stop: None }
     }
 }
 
@@ -95,6 +98,8 @@ pub struct Outcome {
     pub unsupported_calls: Vec<(u64, u64)>,
     /// Memory as the program left it.
     pub memory: Memory,
+    /// What it posted to other servers.
+    pub logs: Logs,
 }
 
 /// Runs a process from its first instruction.
@@ -130,7 +135,8 @@ pub fn run_observed<O: Observer>(
     let os = Os::new(process, options.harts, options.files.clone());
     let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(Hart::new).collect();
     harts[0].begin(process.image.entry, process.stack_pointer);
-    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), observer };
+    let logs = Logs::new(options.peers, options.harts.max(1));
+    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
     let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
     let end = machine.run(options);
     machine.outcome(end)
@@ -158,6 +164,7 @@ impl<O: Observer> Machine<O> {
             pm: self.shared.pm,
             unsupported_calls: self.os.unsupported().collect(),
             memory: self.shared.memory,
+            logs: self.shared.logs,
         }
     }
 

@@ -23,6 +23,7 @@ use crate::machine::home::HomeSlice;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::nic::Nic;
 use crate::machine::os::OperatingSystem;
+use crate::machine::poster::Poster;
 use crate::outcome::{self, End, Machine, Outcome, ProcessOutcome};
 use crate::riscv::elf::Executable;
 use crate::riscv::functional;
@@ -78,7 +79,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     for of in ran.machine.into_memories() {
         let (memory, touched) = of.into_touched(load.image());
         let own = digest_of(&memory, &touched);
-        digest = Some(digest.map_or(own, |digest| fold(digest, own)));
+        // Servers may have the same memory: alike words would leave nothing of each other.
+        digest = Some(digest.map_or(own, |digest| fold(fold(digest, 1), own)));
         memories.push(memory);
     }
     outcome.memory_digest = format!("{:016x}", digest.unwrap_or_default());
@@ -89,7 +91,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let mut finished =
         Finished { outcome, memory, bindings, formed, epochs, components, journal, other_journals, timeline, os };
     if finished.outcome.end == End::Finished {
-        judge(experiment, &process, load.memory(), (&ends, &others), conduct, &mut finished);
+        judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);
     }
     // Last, as the caveats follow from the whole outcome.
     finished.outcome.validity = outcome::validity::of(&finished.outcome);
@@ -165,12 +167,13 @@ fn left_by(machine: &Assembly, clocks: Clocks) -> ProcessOutcome {
 }
 
 /// Runs the checks of every server, and the functional driver for those that need it. Memory of the first
-/// server is in `finished`, that of the others beside how all ended.
+/// server is in `finished`, that of the others beside how all ended. Clients' memory, and then logs, begin
+/// at the second address.
 #[expect(clippy::disallowed_methods, reason = "the wall time of the reference is part of the report")]
 fn judge(
     experiment: &CpuExperiment,
     process: &Process,
-    memory: CpuMemory,
+    (memory, remote): (CpuMemory, u64),
     (ends, others): (&[ServerEnd], &[FlatMemory]),
     conduct: &Conduct<'_>,
     finished: &mut Finished,
@@ -186,8 +189,8 @@ fn judge(
     }
     let mut no_reference = None;
     let functional = match &reference {
-        Some(functional::Outcome { end: functional::End::Exited(exit_code), stdout, memory, .. }) => {
-            Some(Ran { exit_code: *exit_code, stdout, persistent: memory.persistent() })
+        Some(functional::Outcome { end: functional::End::Exited(exit_code), stdout, memory, logs, .. }) => {
+            Some(Ran { exit_code: *exit_code, stdout, persistent: memory.persistent(), logs: logs.bytes() })
         }
         Some(functional::Outcome { end: functional::End::Stopped, .. }) => {
             // Nobody knows whether the result is right: it is no failure, and a sweep runs the point again.
@@ -201,9 +204,14 @@ fn judge(
         None => None,
     };
     let pm_bytes = memory.windows.pm_bytes as usize;
+    let spec = &experiment.machine.spec;
+    let of_clients = spec.client_bytes();
+    let (logs_at, logs_bytes) = (remote + of_clients, (spec.remote_bytes() - of_clients) as usize);
     let verify = |end: &ServerEnd, left: &FlatMemory| {
         let persistent = left.slice(memory.persistent, pm_bytes).unwrap_or_default();
-        let ran = Ran { exit_code: end.exit_code, stdout: &end.stdout, persistent };
+        // Each server's logs are as those that its own program leaves at others: all run the same.
+        let logs = left.slice(logs_at, logs_bytes).unwrap_or_default();
+        let ran = Ran { exit_code: end.exit_code, stdout: &end.stdout, persistent, logs };
         experiment.program.verify(&ran, functional.as_ref())
     };
     let verification = verify(&ends[0], &finished.memory);
@@ -232,6 +240,7 @@ fn reference(
         harts: experiment.machine.spec.harts(),
         instructions: executed * REFERENCE_FACTOR + REFERENCE_EXTRA,
         files: experiment.program.files.clone(),
+        peers: experiment.machine.spec.peers(),
         stop: conduct.stop,
     };
     functional::run(process, process.memory(), &options)
@@ -266,12 +275,19 @@ fn counters(machine: &Assembly) -> Vec<Table> {
     if !dram_caches.is_empty() {
         tables.push(Table::of("dram_cache", &dram_caches));
     }
+    // Of the network, what there is of it.
+    let posters: Vec<_> = machine.posters().map(Poster::counters).collect();
+    if !posters.is_empty() {
+        tables.push(Table::of("poster", &posters));
+    }
     let nics: Vec<_> = machine.nics().map(Nic::counters).collect();
     if !nics.is_empty() {
         tables.push(Table::of("nic", &nics));
         let mut clients: Vec<&Client> = machine.clients().collect();
         clients.sort_unstable_by_key(|client| client.number());
-        tables.push(Table::of("client", &clients.into_iter().map(Client::counters).collect::<Vec<_>>()));
+        if !clients.is_empty() {
+            tables.push(Table::of("client", &clients.into_iter().map(Client::counters).collect::<Vec<_>>()));
+        }
     }
     tables
 }

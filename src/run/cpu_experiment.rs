@@ -75,8 +75,10 @@ impl CpuExperiment {
     /// Clients are there where the workload is of clients, and somebody persists what they post.
     fn check_clients(&self, faults: &mut Diagnostics) {
         let scheme = &self.scheme.built;
-        let (place, clients) = (first_place_of_cores(&self.machine.spec), self.machine.spec.nodes.clients);
-        if clients == 0 && !self.program.clients.is_empty() {
+        let nodes = &self.machine.spec.nodes;
+        let (place, clients) = (first_place_of_cores(&self.machine.spec), nodes.clients);
+        let of_clients = self.program.clients.iter().any(|setting| setting.over.key.starts_with("client."));
+        if clients == 0 && of_clients {
             let message = format!(
                 "workload `{}` is of clients over the network, and machine `{}` has none",
                 self.program.name, self.machine.name
@@ -84,14 +86,17 @@ impl CpuExperiment {
             let help = format!("{DEFAULT_CLUSTER} has clients: --machine {DEFAULT_CLUSTER}");
             faults.push(Diagnostic::nowhere("--machine", message).with_help(help));
         }
-        if clients > 0 && scheme.nic_handler(place).is_none() {
+        if place.clients > 0 && scheme.nic_handler(place).is_none() {
+            let posting = match clients {
+                0 => "links between its servers".to_owned(),
+                _ => format!("{clients} clients"),
+            };
             let message = format!(
-                "`{}` has {clients} clients, and under `{}` no server persists what they post",
+                "`{}` has {posting}, and under `{}` no server persists what they post",
                 self.machine.name,
                 scheme.name()
             );
-            let help =
-                "persist buffers for clients have the schemes epoch and broi; nodes.clients=0 is the machine alone";
+            let help = "persist buffers for clients and peers have the schemes epoch and broi; nodes.clients=0 is the machine alone";
             faults.push(Diagnostic::nowhere("--scheme", message).with_help(help));
         }
     }

@@ -377,6 +377,30 @@ fn compare_has_a_row_and_a_bar_a_scheme_and_says_which_way_log_updates_took() {
 }
 
 #[test]
+fn compare_leaves_out_schemes_that_cannot_take_the_clients_and_says_what_times_are_over() {
+    let mix =
+        ["compare", "hashmap_remote", "--machine", "broi-cluster", "--set", "params.TRANSACTIONS=4", "--jobs", "1"];
+    let ran = durawarp(&[&mix[..], &["--schemes", "sync,epoch,broi", "--set", "broi.coalesce=false"]].concat());
+    let (table, told) = (text(&ran.stdout), text(&ran.stderr));
+    assert!(ran.status.success(), "{told}");
+    let over: Vec<&str> = table.lines().filter(|line| line.contains("x epoch")).collect();
+    assert!(over.len() == 2 && over[1].ends_with("as base does not fit the machine;"), "{table}");
+    let relative = |scheme: &str| table.lines().filter(|line| line.trim_start().starts_with(scheme)).count();
+    assert_eq!([relative("epoch "), relative("broi "), relative("sync "), relative("base ")], [1, 1, 0, 0], "{table}");
+    for scheme in ["base", "sync"] {
+        let why =
+            format!("`{scheme}` is left out: `broi-cluster` has 4 clients, and under `{scheme}` no server persists");
+        assert!(told.contains(&why), "{told}");
+    }
+    // Where none that is asked for fits, all that is wrong is told; where base does, times are over its.
+    let none = durawarp(&[&mix[..], &["--schemes", "sync"]].concat());
+    assert_eq!(none.status.code(), Some(2), "{}", text(&none.stdout));
+    assert!(text(&none.stderr).contains("under `sync` no server persists what they post"), "{}", text(&none.stderr));
+    let alone = ["compare", "persist_order", "--machine", "broi-cpu", "--schemes", "broi", "--set", "params.ROUNDS=2"];
+    assert!(text(&durawarp(&[&alone[..], &["--jobs", "1"]].concat()).stdout).contains("x base"));
+}
+
+#[test]
 fn stalls_has_a_row_a_scheme_relative_to_base() {
     let gemm = ["stalls", "gemm", "--set", "params.NK=3", "--jobs", "1"];
     let output = durawarp(&gemm);

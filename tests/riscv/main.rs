@@ -19,6 +19,7 @@ mod generator;
 mod integers;
 mod light_wsp;
 mod network;
+mod peers;
 mod power_failure;
 mod programs;
 mod qemu;

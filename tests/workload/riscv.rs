@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use durawarp::diagnostic::Diagnostics;
 use durawarp::riscv::functional::{End, Options, run};
+use durawarp::riscv::verbs::Peers;
 use durawarp::workload::{Choice, CpuCheckKind, CpuProgram, Workload};
 use durawarp::{Experiment, SchemeConfig};
 use tempfile::TempDir;
@@ -73,7 +74,8 @@ fn a_program_has_the_arguments_memory_and_checks_of_its_manifest() {
     let process = found.process().unwrap();
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
     assert_eq!(ran.end, End::Exited(0));
-    let left = |stdout| durawarp::workload::Ran { exit_code: 0, stdout, persistent: ran.memory.persistent() };
+    let left =
+        |stdout| durawarp::workload::Ran { exit_code: 0, stdout, persistent: ran.memory.persistent(), logs: &[] };
     assert!(found.verify(&left(&ran.stdout), Some(&left(&ran.stdout))).passed());
     assert!(!found.verify(&left(b"lock 7\n"), None).passed());
 }
@@ -203,7 +205,8 @@ fn the_example_of_the_page_is_right() {
     assert_eq!(found.checks.len(), 2);
     let process = found.process().unwrap();
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
-    let left = durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+    let left =
+        durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
     assert!(ran.end == End::Exited(0) && found.verify(&left, None).passed());
 }
 
@@ -231,9 +234,12 @@ fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
         assert!(page.contains(&format!("`{}`", listing.name)), "{} is not on the page", listing.name);
         let found = Workload::load(&listing.name).unwrap().program(&Choice::of_profile("ci")).unwrap();
         let process = found.process().unwrap();
-        let ran = run(&process, process.memory(), &Options { harts: found.threads, ..Options::default() });
+        // A program that posts verbs has another server, with the logs of its manifest.
+        let peers = Peers { count: 1, log_bytes: 64 << 10 };
+        let ran = run(&process, process.memory(), &Options { harts: found.threads, peers, ..Options::default() });
         let End::Exited(exit_code) = ran.end else { panic!("{}: {:?}", listing.name, ran.end) };
-        let left = durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent() };
+        let left =
+            durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
         let verdict = found.verify(&left, Some(&left));
         assert!(verdict.passed(), "{}: {verdict:?}", listing.name);
     }

@@ -41,17 +41,34 @@ static inline void pm_clean_range(const volatile void *start, unsigned long byte
     for (; line < end; line += 64) pm_clean((const volatile void *)line);
 }
 
-// Posts the remote write that a descriptor of 32 bytes describes.
-static inline void rdma_post(const volatile void *descriptor) { PM_WORD_AT(".insn i 0x0b, 6, x0, %0, 0", descriptor); }
+// A verb to another server: 32 bytes, read by the hardware after it was posted, as are the bytes that it names. Neither may
+// change before an acknowledgement of this verb or of a later one to the same peer.
+typedef struct {
+    // RDMA_PWRITE: what is written persists, behind all that this thread posted to the peer before.
+    unsigned int kind;
+    // So many servers on, and round: 1 is the next one.
+    unsigned int peer;
+    const volatile void *local;
+    // Where it goes, from the first byte of this thread's log at the peer; a multiple of 64, as are the bytes.
+    unsigned long offset;
+    unsigned int bytes;
+    // 1 where the peer is to acknowledge it, and so all of this thread before it; else 0.
+    unsigned int acknowledged;
+} rdma_verb_t;
 
-// Whether the remote write of a descriptor is done.
-static inline unsigned long rdma_poll(const volatile void *descriptor) {
+enum { RDMA_PWRITE = 1 };
+
+// Posts a verb. What this thread stored before is in the bytes that it names.
+static inline void rdma_post(const volatile rdma_verb_t *verb) { PM_WORD_AT(".insn i 0x0b, 6, x0, %0, 0", verb); }
+
+// How many verbs of this thread to a peer are acknowledged: up to the last that was.
+static inline unsigned long rdma_poll(unsigned long peer) {
 #ifdef PM_NONE
-    (void)descriptor;
-    return 1;
+    (void)peer;
+    return ~0ul;
 #else
     unsigned long done;
-    __asm__ volatile(".insn i 0x0b, 7, %0, %1, 0" : "=r"(done) : "r"(descriptor) : "memory");
+    __asm__ volatile(".insn i 0x0b, 7, %0, %1, 0" : "=r"(done) : "r"(peer) : "memory");
     return done;
 #endif
 }

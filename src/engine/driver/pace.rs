@@ -7,7 +7,7 @@
 //! Windows with little work cost more in the barrier than two threads save, and how much work a window holds
 //! changes as the model runs (a kernel's tail, a drain). So neither is decided beforehand. The time between
 //! tries doubles while the answer stays the same: trying costs less than 2 % even when the other way is ten
-//! times slower.
+//! times slower. Where a try takes longer, since its rounds do, all stays are as many times longer.
 //!
 //! Invariant: results never depend on what is decided here.
 
@@ -55,8 +55,11 @@ pub(crate) struct Chooser {
     /// Events a second when last measured.
     solo_rate: Option<f64>,
     crew_rate: Option<f64>,
+    /// Until the next try, where a try takes [`TRY`].
     stay: Duration,
     left_of_stay: Duration,
+    /// What the last try of one worker, and of the crew, took.
+    tries: [Duration; 2],
     /// How often the crew was given up.
     pub(crate) fallbacks: u64,
 }
@@ -73,6 +76,7 @@ impl Chooser {
             crew_rate: None,
             stay: SHORTEST_STAY,
             left_of_stay: Duration::ZERO,
+            tries: [TRY; 2],
             fallbacks: 0,
         }
     }
@@ -125,6 +129,7 @@ impl Chooser {
             }
             return;
         }
+        self.tries[self.mode as usize] = pace.elapsed;
         let (Some(solo), Some(crew)) = (self.solo_rate, self.crew_rate) else {
             // Nothing to compare with yet: try the other, unless this leg measured nothing.
             self.mode = if self.solo_rate.is_some() { Mode::Crew } else { Mode::Solo };
@@ -137,7 +142,8 @@ impl Chooser {
         } else {
             self.stay = (self.stay * 2).min(LONGEST_STAY);
         }
-        (self.mode, self.trying, self.left_of_stay) = (better, false, self.stay);
+        let longer = self.tries[better.other() as usize].div_duration_f64(TRY).max(1.0);
+        (self.mode, self.trying, self.left_of_stay) = (better, false, self.stay.mul_f64(longer));
     }
 }
 
@@ -147,13 +153,20 @@ mod tests {
 
     /// Runs legs of a model with these rates (events a ms); returns the share of time in the crew.
     fn share_of_crew(chooser: &mut Chooser, ms: u64, solo: u64, crew: u64) -> f64 {
+        share_of_rounds(chooser, ms, solo, crew, 1)
+    }
+
+    /// The same, of a model with so many events a round.
+    fn share_of_rounds(chooser: &mut Chooser, ms: u64, solo: u64, crew: u64, round: u64) -> f64 {
         let (mut in_crew, mut total) = (Duration::ZERO, Duration::ZERO);
         while total < Duration::from_millis(ms) {
             let (mode, budget) = chooser.next();
             let rate = if mode == Mode::Crew { crew } else { solo };
-            let events = budget.measured.as_micros() as u64 * rate / 1000;
-            chooser.learn(Pace { events, elapsed: budget.measured });
-            let spent = budget.measured + budget.warm_up;
+            let least = Duration::from_micros(budget.least_rounds * round * 1000 / rate);
+            let elapsed = budget.measured.max(least);
+            let events = elapsed.as_micros() as u64 * rate / 1000;
+            chooser.learn(Pace { events, elapsed });
+            let spent = elapsed + budget.warm_up;
             total += spent;
             in_crew += if mode == Mode::Crew { spent } else { Duration::ZERO };
         }
@@ -166,6 +179,16 @@ mod tests {
         assert!(share_of_crew(&mut chooser, 4000, 10_000, 1_000) < 0.02);
         let mut chooser = Chooser::new(Fallback::Measured, 2);
         assert!(share_of_crew(&mut chooser, 4000, 10_000, 19_000) > 0.98);
+    }
+
+    #[test]
+    fn tries_of_long_rounds_are_as_much_rarer() {
+        // A cluster: 2.5 ms a round of one worker, so that a try of it takes 40 ms.
+        let share = |ms| share_of_rounds(&mut Chooser::new(Fallback::Measured, 2), ms, 2_400, 4_400, 6_000);
+        let (short, long) = (share(1_000), share(10_000));
+        assert!(short > 0.9 && long > 0.97, "{short} {long}");
+        let mut chooser = Chooser::new(Fallback::Measured, 2);
+        assert!(share_of_rounds(&mut chooser, 10_000, 4_400, 2_400, 6_000) < 0.03);
     }
 
     #[test]

@@ -266,3 +266,30 @@ impl Watch for Lead<'_> {
         self.totals.add(report.events, report.heaviest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of a leg that ends as soon as it may, where a round takes so long.
+    fn rounds_of_leg(least_rounds: u64, round: Duration) -> u64 {
+        let budget = Budget { warm_up: Duration::ZERO, measured: Duration::ZERO, least_rounds, rounds: u64::MAX };
+        let mut lead = Lead::new(None, budget);
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            std::thread::sleep(round);
+            if lead.own() & LEG_OVER != 0 {
+                return rounds;
+            }
+        }
+    }
+
+    #[test]
+    fn a_leg_of_long_rounds_has_the_least_number_of_them_and_no_more() {
+        let long = LOOK_EVERY * 5;
+        assert_eq!([0, 1, 2, 16].map(|least| rounds_of_leg(least, long)), [1, 1, 2, 16]);
+        // The clock is not looked at in every short round.
+        assert!((16..=2 * 16).contains(&rounds_of_leg(16, Duration::ZERO)));
+    }
+}

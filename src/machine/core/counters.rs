@@ -21,7 +21,7 @@ counters! {
         redirect_slots,
         /// Slots lost at atomic operations (slots)
         atomic_slots,
-        /// Slots lost at fences of visibility and at control registers (slots)
+        /// Slots lost at fences of visibility, control registers and verbs (slots)
         fence_slots,
         /// Slots lost at fences of durability (slots)
         persist_slots,

@@ -258,12 +258,6 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             fault(hart, pc, cycle, FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length });
             return Ok(());
         }
-        // There is no network on a machine of one node.
-        Class::Remote => {
-            let word = 0x0b | u32::from(inst.op == Op::RdmaPoll) << 12 | 6 << 12 | u32::from(inst.rs1) << 15;
-            fault(hart, pc, cycle, FaultKind::Unsupported { word, bytes: 4 });
-            return Ok(());
-        }
         Class::System if inst.op == Op::Ebreak => {
             fault(hart, pc, cycle, FaultKind::Breakpoint);
             return Ok(());

@@ -15,6 +15,7 @@ use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
+use super::remote::Remote;
 use super::renaming::Renaming;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
@@ -28,6 +29,7 @@ pub(super) struct Moment<'a, 'c> {
     pub(super) cache: &'a mut Cache,
     pub(super) record: &'a mut CoreRecord,
     pub(super) policy: &'a mut Policy,
+    pub(super) remote: &'a mut Remote,
     pub(super) cx: &'a mut Ctx<'c, Msg>,
     /// Lines that were lost by the core, or written by a hart, which are to be told to all harts but that
     /// one.

@@ -1,4 +1,4 @@
-//! Instructions that are executed alone: atomics, fences that wait, control registers, system calls.
+//! Instructions that are executed alone: atomics, fences that wait, control registers, verbs, system calls.
 //!
 //! All of them wait until everything before has retired and every store is performed. An atomic then needs
 //! its line for itself (`lr` to read), and is performed in the event in which the line comes: so somebody
@@ -20,6 +20,7 @@ use super::execute::observed;
 use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
 use super::l1d::{LineState, line_of};
 use super::region;
+use super::verbs;
 use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
@@ -82,6 +83,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
             calls::call(hart, cycle, m);
             return Ok(());
         }
+        Class::Remote => verbs::perform(hart, inst, cycle, m),
         Class::Csr => {
             // Later instructions are dispatched with the new rounding mode.
             let old = csr_value(hart, inst, cycle, m);

@@ -9,6 +9,7 @@ use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst, Op, SP};
 use crate::riscv::memory::Memory;
 use crate::riscv::semantics::{self, atomic};
+use crate::riscv::verbs::{DESCRIPTOR_BYTES, Logs};
 
 use super::observer::{Observer, PersistFence};
 
@@ -39,6 +40,8 @@ pub(super) struct SharedState<O> {
     pub(super) memory: Memory,
     pub(super) code: Arc<CodeTable>,
     pub(super) pm: PmCounts,
+    /// What was posted to other servers.
+    pub(super) logs: Logs,
     pub(super) observer: O,
 }
 
@@ -220,7 +223,12 @@ impl Hart {
                 shared.pm.line_writebacks += 1;
                 shared.observer.clean(self.number, line);
             }
-            Class::Persist | Class::Remote => return count(inst, shared, self.number, a),
+            Class::Persist => count(inst, shared, self.number),
+            Class::Remote if inst.op == Op::RdmaPoll => {
+                let peer = shared.logs.peers().peer(a).map_err(FaultKind::Verb)?;
+                return Ok(shared.logs.acknowledged(self.number, peer));
+            }
+            Class::Remote => post(shared, self.number, a)?,
             Class::Illegal => return Err(FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length }),
             Class::System if inst.op == Op::Ebreak => return Err(FaultKind::Breakpoint),
             _ => {}
@@ -302,9 +310,8 @@ fn store<O: Observer, const N: usize>(
     Ok(())
 }
 
-/// Words of persistency and of remote memory: counted. Everything that was posted is done.
-fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<O>, hart: u32, a: u64) -> Result<u64, FaultKind> {
-    const DESCRIPTOR_BYTES: usize = 32;
+/// Words of persistency: counted.
+fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<O>, hart: u32) {
     let pm = &mut shared.pm;
     match inst.op {
         Op::PmOfence => {
@@ -319,11 +326,20 @@ fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<O>, hart: u32, a: u6
         Op::PmTx => pm.transactions += u64::from(inst.imm == 1),
         Op::PmOp => pm.operations += 1,
         Op::PmNt => pm.non_temporal += 1,
-        Op::RdmaPost => {
-            shared.memory.read(a, DESCRIPTOR_BYTES).ok_or(unmapped(a, DESCRIPTOR_BYTES, false))?;
-            shared.pm.remote_posts += 1;
-        }
-        _ => return Ok(1),
+        _ => {}
     }
-    Ok(0)
+}
+
+/// Posts the verb of the descriptor at an address, which is done at once.
+fn post<O>(shared: &mut SharedState<O>, hart: u32, address: u64) -> Result<(), FaultKind> {
+    let peers = shared.logs.peers();
+    // Without any there is nothing to look at.
+    peers.peer(1).map_err(FaultKind::Verb)?;
+    let descriptor = shared.memory.load(address).ok_or(unmapped(address, DESCRIPTOR_BYTES as usize, false))?;
+    let verb = peers.verb(&descriptor).map_err(FaultKind::Verb)?;
+    let length = verb.bytes as usize;
+    let bytes = shared.memory.read(verb.local, length).ok_or(unmapped(verb.local, length, false))?;
+    shared.logs.write(hart, &verb, bytes);
+    shared.pm.remote_posts += 1;
+    Ok(())
 }

@@ -31,6 +31,7 @@ use crate::riscv::memory::Memory;
 use crate::riscv::process::Process;
 use crate::riscv::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionTable, RegisterSet, synchronises, written};
 use crate::riscv::syscalls::Os;
+use crate::riscv::verbs::Logs;
 
 /// The region that a hart is in.
 #[derive(Debug, Default)]
@@ -118,8 +119,13 @@ impl RegionRun {
     /// Goes on with what a power failure left.
     pub fn resume(process: &Process, image: RegionImage, table: &Arc<RegionTable>) -> RegionRun {
         let code = process.code.clone();
-        let shared =
-            SharedState { memory: image.memory.clone(), code, pm: PmCounts::default(), observer: StoreLog::default() };
+        let shared = SharedState {
+            memory: image.memory.clone(),
+            code,
+            pm: PmCounts::default(),
+            logs: Logs::default(),
+            observer: StoreLog::default(),
+        };
         let System { os, now_ns, .. } = image.system.clone();
         let harts = (0..image.slots.len() as u32).map(Hart::new).collect();
         let mut run = RegionRun {

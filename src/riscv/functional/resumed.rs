@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::riscv::memory::Memory;
 use crate::riscv::process::Process;
 use crate::riscv::syscalls::Os;
+use crate::riscv::verbs::Logs;
 
 use super::hart::{Hart, Registers, SharedState};
 use super::{Machine, Options, Outcome, PmCounts};
@@ -40,7 +41,8 @@ pub fn resume(process: &Process, saved: SavedProcess, options: &Options<'_>) -> 
     let SavedProcess { memory, os, harts, now_ns } = saved;
     let harts: Vec<Hart> = harts.iter().zip(0..).map(|(saved, number)| hart(number, saved)).collect();
     let observer = &mut ();
-    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), observer };
+    let logs = Logs::new(options.peers, options.harts.max(1));
+    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
     let mut machine = Machine { shared, os, harts, image: Arc::clone(&process.image), now_ns, last: 0 };
     let end = machine.run(options);
     machine.outcome(end)

@@ -12,6 +12,8 @@ pub struct Ran<'a> {
     pub stdout: &'a [u8],
     /// The persistent window.
     pub persistent: &'a [u8],
+    /// What it posted to other servers, as it lies there; none without them.
+    pub logs: &'a [u8],
 }
 
 impl CpuProgram {
@@ -40,10 +42,12 @@ fn result(check: &CpuCheck, ran: &Ran<'_>, reference: Option<&Ran<'_>>) -> Check
             stdout(ran.stdout, text.as_bytes())
         }
         (CpuCheckKind::Functional, Some(reference)) => {
-            result.compared = (ran.stdout.len() + ran.persistent.len()) as u64;
-            let differ = ran.persistent.iter().zip(reference.persistent).filter(|(one, other)| one != other).count();
-            result.mismatches = differ as u64;
-            result.first = persistent(ran.persistent, reference.persistent);
+            result.compared = (ran.stdout.len() + ran.persistent.len() + ran.logs.len()) as u64;
+            let differ =
+                |one: &[u8], other: &[u8]| one.iter().zip(other).filter(|(one, other)| one != other).count() as u64;
+            result.mismatches = differ(ran.persistent, reference.persistent) + differ(ran.logs, reference.logs);
+            let own = first("persistent memory", ran.persistent, reference.persistent);
+            result.first = own.or_else(|| first("logs at other servers", ran.logs, reference.logs));
             let memory = result.first.as_ref().map(|_| "persistent memory is not as the functional driver leaves it");
             let code = exit_code(ran.exit_code, reference.exit_code);
             code.or_else(|| stdout(ran.stdout, reference.stdout)).or_else(|| memory.map(str::to_owned))
@@ -82,11 +86,11 @@ fn stdout(got: &[u8], expected: &[u8]) -> Option<String> {
     })
 }
 
-/// The first byte of persistent memory that differs.
-fn persistent(got: &[u8], expected: &[u8]) -> Option<Mismatch> {
+/// The first byte of some memory that differs.
+fn first(memory: &str, got: &[u8], expected: &[u8]) -> Option<Mismatch> {
     let index = got.iter().zip(expected).position(|(got, expected)| got != expected)?;
     Some(Mismatch {
-        buffer: "persistent memory".to_owned(),
+        buffer: memory.to_owned(),
         index: index as u64,
         got: format!("{:#04x}", got[index]),
         expected: format!("{:#04x}", expected[index]),
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_run_is_judged_by_exit_code_output_and_the_functional_driver() {
-        let ran = Ran { exit_code: 0, stdout: b"sum 7\nok\n", persistent: &[1, 2, 3] };
+        let ran = Ran { exit_code: 0, stdout: b"sum 7\nok\n", persistent: &[1, 2, 3], logs: &[4] };
         let of = |kind| verdict(kind, &ran, None);
         assert_eq!(of(CpuCheckKind::ExitCode(0)).0, Outcome::Passed);
         assert_eq!(of(CpuCheckKind::ExitCode(3)), (Outcome::Failed, "the exit code is 0, expected 3".to_owned()));
@@ -118,6 +122,7 @@ mod tests {
         assert_eq!(functional(&ran), Outcome::Passed);
         assert_eq!(functional(&Ran { persistent: &[1, 2, 4], ..ran }), Outcome::Failed);
         assert_eq!(functional(&Ran { exit_code: 1, ..ran }), Outcome::Failed);
+        assert_eq!(functional(&Ran { logs: &[5], ..ran }), Outcome::Failed);
         assert_eq!(functional(&Ran { stdout: b"sum 7\n", ..ran }), Outcome::Failed);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const PROGRAM: Shape = Shape::Table(&[
     optional("files", List(&Text)),
 ]);
 
-/// A number of the clients, and where it comes from.
+/// A number of the machine, and where it comes from.
 const SOURCED: Shape = Shape::Table(&[required("value", Expression), required("source", Text)]);
 
 /// What clients of the server do; names are those of the machine's table `client`.
@@ -33,6 +33,10 @@ const CLIENT: Shape = Shape::Table(&[
     optional("region_kb", SOURCED),
     optional("addresses", Shape::Table(&[required("value", Words(&["log", "random"])), required("source", Text)])),
 ]);
+
+/// What the program needs of servers; names are those of the machine's table `nodes`.
+const NODES: Shape =
+    Shape::Table(&[optional("servers", SOURCED), optional("clients", SOURCED), optional("peer_log_kb", SOURCED)]);
 
 const CHECK: Shape = Shape::Table(&[
     optional("name", Text),
@@ -58,6 +62,7 @@ pub(crate) const MANIFEST: Shape = Shape::Table(&[
     optional("profile", Map(&Map(&Number))),
     required("program", PROGRAM),
     optional("client", CLIENT),
+    optional("nodes", NODES),
     optional("verify", OneOrMany(&CHECK)),
     optional("recovery", Any),
 ]);
@@ -78,11 +83,11 @@ pub(crate) enum Argument {
     Value(Expr),
 }
 
-/// A parameter of the clients.
+/// A parameter of the network: of clients, or of servers.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientKey {
-    /// Its name in the machine's table `client`.
-    pub(crate) name: String,
+    /// The machine's key: `client.NAME` or `nodes.NAME`.
+    pub(crate) key: String,
     pub(crate) value: Argument,
     pub(crate) source: String,
     pub(crate) place: Place,
@@ -127,7 +132,8 @@ pub(crate) struct CpuManifest {
     pub(crate) files: Vec<File>,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) recovery: Option<Vec<Argument>>,
-    /// What clients of the server do; none where the workload is the program alone.
+    /// What clients of the server do, and what the program needs of servers; none where the workload is the
+    /// program of one machine.
     pub(crate) clients: Vec<ClientKey>,
     /// The executable's content, the name that its faults are told under, and where the manifest names it.
     pub(crate) elf: Arc<Vec<u8>>,

@@ -44,7 +44,7 @@ pub struct CpuProgram {
     pub checks: Vec<CpuCheck>,
     /// Arguments with which the same program recovers what a power failure left: exit code 0 then.
     pub recovery: Option<Vec<String>>,
-    /// What it sets of the clients of its machine; none where it is a program alone.
+    /// What it sets of clients and servers of its machine; none where it is a program of one.
     pub(crate) clients: Vec<Setting>,
     /// Where the manifest says how many threads there are.
     threads_place: Option<Place>,
@@ -68,7 +68,8 @@ pub enum CpuCheckKind {
     ExitCode(i32),
     /// Standard output is this, but for an end of line at its end.
     Stdout(String),
-    /// Exit code, standard output and persistent memory are those of the functional driver.
+    /// Exit code, standard output, persistent memory and logs at other servers are those of the functional
+    /// driver.
     Functional,
 }
 
@@ -312,12 +313,13 @@ impl<'a> Making<'a> {
         choice.params.iter().map(|(name, _)| name.as_str()).find(|name| is_named(name))
     }
 
-    /// What the clients do; a value that the user's parameters decide is the user's.
+    /// What the clients do, and which servers there are; a value that the user's parameters decide is the
+    /// user's.
     fn clients(&mut self, choice: &Choice) -> Vec<Setting> {
         let mut settings = Vec::new();
         for key in &self.manifest.clients {
             let texts = self.arguments(std::slice::from_ref(&key.value));
-            let over = texts.into_iter().map(|value| Override { key: format!("client.{}", key.name), value });
+            let over = texts.into_iter().map(|value| Override { key: key.key.clone(), value });
             let source = match self.param_of_user(&key.value, choice) {
                 Some(name) => format!("chosen by the user: params.{name}"),
                 None => key.source.clone(),

@@ -151,7 +151,8 @@ impl CpuReader<'_> {
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).chain(["default"]).collect();
         let checks = self.checks(root, &known);
         let recovery = root.table("recovery").map(|recovery| self.arguments(recovery));
-        let clients = root.table("client").map_or_else(Vec::new, |client| self.clients(client));
+        let of = |table| root.table(table).map(|keys| (table, keys));
+        let clients = ["client", "nodes"].into_iter().filter_map(of).flat_map(|of| self.clients(of)).collect();
         CpuManifest {
             name: text("name"),
             description: text("description"),
@@ -200,9 +201,10 @@ impl CpuReader<'_> {
         items.into_iter().filter_map(one).collect()
     }
 
-    fn clients(&mut self, client: TomlTable<'_>) -> Vec<ClientKey> {
+    /// Keys of a table of the machine.
+    fn clients(&mut self, (of, table): (&str, TomlTable<'_>)) -> Vec<ClientKey> {
         let mut keys = Vec::new();
-        for (name, _, item) in client.entries() {
+        for (name, _, item) in table.entries() {
             let Some(parts) = item.table() else { continue };
             let (Some(value), Some((source, _))) = (parts.get("value"), parts.text("source")) else { continue };
             let place = value.place();
@@ -211,7 +213,7 @@ impl CpuReader<'_> {
                 _ => self.expr(value).map(Argument::Value),
             };
             let source = source.to_owned();
-            keys.extend(value.map(|value| ClientKey { name: name.to_owned(), value, source, place }));
+            keys.extend(value.map(|value| ClientKey { key: format!("{of}.{name}"), value, source, place }));
         }
         keys
     }

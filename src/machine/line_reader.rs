@@ -1,4 +1,4 @@
-//! Reads memory for the call being performed: ranges of bytes, line by line from the homes.
+//! Reads memory for the OS and for posted verbs: ranges of bytes, line by line from the homes.
 //!
 //! Invariants: at most [`UNDER_WAY`] lines at a time; a box comes back with every line, so that no more boxes
 //! exist than lines were under way at once. A range of one line is one instant of memory; a longer one is
@@ -10,10 +10,10 @@ use crate::machine::cpu::CpuMemory;
 use crate::machine::msg::{Line, LinePool, Msg};
 use crate::machine::ports::{Endpoint, Ports};
 
-/// Lines that the OS reads at a time: chosen, as many as a core of the built-in machines.
+/// Lines that are read at a time: chosen, as many as a core of the built-in machines.
 const UNDER_WAY: u16 = 16;
 
-/// Readings of a call: those that are complete, and the one that is under way.
+/// Readings of a task (a call, a verb): those that are complete, and the one that is under way.
 #[derive(Debug)]
 pub(super) struct LineReader {
     ports: Ports,
@@ -28,7 +28,7 @@ pub(super) struct LineReader {
     all: u16,
     asked: u16,
     arrived: u16,
-    /// Lines of all calls so far.
+    /// Lines of all tasks so far.
     lines: u64,
 }
 
@@ -53,17 +53,17 @@ impl LineReader {
         self.lines
     }
 
-    /// What was read for the call so far.
+    /// What was read for the task so far.
     pub(super) fn read(&self) -> &[Vec<u8>] {
         &self.read
     }
 
-    /// Something was read for the call.
+    /// Something was read for the task.
     pub(super) fn has_read(&self) -> bool {
         !self.read.is_empty()
     }
 
-    /// The call is done.
+    /// The task is done.
     pub(super) fn clear(&mut self) {
         self.read.clear();
     }
@@ -75,11 +75,11 @@ impl LineReader {
     /// Reads one more range, which lies in one window.
     pub(super) fn begin(&mut self, address: u64, bytes: u64, cx: &mut Ctx<'_, Msg>) {
         let Some(start) = self.memory.physical(address, bytes) else {
-            panic!("a call reads {bytes} bytes at {address:#x}, which no window has")
+            panic!("a task reads {bytes} bytes at {address:#x}, which no window has")
         };
         self.start = start;
         self.bytes = vec![0; bytes as usize];
-        // A call reads 1 MiB at most.
+        // A call, or a verb, reads 1 MiB at most.
         self.all = ((start + bytes).div_ceil(CPU_LINE_BYTES) - start / CPU_LINE_BYTES) as u16;
         (self.asked, self.arrived) = (0, 0);
         self.ask(cx);
