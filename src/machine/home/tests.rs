@@ -12,14 +12,14 @@ use crate::machine::coherence::Want;
 use crate::machine::ports::{Endpoint, Roster};
 use crate::persist::handler::{Admission, Dependency, Event, Offer, Outbox, Peer, SchemeMessage, opened};
 
-/// Sets of one line.
-const LINES: u64 = 16;
+/// From line 1 to the next of its set, of 16 sets of one line: the index is folded.
+const APART: u64 = 15;
 
 fn roster() -> Roster {
     Roster { clients: 1, ddio: true, ..Roster::of_cores(2, Interleave::new(1, 1, 64)) }
 }
 
-/// A line by its number; `LINES` further is the same set.
+/// A line by its number.
 fn line(number: u64) -> u64 {
     NVM_BASE + CPU_LINE_BYTES * number
 }
@@ -206,7 +206,7 @@ fn every_copy_leaves_before_a_line_is_overwritten_and_what_it_depended_on_goes_w
 
 #[test]
 fn a_line_stays_until_it_is_durable_and_leaves_unwritten_in_that_very_tick() {
-    let script = |at| vec![(100, write(1, 4, true)), (110, write(1 + LINES, 5, true)), (at, release(1))];
+    let script = |at| vec![(100, write(1, 4, true)), (110, write(1 + APART, 5, true)), (at, release(1))];
     for at in [400, 401] {
         let ([_, _, nic, memory], counters) = played(script(at));
         assert_eq!(nic, [heard(115, "written 4 []", 0), heard(at + 15, "written 5 []", 0)]);
@@ -216,7 +216,7 @@ fn a_line_stays_until_it_is_durable_and_leaves_unwritten_in_that_very_tick() {
 
 #[test]
 fn a_line_that_nothing_makes_durable_is_written_when_it_leaves_and_answered_for_when_that_is_durable() {
-    let script = vec![(100, write(1, 4, false)), (200, write(1 + LINES, 5, false)), (201, write(1, 6, true))];
+    let script = vec![(100, write(1, 4, false)), (200, write(1 + APART, 5, false)), (201, write(1, 6, true))];
     let ([_, _, nic, memory], counters) = played(script);
     assert_eq!(memory, [heard(210, "write", 4), heard(211, "write", 5)]);
     let expected = [heard(115, "written 4 []", 0), heard(215, "written 5 []", 0), heard(265, "written 6 []", 0)];
