@@ -2,7 +2,7 @@
 //!
 //! | from | to | latency | the way back |
 //! |---|---|---|---|
-//! | core, OS | home slice | `llc.request_cycles` | `llc.reply_cycles` |
+//! | core, OS; NIC with `nic.ddio` | home slice | `llc.request_cycles` | `llc.reply_cycles` |
 //! | home slice | its controller | front end | back end |
 //! | core | OS | `os.link_ns` | the same |
 //! | hub | cores, home slices; from the OS | `os.link_ns`, or the scheme's | the same |
@@ -71,7 +71,7 @@ impl<'a> CpuComponents<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let map = Interleave::new(spec.llc.slices, spec.controller.channels, spec.llc.interleave_bytes);
         let clients = spec.nodes.clients_of(server);
-        let roster = Roster { clients, ..Roster::of_cores(spec.core.count as u16, map) };
+        let roster = Roster { clients, ddio: spec.nic.ddio, ..Roster::of_cores(spec.core.count as u16, map) };
         let memory = MemoryParts {
             controller: &spec.controller,
             bus: &spec.bus,

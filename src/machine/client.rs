@@ -3,20 +3,31 @@
 //! ```text
 //!  compute ──> writes? ──no──> committed
 //!                 └─yes─> sync: epoch 1, ack, epoch 2, ack ... committed at the last ack
-//!                         bsp:  epochs 1, 2 ... at once, committed at the ack of the last
+//!                    ▲    bsp:  epochs 1, 2 ... at once, committed at the ack of the last
+//!                    └─ no ack within retry_us: log abort
 //! ```
 //! Packets leave the client's port one after the other, each after its bytes at the port's bandwidth. A
 //! client has one transaction under way. One whose transactions are not counted begins none after it has
 //! heard that the server's program is over: the other half of a hybrid run.
 //!
+//! With `client.retry_us` a client that has waited so long for an acknowledgement gives the attempt up: the
+//! log is aborted, and the transaction is persisted again, by new verbs of the same bytes ([`transaction`]).
+//! The server need not know of it. Nothing is lost on the network: only an acknowledgement that is late has a
+//! client try again, and each comes in the end. One at the very tick of `retry_us` is in time. What the log
+//! abort itself writes is not told, and no message is modelled for it.
+//!
+//! The first `client.plain_epochs` of a transaction are written without being made durable (`rdma_write`),
+//! and wait for a reply instead.
+//!
 //! Source: persistence parallelism, section V and Fig. 8. Invariants: a transaction that writes is committed
 //! in the event of its last acknowledgement; under sync the next epoch is posted in the event of the one
-//! before. Not modelled: the client's own machine, reads of the server, retries (nothing is lost).
+//! before. Not modelled: the client's own machine, reads of the server, loss.
 
 mod parameters;
 mod script;
-
-use std::collections::VecDeque;
+#[cfg(test)]
+mod tests;
+mod transaction;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use crate::persist::journal::{Author, FactKind, Notebook};
@@ -29,6 +40,7 @@ use super::verbs::{LINE_MASK, NetworkMsg, NetworkSpec, VerbPacket};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
+use transaction::{Heard, Transaction};
 
 /// How a client is wired.
 #[derive(Debug)]
@@ -56,6 +68,15 @@ struct ClientTimes {
     committed: Time,
 }
 
+/// What a client does by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Alarm {
+    /// It has computed, and begins a transaction.
+    Begin,
+    /// It has waited too long, and tries again.
+    Retry,
+}
+
 /// A client.
 #[derive(Debug)]
 pub struct Client {
@@ -63,17 +84,12 @@ pub struct Client {
     network: NetworkSpec,
     wiring: ClientWiring,
     script: Script,
-    /// Epochs of the transaction that are to be posted.
-    to_post: VecDeque<Epoch>,
-    /// The verb whose acknowledgement it waits for.
-    awaited: Option<u64>,
-    /// It computes, or is yet to begin; false while it waits, and at the end.
-    computes: bool,
+    transaction: Transaction,
+    /// What it does next by itself, and when.
+    alarm: Option<(Time, Alarm)>,
     began: bool,
     /// The server's program is over.
     program_over: bool,
-    /// When the first epoch of the transaction was posted.
-    posted: Time,
     /// When the port has sent all.
     port_free: Time,
     counters: ClientCounters,
@@ -96,12 +112,10 @@ impl Client {
             network,
             wiring,
             script,
-            to_post: VecDeque::new(),
-            awaited: None,
-            computes: false,
+            transaction: Transaction::default(),
+            alarm: None,
             began: false,
             program_over: false,
-            posted: 0,
             port_free: 0,
             counters: ClientCounters::default(),
             times: ClientTimes::default(),
@@ -144,58 +158,72 @@ impl Client {
 
     /// Computes before the next transaction, if there is one.
     fn compute(&mut self, cx: &mut Ctx<'_, Msg>) {
-        self.computes = match self.spec.transactions {
+        let goes_on = match self.spec.transactions {
             0 => !self.program_over,
             count => self.counters.transactions < u64::from(count),
         };
-        if self.computes {
-            cx.wake_at(cx.now() + self.wiring.timebase.ticks_of_ps(self.spec.compute_ns.ps));
+        if goes_on {
+            let end = cx.now() + self.wiring.timebase.ticks_of_ps(self.spec.compute_ns.ps);
+            self.set_alarm(Some((end, Alarm::Begin)), cx);
+        }
+    }
+
+    fn set_alarm(&mut self, alarm: Option<(Time, Alarm)>, cx: &mut Ctx<'_, Msg>) {
+        self.alarm = alarm;
+        if let Some((at, _)) = alarm {
+            cx.wake_at(at);
         }
     }
 
     /// Begins the next transaction.
     fn begin(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Some(epochs) = self.script.next_transaction() else { return };
-        self.to_post = epochs.into();
-        self.posted = cx.now();
-        if self.to_post.is_empty() {
-            self.commit(cx);
-        } else {
+        let writes = !epochs.is_empty();
+        self.transaction = Transaction::new(epochs, cx.now());
+        if writes {
             self.counters.writes += 1;
             self.post(cx);
+        } else {
+            self.commit(cx);
         }
     }
 
     /// Posts what the protocol allows.
     fn post(&mut self, cx: &mut Ctx<'_, Msg>) {
-        while let Some(epoch) = self.to_post.pop_front() {
-            let asks = self.spec.protocol == Protocol::Sync || self.to_post.is_empty();
-            self.post_verb(epoch, asks, cx);
+        while let Some((place, epoch)) = self.transaction.post() {
+            let asks = self.spec.protocol == Protocol::Sync || self.transaction.is_posted();
+            // Without a retry that is the number of the epoch.
+            let number = self.counters.verbs + 1;
+            self.post_verb(epoch, number, place >= self.spec.plain_epochs as usize, asks, cx);
             if asks {
-                self.awaited = Some(epoch.sequence);
+                self.transaction.asks(number);
+                let limit = self.wiring.timebase.ticks_of_ps(u64::from(self.spec.retry_us) * 1_000_000);
+                self.set_alarm((limit > 0).then(|| (cx.now() + limit, Alarm::Retry)), cx);
                 return;
             }
         }
     }
 
-    fn post_verb(&mut self, epoch: Epoch, acknowledged: bool, cx: &mut Ctx<'_, Msg>) {
+    fn post_verb(&mut self, epoch: Epoch, number: u64, persistent: bool, acknowledged: bool, cx: &mut Ctx<'_, Msg>) {
         let bytes = self.script.bytes_of(epoch);
         self.counters.verbs += 1;
         self.counters.bytes += bytes.len() as u64;
-        self.note(epoch, &bytes, cx.now());
+        let kind = if persistent { FactKind::VerbPosted } else { FactKind::VerbWritten };
+        self.note(kind, epoch, number, &bytes, cx.now());
         if let Some(verbs) = &mut self.verbs {
-            verbs.begin(self.under_way, cx.now(), Label::Verb { number: epoch.sequence });
+            verbs.begin(self.under_way, cx.now(), Label::Verb { number });
         }
         self.under_way += 1;
         let (mut at, end) = (self.wiring.memory + epoch.offset, self.wiring.memory + epoch.offset + bytes.len() as u64);
         for part in bytes.chunks(self.network.packet_bytes as usize) {
             let packet = VerbPacket {
                 channel: self.wiring.channel,
-                sequence: epoch.sequence,
+                sequence: number,
                 address: at,
                 bytes: part.into(),
                 last: at + part.len() as u64 == end,
                 acknowledged,
+                persistent,
             };
             at += part.len() as u64;
             let ps = part.len() as u64 * 1_000_000 / u64::from(self.network.mb_s);
@@ -206,24 +234,25 @@ impl Client {
     }
 
     /// The lines of a verb, as the oracle knows them.
-    fn note(&mut self, epoch: Epoch, bytes: &[u8], now: Time) {
+    fn note(&mut self, kind: FactKind, epoch: Epoch, number: u64, bytes: &[u8], now: Time) {
         let Some(journal) = &mut self.journal else { return };
         let author = Author {
             warp: self.wiring.channel,
-            launch: self.counters.transactions as u32,
-            pc: epoch.sequence as u32,
+            // An attempt that is given up is over for itself: its verbs are written again by the next.
+            launch: (self.counters.transactions + self.counters.retries) as u32,
+            pc: number as u32,
             ..Author::default()
         };
         for (nth, part) in bytes.chunks(CPU_LINE_BYTES as usize).enumerate() {
             let (line, mut content) = (self.wiring.memory + epoch.offset + nth as u64 * CPU_LINE_BYTES, [0; 128]);
             content[..part.len()].copy_from_slice(part);
-            journal.note_data(now, FactKind::VerbPosted, line, LINE_MASK, author, &content);
+            journal.note_data(now, kind, line, LINE_MASK, author, &content);
         }
     }
 
     fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.counters.transactions += 1;
-        self.times.latency += cx.now() - self.posted;
+        self.times.latency += cx.now() - self.transaction.began();
         self.times.committed = cx.now();
         self.compute(cx);
     }
@@ -232,35 +261,57 @@ impl Client {
 impl Component<Msg> for Client {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let sequence = match message {
-            Msg::Network(NetworkMsg::PersistAck { sequence, .. }) => sequence,
+            Msg::Network(NetworkMsg::PersistAck { sequence, .. } | NetworkMsg::WriteReply { sequence, .. }) => sequence,
             Msg::Network(NetworkMsg::ProgramOver) => {
                 self.program_over = true;
                 return;
             }
             other => panic!("a client received {other:?}"),
         };
-        assert_eq!(self.awaited.take(), Some(sequence), "an acknowledgement that nobody waits for");
+        let heard = self.transaction.hear(sequence);
+        if heard == Heard::Late {
+            assert!(self.counters.retries > 0, "an acknowledgement of verb {sequence} that nobody waits for");
+            self.counters.late_acks += 1;
+            return;
+        }
+        self.alarm = None;
         let acknowledged = std::mem::take(&mut self.under_way);
         if let Some(verbs) = &mut self.verbs {
             (0..acknowledged).for_each(|verb| verbs.end(verb, cx.now()));
         }
-        if self.to_post.is_empty() { self.commit(cx) } else { self.post(cx) }
+        if heard == Heard::Over { self.commit(cx) } else { self.post(cx) }
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         if !self.began {
             self.began = true;
             self.compute(cx);
-        } else if std::mem::take(&mut self.computes) && !(self.program_over && self.spec.transactions == 0) {
-            self.begin(cx);
+            return;
+        }
+        match self.alarm {
+            // A wake-up that an acknowledgement has made void.
+            Some((at, _)) if cx.now() < at => cx.wake_at(at),
+            Some((_, alarm)) => {
+                self.alarm = None;
+                match alarm {
+                    Alarm::Begin if self.program_over && self.spec.transactions == 0 => {}
+                    Alarm::Begin => self.begin(cx),
+                    Alarm::Retry => {
+                        self.counters.retries += 1;
+                        self.transaction.begin_anew();
+                        self.post(cx);
+                    }
+                }
+            }
+            None => {}
         }
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {
-        if let Some(sequence) = self.awaited {
+        if let Some(sequence) = self.transaction.awaited() {
             let who = format!("transaction {}", self.counters.transactions + 1);
             let what = format!("the acknowledgement of verb {sequence}");
-            out.push(Wait { who, what, on: None, since: self.posted });
+            out.push(Wait { who, what, on: None, since: self.transaction.began() });
         }
     }
 

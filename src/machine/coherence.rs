@@ -9,6 +9,7 @@
 //! | [`ProbeAck`](CpuMsg::ProbeAck) | core | home | the line, if the core has changed it |
 //! | [`Put`](CpuMsg::Put), [`PutAck`](CpuMsg::PutAck) | core, and back | home, and back | the line; room |
 //! | [`Clean`](CpuMsg::Clean), [`Cleaned`](CpuMsg::Cleaned) | core, and back | home, and back | the line; room |
+//! | [`Write`](CpuMsg::Write), [`Written`](CpuMsg::Written) | NIC, and back | home, and back | the line; room |
 //! | [`Call`](CpuMsg::Call) ... [`Stop`](CpuMsg::Stop) | core and OS | OS and core | a system call and what follows |
 //!
 //! Links are FIFO and of constant latency. A core's `ProbeAck`, `Put` and `Clean` of a line leave in the
@@ -166,6 +167,28 @@ pub enum CpuMsg {
         /// The emptied box.
         room: Box<Line>,
     },
+    /// NIC to the home: a whole line is written, and no core keeps a copy. Answered by [`CpuMsg::Written`].
+    Write {
+        /// Address of the line's first byte.
+        line: u64,
+        /// Who writes.
+        from: Requester,
+        /// The requester's name for the request.
+        tag: u16,
+        /// Its bytes.
+        data: Box<Line>,
+        /// The entry of the NIC's buffer that makes the line durable; none where nothing does.
+        dependencies: Option<Box<Dependencies>>,
+    },
+    /// From the home: the line is in the shared cache. That does not make it durable.
+    Written {
+        /// The tag of its `Write`.
+        tag: u16,
+        /// The emptied box.
+        room: Box<Line>,
+        /// What must be durable before it.
+        dependencies: Option<Box<Dependencies>>,
+    },
     /// Core to OS: a hart stands behind `ecall`; all that it did before is performed.
     Call(Box<Call>),
     /// OS to core: the answer. The hart stores what is to be written, then does the rest; to a
@@ -204,6 +227,7 @@ pub enum CpuMsg {
 impl CpuMsg {
     /// A number that stands for its content, for digests; the bytes of lines do not enter.
     pub fn digest(&self) -> u64 {
+        // The kind is in the highest four bits: an answer to the NIC has that of the question.
         let of = |kind: u64, line: u64, from: u64, tag: u64| kind << 60 ^ line ^ from << 40 ^ tag << 48;
         let content = match self {
             CpuMsg::Get { line, from, tag, want, .. } => {
@@ -227,6 +251,8 @@ impl CpuMsg {
             CpuMsg::Begin { hart, state } => of(12, state.pc, (*hart).into(), 0),
             CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
+            CpuMsg::Write { line, from, tag, .. } => of(15, *line, from.number().into(), (*tag).into()),
+            CpuMsg::Written { tag, .. } => of(15, 0, 0, (*tag).into()) ^ 1 << 59,
         };
         content ^ self.dependencies().map_or(0, |on| dependency::digest(on))
     }
@@ -237,7 +263,9 @@ impl CpuMsg {
             CpuMsg::Data { dependencies, .. }
             | CpuMsg::ProbeAck { dependencies, .. }
             | CpuMsg::Put { dependencies, .. }
-            | CpuMsg::Clean { dependencies, .. } => dependencies.as_deref(),
+            | CpuMsg::Clean { dependencies, .. }
+            | CpuMsg::Write { dependencies, .. }
+            | CpuMsg::Written { dependencies, .. } => dependencies.as_deref(),
             _ => None,
         }
     }

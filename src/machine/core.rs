@@ -471,6 +471,8 @@ impl Component<Msg> for Core {
             CpuMsg::Begin { hart, state } => self.begin(hart, *state),
             CpuMsg::Stop => self.stop(now, cx),
             CpuMsg::Get { .. }
+            | CpuMsg::Write { .. }
+            | CpuMsg::Written { .. }
             | CpuMsg::ProbeAck { .. }
             | CpuMsg::Put { .. }
             | CpuMsg::Clean { .. }

@@ -24,6 +24,7 @@ use super::core::{CoreSpec, L1dSpec};
 use super::home::LlcSpec;
 use super::media::{BusSpec, MediaSpec, NvmSpec};
 use super::memory_controller::{ControllerSpec, DramCacheSpec, LINK_WITHOUT_LATENCY};
+use super::nic::NicSpec;
 use super::nodes::NodesSpec;
 use super::os::OsSpec;
 use super::persistence::PersistSpec;
@@ -68,6 +69,8 @@ machine_spec! {
         nodes: NodesSpec,
         /// The network between servers and their clients.
         network: NetworkSpec,
+        /// The network interfaces of servers.
+        nic: NicSpec,
         /// Clients.
         client: ClientSpec,
     }
@@ -179,6 +182,30 @@ impl CpuSpec {
             client.transactions > 0 || client.compute_ns.ps > 0 || client.write_percent == 100,
             "client.compute_ns",
             "transactions that are not counted (client.transactions=0) take time: they compute, or all write".into(),
+        );
+        // A limit below what an idle server takes has every transaction tried again.
+        let of_network = client.network_ps(network);
+        require(
+            client.retry_us == 0 || u64::from(client.retry_us) * 1_000_000 > of_network,
+            "client.retry_us",
+            format!(
+                "no acknowledgement comes within {} us: the network alone takes {} us ({} epochs of {} B, there and back)",
+                client.retry_us,
+                of_network as f64 / 1e6,
+                client.epochs_at_once(),
+                client.bytes_per_epoch
+            ),
+        );
+        // Past the cache nothing would order them with what persists of the same line.
+        require(
+            client.plain_epochs == 0 || self.nic.ddio,
+            "client.plain_epochs",
+            "a write that is not persistent goes to the shared cache: nic.ddio=true".into(),
+        );
+        require(
+            client.plain_epochs <= client.epochs_per_tx,
+            "client.plain_epochs",
+            format!("{} of {} epochs (client.epochs_per_tx)", client.plain_epochs, client.epochs_per_tx),
         );
         require(self.os.link_ns.ps > 0, "os.link_ns", LINK_WITHOUT_LATENCY.into());
         faults.extend(self.nodes.faults(self.server_components()));

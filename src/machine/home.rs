@@ -18,6 +18,8 @@
 //! | another owns | it shares; Data S | it is invalidated; Data M | it shares; Data | dropped | recalled, freed |
 //! | busy | waits | waits | waits | bytes in if of the owner | is no victim |
 //!
+//! A Write, the NIC's, has every copy invalidated, and then its bytes in.
+//!
 //! Every Put is acknowledged at once. A line that is freed is written to memory first if that lacks its
 //! bytes. Cores drop clean lines silently, so that a holder may have no copy, and its owner may ask again. A
 //! Put that crosses a probe of its line comes before the acknowledgement, since links are FIFO: its bytes are
@@ -36,9 +38,16 @@
 //! `persist.clwb` is `l2`, which writes nothing unless the line is flushed. Where controllers have a DRAM
 //! cache, a clean of a line whose bytes are not here goes on to there.
 //!
-//! Every message to a core or to the OS leaves `llc.service_cycles` after the message that it follows from,
-//! so that these links stay FIFO; messages to memory leave at once. A Get that hits takes request, service
-//! and reply; one that misses, without a recall, the ways to memory and back and the read beside these.
+//! A `Write` brings a whole line of the NIC's (data direct I/O): one that is absent takes a place as a fetch
+//! does, and reads nothing. Under a scheme that writes persistent memory itself the line depends on the NIC's
+//! entry from then on, and leaves unwritten when that is durable; the answer says what the entry has to wait
+//! for. A line that no entry makes durable (`rdma_write`) is written to memory when it leaves, and what
+//! overwrites it is answered when that is durable, as its own way to memory is another.
+//!
+//! Every message to a core, to the OS or to the NIC leaves `llc.service_cycles` after the message that it
+//! follows from, so that these links stay FIFO; messages to memory leave at once. A Get that hits takes
+//! request, service and reply; one that misses, without a recall, the ways to memory and back and the read
+//! beside these.
 //!
 //! Source: `hosts` of the design notes, section 2.3; Sorin, Hill, Wood, *A Primer on Memory Consistency and
 //! Cache Coherence*, chapter 8. Invariants: one owner or sharers; a line with a step under way is no victim;
@@ -50,6 +59,8 @@ mod parameters;
 mod policy;
 mod request;
 mod service;
+#[cfg(test)]
+mod tests;
 mod transactions;
 mod waits;
 
@@ -70,7 +81,7 @@ use super::writes_under_way::WritesUnderWay;
 use directory::Directory;
 pub use parameters::{HomeCounters, LlcSpec};
 use policy::Policy;
-use request::{Ask, CoreSet, HomeRequest, PendingClean};
+use request::{Ask, CoreSet, HomeRequest, PendingAnswer};
 use transactions::Transactions;
 
 /// How a home slice is wired and what it may use of its neighbours.
@@ -99,7 +110,7 @@ pub struct HomeSlice {
     directory: Directory,
     transactions: Transactions,
     memory: MemoryPort,
-    writes: WritesUnderWay<PendingClean>,
+    writes: WritesUnderWay<PendingAnswer>,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<SliceTimeline>>,
     counters: HomeCounters,
@@ -218,14 +229,14 @@ impl HomeSlice {
         }
     }
 
-    /// A write is durable: cleans that waited for it last are acknowledged.
+    /// A write is durable: answers that waited for it last are sent.
     fn durable(&mut self, token: u16, at: Time, cx: &mut Ctx<'_, Msg>) {
         let (_, due) = self.writes.durable(token, at);
         if let Some(timeline) = &mut self.timeline {
             timeline.durable(token, at, cx.now(), self.writes.len());
         }
-        for (PendingClean { to, tag, room, .. }, _) in due {
-            self.send(to, CpuMsg::Cleaned { tag, room }, cx);
+        for (PendingAnswer { to, answer, .. }, _) in due {
+            self.send(to, answer, cx);
         }
     }
 
@@ -246,7 +257,8 @@ impl HomeSlice {
         match message {
             CpuMsg::Get { line, from, tag, want, room } => {
                 self.counters.gets += 1;
-                self.request(line, HomeRequest { from, tag, ask: Ask::Get(want), room, arrived }, cx);
+                let request = HomeRequest { from, tag, ask: Ask::Get(want), room, dependencies: None, arrived };
+                self.request(line, request, cx);
             }
             CpuMsg::ProbeAck { line, from, dirty, room, dependencies } => {
                 self.note_dependencies(line, dependencies, cx);
@@ -264,12 +276,17 @@ impl HomeSlice {
                     // sent while a copy was on its way to the core, which is probed then.
                     self.take_bytes(line, from, &room, flush);
                 }
-                let request = HomeRequest { from, tag, ask: Ask::Clean { flush }, room, arrived };
+                let ask = Ask::Clean { flush };
+                let request = HomeRequest { from, tag, ask, room, dependencies: None, arrived };
                 if at_once {
                     self.clean_at_once(line, request, cx);
                 } else {
                     self.request(line, request, cx);
                 }
+            }
+            CpuMsg::Write { line, from, tag, data, dependencies } => {
+                self.counters.nic_writes += 1;
+                self.request(line, HomeRequest { from, tag, ask: Ask::Write, room: data, dependencies, arrived }, cx);
             }
             other => panic!("a home slice received {other:?}"),
         }

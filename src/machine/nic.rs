@@ -9,53 +9,59 @@
 //! last line of a verb ("the hardware will treat the data block in rdma_pwrite as in one barrier region").
 //! The way from here to the controller is the scheme's.
 //!
+//! With data direct I/O (`nic.ddio`) a line goes to its home slice of the shared cache first, and has its
+//! place in the buffer from then on. The home keeps it until it is durable; it leaves for the controller when
+//! the home has answered what it depends on. A line of a verb that is not persistent goes to its home alone.
+//! Without, lines go past the shared cache, and verbs that are not persistent are refused.
+//!
+//! With data direct I/O a channel has one line with its home at a time, so that lines are there in their
+//! order. A verb is acknowledged when it is durable in any case: what the cache has is not. One that is not
+//! persistent is replied to when its last line is in the cache.
+//!
 //! Source: persistence parallelism, section IV-B ("an additional persist buffer to process the remote
 //! requests") and V ("the NIC sends back the persist validation signal"). Readings: a buffer for each
 //! channel, that is for each client. Invariant: a verb is acknowledged when all its lines, and all verbs
-//! before it in its channel, are durable, in that event. Not modelled: data direct I/O (lines go past the
-//! shared cache, and no copies in caches are invalidated: cores do not use the clients' memory), what the NIC
+//! before it in its channel, are durable, in that event. That one line at a time is with its home is ours: a
+//! home answers in a few ns, and a line takes 46 ns on the network. Not modelled: copies in caches of lines
+//! that go past these (cores do not use the clients' memory), ways of the cache for I/O alone, what the NIC
 //! itself takes.
+
+mod parameters;
 
 use std::collections::VecDeque;
 
-use crate::counters;
 use crate::engine::{Component, Ctx, StateDigest, Time, Wait};
-use crate::persist::handler::{Admission, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of};
+use crate::persist::handler::{
+    Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of,
+};
 use crate::persist::journal::{Author, FactKind, Notebook};
 
-use super::coherence::CPU_LINE_BYTES;
+use super::coherence::{CPU_LINE_BYTES, CpuMsg};
 use super::handler_levels::HandlerLevels;
+use super::line::LinePool;
 use super::msg::Msg;
 use super::ports::{Endpoint, Ports};
 use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
 
-counters! {
-    /// What the NIC counted.
-    pub struct NicCounters {
-        /// Packets of verbs received (packets)
-        packets,
-        /// Verbs received to their last byte (verbs)
-        verbs,
-        /// Bytes received (B)
-        bytes,
-        /// Lines that went to persist buffers (lines)
-        lines,
-        /// Verbs that are durable (verbs)
-        durable_verbs,
-        /// Acknowledgements sent (acknowledgements)
-        acks,
-        /// Packets after which lines waited for room in a buffer (packets)
-        full_buffers,
-    }
-}
+pub use parameters::{NicCounters, NicSpec};
 
 /// What a channel brings to its buffer.
 #[derive(Debug)]
 enum Arrival {
     /// A line.
-    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]> },
+    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]>, persistent: bool },
     /// The end of a verb.
     Barrier(VerbEnd),
+}
+
+impl Arrival {
+    /// It takes room in the channel's buffer.
+    fn persists(&self) -> bool {
+        match self {
+            Arrival::Line { persistent, .. } => *persistent,
+            Arrival::Barrier(verb) => verb.persistent,
+        }
+    }
 }
 
 /// A verb whose last line is here.
@@ -63,6 +69,7 @@ enum Arrival {
 struct VerbEnd {
     sequence: u64,
     acknowledged: bool,
+    persistent: bool,
 }
 
 /// A channel.
@@ -72,6 +79,8 @@ struct Channel {
     arrivals: VecDeque<Arrival>,
     /// Verbs that did, and are not durable.
     verbs: VecDeque<VerbEnd>,
+    /// A line is with its home: it persists, or not.
+    at_home: Option<bool>,
     /// When the last of its packets came.
     since: Time,
 }
@@ -80,9 +89,13 @@ struct Channel {
 #[derive(Debug)]
 pub struct Nic {
     ports: Ports,
+    /// Lines go to the shared cache.
+    ddio: bool,
     handler: Box<dyn Handler>,
     outbox: Outbox,
     channels: Vec<Channel>,
+    /// Boxes for lines that go to their homes.
+    rooms: LinePool,
     counters: NicCounters,
     /// What it acknowledged, where it keeps a journal.
     journal: Option<Notebook>,
@@ -101,9 +114,11 @@ impl Nic {
         let channels = (0..ports.roster().clients).map(|_| Channel::default()).collect();
         Nic {
             ports,
+            ddio: ports.roster().ddio,
             handler,
             outbox: Outbox::default(),
             channels,
+            rooms: LinePool::default(),
             counters: NicCounters::default(),
             journal: journal.then(Notebook::default),
             levels: None,
@@ -136,7 +151,7 @@ impl Nic {
     }
 
     fn receive(&mut self, packet: VerbPacket, now: Time) -> u16 {
-        let VerbPacket { channel: number, sequence, address, bytes, last, acknowledged } = packet;
+        let VerbPacket { channel: number, sequence, address, bytes, last, acknowledged, persistent } = packet;
         self.counters.packets += 1;
         self.counters.bytes += bytes.len() as u64;
         let channel = &mut self.channels[usize::from(number)];
@@ -144,36 +159,95 @@ impl Nic {
         for (line, part) in (address..).step_by(CPU_LINE_BYTES as usize).zip(bytes.chunks(CPU_LINE_BYTES as usize)) {
             let mut bytes = Box::new([0; 128]);
             bytes[..part.len()].copy_from_slice(part);
-            channel.arrivals.push_back(Arrival::Line { line, sequence, bytes });
+            channel.arrivals.push_back(Arrival::Line { line, sequence, bytes, persistent });
         }
         if last {
             self.counters.verbs += 1;
-            channel.arrivals.push_back(Arrival::Barrier(VerbEnd { sequence, acknowledged }));
+            channel.arrivals.push_back(Arrival::Barrier(VerbEnd { sequence, acknowledged, persistent }));
         }
         number
     }
 
-    /// Brings to the buffer what it has room for.
-    fn advance(&mut self, number: u16) {
+    /// Brings to the buffer, or to the shared cache, what it has room for.
+    fn advance(&mut self, number: u16, cx: &mut Ctx<'_, Msg>) {
+        // A channel's lines are in the cache in their order: one at a time is on its way there.
         let hart = number as u8;
-        let channel = &mut self.channels[usize::from(number)];
-        while !channel.arrivals.is_empty()
-            && self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes
+        while let channel = &mut self.channels[usize::from(number)]
+            && channel.at_home.is_none()
+            && let Some(arrival) = channel.arrivals.front()
+            && (!arrival.persists()
+                || self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes)
             && let Some(arrival) = channel.arrivals.pop_front()
         {
             match arrival {
-                Arrival::Line { line, sequence, bytes } => {
-                    self.counters.lines += 1;
-                    let author = author_of(self.ports, number, sequence);
-                    let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes: &bytes, checkpoint: false };
-                    self.handler.event(&Event::Stored(&of), &mut self.outbox);
+                Arrival::Line { line, sequence, bytes, persistent } => {
+                    self.pass_on((number, sequence), line, &bytes, persistent, cx);
                 }
-                Arrival::Barrier(verb) => {
-                    channel.verbs.push_back(verb);
+                Arrival::Barrier(verb) if verb.persistent => {
+                    self.channels[usize::from(number)].verbs.push_back(verb);
                     self.handler.event(&Event::Fenced { warp: hart }, &mut self.outbox);
+                }
+                Arrival::Barrier(VerbEnd { sequence, acknowledged, .. }) => {
+                    if acknowledged {
+                        self.counters.replies += 1;
+                        self.tell(number, NetworkMsg::WriteReply { channel: number, sequence }, cx);
+                    }
                 }
             }
         }
+    }
+
+    /// A line of a verb goes to the channel's buffer, and to its home if lines go there.
+    fn pass_on(
+        &mut self,
+        (number, sequence): (u16, u64),
+        line: u64,
+        bytes: &[u8; 128],
+        persistent: bool,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let (hart, author) = (number as u8, author_of(self.ports, number, sequence));
+        let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes, checkpoint: false };
+        self.counters.lines += u64::from(persistent);
+        if !self.ddio {
+            self.handler.event(&Event::Stored(&of), &mut self.outbox);
+            return;
+        }
+        if persistent {
+            self.handler.event(&Event::Posted(&of), &mut self.outbox);
+            // Its home is told which entry makes the line durable, before anyone can get it from there.
+            self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
+        }
+        self.write_home(number, line, bytes, persistent, cx);
+    }
+
+    /// Sends a line to its home, with the entry that makes it durable.
+    fn write_home(&mut self, number: u16, line: u64, bytes: &[u8; 128], persistent: bool, cx: &mut Ctx<'_, Msg>) {
+        self.counters.cached_lines += 1;
+        self.counters.plain_lines += u64::from(!persistent);
+        self.channels[usize::from(number)].at_home = Some(persistent);
+        let dependencies = self.outbox.take_dependencies();
+        debug_assert_eq!(dependencies.is_some(), persistent, "a line of the channel is in its buffer");
+        let mut data = self.rooms.take();
+        (data.bytes, data.mask) = (*bytes, LINE_MASK);
+        let home = Endpoint::Slice(self.ports.map().slice_of(line) as u16);
+        let message = CpuMsg::Write { line, from: self.ports.requester(), tag: number, data, dependencies };
+        cx.send(self.ports.to(home), Msg::Cpu(message), 0);
+    }
+
+    /// A channel's line is in the shared cache; what must be durable before it.
+    fn at_home(&mut self, number: u16, dependencies: &[Dependency], cx: &mut Ctx<'_, Msg>) {
+        let Some(persistent) = self.channels[usize::from(number)].at_home.take() else {
+            panic!("channel {number} has no line with its home")
+        };
+        if persistent {
+            self.handler.event(&Event::Answered { warp: number as u8, dependencies }, &mut self.outbox);
+        }
+        self.advance(number, cx);
+    }
+
+    fn tell(&self, channel: u16, message: NetworkMsg, cx: &mut Ctx<'_, Msg>) {
+        cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(message), 0);
     }
 
     /// Sends what the handler has written, and acknowledges verbs that are durable.
@@ -196,8 +270,7 @@ impl Nic {
                     let author = author_of(self.ports, channel, verb.sequence);
                     journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
                 }
-                let ack = NetworkMsg::PersistAck { channel, sequence: verb.sequence };
-                cx.send(self.ports.to(Endpoint::Client(channel)), Msg::Network(ack), 0);
+                self.tell(channel, NetworkMsg::PersistAck { channel, sequence: verb.sequence }, cx);
             }
         }
     }
@@ -209,17 +282,19 @@ impl Component<Msg> for Nic {
         match message {
             Msg::Network(NetworkMsg::Verb(packet)) => {
                 let channel = self.receive(*packet, cx.now());
-                self.advance(channel);
+                self.advance(channel, cx);
                 self.counters.full_buffers += u64::from(!self.channels[usize::from(channel)].arrivals.is_empty());
             }
             Msg::Scheme { from, message } => {
                 self.handler.message(from, message, &mut self.outbox);
-                (0..self.channels.len() as u16).for_each(|channel| self.advance(channel));
+                (0..self.channels.len() as u16).for_each(|channel| self.advance(channel, cx));
+            }
+            Msg::Cpu(CpuMsg::Written { tag, room, dependencies }) => {
+                self.rooms.give(room);
+                self.at_home(tag, dependencies.as_deref().map_or(&[][..], |on| on), cx);
             }
             Msg::Network(NetworkMsg::ProgramOver) => {
-                for client in self.ports.roster().clients() {
-                    cx.send(self.ports.to(client), Msg::Network(NetworkMsg::ProgramOver), 0);
-                }
+                (0..self.channels.len() as u16).for_each(|channel| self.tell(channel, NetworkMsg::ProgramOver, cx));
             }
             other => panic!("a NIC received {other:?}"),
         }
@@ -231,8 +306,9 @@ impl Component<Msg> for Nic {
     fn waits(&self, out: &mut Vec<Wait>) {
         for (number, channel) in self.channels.iter().enumerate() {
             let (lines, verbs) = (channel.arrivals.len(), channel.verbs.len());
-            if lines + verbs > 0 {
-                let what = format!("room for {lines} lines and barriers, {verbs} verbs to be durable");
+            if lines + verbs > 0 || channel.at_home.is_some() {
+                let home = if channel.at_home.is_some() { "a line's home, " } else { "" };
+                let what = format!("{home}room for {lines} lines and barriers, {verbs} verbs to be durable");
                 out.push(Wait { who: format!("channel {number}"), what, on: None, since: channel.since });
             }
         }

@@ -8,20 +8,20 @@
 //! |---|---|
 //! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[switch of requests\] |
 //! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
-//! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[switch of replies\] |
+//! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[switch of replies\], \[NIC: DDIO\] |
 //! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\], \[NIC\] |
 //! | hub | SMs or cores, slices, \[controllers: paths\] |
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
-//! | NIC | clients, controllers |
+//! | NIC | clients, controllers, \[slices: DDIO\] |
 //! | client | NIC |
 //!
 //! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
 //! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
-//! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS. Only
-//! [`Ports`] knows that, and another kind of requester (a NIC, a DMA engine) gets a role and the next ids
-//! here. Invariants: a machine has SMs or cores; no two roles of one owner share a port; a role without a
-//! port is refused.
+//! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS, then a
+//! NIC that writes to the shared cache. Only [`Ports`] knows that, and another kind of requester (a DMA
+//! engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two roles of one
+//! owner share a port; a role without a port is refused.
 
 use std::fmt;
 
@@ -48,6 +48,11 @@ impl Requester {
     /// The id of the OS of a machine with `cores` cores.
     pub fn os(cores: u16) -> Requester {
         Requester(cores)
+    }
+
+    /// The id of the NIC of a machine with `cores` cores.
+    pub fn nic(cores: u16) -> Requester {
+        Requester(cores + 1)
     }
 
     /// The id of the command processor of a machine with `sms` SMs. Journals name the host by it.
@@ -151,12 +156,14 @@ pub struct Roster {
     pub switched: bool,
     /// Clients, behind a NIC; without any there is none.
     pub clients: u16,
+    /// The NIC writes to home slices.
+    pub ddio: bool,
 }
 
 impl Roster {
     /// A machine without a scheme's links and without switches.
     pub fn new(sms: u16, map: Interleave) -> Roster {
-        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false, clients: 0 }
+        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false, clients: 0, ddio: false }
     }
 
     /// A machine of cores without a scheme's links.
@@ -209,7 +216,13 @@ impl Roster {
 
     /// Every requester, in the order of their ids.
     pub fn requester_roles(self) -> impl Iterator<Item = Endpoint> {
-        self.sms().chain(self.cores()).chain([self.host()])
+        let nic = self.nic_requests().then_some(Endpoint::Nic);
+        self.sms().chain(self.cores()).chain([self.host()]).chain(nic)
+    }
+
+    /// There is a NIC, and it writes to home slices.
+    fn nic_requests(self) -> bool {
+        self.ddio && self.clients > 0
     }
 
     /// A controller is the one of a slice.
@@ -220,9 +233,9 @@ impl Roster {
         }
     }
 
-    /// Requesters: SMs or cores, and the command processor or the OS.
+    /// Requesters: SMs or cores, and the command processor or the OS; and a NIC that writes to home slices.
     pub fn requesters(self) -> u16 {
-        self.sms + self.cores + 1
+        self.sms + self.cores + 1 + u16::from(self.nic_requests())
     }
 
     /// The requester that a component is; none for those that send no requests.
@@ -232,12 +245,13 @@ impl Roster {
             Endpoint::Core(index) => Some(Requester::core(index)),
             Endpoint::CommandProcessor => Some(Requester::command_processor(self.sms)),
             Endpoint::Os => Some(Requester::os(self.cores)),
+            Endpoint::Nic if self.nic_requests() => Some(Requester::nic(self.cores)),
             _ => None,
         }
     }
 
     /// The groups of a component's ports in their order: a role of the kind, and how many ports.
-    fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 5] {
+    fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 6] {
         let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
         let slices = (Endpoint::Slice(0), self.map.slices() as u16);
         let compute = (self.compute(0), self.sms + self.cores);
@@ -249,22 +263,24 @@ impl Roster {
         // Of a server.
         let nic = (Endpoint::Nic, u16::from(self.clients > 0));
         let none = (Endpoint::Hub, 0);
+        let if_ddio = |(role, count)| (role, if_any(self.nic_requests(), count));
         match owner {
-            Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, requests],
-            Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, nic],
-            Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, replies],
+            Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, requests, none],
+            Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, nic, none],
+            Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, replies, if_ddio(nic)],
             Endpoint::Controller(_) => [
                 (Endpoint::Slice(0), self.slices_per_controller()),
                 (compute.0, if_any(self.paths, compute.1)),
                 (Endpoint::Controller(0), if_any(self.paths, self.channels() - 1)),
                 (Endpoint::Hub, u16::from(self.paths && self.hub)),
                 nic,
+                none,
             ],
-            Endpoint::Hub => [compute, slices, controllers, none, none],
-            Endpoint::RequestSwitch => [slices, compute, host, none, none],
-            Endpoint::ReplySwitch => [compute, host, none, none, none],
-            Endpoint::Nic => [(Endpoint::Client(0), self.clients), controllers, none, none, none],
-            Endpoint::Client(_) => [nic, none, none, none, none],
+            Endpoint::Hub => [compute, slices, controllers, none, none, none],
+            Endpoint::RequestSwitch => [slices, compute, host, none, none, none],
+            Endpoint::ReplySwitch => [compute, host, none, none, none, none],
+            Endpoint::Nic => [(Endpoint::Client(0), self.clients), controllers, if_ddio(slices), none, none, none],
+            Endpoint::Client(_) => [nic, none, none, none, none, none],
         }
     }
 
@@ -386,10 +402,13 @@ impl Ports {
     /// The port to a requester, of an owner that replies to all of them. O(1).
     #[inline]
     pub fn to_requester(&self, requester: Requester) -> Port {
-        if requester.0 < self.roster.sms + self.roster.cores {
+        let computes = self.roster.sms + self.roster.cores;
+        if requester.0 < computes {
             self.to(self.roster.compute(requester.0))
-        } else {
+        } else if requester.0 == computes {
             self.to(self.roster.host())
+        } else {
+            self.to(Endpoint::Nic)
         }
     }
 
@@ -520,6 +539,23 @@ mod tests {
         assert_eq!((os.requester(), os.to(Endpoint::Core(0)).0), (Requester::os(3), 4));
         let core = roster.ports(Endpoint::Core(0));
         assert_eq!((core.to(Endpoint::Slice(1)).0, core.to(Endpoint::Os).0), (1, 4));
+    }
+
+    #[test]
+    fn a_nic_reaches_home_slices_where_it_writes_to_them_and_is_a_requester_then() {
+        let roster = Roster { clients: 2, paths: true, ..Roster::of_cores(3, Interleave::new(4, 2, 256)) };
+        assert_eq!((roster.requester(Endpoint::Nic), roster.requesters()), (None, 4));
+        assert_eq!(roster.ports(Endpoint::Nic).find(Endpoint::Slice(0)), None);
+        let ddio = Roster { ddio: true, ..roster };
+        assert_eq!((ddio.requester(Endpoint::Nic), ddio.requesters()), (Some(Requester::nic(3)), 5));
+        let (nic, home) = (ddio.ports(Endpoint::Nic), ddio.ports(Endpoint::Slice(3)));
+        assert_eq!(
+            [Endpoint::Client(1), Endpoint::Controller(1), Endpoint::Slice(3)].map(|to| nic.to(to).0),
+            [1, 3, 7]
+        );
+        let requesters = [Requester::core(2), Requester::os(3), Requester::nic(3)];
+        assert_eq!(requesters.map(|who| home.to_requester(who).0), [2, 3, 5]);
+        assert_eq!(home.to_peer(Peer::Nic), home.to(Endpoint::Nic));
     }
 
     #[test]

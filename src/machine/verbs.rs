@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!  client i ──Verb, a packet at a time──> NIC        (client's port: bytes / mb_s; then latency_ns)
-//!           <──PersistAck──────────────              (latency_ns)
+//!           <──PersistAck, WriteReply──              (latency_ns)
 //!           <──ProgramOver─────────────  <── OS        (latency_ns; os.link_ns)
 //! ```
 //! A verb writes a run of bytes to the server's persistent memory (the paper's `rdma_pwrite`). Verbs of a
 //! channel persist in the order in which they were posted, each as one epoch. One that asks for it is
-//! acknowledged when it is durable, and all before it are.
+//! acknowledged when it is durable, and all before it are. A verb that is not persistent (`rdma_write`) is
+//! replied to when others may see it; nobody promises that it is ever durable.
 //!
 //! Source: persistence parallelism, sections III and V. Not modelled: headers, the bytes of an
-//! acknowledgement, the server's own port, switches, loss; RDMA reads and `rdma_write` without persistence.
+//! acknowledgement, the server's own port, switches, loss; RDMA reads.
 
 use crate::spec;
 use crate::spec::Nanos;
@@ -47,6 +48,8 @@ pub struct VerbPacket {
     pub last: bool,
     /// The verb asks for an acknowledgement.
     pub acknowledged: bool,
+    /// The verb is to be durable.
+    pub persistent: bool,
 }
 
 /// A message over the network.
@@ -56,6 +59,13 @@ pub enum NetworkMsg {
     Verb(Box<VerbPacket>),
     /// NIC to client: this verb, and all before it in the channel, are durable.
     PersistAck {
+        /// The channel.
+        channel: u16,
+        /// The verb's number.
+        sequence: u64,
+    },
+    /// NIC to client: others may see what this verb wrote, which is not persistent.
+    WriteReply {
         /// The channel.
         channel: u16,
         /// The verb's number.
@@ -71,10 +81,12 @@ impl NetworkMsg {
         let of = |kind: u64, channel: u16, sequence: u64| kind << 60 ^ u64::from(channel) << 44 ^ sequence;
         match self {
             NetworkMsg::Verb(packet) => {
-                of(1, packet.channel, packet.sequence) ^ packet.address.rotate_left(9) ^ u64::from(packet.last) << 43
+                let flags = u64::from(packet.last) << 43 ^ u64::from(!packet.persistent) << 42;
+                of(1, packet.channel, packet.sequence) ^ packet.address.rotate_left(9) ^ flags
             }
             NetworkMsg::PersistAck { channel, sequence } => of(2, *channel, *sequence),
             NetworkMsg::ProgramOver => of(3, 0, 0),
+            NetworkMsg::WriteReply { channel, sequence } => of(4, *channel, *sequence),
         }
     }
 }

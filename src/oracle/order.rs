@@ -408,6 +408,7 @@ impl Reader<'_, '_> {
                 | FactKind::Buffered
                 | FactKind::Forgotten
                 | FactKind::VerbPosted
+                | FactKind::VerbWritten
                 | FactKind::VerbAcknowledged
                 | FactKind::Region(_) => {}
             }

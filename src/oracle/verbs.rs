@@ -11,6 +11,8 @@
 //! * A transaction is over when its last verb is acknowledged. A client that writes all its other
 //!   transactions again, in their order, has the memory that it would have had without a failure.
 //! * A line has, when it is durable, what its client posted.
+//! * A verb that is not persistent ([`FactKind::VerbWritten`]) is promised nothing: its lines may be durable
+//!   at any time after it was posted, in any order, or never. What a persistent one wrote over it stays.
 //!
 //! The truth is what clients noted when they posted ([`FactKind::VerbPosted`]): nothing here is what the
 //! server believes, but that a write says which verb it is of, and its bytes must agree.
@@ -50,8 +52,10 @@ struct Verb {
 struct Channel {
     /// In the order in which they were posted.
     verbs: Vec<Verb>,
-    /// By line: the last verb that writes it.
+    /// By line: the last verb that writes it, unless one that is not persistent does after it.
     last: BTreeMap<u64, usize>,
+    /// By line: what verbs that are not persistent wrote.
+    plain: BTreeMap<u64, Vec<u32>>,
 }
 
 /// The verbs of a run, by channel.
@@ -70,7 +74,8 @@ fn change_kind(domain: Domain) -> FactKind {
 /// The facts of clients and of the server's memory that they have: what the judge of the server's own program
 /// does not look at. `remote` are the addresses of that memory.
 pub fn is_of_clients(fact: &Fact, remote: &std::ops::Range<u64>) -> bool {
-    matches!(fact.kind, FactKind::VerbPosted | FactKind::VerbAcknowledged) || remote.contains(&fact.line)
+    matches!(fact.kind, FactKind::VerbPosted | FactKind::VerbWritten | FactKind::VerbAcknowledged)
+        || remote.contains(&fact.line)
 }
 
 impl Channel {
@@ -90,8 +95,16 @@ impl<'a> VerbOrder<'a> {
     /// The verbs of a journal.
     pub fn new(journal: &'a Journal, domain: Domain) -> VerbOrder<'a> {
         let mut channels: BTreeMap<u16, Channel> = BTreeMap::new();
-        for (at, fact) in journal.facts().iter().enumerate().filter(|(_, fact)| fact.kind == FactKind::VerbPosted) {
+        for (at, fact) in journal.facts().iter().enumerate() {
+            if !matches!(fact.kind, FactKind::VerbPosted | FactKind::VerbWritten) {
+                continue;
+            }
             let channel = channels.entry(fact.author.warp).or_default();
+            if fact.kind == FactKind::VerbWritten {
+                channel.plain.entry(fact.line).or_default().push(at as u32);
+                channel.last.remove(&fact.line);
+                continue;
+            }
             let (number, transaction) = (fact.author.pc, fact.author.launch);
             if channel.verbs.last().is_none_or(|verb| verb.number != number) {
                 channel.verbs.push(Verb { number, transaction, lines: BTreeMap::new() });
@@ -108,7 +121,7 @@ impl<'a> VerbOrder<'a> {
         self.channels.len() as u64
     }
 
-    /// Verbs that were posted.
+    /// Verbs that were posted and are to be durable.
     pub fn verbs(&self) -> u64 {
         self.channels.values().map(|channel| channel.verbs.len() as u64).sum()
     }
@@ -150,6 +163,13 @@ impl<'a> VerbOrder<'a> {
             let mut failures = Vec::new();
             let mut new = Vec::new();
             for fact in of(change) {
+                // What a cache has written is of no verb, which are numbered from 1.
+                if fact.author.pc == 0
+                    && let Some(channel) = now.values_mut().find(|of| of.channel.plain.contains_key(&fact.line))
+                {
+                    failures.extend(channel.durable_plain(fact));
+                    continue;
+                }
                 match now.get_mut(&fact.author.warp) {
                     Some(channel) => match channel.durable(fact) {
                         Ok(verb) => new.push((fact, verb)),
@@ -237,6 +257,23 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
         }
     }
 
+    /// A line is durable that a cache has written, with what verbs wrote that are not persistent.
+    fn durable_plain(&mut self, fact: &Fact) -> Option<Failure> {
+        let line = self.memory.entry(fact.line).or_insert([0; super::LINE]);
+        self.order.write(line, fact);
+        let journal = self.order.journal;
+        let same = |posted: &Fact| {
+            posted.time <= fact.time && (posted.mask, journal.data(posted)) == (fact.mask, journal.data(fact))
+        };
+        if !self.channel.plain[&fact.line].iter().any(|&posted| same(self.order.fact(posted))) {
+            let what =
+                format!("a durable line at {:#x} is none that was written without being made durable", fact.line);
+            return Some(wrong(Property::Value, fact, what));
+        }
+        let last = *self.channel.last.get(&fact.line)?;
+        self.lost(last..last + 1, Some(fact.line)).map(|(line, _)| self.not_repeated(fact, line))
+    }
+
     /// A line of a verb is durable, and one of an earlier verb is not.
     fn out_of_order(&self, fact: &Fact, verb: usize) -> Option<Failure> {
         if verb <= self.whole {
@@ -271,8 +308,8 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
         let lines = verbs.flat_map(|verb| self.channel.verbs[verb].lines.keys().map(move |&line| (line, verb)));
         let mut lines = lines.filter(|&(line, _)| of.is_none_or(|of| of == line));
         lines.find(|(line, _)| {
-            let last = self.channel.last[line];
-            last < over && self.memory.get(line) != Some(&self.content(last, *line))
+            let last = self.channel.last.get(line).copied().filter(|&last| last < over);
+            last.is_some_and(|last| self.memory.get(line) != Some(&self.content(last, *line)))
         })
     }
 

@@ -261,6 +261,16 @@ pub enum Event<'a> {
     },
     /// A warp has stored, in program order.
     Stored(&'a PathStore<'a>),
+    /// In a NIC: a line of a verb is on its way to its home, as [`Event::Stored`] but that what it depends on
+    /// is not known: it stays until [`Event::Answered`]. A channel has one such line.
+    Posted(&'a PathStore<'a>),
+    /// The home of a channel's line has it.
+    Answered {
+        /// The channel.
+        warp: u8,
+        /// What must be durable before it.
+        dependencies: &'a [Dependency],
+    },
     /// A hart has stored to memory that is not persistent.
     StoredVolatile {
         /// The hart, by its number in the core.
@@ -280,7 +290,7 @@ pub enum Event<'a> {
     Given {
         /// Address of the line's first byte.
         line: u64,
-        /// To this core; none where it goes home.
+        /// To this core, by its number, behind the last of them the NIC; none where it goes home.
         to: Option<u16>,
     },
     /// The host gets a line, or its bytes, which depend on these.

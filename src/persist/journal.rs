@@ -80,6 +80,9 @@ pub enum FactKind {
     /// channel is the author's `pc`, the channel its `warp`, the transaction that it is of its `launch`. What
     /// is accepted, or at the media, of a verb has the same `warp` and `pc`.
     VerbPosted,
+    /// A client posted a verb that is not persistent, as [`FactKind::VerbPosted`]. What becomes durable of it
+    /// has no author.
+    VerbWritten,
     /// The server's NIC acknowledged a verb: it and all verbs before it in its channel are durable. The
     /// author is as in [`FactKind::VerbPosted`].
     VerbAcknowledged,
@@ -285,6 +288,7 @@ impl Journal {
             | FactKind::Stored
             | FactKind::StoredNonTemporal
             | FactKind::VerbPosted
+            | FactKind::VerbWritten
             | FactKind::Region(_) => {
                 self.chunks.get(chunk).and_then(|chunk| chunk.get(start..start + bytes)).unwrap_or_default()
             }

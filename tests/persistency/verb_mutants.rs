@@ -26,7 +26,8 @@ use crate::decorated::{Decorated, Decorator};
 enum Fault {
     /// Nothing.
     None,
-    /// The NIC acknowledges a verb when its last line is here.
+    /// The NIC acknowledges a verb when its last line is here; with data direct I/O, when it is in the shared
+    /// cache.
     NicAnswersAtArrival,
     /// The NIC's barrier stands behind the first line of a verb, and not behind the last.
     BarrierAfterFirstLine,
@@ -120,7 +121,7 @@ impl Handler for Nic {
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         let (mut early, mut ends_here) = (false, true);
         match (self.fault, event) {
-            (Fault::BarrierAfterFirstLine, Event::Stored(store)) => {
+            (Fault::BarrierAfterFirstLine, Event::Stored(store) | Event::Posted(store)) => {
                 let ends = self.ends.entry(store.warp).or_default();
                 early = std::mem::replace(&mut ends.began, store.author.pc) != store.author.pc;
             }
@@ -135,7 +136,7 @@ impl Handler for Nic {
             if ends_here {
                 handler.event(event, outbox);
             }
-            if let (true, Event::Stored(store)) = (early, event) {
+            if let (true, Event::Stored(store) | Event::Posted(store)) = (early, event) {
                 handler.event(&Event::Fenced { warp: store.warp }, outbox);
             }
         });
@@ -308,7 +309,12 @@ fn crashed(workload: &str, machine: &str, scheme: &str, set: &[(&str, &str)], fa
 
 /// The same of clients whose verbs have so many bytes, all or the last of a transaction acknowledged.
 fn cluster(scheme: &str, bytes: &str, protocol: &str, fault: Fault) -> CrashReport {
-    let of_clients = [("client.bytes_per_epoch", bytes), ("client.protocol", protocol)];
+    by_way_of("false", scheme, bytes, protocol, fault)
+}
+
+/// The same, by way of the shared cache or not.
+fn by_way_of(ddio: &str, scheme: &str, bytes: &str, protocol: &str, fault: Fault) -> CrashReport {
+    let of_clients = [("client.bytes_per_epoch", bytes), ("client.protocol", protocol), ("nic.ddio", ddio)];
     crashed("hash", "broi-cluster", scheme, &[&CLUSTER[..], &of_clients].concat(), fault)
 }
 
@@ -322,23 +328,24 @@ fn finds(verdict: &Verdict, properties: &[Property]) -> bool {
 
 #[test]
 fn without_a_fault_verbs_and_epochs_are_in_order() {
-    for (scheme, bytes) in [("epoch", "512"), ("broi", "64")] {
-        let report = cluster(scheme, bytes, "bsp", Fault::None);
-        assert!(report.holds(), "{scheme}: {report:#?}");
+    for (ddio, scheme, bytes) in [("false", "epoch", "512"), ("false", "broi", "64"), ("true", "broi", "512")] {
+        let report = by_way_of(ddio, scheme, bytes, "bsp", Fault::None);
+        assert!(report.holds(), "{scheme}, nic.ddio={ddio}: {report:#?}");
         assert_eq!(report.channels.as_ref().unwrap().verbs, 4 * 12 * 6);
     }
 }
 
 #[test]
 fn faults_of_the_nic_are_found_by_what_clients_posted() {
-    for scheme in ["epoch", "broi"] {
+    for (scheme, ddio) in [("epoch", "false"), ("broi", "false"), ("epoch", "true"), ("broi", "true")] {
         for (fault, bytes, protocol, property) in [
             (Fault::NicAnswersAtArrival, "512", "bsp", Property::Acknowledged),
             (Fault::BarrierAfterFirstLine, "512", "bsp", Property::Verbs),
             (Fault::ChannelsShareSequence, "64", "sync", Property::Acknowledged),
         ] {
-            let report = cluster(scheme, bytes, protocol, fault);
-            assert!(finds(verbs(&report), &[property]), "{scheme}, {fault:?}: {:#?}", verbs(&report));
+            let report = by_way_of(ddio, scheme, bytes, protocol, fault);
+            let verdict = verbs(&report);
+            assert!(finds(verdict, &[property]), "{scheme}, nic.ddio={ddio}, {fault:?}: {verdict:#?}");
             assert!(report.history.verdict.holds(), "the server's own program is right: {scheme}, {fault:?}");
         }
     }

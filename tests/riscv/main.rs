@@ -5,6 +5,7 @@ mod common;
 
 mod cluster;
 mod crash;
+mod ddio;
 mod decoding;
 #[path = "../persistency/decorated.rs"]
 mod decorated;

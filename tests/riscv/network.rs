@@ -27,18 +27,18 @@ const ALONE: [&str; 4] =
     ["nodes.clients=1", "client.write_percent=100", "client.compute_ns=0", "client.transactions=1"];
 
 /// Media of which every access is a hit and takes no time of its own: what is left is the network.
-const NO_MEDIA: [&str; 4] = ["nvm.t_rcd_ns=0", "nvm.t_wl_ns=0", "nvm.row_write_ns=0", "nvm.write_hit_ns=0"];
+pub(crate) const NO_MEDIA: [&str; 4] = ["nvm.t_rcd_ns=0", "nvm.t_wl_ns=0", "nvm.row_write_ns=0", "nvm.write_hit_ns=0"];
 
 /// A server whose clients are done.
-struct Ran {
-    spec: CpuSpec,
-    assembly: Assembly,
+pub(crate) struct Ran {
+    pub(crate) spec: CpuSpec,
+    pub(crate) assembly: Assembly,
     /// The clients' memory.
-    memory: Vec<u8>,
-    start: u64,
+    pub(crate) memory: Vec<u8>,
+    pub(crate) start: u64,
 }
 
-fn ran(scheme: &str, set: &[&str]) -> Ran {
+pub(crate) fn ran(scheme: &str, set: &[&str]) -> Ran {
     let set: Vec<Override> = ALONE.iter().chain(set).map(|text| Override::parse(text).unwrap()).collect();
     let machine: CpuMachine = MachineConfig::read("broi-cluster", &set).unwrap_or_else(|faults| panic!("{faults}"));
     let spec = machine.spec;
@@ -61,21 +61,34 @@ fn ran(scheme: &str, set: &[&str]) -> Ran {
 
 impl Ran {
     /// A counter of the first client.
-    fn client(&self, name: &str) -> u64 {
+    pub(crate) fn client(&self, name: &str) -> u64 {
         value(&self.assembly.clients().next().unwrap().counters(), name)
     }
 
-    fn nic(&self, name: &str) -> u64 {
+    pub(crate) fn nic(&self, name: &str) -> u64 {
         value(&self.assembly.nics().next().unwrap().counters(), name)
     }
 
+    /// The clients' memory as their scripts leave it.
+    pub(crate) fn expected(&self) -> Vec<u8> {
+        let (client, mut memory) = (&self.spec.client, vec![0; self.memory.len()]);
+        for number in 0..self.spec.nodes.clients as u16 {
+            let mut script = Script::new(client, number);
+            for epoch in std::iter::from_fn(|| script.next_transaction()).flatten().collect::<Vec<_>>() {
+                let at = (client.region_bytes() * u64::from(number) + epoch.offset) as usize;
+                memory[at..at + client.bytes_per_epoch as usize].copy_from_slice(&script.bytes_of(epoch));
+            }
+        }
+        memory
+    }
+
     /// What it takes in ns from the first verb to the commit, for each transaction.
-    fn latency(&self) -> u64 {
+    pub(crate) fn latency(&self) -> u64 {
         self.client("latency_ns") / self.client("transactions")
     }
 }
 
-fn value<C: Counters>(counters: &C, name: &str) -> u64 {
+pub(crate) fn value<C: Counters>(counters: &C, name: &str) -> u64 {
     let at = C::DESCRIPTIONS.iter().position(|of| of.name == name).unwrap_or_else(|| panic!("no counter {name}"));
     counters.values()[at]
 }
@@ -143,17 +156,7 @@ fn what_clients_post_is_in_memory_and_every_line_is_drained() {
     for scheme in ["epoch", "broi"] {
         let set = ["nodes.clients=3", "client.write_percent=60", "client.transactions=20", "client.addresses=random"];
         let ran = ran(scheme, &set);
-        let mut expected = vec![0; ran.memory.len()];
-        for client in 0..3u16 {
-            let mut script = Script::new(&ran.spec.client, client);
-            while let Some(epochs) = script.next_transaction() {
-                for epoch in epochs {
-                    let at = (ran.spec.client.region_bytes() * u64::from(client) + epoch.offset) as usize;
-                    expected[at..at + 512].copy_from_slice(&script.bytes_of(epoch));
-                }
-            }
-        }
-        assert!(ran.memory == expected, "{scheme}");
+        assert!(ran.memory == ran.expected(), "{scheme}");
         let clients: Vec<_> = ran.assembly.clients().map(Client::counters).collect();
         let verbs: u64 = clients.iter().map(|of| of.verbs).sum();
         let writes: Vec<u64> = clients.iter().map(|of| of.writes).collect();

@@ -2,6 +2,7 @@
 
 use crate::choice;
 use crate::counters;
+use crate::machine::verbs::NetworkSpec;
 use crate::spec;
 use crate::spec::Nanos;
 
@@ -36,12 +37,17 @@ spec! {
         write_percent: u32 where 0..=100,
         /// Epochs of a transaction that writes: verbs.
         epochs_per_tx: u32 where 1..=1024,
+        /// Of these, from the first on, that are written without being made durable (rdma_write).
+        plain_epochs: u32 where 0..=1024,
         /// Bytes of an epoch.
         bytes_per_epoch: u32 where 64..=1048576,
         /// Where epochs lie in a client's memory, at multiples of their size: one behind the other, or drawn.
         addresses: Addresses,
         /// What a client computes before each transaction.
         compute_ns: Nanos,
+        /// A client that has waited so long for an acknowledgement aborts the log and persists the
+        /// transaction again; 0 for never.
+        retry_us: u32 where 0..=1000000000,
         /// Persistent memory of a client at the server, in KiB.
         region_kb: u32 where 4..=1048576,
         /// Seed of what is written, and where.
@@ -54,6 +60,17 @@ impl ClientSpec {
     pub fn region_bytes(&self) -> u64 {
         u64::from(self.region_kb) << 10
     }
+
+    /// Epochs that are posted together.
+    pub(in crate::machine) fn epochs_at_once(&self) -> u32 {
+        if self.protocol == Protocol::Sync { 1 } else { self.epochs_per_tx }
+    }
+
+    /// What a network takes from the first of these to an acknowledgement of the last, in ps.
+    pub(in crate::machine) fn network_ps(&self, network: &NetworkSpec) -> u64 {
+        let bytes = u64::from(self.epochs_at_once()) * u64::from(self.bytes_per_epoch);
+        2 * network.latency_ns.ps + bytes * 1_000_000 / u64::from(network.mb_s)
+    }
 }
 
 counters! {
@@ -63,6 +80,10 @@ counters! {
         transactions,
         /// Of these, that wrote (transactions)
         writes,
+        /// Transactions that were persisted again, as no acknowledgement had come (retries)
+        retries,
+        /// Acknowledgements that came when nobody waited for them any more (acknowledgements)
+        late_acks,
         /// Verbs posted (verbs)
         verbs,
         /// Bytes posted (B)

@@ -33,6 +33,8 @@ struct LineState {
     sharers: CoreSet,
     /// Memory does not have its bytes.
     dirty: bool,
+    /// Of these are some that no scheme writes.
+    plain: bool,
     transaction: Option<TransactionId>,
 }
 
@@ -172,6 +174,17 @@ impl Directory {
         self.lines[place].dirty = true;
     }
 
+    /// A whole line that memory lacks; `plain` where no scheme writes it.
+    pub(super) fn store_whole(&mut self, place: usize, line: &Line, plain: bool) {
+        self.store(place, line);
+        self.lines[place].plain = plain;
+    }
+
+    /// Memory lacks bytes of a line that no scheme writes.
+    pub(super) fn is_plain(&self, place: usize) -> bool {
+        self.lines[place].plain
+    }
+
     /// Memory's bytes.
     pub(super) fn fill(&mut self, place: usize, line: &Line) {
         self.bytes[place].copy_from_slice(&line.bytes[..BYTES]);
@@ -187,6 +200,7 @@ impl Directory {
 
     /// The line's bytes go to memory, if it lacks them: true when it does.
     pub(super) fn clean(&mut self, place: usize) -> bool {
+        self.lines[place].plain = false;
         std::mem::take(&mut self.lines[place].dirty)
     }
 

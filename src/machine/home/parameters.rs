@@ -46,6 +46,10 @@ counters! {
         stale_bytes,
         /// Cleans and flushes that cores asked for (requests)
         cleans,
+        /// Lines that the NIC wrote (lines)
+        nic_writes,
+        /// Of these, that were there when their turn came (lines)
+        nic_write_hits,
         /// Lines written to memory (lines)
         writebacks,
         /// Changed lines of persistent memory that left unwritten, as the scheme had written them (lines)

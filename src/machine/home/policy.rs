@@ -1,8 +1,8 @@
 //! The scheme in a home slice: what lines depend on, and which must stay.
 //!
 //! A handler with [`Interests::dependencies`](crate::persist::handler::Interests) hears of every line that a
-//! core brings, and says what a line that a core gets depends on. It may keep a line of persistent memory
-//! here (`Offer::Victim`) whose bytes are not in memory yet.
+//! core or the NIC brings, and says what a line that a core gets, or the NIC overwrites, depends on. It may
+//! keep a line of persistent memory here (`Offer::Victim`) whose bytes are not in memory yet.
 
 use crate::engine::Ctx;
 use crate::machine::msg::Msg;
@@ -29,14 +29,14 @@ impl Policy {
         report_of(&*self.handler)
     }
 
-    /// A core brings a line, or its bytes.
+    /// A core brings a line or its bytes, or the NIC.
     pub(super) fn taken(&mut self, line: u64, dependencies: &Dependencies, cx: &mut Ctx<'_, Msg>) {
         self.outbox.at(cx.now());
         self.handler.event(&Event::Taken { line, dependencies }, &mut self.outbox);
         self.send(cx);
     }
 
-    /// What a line depends on that a core gets.
+    /// What a line depends on that a core gets, or the NIC overwrites.
     pub(super) fn given(&mut self, line: u64, to: u16) -> Option<Box<Dependencies>> {
         self.handler.event(&Event::Given { line, to: Some(to) }, &mut self.outbox);
         self.outbox.take_dependencies()

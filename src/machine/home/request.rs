@@ -1,9 +1,10 @@
 //! What a home slice is asked, and the sets and numbers that its parts share.
 
 use crate::engine::Time;
-use crate::machine::coherence::Want;
+use crate::machine::coherence::{CpuMsg, Want};
 use crate::machine::line::Line;
 use crate::machine::ports::Requester;
+use crate::persist::handler::Dependencies;
 
 /// Cores, one bit each.
 pub(super) type CoreSet = u64;
@@ -18,24 +19,28 @@ pub(super) enum Ask {
     Get(Want),
     /// That its bytes become durable; and that it leaves all caches.
     Clean { flush: bool },
+    /// That it has these bytes, and no core a copy.
+    Write,
 }
 
-/// A request of a core or of the OS.
+/// A request of a core, of the OS or of the NIC.
 #[derive(Debug)]
 pub(super) struct HomeRequest {
     pub(super) from: Requester,
     pub(super) tag: u16,
     pub(super) ask: Ask,
+    /// Room, or the bytes that are written.
     pub(super) room: Box<Line>,
+    /// What the bytes depend on from now on.
+    pub(super) dependencies: Option<Box<Dependencies>>,
     pub(super) arrived: Time,
 }
 
-/// A clean whose bytes are on their way.
+/// An answer that waits for writes of its line to be durable.
 #[derive(Debug)]
-pub(super) struct PendingClean {
+pub(super) struct PendingAnswer {
     pub(super) line: u64,
     pub(super) to: Requester,
-    pub(super) tag: u16,
-    pub(super) room: Box<Line>,
     pub(super) since: Time,
+    pub(super) answer: CpuMsg,
 }

@@ -18,9 +18,10 @@ use crate::machine::line::{Line, sectors_touched};
 use crate::machine::msg::Msg;
 use crate::machine::persistence::Clwb;
 use crate::machine::ports::Requester;
+use crate::persist::handler::Dependencies;
 
 use super::HomeSlice;
-use super::request::{Ask, CoreSet, HomeRequest, PendingClean, TransactionId};
+use super::request::{Ask, CoreSet, HomeRequest, PendingAnswer, TransactionId};
 use super::transactions::Phase;
 
 /// What a request needs before it can be served.
@@ -75,22 +76,26 @@ impl HomeSlice {
         let from = self.core(request.from);
         let Some(place) = place else {
             // A line that is not here is in no cache: a clean of it has nothing to do.
-            return if matches!(request.ask, Ask::Get(_)) { Needs::Fetch } else { Needs::Nothing };
+            return if matches!(request.ask, Ask::Clean { .. }) { Needs::Nothing } else { Needs::Fetch };
         };
         let (cores, invalidate) = match request.ask {
             Ask::Get(Want::Shared | Want::Once) | Ask::Clean { flush: false } => {
                 (self.directory.owner(place) & !from, false)
             }
             Ask::Get(Want::Exclusive) => (self.directory.holders(place) & !from, true),
-            // The sender may have been granted a copy that comes after its flush was sent.
-            Ask::Clean { flush: true } => (self.directory.holders(place), true),
+            // The sender of a flush may have been granted a copy that comes after the flush was sent.
+            Ask::Clean { flush: true } | Ask::Write => (self.directory.holders(place), true),
         };
         if cores == 0 { Needs::Nothing } else { Needs::Probe { cores, invalidate } }
     }
 
     fn count_hit(&mut self, needs: Needs, request: &HomeRequest) {
-        let hit = needs != Needs::Fetch && matches!(request.ask, Ask::Get(_));
-        self.counters.get_hits += u64::from(hit);
+        let hit = u64::from(needs != Needs::Fetch);
+        match request.ask {
+            Ask::Get(_) => self.counters.get_hits += hit,
+            Ask::Write => self.counters.nic_write_hits += hit,
+            Ask::Clean { .. } => {}
+        }
     }
 
     /// The step of a transaction that its head needs begins.
@@ -212,7 +217,7 @@ impl HomeSlice {
 
     /// Serves a request that needs nothing more.
     fn complete(&mut self, line: u64, place: Option<usize>, request: HomeRequest, cx: &mut Ctx<'_, Msg>) {
-        let HomeRequest { from, tag, ask, mut room, .. } = request;
+        let HomeRequest { from, tag, ask, mut room, dependencies, .. } = request;
         match ask {
             Ask::Get(want) => {
                 let Some(place) = place else { unreachable!("line {line:#x} is granted from nowhere") };
@@ -233,18 +238,43 @@ impl HomeSlice {
                 if let Some(place) = place.filter(|_| flush) {
                     self.remove(place);
                 }
-                let clean = PendingClean { line, to: from, tag, room, since: cx.now() };
-                let due = if !writes || self.is_durable_here(line) {
-                    Some(clean)
-                } else {
-                    // Also writes that began before: the line may be clean because of them.
-                    self.writes.await_lines(clean, |of| of == line)
-                };
-                if let Some(PendingClean { to, tag, room, .. }) = due {
-                    self.send(to, CpuMsg::Cleaned { tag, room }, cx);
-                }
+                // Also writes that began before: the line may be clean because of them.
+                let waits = writes && !self.is_durable_here(line);
+                self.answer(line, from, CpuMsg::Cleaned { tag, room }, waits, cx);
+            }
+            Ask::Write => {
+                let Some(place) = place else { unreachable!("line {line:#x} is written to nowhere") };
+                self.directory.touch(place);
+                self.directory.store_whole(place, &room, dependencies.is_none());
+                let before = self.overwrite(line, dependencies, cx);
+                // What is on its way to memory from here does not pass what the NIC sends there.
+                self.answer(line, from, CpuMsg::Written { tag, room, dependencies: before }, true, cx);
             }
         }
+    }
+
+    /// Sends an answer, or has it wait until every write of the line that is under way is durable.
+    fn answer(&mut self, line: u64, to: Requester, answer: CpuMsg, waits: bool, cx: &mut Ctx<'_, Msg>) {
+        let pending = PendingAnswer { line, to, since: cx.now(), answer };
+        let due = if waits { self.writes.await_lines(pending, |of| of == line) } else { Some(pending) };
+        if let Some(PendingAnswer { to, answer, .. }) = due {
+            self.send(to, answer, cx);
+        }
+    }
+
+    /// A line gets the NIC's bytes, which depend on something: what it depended on before.
+    fn overwrite(
+        &mut self,
+        line: u64,
+        dependencies: Option<Box<Dependencies>>,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> Option<Box<Dependencies>> {
+        let policy = self.policy.as_mut()?;
+        // Of bytes that nothing makes durable nobody waits for those before.
+        let on = dependencies?;
+        let before = policy.given(line, self.cores as u16);
+        policy.taken(line, &on, cx);
+        before
     }
 
     /// A write to memory begins; returns its token.
@@ -279,8 +309,9 @@ impl HomeSlice {
 
     /// A line without copies leaves its place, which stays locked or not; requests of it may wait.
     fn evict(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
-        let of_scheme =
-            self.policy.is_some() && self.directory.line_at(place).is_some_and(|line| Medium::of(line) == Medium::Nvm);
+        let of_scheme = self.policy.is_some()
+            && !self.directory.is_plain(place)
+            && self.directory.line_at(place).is_some_and(|line| Medium::of(line) == Medium::Nvm);
         if of_scheme {
             // Memory has had its bytes from the scheme.
             self.counters.dropped_lines += u64::from(self.directory.clean(place));
@@ -376,7 +407,9 @@ impl HomeSlice {
     fn start_fetch(&mut self, cx: &mut Ctx<'_, Msg>) -> bool {
         let Some(id) = self.transactions.first_held() else { return false };
         let line = self.transactions.at(id).line;
-        if self.transactions.fetching() == self.mshrs || !self.memory.may_read() {
+        // A line that the NIC writes needs a place, and no bytes.
+        let writes = self.transactions.at(id).head.as_ref().is_some_and(|head| head.ask == Ask::Write);
+        if self.transactions.fetching() == self.mshrs || !writes && !self.memory.may_read() {
             return false;
         }
         let Some(place) = self.victim(line) else { return false };
@@ -384,9 +417,13 @@ impl HomeSlice {
         let held = cx.now() - self.transactions.at(id).since;
         self.counters.held_fetches += u64::from(held > 0);
         self.counters.held_fetch_ticks += held;
-        self.counters.fetches += 1;
         self.transactions.set_phase(id, Phase::Fetching, cx.now());
-        self.memory.read(line, id, sectors_touched(CPU_LINE_MASK), cx);
+        if writes {
+            self.transactions.at_mut(id).fetched = Some(self.memory.line_pool.take());
+        } else {
+            self.counters.fetches += 1;
+            self.memory.read(line, id, sectors_touched(CPU_LINE_MASK), cx);
+        }
         self.make_room(place, id, cx);
         true
     }

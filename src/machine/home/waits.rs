@@ -1,15 +1,16 @@
-//! What a home slice waits for, as the report of a deadlock has it: by transaction, then cleans whose writes
+//! What a home slice waits for, as the report of a deadlock has it: by transaction, then answers whose writes
 //! are under way.
 
 use crate::engine::{Time, Wait};
+use crate::machine::coherence::CpuMsg;
 use crate::machine::ports::{Endpoint, Requester, Roster};
 use crate::machine::writes_under_way::WritesUnderWay;
 
-use super::request::{Ask, CoreSet, HomeRequest, PendingClean};
+use super::request::{Ask, CoreSet, HomeRequest, PendingAnswer};
 use super::transactions::{Phase, Transaction, Transactions};
 
 /// Every wait of a slice of a machine.
-pub(super) fn waits(roster: Roster, transactions: &Transactions, writes: &WritesUnderWay<PendingClean>) -> Vec<Wait> {
+pub(super) fn waits(roster: Roster, transactions: &Transactions, writes: &WritesUnderWay<PendingAnswer>) -> Vec<Wait> {
     let mut waits = Vec::new();
     for transaction in transactions.open() {
         let who = match &transaction.head {
@@ -21,9 +22,10 @@ pub(super) fn waits(roster: Roster, transactions: &Transactions, writes: &Writes
         let queue = transaction.queue.iter();
         waits.extend(queue.map(|request| wait(name_request(roster, request), turn.clone(), request.arrived)));
     }
-    waits.extend(writes.awaited().map(|(clean, left)| {
-        let what = format!("{left} writes of line {:#x} to be durable", clean.line);
-        wait(format!("a clean of {}", name(roster, clean.to)), what, clean.since)
+    waits.extend(writes.awaited().map(|(pending, left)| {
+        let what = format!("{left} writes of line {:#x} to be durable", pending.line);
+        let of = if matches!(pending.answer, CpuMsg::Written { .. }) { "write" } else { "clean" };
+        wait(format!("a {of} of {}", name(roster, pending.to)), what, pending.since)
     }));
     waits
 }
@@ -50,6 +52,7 @@ fn name_request(roster: Roster, request: &HomeRequest) -> String {
         Ask::Get(_) => "get",
         Ask::Clean { flush: false } => "clean",
         Ask::Clean { flush: true } => "flush",
+        Ask::Write => "write",
     };
     format!("a {what} of {}", name(roster, request.from))
 }

@@ -55,6 +55,22 @@ impl Facts {
         self
     }
 
+    /// A verb that is not persistent.
+    fn writes(&mut self, channel: u16, transaction: u32, verb: u32, line: u64) -> &mut Self {
+        self.time += 10;
+        let by = Author { launch: transaction, ..author(channel, verb) };
+        self.journal.note_data(self.time, FactKind::VerbWritten, BASE + 64 * line, MASK, by, &content(verb));
+        self
+    }
+
+    /// A cache writes what that verb wrote to a line.
+    fn leaves(&mut self, line: u64, verb: u32) -> &mut Self {
+        self.time += 10;
+        let by = Author::default();
+        self.journal.note_data(self.time, FactKind::AtMedia, BASE + 64 * line, MASK, by, &content(verb));
+        self
+    }
+
     fn acknowledged(&mut self, channel: u16, verb: u32) -> &mut Self {
         self.time += 10;
         self.acknowledged_now(channel, verb)
@@ -161,6 +177,53 @@ fn a_line_that_goes_back_after_its_transaction_is_over_is_not_written_again() {
     };
     assert_eq!(run(true), [(Property::Verbs, None)]);
     assert_eq!(run(false), [], "the second transaction is not over: its client writes the line again");
+}
+
+#[test]
+fn a_verb_that_is_not_persistent_is_promised_nothing_and_takes_nothing_back() {
+    let run = |then: &dyn Fn(&mut Facts)| {
+        let mut run = Facts::default();
+        // Line 0 is written by both kinds, line 1 last by one that is not persistent.
+        run.writes(0, 0, 1, 0).posts(0, 0, 2, &[0, 1]).durable(0, &[(2, 0), (2, 1)]).acknowledged(0, 2);
+        run.writes(0, 1, 3, 1);
+        then(&mut run);
+        let order = VerbOrder::new(&run.journal, Domain::Media);
+        let (stop, show) = (AtomicBool::new(false), |_, _| {});
+        let watch = Watch { stop: &stop, progress: &show };
+        let states = judge_states(&VerbStates::new(&order, Budget::default()), 8, &watch);
+        assert!(states.holds() && states.judged > 10, "{states:?}");
+        assert_eq!(order.verbs(), 1);
+        run.found()
+    };
+    assert_eq!(run(&|_| ()), [], "never durable");
+    assert_eq!(
+        run(&|run| {
+            run.leaves(1, 3);
+        }),
+        [],
+        "durable, over a persistent one before it"
+    );
+    assert_eq!(
+        run(&|run| {
+            run.leaves(0, 1);
+        }),
+        [(Property::Verbs, None)],
+        "what was acknowledged goes back"
+    );
+    assert_eq!(
+        run(&|run| {
+            run.leaves(1, 9);
+        }),
+        [(Property::Value, None)],
+        "nobody wrote that"
+    );
+    assert_eq!(
+        run(&|run| {
+            run.leaves(7, 3);
+        }),
+        [(Property::Facts, None)],
+        "nor there"
+    );
 }
 
 /// States of a choice of instants, as the verbs that lines 0 to 3 are of.

@@ -3,7 +3,7 @@
 //!
 //! | an entry is | on | and then |
 //! |---|---|---|
-//! | queued, a store | it is the first not sent, and depends on nothing | it is sent to the controller |
+//! | queued, a store | it is the first not sent, depends on nothing, asks no home | it is sent |
 //! | queued, a fence | the same | a barrier is sent; it is free once all before it are |
 //! | sent | `Drained` | it is free; entries before it may not be |
 //!
@@ -15,6 +15,11 @@
 //! A hart remembers for each line that it stored what must be durable before anything that follows from the
 //! store: the store's own entry, or, where it is not persistent (a lock), the last fence before it. So it
 //! does until that is durable.
+//!
+//! With data direct I/O a channel's line goes to its home first, and has its entry from then on: what others
+//! follow from it by is known, and what it depends on comes with the home's answer. A channel has one such
+//! entry, the last: none that has an entry behind it waits for a home, which may wait for lines that depend
+//! on entries.
 //!
 //! Source: persistence parallelism, section IV-B; delegated persist ordering (MICRO'16). Invariants: entries
 //! leave in order; a buffer never holds more than `pb_entries`. Knowledge of what is durable only grows:
@@ -59,6 +64,8 @@ struct BufferEntry {
     content: Content,
     /// What must be durable before it leaves.
     after: Dependencies,
+    /// The home of its line has not answered what that is.
+    asks: bool,
     /// Stores in it.
     stores: u32,
     /// Messages of it that are not durable.
@@ -133,7 +140,7 @@ impl PersistBuffers {
     /// Empty buffers of a core's harts.
     pub(super) fn of_harts(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
         let harts = place.harts.max(1);
-        PersistBuffers::new(spec, (place.index * harts, harts), place.sms * harts)
+        PersistBuffers::new(spec, (place.index * harts, harts), place.sms * harts + place.clients)
     }
 
     /// Empty buffers of the channels of the NIC, which have their numbers behind all harts.
@@ -213,7 +220,8 @@ impl PersistBuffers {
         buffer.last += 1;
         let after = std::mem::take(&mut buffer.accumulated);
         self.tally.dependent_entries += u64::from(!after.is_empty());
-        buffer.entries.push_back(BufferEntry { id: buffer.last, content, after, stores: 1, outstanding: 0 });
+        let entry = BufferEntry { id: buffer.last, content, after, asks: false, stores: 1, outstanding: 0 };
+        buffer.entries.push_back(entry);
         let entries = buffer.entries.len() as u64;
         self.tally.most_entries = self.tally.most_entries.max(entries);
         self.tally.fill.add_share(entries, u64::from(self.spec.pb_entries));
@@ -225,15 +233,39 @@ impl PersistBuffers {
         self.follow(hart, store.line);
         let id = match self.merge(store, outbox) {
             Some(id) => id,
-            None => {
-                self.tally.entries += 1;
-                let (line, mask, bytes, author) = (store.line, store.mask, Box::new(*store.bytes), store.author);
-                let id = self.push(hart, Content::Store { line, mask, bytes, author });
-                outbox.note_fact(FactKind::Buffered, in_entry(store.author, id, 1));
-                id
-            }
+            None => self.enter(store, outbox),
         };
         self.remember(hart, store.line, id);
+        self.send(hart, outbox);
+    }
+
+    /// A store gets an entry.
+    fn enter(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) -> u64 {
+        self.tally.entries += 1;
+        let (line, mask, bytes, author) = (store.line, store.mask, Box::new(*store.bytes), store.author);
+        let id = self.push(store.warp, Content::Store { line, mask, bytes, author });
+        outbox.note_fact(FactKind::Buffered, in_entry(store.author, id, 1));
+        id
+    }
+
+    /// A line of a channel is on its way to its home.
+    fn post(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
+        self.follow(store.warp, store.line);
+        let id = self.enter(store, outbox);
+        self.remember(store.warp, store.line, id);
+        if let Some(entry) = self.buffers[usize::from(store.warp)].entries.back_mut() {
+            entry.asks = true;
+        }
+    }
+
+    /// The home of a channel's last line has answered.
+    fn answered(&mut self, hart: u8, dependencies: &[Dependency], outbox: &mut Outbox) {
+        let Some(entry) = self.buffers[usize::from(hart)].entries.iter_mut().rfind(|entry| entry.asks) else {
+            unreachable!("no line of channel {hart} is on its way to its home")
+        };
+        entry.asks = false;
+        dependencies.iter().for_each(|&on| depend(&mut entry.after, on));
+        self.tally.dependencies_taken += dependencies.len() as u64;
         self.send(hart, outbox);
     }
 
@@ -300,7 +332,7 @@ impl PersistBuffers {
         while let Some(entry) = self.buffers[usize::from(hart)].first_unsent() {
             let resolved = &self.resolved;
             entry.after.retain(|on| is_open(resolved, *on));
-            if !entry.after.is_empty() {
+            if entry.asks || !entry.after.is_empty() {
                 break;
             }
             match &entry.content {
@@ -453,6 +485,8 @@ impl Handler for PersistBuffers {
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         match *event {
             Event::Stored(store) => self.store(store, outbox),
+            Event::Posted(store) => self.post(store, outbox),
+            Event::Answered { warp, dependencies } => self.answered(warp, dependencies, outbox),
             Event::StoredVolatile { hart, line } => {
                 self.follow(hart, line);
                 let fence = self.buffers[usize::from(hart)].last_fence;

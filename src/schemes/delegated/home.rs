@@ -1,4 +1,5 @@
-//! A home slice under delegated ordering: the dependencies of its lines, and whom they were passed to.
+//! A home slice under delegated ordering: the dependencies of its lines, and whom they were passed to: cores,
+//! or the NIC, which counts as the one behind the last of them.
 //!
 //! | what comes | what follows |
 //! |---|---|
@@ -29,10 +30,11 @@ pub(super) struct DependentLines {
     lines: HashMap<u64, Dependencies>,
     /// The same by hart.
     by_hart: Vec<LinesByEntry>,
-    /// By hart: entry, and the core that got a line that depends on it.
+    /// By hart: entry, and the core or NIC that got a line that depends on it.
     passed: Vec<Vec<(u64, u16)>>,
     resolved: Vec<u64>,
     harts_a_core: u16,
+    cores: u16,
     dependent_grants: u64,
 }
 
@@ -40,13 +42,14 @@ impl DependentLines {
     /// No lines.
     pub(super) fn new(place: HandlerPlace) -> DependentLines {
         let harts_a_core = place.harts.max(1);
-        let harts = usize::from(place.sms * harts_a_core);
+        let harts = usize::from(place.sms * harts_a_core + place.clients);
         DependentLines {
             lines: HashMap::new(),
             by_hart: vec![LinesByEntry::default(); harts],
             passed: vec![Vec::new(); harts],
             resolved: vec![0; harts],
             harts_a_core,
+            cores: place.sms,
             dependent_grants: 0,
         }
     }
@@ -63,8 +66,8 @@ impl DependentLines {
     fn give(&mut self, line: u64, to: u16, outbox: &mut Outbox) {
         let Some(dependencies) = self.lines.get(&line) else { return };
         for &on in dependencies {
-            // A core knows of its own harts.
-            if on.hart / self.harts_a_core == to {
+            // A core knows of its own harts, the NIC of its channels.
+            if (on.hart / self.harts_a_core).min(self.cores) == to {
                 continue;
             }
             outbox.depend(on);
@@ -91,7 +94,8 @@ impl DependentLines {
         to.sort_unstable();
         to.dedup();
         for core in to {
-            outbox.send(Peer::Sm(core), DelegatedMessage::Resolved { hart, id });
+            let to = if core < self.cores { Peer::Sm(core) } else { Peer::Nic };
+            outbox.send(to, DelegatedMessage::Resolved { hart, id });
         }
     }
 }

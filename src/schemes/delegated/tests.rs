@@ -255,3 +255,68 @@ fn one_controller_orders_all_and_more_do_not_fit() {
     assert!(key == "controller.channels" && why.contains("one controller"), "{why}");
     assert!(epoch().unfit(place(0, 1)).is_none());
 }
+
+/// A NIC of two channels beside two cores of a hart each: channels are harts 2 and 3.
+fn nic() -> Rig<PersistBuffers> {
+    let place = HandlerPlace { clients: 2, ..place(0, 1) };
+    Rig { handler: PersistBuffers::of_channels(SPEC, place), outbox: Outbox::default() }
+}
+
+impl Rig<PersistBuffers> {
+    /// A channel's line goes to its home; what the home is told that it depends on.
+    fn post(&mut self, channel: u8, line: u64) -> Vec<(u16, u64)> {
+        let author = Author { warp: channel.into(), ..Author::default() };
+        let bytes = [1; 128];
+        let of = PathStore { warp: channel, author, line, mask: 0xff, bytes: &bytes, checkpoint: false };
+        assert_eq!(self.tell(&Event::Posted(&of)), [], "its home has not answered");
+        self.gives(line, None)
+    }
+
+    fn answered(&mut self, channel: u8, on: &[(u16, u64)]) -> Vec<Said> {
+        let dependencies: Vec<Dependency> = on.iter().map(|&(hart, id)| Dependency { hart, id }).collect();
+        self.tell(&Event::Answered { warp: channel, dependencies: &dependencies })
+    }
+}
+
+#[test]
+fn a_channels_line_leaves_when_its_home_has_answered_and_what_it_depends_on_is_durable() {
+    let mut nic = nic();
+    assert_eq!(nic.post(0, 64), [(2, 1)], "others that get the line depend on its entry");
+    assert_eq!(nic.fence(0), [], "the end of the verb stays behind it");
+    assert_eq!(nic.answered(0, &[]), [Said::Persist(2, 1, 64, 0xff), Said::Barrier(2)]);
+    assert_eq!(nic.post(0, 128), [(2, 3)]);
+    assert_eq!(nic.answered(0, &[(1, 5)]), [], "core 1 stored there before");
+    let released = nic.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 1, id: 5 });
+    assert_eq!(released, [(Peer::ControllerOf(128), Said::Persist(2, 3, 128, 0xff))]);
+    // The home of each line is told when it is durable.
+    assert_eq!(nic.drained(2, 1), [(Peer::SliceOf(64), Said::Resolved(2, 2))]);
+    assert_eq!(nic.drained(2, 3), [(Peer::SliceOf(128), Said::Resolved(2, 3))]);
+}
+
+#[test]
+fn a_line_of_two_channels_is_durable_in_the_order_in_which_they_posted_it() {
+    let mut nic = nic();
+    nic.post(0, 64);
+    assert_eq!(nic.post(1, 64), [(2, 1), (3, 1)]);
+    assert_eq!(nic.answered(1, &[]), [], "the other's is not durable");
+    assert_eq!(nic.answered(0, &[]), [Said::Persist(2, 1, 64, 0xff)]);
+    let said = nic.drained(2, 1);
+    assert!(said.contains(&(Peer::ControllerOf(64), Said::Persist(3, 1, 64, 0xff))), "{said:?}");
+}
+
+#[test]
+fn a_home_keeps_the_nics_lines_and_tells_it_of_what_it_follows() {
+    let place = HandlerPlace { clients: 2, ..place(0, 1) };
+    let mut home = Rig { handler: DependentLines::new(place), outbox: Outbox::default() };
+    home.takes(64, &[(1, 4)]);
+    assert_eq!(home.gives(64, Some(2)), [(1, 4)], "2 is the NIC, behind two cores");
+    home.takes(64, &[(3, 7)]);
+    assert_eq!(home.gives(64, Some(2)), [(1, 4)], "the NIC knows of its channels");
+    assert_eq!(home.gives(64, Some(0)), [(1, 4), (3, 7)]);
+    let told = home.hear(Peer::Sm(1), DelegatedMessage::Resolved { hart: 1, id: 4 });
+    assert_eq!(told, [(Peer::Sm(0), Said::Resolved(1, 4)), (Peer::Nic, Said::Resolved(1, 4))]);
+    let stays = |home: &mut Rig<DependentLines>| home.handler.offer(&Offer::Victim(64), &mut home.outbox);
+    assert_eq!(stays(&mut home), Admission::Waits);
+    let told = home.hear(Peer::Nic, DelegatedMessage::Resolved { hart: 3, id: 7 });
+    assert_eq!((told, stays(&mut home)), (vec![(Peer::Sm(0), Said::Resolved(3, 7))], Admission::Goes));
+}

@@ -27,6 +27,7 @@ const CLIENT: Shape = Shape::Table(&[
     optional("transactions", SOURCED),
     optional("write_percent", SOURCED),
     optional("epochs_per_tx", SOURCED),
+    optional("plain_epochs", SOURCED),
     optional("bytes_per_epoch", SOURCED),
     optional("compute_ns", SOURCED),
     optional("region_kb", SOURCED),
