@@ -1,5 +1,5 @@
-//! Verbs that harts post to other servers: a replicated log, faults of descriptors in both drivers, how long a verb
-//! takes, what is durable in which order, equal results on any number of threads.
+//! Verbs that harts post to other servers: a replicated log, faults of descriptors in both drivers, how long
+//! a verb takes, what is durable in which order, equal results on any number of threads.
 
 use durawarp::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
@@ -128,7 +128,7 @@ fn a_verb_takes_what_reading_it_the_network_and_persisting_take() {
     for (server, poster) in assembly.posters().enumerate() {
         let counted = poster.counters();
         assert_eq!(["verbs", "bytes", "acks", "read_lines"].map(|name| value(&counted, name)), [1, 64, 1, 2]);
-        // The journal of the other server: posted after two reads of lines that a core changed, or that no cache has.
+        // The journal of the other server: posted after two reads of lines, from a core or from no cache.
         let journal = assembly.journal_of(1 - server);
         let time = |kind| journal.facts().iter().find(|fact| fact.kind == kind).map(|fact| fact.time).unwrap();
         let (posted, durable, acknowledged) =
