@@ -4,12 +4,12 @@
 //! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region
 //! before all have its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]:
 //! before it is itself; [`CommitRule::Speculative`]: the same, with spills of later regions); a boundary
-//! comes after the stores. *Program*: a region is before another when one of its stores is, by program order, a
-//! barrier of the CTA, the end of a launch; and by *coherence*: of two stores of different values to a byte,
-//! the region of the one performed first commits first. Atomics are stores; so regions drawn before an atomic
-//! (the published order) that then happens late are seen. Clocks are scalars, since commit order is total:
-//! the number of a region within one order; between orders of several SMs, the crash point from which a region
-//! survives.
+//! comes after the stores. *Program*: a region is before another when one of its stores is, by program
+//! order, a barrier of the CTA, the end of a launch; and by *coherence*: of two stores of different values
+//! to a byte, the region of the one performed first commits first. Atomics are stores; so regions drawn
+//! before an atomic (the published order) that then happens late are seen. Clocks are scalars, since commit
+//! order is total: the number of a region within one order; between orders of several SMs, the crash point
+//! from which a region survives.
 //!
 //! Sources: LightWSP, sections IV-B to IV-D; happens-before as in `overtaking`. Invariants: what passes a
 //! barrier together is taken to have met at it, so that nothing is ordered that the program does not. Not
