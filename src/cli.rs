@@ -14,6 +14,7 @@ mod progress;
 mod recipe;
 mod regions;
 mod reproduce;
+mod run_progress;
 mod runs;
 mod schemes;
 mod sensitivity;
@@ -41,6 +42,8 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     terminal::listen_for_signals();
+    terminal::tell_all_errors(cli.all_errors);
+    durawarp::report::group_digits(cli.human);
     let done = match &cli.command {
         Command::Run(args) => simulate::run(args),
         Command::Stalls(args) => schemes::stalls(args),

@@ -22,7 +22,7 @@ pub use console::{align_right, legend, lines, plain_table};
 pub use crash::{crash_summary, state_name};
 pub use explain::{Explanation, drawing, drawn, explained, explanation, reasons};
 pub use markdown::{Markdown, Span};
-pub use numbers::{bandwidth, count, percent, rate, seconds};
+pub use numbers::{bandwidth, count, group_digits, percent, rate, seconds};
 pub use page::{Drawing, Page, PageError};
 pub use persists::{stalls_figure, stalls_table};
 pub use program::programs;

@@ -14,6 +14,7 @@ mod cpu;
 mod cpu_experiment;
 mod end;
 mod finished;
+mod length;
 mod paused;
 mod program;
 mod recipe;

@@ -32,6 +32,12 @@ pub(super) use sweep::{
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
+    /// Tell every error of an input, not the first 20
+    #[arg(long, global = true)]
+    pub(super) all_errors: bool,
+    /// Group the digits of counts in tables, for reading: 12 345 678
+    #[arg(long, global = true)]
+    pub(super) human: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,10 +4,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::engine::Snapshot;
 use durawarp::outcome::{End, Outcome};
 use durawarp::report::{self, Kept};
-use durawarp::run::{AnyExperiment, Conduct, Finished};
+use durawarp::run::Conduct;
 use durawarp::sweep::host::{self, Memory};
 use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
@@ -18,8 +17,8 @@ use flate2::write::GzEncoder;
 use super::args::RunArgs;
 use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::progress::{Progress, RunLength};
 use super::recipe::experiment;
+use super::run_progress::with_progress;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
@@ -97,20 +96,6 @@ fn write_timeline(output: Output, timeline: &Timeline, outcome: &Outcome, budget
 /// So many threads, and nothing else out of the ordinary.
 pub(super) fn threads(threads: usize) -> Conduct<'static> {
     Conduct { threads, ..Conduct::default() }
-}
-
-/// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
-pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Conduct<'_>, quiet: bool) -> Finished {
-    let work = match experiment {
-        AnyExperiment::Gpu(experiment) => RunLength::Ctas(experiment.workload.total_ctas()),
-        AnyExperiment::Cpu(_) => RunLength::Instructions,
-    };
-    let progress = Progress::new(name, work, experiment.cycle_ticks(), quiet);
-    let observer = |now: &Snapshot| progress.show(now);
-    let conduct = Conduct { stop: Some(terminal::stop_flag()), observer: Some(&observer), ..conduct.clone() };
-    let finished = experiment.run(&conduct);
-    progress.finish();
-    finished
 }
 
 /// What to dump where; a buffer that does not exist is told before the run.

@@ -332,7 +332,7 @@ mod tests {
         for part in [
             "2.00, all cores together (16.7 % of 12 peak)",
             "6.00 of the L1s",
-            "2 000, 2.5 % predicted wrongly",
+            "2000, 2.5 % predicted wrongly",
             "used    60.0 %",
             "memory  40.0 %",
             "exit code        3",

@@ -9,7 +9,7 @@ use super::numbers::{count, percent};
 use crate::outcome::{Outcome, Persists, Spread, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
-/// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1 234".
+/// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1234".
 fn ns(value: f64) -> String {
     let tenths = (value * 10.0).round() as u64;
     if tenths.is_multiple_of(10) || tenths >= 10_000 {

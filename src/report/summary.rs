@@ -69,11 +69,28 @@ pub fn summary(outcome: &Outcome) -> String {
             out += &wrapped(format!("{}: {text}", kind.name()).split(' ').map(str::to_owned));
         }
     }
+    out += &assumptions(outcome);
+    out
+}
+
+/// How many parameters have no source of their own, where they are listed, and those that the user set.
+fn assumptions(outcome: &Outcome) -> String {
     let assumed = outcome.assumptions();
-    if !assumed.is_empty() {
-        out +=
-            &format!("\n{} parameters have no source of their own (`durawarp config show` says why):\n", assumed.len());
-        out += &wrapped(assumed.iter().map(|(key, parameter)| format!("{key}={}", plain(&parameter.value))));
+    if assumed.is_empty() {
+        return String::new();
+    }
+    let (one, machine) = (assumed.len() == 1, &outcome.machine.name);
+    let (have, its, list) = if one { (" has", "its", "tells which") } else { ("s have", "their", "lists them") };
+    let of = match outcome.scheme_parameters.is_empty() {
+        true => machine.clone(),
+        false => format!("{machine} {}", outcome.scheme_name()),
+    };
+    let count = assumed.len();
+    let mut out = format!("\n{count} parameter{have} no source of {its} own: `durawarp config check {of}` {list}\n");
+    let set = assumed.iter().filter(|(_, parameter)| parameter.source.starts_with("user: --set"));
+    let set: Vec<String> = set.map(|(key, parameter)| format!("{key}={}", plain(&parameter.value))).collect();
+    if !set.is_empty() {
+        out += &wrapped(std::iter::once("set here:".to_owned()).chain(set));
     }
     out
 }
@@ -238,7 +255,7 @@ fn result(o: &Outcome) -> Table {
     table
 }
 
-/// " (C: 262 144 elements, functional: ...)".
+/// " (C: 262144 elements, functional: ...)".
 fn checks_in_words(checks: &serde_json::Value) -> String {
     let words: Vec<String> = checks["checks"]
         .as_array()

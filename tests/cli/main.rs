@@ -9,5 +9,6 @@ mod crash;
 mod docs;
 mod outputs;
 mod regions;
+mod shown;
 mod sweep;
 mod timeline;
