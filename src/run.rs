@@ -17,6 +17,7 @@ mod finished;
 mod length;
 mod paused;
 mod program;
+mod rates;
 mod recipe;
 pub(crate) mod regions_of_cores;
 mod simulated;
@@ -99,7 +100,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let timeline = conduct.timeline.map(|_| {
         let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
         let selection = outcome.selection();
-        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, base.tick_khz(), open)
+        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, (base.tick_khz(), clocks.core), open)
     });
     let components = machine.component_names();
     let memory = ran.machine.into_memory(image());

@@ -1,5 +1,5 @@
-//! Numbers as people read them: whole digits, which copy and paste, or digits in groups of three where a command
-//! is asked for them; SI prefixes for rates, units behind.
+//! Numbers as people read them: whole digits, which copy and paste, or digits in groups of three where a
+//! command is asked for them; SI prefixes for rates, units behind.
 //!
 //! Whether digits are grouped is said once, before anything is printed ([`group_digits`]): it is how a reader
 //! likes numbers, and no part of any result or file.

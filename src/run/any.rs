@@ -143,10 +143,13 @@ impl AnyExperiment {
         }
     }
 
-    /// Its instructions on the functional driver, warp instructions on a GPU: how long it is, as a guide. `None`
-    /// where that is not known (recoverable regions, clients), or where `stop` was set.
+    /// Its instructions on the functional driver, warp instructions on a GPU: how long it is, as a guide.
+    /// `None` where that is not known (recoverable regions, clients), or where `stop` was set.
     pub fn functional_instructions(&self, stop: &AtomicBool) -> Option<u64> {
-        length::functional_instructions(self, stop)
+        match self {
+            AnyExperiment::Gpu(experiment) => length::of_kernels(experiment, stop),
+            AnyExperiment::Cpu(experiment) => length::of_process(experiment, stop),
+        }
     }
 
     /// Simulates.

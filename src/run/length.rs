@@ -7,20 +7,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{AnyExperiment, CpuExperiment, Experiment};
+use super::{CpuExperiment, Experiment};
 use crate::kernel::functional::Limits;
 use crate::riscv::functional::{self, End, Options};
 
-/// Instructions of an experiment, warp instructions on a GPU; `None` where they are not known, or `stop` was
-/// set before the end. It needs as much memory as the experiment's buffers.
-pub(super) fn functional_instructions(experiment: &AnyExperiment, stop: &AtomicBool) -> Option<u64> {
-    match experiment {
-        AnyExperiment::Gpu(experiment) => of_kernels(experiment, stop),
-        AnyExperiment::Cpu(experiment) => of_process(experiment, stop),
-    }
-}
-
-fn of_kernels(experiment: &Experiment, stop: &AtomicBool) -> Option<u64> {
+/// Warp instructions; `None` where they are not known, or `stop` was set before the end.
+pub(super) fn of_kernels(experiment: &Experiment, stop: &AtomicBool) -> Option<u64> {
     if experiment.scheme.built.regions().is_some() {
         return None;
     }
@@ -34,7 +26,8 @@ fn of_kernels(experiment: &Experiment, stop: &AtomicBool) -> Option<u64> {
     Some(run.launches().iter().map(|launch| launch.counts.warp_instructions).sum())
 }
 
-fn of_process(experiment: &CpuExperiment, stop: &AtomicBool) -> Option<u64> {
+/// Instructions of all threads of all servers; `None` as above.
+pub(super) fn of_process(experiment: &CpuExperiment, stop: &AtomicBool) -> Option<u64> {
     let nodes = &experiment.machine.spec.nodes;
     if experiment.scheme.built.regions().is_some() || nodes.clients > 0 {
         return None;

@@ -1,5 +1,5 @@
 //! The timeline of an SM: its CTAs, its warps' waits for durability, its CTAs' persist barriers, its warps'
-//! recoverable regions.
+//! recoverable regions; what it counted over time.
 //!
 //! A wait begins in the cycle after its instruction issued and is over in the cycle in which the warp goes
 //! on, as the counters of stalls have it. A region lasts from its first store's leaving the front-end buffer
@@ -9,7 +9,7 @@
 use crate::engine::Time;
 use crate::persist::journal::Author;
 use crate::persist::vocab::RegionStep;
-use crate::timeline::{Label, Recorder};
+use crate::timeline::{Growth, Label, Recorder};
 
 /// What an SM keeps.
 #[derive(Debug)]
@@ -22,6 +22,9 @@ pub struct SmTimeline {
     pub barriers: Recorder,
     /// By warp slot: regions.
     pub regions: Recorder,
+    /// Warp instructions, lookups and hits of the L1; resident warps and those that wait for memory, in warp
+    /// cycles.
+    pub growth: Growth,
     /// Regions whose boundary has not left: number, warp slot, since when.
     open: Vec<(u32, usize, Time)>,
 }
@@ -31,7 +34,7 @@ impl SmTimeline {
     pub(super) fn new(spans: usize) -> Self {
         let recorder = || Recorder::new(spans);
         let (ctas, stalls, barriers, regions) = (recorder(), recorder(), recorder(), recorder());
-        SmTimeline { ctas, stalls, barriers, regions, open: Vec::new() }
+        SmTimeline { ctas, stalls, barriers, regions, growth: Growth::new(3, 2), open: Vec::new() }
     }
 
     /// A region of the warp in `slot` takes a step; `order` is the SM's.
