@@ -16,6 +16,7 @@ mod summary;
 pub mod sweep;
 mod table;
 mod timeline;
+mod title;
 
 pub use compare::{comparison, comparison_figure};
 pub use console::{align_right, legend, lines, plain_table};

@@ -12,6 +12,7 @@ use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{bandwidth, count, percent, seconds};
+use super::title::subject;
 use crate::outcome::{Outcome, ProcessOutcome, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
@@ -270,7 +271,7 @@ pub(super) fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     };
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
         axis: Axis::new("time over base, by where dispatch slots went", ""),
         parts: accounts(base).into_iter().map(|account| account.name).collect(),
         groups: runs.iter().map(bar).collect(),

@@ -12,6 +12,7 @@ use super::console::{align_right, lines, plain_table};
 use super::cores;
 use super::numbers::{bandwidth, count, percent, rate, seconds};
 use super::program::logging;
+use super::title::{plain, title};
 use crate::outcome::validity::{Caveat, Kind};
 use crate::outcome::{End, Outcome, ratio};
 
@@ -93,19 +94,6 @@ fn assumptions(outcome: &Outcome) -> String {
         out += &wrapped(std::iter::once("set here:".to_owned()).chain(set));
     }
     out
-}
-
-fn title(outcome: &Outcome) -> String {
-    let text = |key: &str| outcome.workload[key].as_str().unwrap_or("?").to_owned();
-    let params = outcome.workload["params"].as_object().into_iter().flatten();
-    let params: Vec<String> = params.map(|(name, value)| format!("{name}={}", plain(value))).collect();
-    let params = if params.is_empty() { String::new() } else { format!(", {}", params.join(" ")) };
-    let machine = &outcome.machine.name;
-    format!("{} ({}{params}) on {machine}, scheme {}", text("workload"), text("profile"), outcome.scheme_name())
-}
-
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn facts(o: &Outcome) -> Table {

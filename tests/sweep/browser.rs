@@ -36,7 +36,7 @@ fn page() -> Page {
     let mut page = Page::new("a page with a long title that goes on and on until it has to be broken at some blank");
     page.paragraph(&"one_word_that_is_longer_than_the_page_is_wide".repeat(8));
     let lines = Lines {
-        sheet: Sheet::one_column(),
+        sheet: Sheet::two_columns(),
         x: Axis::new("threads", ""),
         y: Axis::new("speed-up", ""),
         series: vec![LineSeries::of("NW", &[(1.0, 1.0), (2.0, 1.8)])],
