@@ -14,7 +14,7 @@ use durawarp::workload::Resolved;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::args::RunArgs;
+use super::args::{Compat, RunArgs};
 use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
 use super::recipe::experiment;
@@ -24,6 +24,10 @@ use super::terminal;
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let experiment = experiment(&args.workload, args.scheme.scheme.as_deref(), &args.subject, None)?;
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
+    if args.compat.is_some() && experiment.gpu().is_none() {
+        let message = "accelsim has names of counters of GPUs, and this is a program of CPUs";
+        return Err(Diagnostic::nowhere("--compat", message).into());
+    }
     let kernels = experiment.gpu().map(|experiment| &experiment.workload);
     let dumps = dumps(args, kernels)?;
     let mut outputs = Outputs::default();
@@ -46,7 +50,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
     if !args.quiet {
-        terminal::show(&report::summary(outcome), stdout_is_taken);
+        let text = match args.compat {
+            Some(Compat::Accelsim) => report::accelsim(outcome),
+            None => report::summary(outcome),
+        };
+        terminal::show(&text, stdout_is_taken);
     }
     let mut written = Vec::new();
     written.extend(json.map(|output| output.write_json(outcome)));
