@@ -76,7 +76,11 @@ fn slurm() -> Finding {
 
 fn parquet() -> Finding {
     let good = cfg!(feature = "parquet");
-    let told = if good { "`sweep table --parquet` works" } else { "not built in: `cargo install --features parquet`" };
+    let told = if good {
+        "`sweep table --parquet` works"
+    } else {
+        "not built in: `cargo install --path . --features parquet`"
+    };
     Finding { what: "parquet", good, told: told.to_owned() }
 }
 
@@ -89,5 +93,5 @@ fn png() -> Finding {
 
 #[cfg(not(feature = "png"))]
 fn png() -> Finding {
-    Finding { what: "png", good: false, told: "not built in: `cargo install --features png`".to_owned() }
+    Finding { what: "png", good: false, told: "not built in: `cargo install --path . --features png`".to_owned() }
 }
