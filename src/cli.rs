@@ -5,6 +5,8 @@ mod bench;
 mod config;
 mod crash;
 mod determinism;
+mod difference;
+mod doctor;
 mod exit;
 mod explain;
 mod figures;
@@ -14,10 +16,12 @@ mod progress;
 mod recipe;
 mod regions;
 mod reproduce;
+mod run_progress;
 mod runs;
 mod schemes;
 mod sensitivity;
 mod settings;
+mod shell;
 mod show;
 mod simulate;
 mod sweep;
@@ -41,6 +45,9 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     terminal::listen_for_signals();
+    // How things are shown is said once, before any command shows something.
+    terminal::tell_all_errors(cli.all_errors);
+    durawarp::report::group_digits(cli.human);
     let done = match &cli.command {
         Command::Run(args) => simulate::run(args),
         Command::Stalls(args) => schemes::stalls(args),
@@ -58,11 +65,16 @@ pub(crate) fn main() -> ExitCode {
         Command::Sweep(SweepCommand::Lint(args)) => sweep::lint(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
+        Command::Diff(args) => difference::diff(args),
+        Command::Doctor => doctor::doctor(),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
         Command::Config(ConfigCommand::Diff(args)) => config::diff(args),
         Command::Config(ConfigCommand::Explain(args)) => config::explain(args),
+        Command::Config(ConfigCommand::Import(args)) => config::import(args),
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
         Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),
     };

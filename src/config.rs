@@ -11,6 +11,7 @@ mod any_machine;
 mod compute;
 pub(crate) mod derived;
 pub mod explain;
+pub mod import;
 pub(crate) mod kind;
 pub mod listing;
 pub(crate) mod machine;

@@ -13,6 +13,7 @@
 pub mod address;
 pub mod cache;
 pub mod client;
+mod clocks;
 pub mod coalescer;
 pub mod coherence;
 pub mod command_processor;
@@ -124,8 +125,17 @@ pub const MAX_CORE_CYCLES: u64 = (1 << 32) - (1 << 20);
 impl MachineSpec {
     /// The machine's tick rate; `None` when the clocks have no common multiple that fits.
     pub fn timebase(&self) -> Option<Timebase> {
+        Timebase::of_khz(&self.clocks().map(|(_, khz)| khz))
+    }
+
+    fn clocks(&self) -> [(&'static str, u64); 4] {
         let c = &self.clock;
-        Timebase::of_khz(&[c.core_mhz.khz, c.crossbar_mhz.khz, c.l2_mhz.khz, c.memory_mhz.khz])
+        [
+            ("clock.core_mhz", c.core_mhz.khz),
+            ("clock.crossbar_mhz", c.crossbar_mhz.khz),
+            ("clock.l2_mhz", c.l2_mhz.khz),
+            ("clock.memory_mhz", c.memory_mhz.khz),
+        ]
     }
 
     /// Peak bandwidth of all channels' data buses, in bytes per second.
@@ -149,11 +159,8 @@ impl MachineSpec {
         };
         // All rules are looked at, also after one is broken: the user sees every fault at once.
         let (sm, l1, l2, mc) = (&self.sm, &self.l1, &self.l2, &self.controller);
-        require(
-            self.timebase().is_some(),
-            "clock.core_mhz",
-            "the clocks have no common multiple below 2^53 kHz".into(),
-        );
+        let untimed = clocks::without_timebase(&self.clocks());
+        require(untimed.is_none(), "clock.core_mhz", untimed.unwrap_or_default());
         require(matches!(sm.warp_size, 32 | 64), "sm.warp_size", format!("{} is neither 32 nor 64", sm.warp_size));
         require(
             sm.threads <= sm.warps * sm.warp_size,

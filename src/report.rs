@@ -1,11 +1,13 @@
 //! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it
 //! reads plain data.
 
+mod accelsim;
 mod backlog;
 mod compare;
 mod console;
 mod cores;
 mod crash;
+mod difference;
 mod explain;
 mod markdown;
 mod numbers;
@@ -16,13 +18,16 @@ mod summary;
 pub mod sweep;
 mod table;
 mod timeline;
+mod title;
 
+pub use accelsim::accelsim;
 pub use compare::{comparison, comparison_figure};
 pub use console::{align_right, legend, lines, plain_table};
 pub use crash::{crash_summary, state_name};
+pub use difference::{Count, Differences, Differing};
 pub use explain::{Explanation, drawing, drawn, explained, explanation, reasons};
 pub use markdown::{Markdown, Span};
-pub use numbers::{bandwidth, count, percent, rate, seconds};
+pub use numbers::{bandwidth, count, group_digits, percent, rate, seconds};
 pub use page::{Drawing, Page, PageError};
 pub use persists::{stalls_figure, stalls_table};
 pub use program::programs;

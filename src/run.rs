@@ -14,8 +14,10 @@ mod cpu;
 mod cpu_experiment;
 mod end;
 mod finished;
+mod length;
 mod paused;
 mod program;
+mod rates;
 mod recipe;
 mod references;
 pub(crate) mod regions_of_cores;
@@ -101,7 +103,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let timeline = conduct.timeline.map(|_| {
         let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
         let selection = outcome.selection();
-        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, base.tick_khz(), open)
+        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, (base.tick_khz(), clocks.core), open)
     });
     let components = machine.component_names();
     let memory = ran.machine.into_memory(image());

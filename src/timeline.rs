@@ -10,9 +10,11 @@
 //! level that is full keeps the last value of stretches of time twice as long, so that it is never wrong for
 //! longer than such a stretch.
 
+mod growth;
 mod recorder;
 mod slice;
 
+pub use growth::Growth;
 #[cfg(feature = "report")]
 pub(crate) use recorder::last_of_stretches;
 pub use recorder::{Level, Recorder};
@@ -28,6 +30,8 @@ pub enum Content {
     Slices(Vec<Slice>),
     /// A number and since when, in ticks, it has been that.
     Level(Vec<(u64, u64)>),
+    /// A rate in thousandths, and since when, in ticks, it has been that.
+    Thousandths(Vec<(u64, u64)>),
 }
 
 /// A row of a timeline.
@@ -39,6 +43,21 @@ pub struct Track {
     pub class: &'static str,
     /// What it shows.
     pub content: Content,
+}
+
+impl Content {
+    /// Spans or values.
+    pub fn len(&self) -> u64 {
+        match self {
+            Content::Slices(slices) => slices.len() as u64,
+            Content::Level(values) | Content::Thousandths(values) => values.len() as u64,
+        }
+    }
+
+    /// It has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// Tracks that belong together: a component's.

@@ -26,12 +26,18 @@ pub(super) use sweep::{
 #[derive(Debug, Parser)]
 #[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 good; 1 configurations differ, or with --strict warnings or asks that are not met; 2 wrong input, or an output that cannot be written; 3 the simulated program failed or its result is wrong; \
+    after_help = "Exit codes: 0 good; 1 configurations or runs differ, or with --strict warnings or asks that are not met; 2 wrong input, or an output that cannot be written; 3 the simulated program failed or its result is wrong; \
     4 runs that must be equal differ; 70 the simulator failed; 130 interrupted; 143 terminated."
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
+    /// Tell every error of an input, not the first 20
+    #[arg(long, global = true)]
+    pub(super) all_errors: bool,
+    /// Group the digits of counts in tables, for reading: 12 345 678
+    #[arg(long, global = true)]
+    pub(super) human: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,6 +67,9 @@ pub(super) enum Command {
     Reproduce(ReproduceArgs),
     /// Halve and double each number of a machine that has no source of its own: which of them matter
     Sensitivity(SensitivityArgs),
+    /// Compare two runs, as `run --json` wrote them: configuration, results, every count; exit code 1 when
+    /// they differ
+    Diff(DiffArgs),
     /// List what is built in
     List(ListArgs),
     /// Show, check, compare and explain machines and schemes
@@ -69,6 +78,12 @@ pub(super) enum Command {
     /// Examine PTX files
     #[command(subcommand)]
     Ptx(PtxCommand),
+    /// Tell what this host and this build offer: cores, memory, Slurm, fonts, optional features
+    Doctor,
+    /// Print a script that completes this command line in a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -101,9 +116,19 @@ pub(super) struct RunArgs {
     /// Do not compare with the functional run; the manifest's own checks remain
     #[arg(long)]
     pub(super) no_reference: bool,
+    /// Print counters under the names of another simulator, in place of the table
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(super) compat: Option<Compat>,
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// Simulators whose names of counters are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Compat {
+    /// GPGPU-Sim and Accel-Sim: gpu_tot_sim_cycle = 123
+    Accelsim,
 }
 
 #[derive(Debug, Args)]
@@ -441,6 +466,30 @@ pub(super) struct SensitivityArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// A run: a file of `run --json`
+    pub(super) one: PathBuf,
+    /// Another
+    pub(super) other: PathBuf,
+    /// Write the differences as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// Shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// Write a page for each command into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
@@ -467,6 +516,19 @@ pub(super) enum ConfigCommand {
     Diff(ConfigDiffArgs),
     /// Tell what a parameter is: meaning, unit, values, and its value and source where it is
     Explain(ConfigExplainArgs),
+    /// Print a machine file made of the configuration files of GPGPU-Sim (gpgpusim.config) and Accel-Sim
+    /// (trace.config); options without a counterpart are named in it
+    Import(ConfigImportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigImportArgs {
+    /// gpgpusim.config, and perhaps trace.config, whose latencies then count
+    #[arg(required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Name of the machine
+    #[arg(long, default_value = "imported")]
+    pub(super) name: String,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@
 //! Invariant: digests of run and memory are those of one thread, or the command ends as `check` does. Not
 //! measured: memory, start.
 
-mod round_trip;
+pub(super) mod round_trip;
 
 use durawarp::outcome::Outcome;
 use durawarp::report::{align_right, count, legend, lines, plain_table};

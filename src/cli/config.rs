@@ -2,10 +2,11 @@
 
 use durawarp::config::Listing;
 use durawarp::config::explain::{self, Explanation, Placed};
+use durawarp::config::import::{self, Import};
 use durawarp::config::listing::{self, Comparison, Difference, Owned};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 
-use super::args::{ConfigDiffArgs, ConfigExplainArgs};
+use super::args::{ConfigDiffArgs, ConfigExplainArgs, ConfigImportArgs};
 use super::exit::{Exit, Stop};
 use super::show::overrides;
 use super::terminal;
@@ -61,6 +62,30 @@ fn differences(names: &[String; 2], comparison: &Comparison) -> String {
         out += &format!("{other_sources} equal values name different sources\n");
     }
     out
+}
+
+pub(super) fn import(args: &ConfigImportArgs) -> Result<Exit, Stop> {
+    let mut faults = Diagnostics::default();
+    let mut files = Vec::new();
+    for path in &args.files {
+        let name = path.display().to_string();
+        match durawarp::input::text(path) {
+            Ok(text) => files.push((name, text)),
+            Err(fault) => faults.push(Diagnostic::nowhere(&name, format!("cannot be read: {fault}"))),
+        }
+    }
+    let files = faults.into_result(files)?;
+    let Import { toml, mapped, ignored, unmapped } = import::import(&args.name, &files)?;
+    if mapped == 0 {
+        let message = "has no option of a machine: expected a configuration of GPGPU-Sim (`-gpgpu_n_clusters 28`)";
+        return Err(Diagnostic::nowhere(&files[0].0, message).into());
+    }
+    terminal::print(&toml);
+    terminal::say(&format!(
+        "{mapped} options set keys, {ignored} are of no machine, {unmapped} have no counterpart: the file's end names \
+         them; `durawarp config check` checks it"
+    ));
+    Ok(Exit::Good)
 }
 
 pub(super) fn explain(args: &ConfigExplainArgs) -> Result<Exit, Stop> {

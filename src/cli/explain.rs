@@ -14,7 +14,8 @@ use super::args::ExplainArgs;
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
 use super::recipe::{SMALL, experiment};
-use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
+use super::run_progress::with_progress;
+use super::simulate::{complain, exit_of, threads, warn_of};
 use super::terminal;
 
 /// `durawarp explain`.

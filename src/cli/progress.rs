@@ -1,9 +1,7 @@
-//! Progress bars: of a run (simulated cycles, warp instructions a second, time left) and of a sweep. Only on
-//! a terminal.
+//! Progress bars, only on a terminal, and that of a sweep. That of a run is `run_progress`.
 
 use std::io::IsTerminal as _;
 
-use durawarp::engine::Snapshot;
 use durawarp::report;
 use durawarp::sweep::Progress as Progressed;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,57 +16,6 @@ pub(super) fn bar(template: &str, length: Option<u64>, quiet: bool) -> ProgressB
         bar.set_style(style.progress_chars("=> "));
     }
     bar
-}
-
-/// What a run has to do.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum RunLength {
-    /// CTAs of all launches, where their number is known before the run.
-    Ctas(Option<u64>),
-    /// Instructions of a program of CPUs, of which nobody knows how many there are.
-    Instructions,
-}
-
-/// A bar over the work of a run.
-#[derive(Debug)]
-pub(super) struct Progress {
-    bar: ProgressBar,
-    /// CTAs of all launches, where that is known before the run.
-    total: Option<u64>,
-    cycle_ticks: u64,
-    /// Of what the instructions are: "warp ", or nothing.
-    of_warps: &'static str,
-}
-
-impl Progress {
-    /// A bar for a run; a core cycle has `cycle_ticks` ticks.
-    pub(super) fn new(name: &str, length: RunLength, cycle_ticks: u64, quiet: bool) -> Self {
-        let (template, total, of_warps) = match length {
-            RunLength::Ctas(Some(total)) => {
-                ("{prefix} [{bar:30}] {percent:>3} %  {msg}  ETA {eta}", Some(total), "warp ")
-            }
-            RunLength::Ctas(None) => ("{prefix} {spinner} {human_pos} CTAs  {msg}  {elapsed}", None, "warp "),
-            RunLength::Instructions => ("{prefix} {spinner}  {msg}  {elapsed}", None, ""),
-        };
-        let bar = bar(template, total, quiet);
-        bar.set_prefix(name.to_owned());
-        Progress { bar, total, cycle_ticks, of_warps }
-    }
-
-    /// Shows how far the run is.
-    pub(super) fn show(&self, now: &Snapshot) {
-        let seconds = now.elapsed.as_secs_f64().max(1e-9);
-        let cycles = report::count(now.time / self.cycle_ticks);
-        let speed = report::rate(now.progress.work as f64 / seconds);
-        self.bar.set_message(format!("{cycles} cycles  {speed}{}instr/s", self.of_warps));
-        self.bar.set_position(self.total.map_or(now.progress.steps_done, |total| now.progress.steps_done.min(total)));
-        self.bar.tick();
-    }
-
-    /// Takes the bar away.
-    pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// A bar over the points of a sweep.

@@ -4,10 +4,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::engine::Snapshot;
 use durawarp::outcome::{End, Outcome};
 use durawarp::report::{self, Kept};
-use durawarp::run::{AnyExperiment, Conduct, Finished};
+use durawarp::run::Conduct;
 use durawarp::sweep::host::{self, Memory};
 use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
@@ -15,16 +14,20 @@ use durawarp::workload::Resolved;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::args::RunArgs;
+use super::args::{Compat, RunArgs};
 use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::progress::{Progress, RunLength};
 use super::recipe::experiment;
+use super::run_progress::with_progress;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let experiment = experiment(&args.workload, args.scheme.scheme.as_deref(), &args.subject, None)?;
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
+    if args.compat.is_some() && experiment.gpu().is_none() {
+        let message = "accelsim has names of counters of GPUs, and this is a program of CPUs";
+        return Err(Diagnostic::nowhere("--compat", message).into());
+    }
     let kernels = experiment.gpu().map(|experiment| &experiment.workload);
     let dumps = dumps(args, kernels)?;
     let mut outputs = Outputs::default();
@@ -47,7 +50,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
     if !args.quiet {
-        terminal::show(&report::summary(outcome), stdout_is_taken);
+        let text = match args.compat {
+            Some(Compat::Accelsim) => report::accelsim(outcome),
+            None => report::summary(outcome),
+        };
+        terminal::show(&text, stdout_is_taken);
     }
     let mut written = Vec::new();
     written.extend(json.map(|output| output.write_json(outcome)));
@@ -97,20 +104,6 @@ fn write_timeline(output: Output, timeline: &Timeline, outcome: &Outcome, budget
 /// So many threads, and nothing else out of the ordinary.
 pub(super) fn threads(threads: usize) -> Conduct<'static> {
     Conduct { threads, ..Conduct::default() }
-}
-
-/// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
-pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Conduct<'_>, quiet: bool) -> Finished {
-    let work = match experiment {
-        AnyExperiment::Gpu(experiment) => RunLength::Ctas(experiment.workload.total_ctas()),
-        AnyExperiment::Cpu(_) => RunLength::Instructions,
-    };
-    let progress = Progress::new(name, work, experiment.cycle_ticks(), quiet);
-    let observer = |now: &Snapshot| progress.show(now);
-    let conduct = Conduct { stop: Some(terminal::stop_flag()), observer: Some(&observer), ..conduct.clone() };
-    let finished = experiment.run(&conduct);
-    progress.finish();
-    finished
 }
 
 /// What to dump where; a buffer that does not exist is told before the run.

@@ -21,6 +21,10 @@ static SIMULATING: AtomicBool = AtomicBool::new(false);
 /// The signal that asked for the end; 0 for none.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static STDOUT_FAILED: AtomicBool = AtomicBool::new(false);
+static ALL_ERRORS: AtomicBool = AtomicBool::new(false);
+
+/// Faults of one input that are told unless all are asked for.
+const ERRORS_SHOWN: usize = 20;
 
 /// Heeds SIGINT and SIGTERM from now on.
 pub(super) fn listen_for_signals() {
@@ -96,20 +100,34 @@ pub(super) fn error(message: &str) {
     let _ = writeln!(io::stderr(), "error: {message}");
 }
 
+/// Prints a line that is good to know.
+pub(super) fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "note: {message}");
+}
+
 /// Prints a line about what is odd but allowed.
 pub(super) fn note(message: &str) {
     let _ = writeln!(io::stderr(), "warning: {message}");
 }
 
-/// Prints every fault of an input with the line it is in.
+/// Has every fault of an input told from now on, however many there are.
+pub(super) fn tell_all_errors(all: bool) {
+    ALL_ERRORS.store(all, Ordering::Relaxed);
+}
+
+/// Prints the faults of an input, each with the line it is in: all of them, or the first ones of a file that
+/// is none of its kind.
 pub(super) fn complain(faults: &Diagnostics) {
     let renderer = if io::stderr().is_terminal() { Renderer::styled() } else { Renderer::plain() };
     let mut text = String::new();
-    for fault in &faults.0 {
+    let shown = if ALL_ERRORS.load(Ordering::Relaxed) { usize::MAX } else { ERRORS_SHOWN };
+    for fault in faults.0.iter().take(shown) {
         text += &renderer.render(&[report(fault, Level::ERROR)]);
         text += "\n";
     }
-    if faults.0.len() > 1 {
+    if faults.0.len() > shown {
+        text += &format!("{} errors; the first {shown} are above, --all-errors tells all\n", faults.0.len());
+    } else if faults.0.len() > 1 {
         text += &format!("{} errors\n", faults.0.len());
     }
     let _ = io::stderr().write_all(text.as_bytes());

@@ -41,6 +41,17 @@ impl Timebase {
         (!frequencies_khz.is_empty()).then_some(Timebase { tick_khz })
     }
 
+    /// Frequencies near these, in kHz, that have a timebase: each rounded to the finest grid (1, 2, 5, 10,
+    /// 20, 50 ... kHz) on which all of them have one. `None` for a frequency of 0 or an empty list.
+    pub fn nearest_khz(frequencies_khz: &[u64]) -> Option<Vec<u64>> {
+        // On a grid of 1 GHz and more, frequencies are small multiples of it: one of these fits any real
+        // clocks.
+        let grids = (0..=9).flat_map(|zeros| [1, 2, 5].map(|digit| digit * 10u64.pow(zeros)));
+        let rounded = |grid: u64| frequencies_khz.iter().map(move |&f| ((f + grid / 2) / grid).max(1) * grid).collect();
+        let possible = !frequencies_khz.is_empty() && !frequencies_khz.contains(&0);
+        grids.map(rounded).find(|near: &Vec<u64>| possible && Timebase::of_khz(near).is_some())
+    }
+
     /// Ticks per millisecond, that is, the tick frequency in kHz.
     pub fn tick_khz(self) -> u64 {
         self.tick_khz

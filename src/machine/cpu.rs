@@ -80,7 +80,11 @@ machine_spec! {
 impl CpuSpec {
     /// The machine's tick rate; `None` when the clocks have no common multiple that fits.
     pub fn timebase(&self) -> Option<Timebase> {
-        Timebase::of_khz(&[self.clock.core_mhz.khz, self.clock.memory_mhz.khz])
+        Timebase::of_khz(&self.clocks().map(|(_, khz)| khz))
+    }
+
+    fn clocks(&self) -> [(&'static str, u64); 2] {
+        [("clock.core_mhz", self.clock.core_mhz.khz), ("clock.memory_mhz", self.clock.memory_mhz.khz)]
     }
 
     /// Peak bandwidth of the data buses of all channels of a server, in bytes per second.
@@ -127,11 +131,8 @@ impl CpuSpec {
         };
         // All rules are looked at, also after one is broken: the user sees every fault at once.
         let (core, l1d, llc, mc) = (&self.core, &self.l1d, &self.llc, &self.controller);
-        require(
-            self.timebase().is_some(),
-            "clock.core_mhz",
-            "the clocks have no common multiple below 2^53 kHz".into(),
-        );
+        let untimed = super::clocks::without_timebase(&self.clocks());
+        require(untimed.is_none(), "clock.core_mhz", untimed.unwrap_or_default());
         let line = CPU_LINE_BYTES as u32;
         for (key, kb, ways) in [("l1d.ways", l1d.kb, l1d.ways), ("llc.ways", llc.slice_kb, llc.ways)] {
             let sets = kb * 1024 / line / ways;

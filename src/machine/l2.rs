@@ -32,9 +32,10 @@ mod parameters;
 mod service;
 mod write_back_all;
 
-use crate::engine::{Clock, Component, Ctx, StateDigest, Wait};
+use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::persist::handler::{Handler, Move, Peer};
 use crate::persist::journal::Notebook;
+use crate::timeline::Growth;
 
 use super::crossbar::PortEnd;
 use super::look::{Lines, Look};
@@ -143,6 +144,20 @@ impl L2Slice {
     /// The timeline, where it keeps one.
     pub fn timeline(&self) -> Option<&SliceTimeline> {
         self.durability.timeline()
+    }
+
+    /// Notes what was counted before the event at `now`, where a timeline is kept.
+    fn note_growth(&mut self, now: Time) {
+        if let Some(timeline) = self.durability.timeline_mut() {
+            timeline.growth.note(now, &[self.counters.reads, self.counters.read_hits]);
+        }
+    }
+
+    /// How its counters grew until `now`, where it kept a timeline.
+    pub fn growth(&self, now: Time) -> Option<Growth> {
+        let mut growth = self.timeline()?.growth.clone();
+        growth.note(now, &[self.counters.reads, self.counters.read_hits]);
+        Some(growth)
     }
 
     /// What its handler counted.
@@ -254,6 +269,8 @@ impl L2Slice {
 impl Component<Msg> for L2Slice {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.host.outbox.at(cx.now());
+        // First: what was counted before this event grew before it.
+        self.note_growth(cx.now());
         match message {
             Msg::Request(request) => {
                 self.counters.bytes_in += u64::from(HEADER_BYTES + request.payload_bytes());
@@ -282,6 +299,7 @@ impl Component<Msg> for L2Slice {
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.host.outbox.at(cx.now());
+        self.note_growth(cx.now());
         self.serve_input(cx);
         self.send_messages(cx);
     }

@@ -38,6 +38,7 @@ use crate::persist::handler::{Banks, ControllerHandler, Held};
 use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 use crate::persist::vocab::Domain;
+use crate::timeline::Growth;
 
 use super::image::Image;
 use super::look::Lines;
@@ -137,6 +138,27 @@ impl MemoryController {
     /// The timeline it kept.
     pub fn timeline(&self) -> Option<&ControllerTimeline> {
         self.channel.notes.timeline.as_deref()
+    }
+
+    /// Notes what was counted before the event at `now`, where a timeline is kept.
+    fn note_growth(&mut self, now: Time) {
+        let moved = self.bytes_moved();
+        if let Some(timeline) = self.channel.notes.timeline.as_deref_mut() {
+            timeline.growth.note(now, &moved);
+        }
+    }
+
+    /// How its counters grew until `now`, where it kept a timeline.
+    pub fn growth(&self, now: Time) -> Option<Growth> {
+        let mut growth = self.timeline()?.growth.clone();
+        growth.note(now, &self.bytes_moved());
+        Some(growth)
+    }
+
+    /// Bytes of DRAM, and of NVM.
+    fn bytes_moved(&self) -> [u64; 2] {
+        let counted = &self.channel.counters;
+        [counted.dram_read_bytes + counted.dram_written_bytes, counted.nvm_read_bytes + counted.nvm_written_bytes]
     }
 
     /// What it counted.
@@ -320,6 +342,7 @@ impl MemoryController {
 
 impl Component<Msg> for MemoryController {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        self.note_growth(cx.now());
         match message {
             Msg::MemoryRead(read) => self.receive_read(read, cx),
             Msg::MemoryWrite(write) => self.receive_write(write, cx),
@@ -343,6 +366,7 @@ impl Component<Msg> for MemoryController {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.note_growth(cx.now());
         self.edge(cx);
     }
 

@@ -1,9 +1,9 @@
 //! The timeline of a slice, of an L2 or of a shared cache of CPUs: its writes to memory until they were
-//! durable.
+//! durable, its reads and their hits over time.
 
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
-use crate::timeline::{Label, Level, Recorder};
+use crate::timeline::{Growth, Label, Level, Recorder};
 
 /// What a slice keeps for a timeline.
 #[derive(Debug)]
@@ -13,12 +13,14 @@ pub struct SliceTimeline {
     pub writes: Recorder,
     /// How many are on their way, as the slice knows.
     pub under_way: Level,
+    /// Reads and their hits.
+    pub growth: Growth,
 }
 
 impl SliceTimeline {
     /// An empty one of at most `spans` spans and values.
     pub(super) fn new(spans: usize) -> Self {
-        SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans) }
+        SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans), growth: Growth::new(2, 0) }
     }
 
     /// A write of a line leaves. `under_way` writes are on their way with it.

@@ -51,6 +51,7 @@ use crate::kernel::launch::Launch;
 use crate::persist::handler::{Event, Peer, SmHandler};
 use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
+use crate::timeline::Growth;
 
 use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
@@ -139,6 +140,24 @@ impl Sm {
     /// The timeline it kept.
     pub fn timeline(&self) -> Option<&SmTimeline> {
         self.record.timeline.as_deref()
+    }
+
+    /// Notes what was counted before the event at `now`, where a timeline is kept.
+    fn note_growth(&mut self, now: Time) {
+        let Some(timeline) = &mut self.record.timeline else { return };
+        let (counters, accounts) = (&self.record.counters, &self.core.accounts);
+        let instructions = self.core.class_counts.iter().sum();
+        let spent = [accounts.resident(), accounts.total(Account::Memory)];
+        timeline.growth.note(now, &[instructions, counters.l1_loads, counters.l1_hits, spent[0], spent[1]]);
+    }
+
+    /// How its counters grew until `now`, where it kept a timeline.
+    pub fn growth(&self, now: Time) -> Option<Growth> {
+        let mut growth = self.record.timeline.as_ref()?.growth.clone();
+        let all = self.counters();
+        let counted = [all.warp_instructions, all.l1_loads, all.l1_hits, all.slots_resident, all.slots_memory];
+        growth.note(now, &counted);
+        Some(growth)
     }
 
     /// What it counted.
@@ -318,6 +337,7 @@ impl Component<Msg> for Sm {
         self.host.outbox.at(self.record.now);
         let cycle = self.cycle_from(cx.now());
         self.core.accounts.advance(cycle);
+        self.note_growth(cx.now());
         match message {
             Msg::Reply(reply) => {
                 // The launch is out of `self` during the call, which borrows both; it is put back at once.
@@ -376,6 +396,7 @@ impl Component<Msg> for Sm {
         let cycle = self.cycle_from(now);
         let Some(launch) = self.launch.take() else { return };
         self.core.accounts.advance(cycle);
+        self.note_growth(now);
         self.receive(&launch, cx);
         self.memory.port.network.pump(cx);
         self.memory.port.release_held(&mut self.host, now, cx);

@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(csv.lines().nth(1), Some("\"a, \"\"b\"\"\",0.3333333333333333,180170"));
         assert_eq!(csv.lines().nth(2).map(|line| line.starts_with("c,,0.02")), Some(true), "{csv}");
         let text = table.text();
-        assert!(text.contains("0.33") && text.contains("180 170") && text.contains("+2.00 %"), "{text}");
+        assert!(text.contains("0.33") && text.contains("180170") && text.contains("+2.00 %"), "{text}");
         let mut page = report::Markdown::new();
         page.table(&table.page());
         let page = page.finish();

@@ -10,6 +10,7 @@ use super::console::{align_right, legend, lines, plain_table};
 use super::cores;
 use super::explain::{REASONS, reasons};
 use super::numbers::{count, percent};
+use super::title::subject;
 use crate::outcome::{Outcome, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
@@ -156,7 +157,7 @@ pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     let parts = PARTS.iter().map(|(name, _)| *name).chain(["other"]).map(str::to_owned).collect();
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
         axis: Axis::new("time over base, by what warps waited for", ""),
         parts,
         groups: runs.iter().map(bar).collect(),

@@ -12,6 +12,7 @@ use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{bandwidth, count, percent, seconds};
+use super::title::subject;
 use crate::outcome::{Outcome, ProcessOutcome, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
@@ -293,7 +294,7 @@ pub(super) fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     };
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
         axis: Axis::new(&format!("time over {}, by where dispatch slots went", base.scheme_name()), ""),
         parts: accounts(base).into_iter().map(|account| account.name).collect(),
         groups: runs.iter().map(bar).collect(),
@@ -355,7 +356,7 @@ mod tests {
         for part in [
             "2.00, all cores together (16.7 % of 12 peak)",
             "6.00 of the L1s",
-            "2 000, 2.5 % predicted wrongly",
+            "2000, 2.5 % predicted wrongly",
             "used    60.0 %",
             "memory  40.0 %",
             "exit code        3",

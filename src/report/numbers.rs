@@ -1,13 +1,30 @@
-//! Numbers as people read them: digits in groups of three, SI prefixes for rates, units behind.
+//! Numbers as people read them: whole digits, which copy and paste, or digits in groups of three where a
+//! command is asked for them; SI prefixes for rates, units behind.
+//!
+//! Whether digits are grouped is said once, before anything is printed ([`group_digits`]): it is how a reader
+//! likes numbers, and no part of any result or file.
 
-/// A count with its digits in groups of three.
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static GROUPED: AtomicBool = AtomicBool::new(false);
+
+/// Has [`count`] group digits from now on, or not.
+pub fn group_digits(grouped: bool) {
+    GROUPED.store(grouped, Ordering::Relaxed);
+}
+
+/// A count: its digits, in groups of three after [`group_digits`].
 ///
 /// # Example: a million
 /// ```
-/// assert_eq!(durawarp::report::count(1_234_567), "1 234 567");
+/// assert_eq!(durawarp::report::count(1_234_567), "1234567");
 /// ```
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
+    if GROUPED.load(Ordering::Relaxed) { in_groups(&digits) } else { digits }
+}
+
+fn in_groups(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
@@ -56,10 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_grouped() {
+    fn counts_have_whole_digits_unless_groups_are_asked_for() {
         let cases = [(0, "0"), (999, "999"), (1000, "1 000"), (38_150_144, "38 150 144")];
-        for (value, text) in cases {
-            assert_eq!(count(value), text);
+        for (value, grouped) in cases {
+            assert_eq!(count(value), value.to_string());
+            assert_eq!(in_groups(&count(value)), grouped);
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, value::Serde};
+use minijinja::{AutoEscape, Environment, HtmlEscape, UndefinedBehavior, Value, value::Serde};
 use serde::Serialize;
 
 use super::table::Table;
@@ -27,7 +27,7 @@ use crate::plot::{Figure, FigureError};
 ///     ideal: None,
 /// };
 /// let mut table = Table::new([Column::text("kernel"), Column::number("cycles")]);
-/// table.row(["NW", "1 024"]);
+/// table.row(["NW", "1024"]);
 /// let mut page = Page::new("Scaling");
 /// page.paragraph("One run each.");
 /// page.warning("A & B differ.");
@@ -174,9 +174,20 @@ impl Page {
         let mut engine = Environment::new();
         engine.set_auto_escape_callback(|_| AutoEscape::Html);
         engine.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        engine.add_filter("breakable", breakable);
         engine.add_template("page.html", include_str!("page.html"))?;
         Ok(engine.get_template("page.html")?.render(Value::from(Serde(self)))?)
     }
+}
+
+/// A name, escaped, that may go on in the next line behind a dot or an underscore, and nowhere else
+/// within a word.
+fn breakable(name: &str) -> Value {
+    let mut html = HtmlEscape(name).to_string();
+    for mark in ['.', '_'] {
+        html = html.replace(mark, &format!("{mark}<wbr>"));
+    }
+    Value::from_safe_string(html)
 }
 
 /// Text as part of an address: all bytes but letters, digits and `-._~` as `%` and two digits.
@@ -257,6 +268,18 @@ mod tests {
         assert!(!html.contains("a cell too many"));
         assert_eq!(html.matches("<td class=\"number\">").count(), 2);
         assert_eq!(html.matches("<th class=\"number\"").count(), 1);
+    }
+
+    #[test]
+    fn headings_break_between_words_alone_and_wide_tables_say_that_they_scroll() {
+        let of = |columns: usize| {
+            let mut page = Page::new("a page");
+            page.table(Table::new((0..columns).map(|_| Column::number("sm.slots<full"))));
+            page.html().unwrap()
+        };
+        let narrow = of(8);
+        assert_eq!(narrow.matches(">sm.<wbr>slots&lt;full</th>").count(), 8, "{narrow}");
+        assert!(!narrow.contains("scrolls sideways") && of(9).contains("9 columns: it scrolls sideways"));
     }
 
     #[test]

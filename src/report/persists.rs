@@ -6,10 +6,11 @@ use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, percent};
+use super::title::subject;
 use crate::outcome::{Outcome, Persists, Spread, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
-/// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1 234".
+/// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1234".
 fn ns(value: f64) -> String {
     let tenths = (value * 10.0).round() as u64;
     if tenths.is_multiple_of(10) || tenths >= 10_000 {
@@ -103,7 +104,7 @@ pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
 }
 
 /// Mean time of a persist under each scheme that has any, stage by stage, as bars.
-pub fn stalls_figure(_: &Outcome, runs: &[&Outcome]) -> Figure {
+pub fn stalls_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     let with = || runs.iter().filter_map(|run| Some((run, run.persists.as_ref().filter(|p| p.total.count > 0)?)));
     let bar = |(run, persists): (&&Outcome, &Persists)| {
         let count = persists.total.count.max(1) as f64;
@@ -113,7 +114,7 @@ pub fn stalls_figure(_: &Outcome, runs: &[&Outcome]) -> Figure {
     let parts = with().next().map(|(_, persists)| persists.stages.iter().map(|stage| stage.name.clone()).collect());
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
         axis: Axis::new("mean time of a persist", "ns"),
         parts: parts.unwrap_or_default(),
         groups: with().map(bar).collect(),

@@ -77,7 +77,7 @@ mod tests {
         ];
         let first = "cta_undo, the first update logged, flag barrier paper (1 run, 64 log updates)";
         assert_eq!(programs(&runs[..1]), format!("program: {first}\n"));
-        let every = "cta_undo, every update logged, flag barrier paper (2 runs, 1 500 to 1 664 log updates)";
+        let every = "cta_undo, every update logged, flag barrier paper (2 runs, 1500 to 1664 log updates)";
         assert_eq!(programs(&runs), format!("program: {every}; {first}; no undo logging (2 runs)\n"));
         let mut without = outcome("none", true, true, 0);
         without.workload = json!({});

@@ -12,6 +12,7 @@ use super::console::{align_right, lines, plain_table};
 use super::cores;
 use super::numbers::{bandwidth, count, percent, rate, seconds};
 use super::program::logging;
+use super::title::{plain, title};
 use crate::outcome::validity::{Caveat, Kind};
 use crate::outcome::{End, Outcome, ratio};
 
@@ -69,26 +70,30 @@ pub fn summary(outcome: &Outcome) -> String {
             out += &wrapped(format!("{}: {text}", kind.name()).split(' ').map(str::to_owned));
         }
     }
-    let assumed = outcome.assumptions();
-    if !assumed.is_empty() {
-        out +=
-            &format!("\n{} parameters have no source of their own (`durawarp config show` says why):\n", assumed.len());
-        out += &wrapped(assumed.iter().map(|(key, parameter)| format!("{key}={}", plain(&parameter.value))));
-    }
+    out += &assumptions(outcome);
     out
 }
 
-fn title(outcome: &Outcome) -> String {
-    let text = |key: &str| outcome.workload[key].as_str().unwrap_or("?").to_owned();
-    let params = outcome.workload["params"].as_object().into_iter().flatten();
-    let params: Vec<String> = params.map(|(name, value)| format!("{name}={}", plain(value))).collect();
-    let params = if params.is_empty() { String::new() } else { format!(", {}", params.join(" ")) };
-    let machine = &outcome.machine.name;
-    format!("{} ({}{params}) on {machine}, scheme {}", text("workload"), text("profile"), outcome.scheme_name())
-}
-
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// How many parameters have no source of their own, where they are listed, and those that the user set.
+fn assumptions(outcome: &Outcome) -> String {
+    let assumed = outcome.assumptions();
+    if assumed.is_empty() {
+        return String::new();
+    }
+    let (one, machine) = (assumed.len() == 1, &outcome.machine.name);
+    let (have, its, list) = if one { (" has", "its", "tells which") } else { ("s have", "their", "lists them") };
+    let of = match outcome.scheme_parameters.is_empty() {
+        true => machine.clone(),
+        false => format!("{machine} {}", outcome.scheme_name()),
+    };
+    let count = assumed.len();
+    let mut out = format!("\n{count} parameter{have} no source of {its} own: `durawarp config check {of}` {list}\n");
+    let set = assumed.iter().filter(|(_, parameter)| parameter.source.starts_with("user: --set"));
+    let set: Vec<String> = set.map(|(key, parameter)| format!("{key}={}", plain(&parameter.value))).collect();
+    if !set.is_empty() {
+        out += &wrapped(std::iter::once("set here:".to_owned()).chain(set));
+    }
+    out
 }
 
 fn facts(o: &Outcome) -> Table {
@@ -238,7 +243,7 @@ fn result(o: &Outcome) -> Table {
     table
 }
 
-/// " (C: 262 144 elements, functional: ...)".
+/// " (C: 262144 elements, functional: ...)".
 fn checks_in_words(checks: &serde_json::Value) -> String {
     let words: Vec<String> = checks["checks"]
         .as_array()

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use durawarp::report::{Column, Table};
 /// let mut table = Table::new([Column::text("kernel"), Column::number("cycles")]);
-/// table.row(["NW", "1 024"]);
+/// table.row(["NW", "1024"]);
 /// assert_eq!(table.rows.len(), 1);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -56,7 +56,7 @@ pub fn chrome_trace(timeline: &Timeline, outcome: &Outcome, budget: u64, out: &m
         let total = head.0 + TAIL.len() as u64 + sizes.values().sum::<u64>();
         let largest = sizes.iter().max_by_key(|(_, size)| **size).map(|(&class, &size)| (class, size));
         let Some((class, _)) = largest.filter(|(_, size)| total > budget && *size > 0) else { break };
-        let longest = trace.of_class(class).map(|(.., track)| length(track)).max().unwrap_or_default();
+        let longest = trace.of_class(class).map(|(.., track)| track.content.len()).max().unwrap_or_default();
         let every = thinning[class] * 2;
         thinning.insert(class, if every < 2 * longest { every } else { 0 });
         sizes.insert(class, trace.size(class, &thinning)?);
@@ -87,25 +87,23 @@ impl Write for Counting {
     }
 }
 
-fn length(track: &Track) -> u64 {
-    match &track.content {
-        Content::Slices(slices) => slices.len() as u64,
-        Content::Level(values) => values.len() as u64,
-    }
-}
-
 /// What is left of a track.
 fn thinned(track: &Track, every: u64) -> Content {
     match (&track.content, every) {
         (_, 0) => Content::Slices(Vec::new()),
         (Content::Slices(slices), _) => Content::Slices(slices.iter().step_by(every as usize).copied().collect()),
-        (Content::Level(values), 1) => Content::Level(values.clone()),
-        (Content::Level(values), _) => {
-            let (first, last) = (values.first().map_or(0, |value| value.0), values.last().map_or(0, |value| value.0));
-            let stretch = ((last - first) / values.len().max(1) as u64).max(1) * every;
-            Content::Level(last_of_stretches(values, stretch))
-        }
+        (Content::Level(values), _) => Content::Level(thinned_values(values, every)),
+        (Content::Thousandths(values), _) => Content::Thousandths(thinned_values(values, every)),
     }
+}
+
+fn thinned_values(values: &[(u64, u64)], every: u64) -> Vec<(u64, u64)> {
+    if every == 1 {
+        return values.to_vec();
+    }
+    let (first, last) = (values.first().map_or(0, |value| value.0), values.last().map_or(0, |value| value.0));
+    let stretch = ((last - first) / values.len().max(1) as u64).max(1) * every;
+    last_of_stretches(values, stretch)
 }
 
 struct Trace<'a> {
@@ -126,11 +124,7 @@ impl Trace<'_> {
 
     fn kept(&self, thinning: &Thinning) -> Vec<Kept> {
         let of = |(&class, &every): (&&'static str, &u64)| {
-            let left = |track: &Track| match thinned(track, every) {
-                Content::Slices(slices) => slices.len() as u64,
-                Content::Level(values) => values.len() as u64,
-            };
-            let kept = self.of_class(class).map(|(.., track)| left(track)).sum();
+            let kept = self.of_class(class).map(|(.., track)| thinned(track, every).len()).sum();
             Kept { class, kept, noted: self.timeline.noted.get(class).copied().unwrap_or_default() }
         };
         thinning.iter().map(of).collect()
@@ -179,15 +173,30 @@ impl Trace<'_> {
                         self.slice(pid, tid, slice, out)?;
                     }
                 }
-                Content::Level(values) => {
-                    let label = json!(track.name);
-                    for (time, value) in values {
-                        let ts = Micros(self.timeline.ps_of_ticks(time));
-                        let head = format_args!("{{\"ph\":\"C\",\"pid\":{pid},\"ts\":{ts},\"name\":{label}");
-                        write!(out, ",\n{head},\"args\":{{\"value\":{value}}}}}")?;
-                    }
+                Content::Level(values) => self.values(pid, track, &values, |value| value.to_string(), out)?,
+                Content::Thousandths(values) => {
+                    let decimal = |value: u64| format!("{}.{:03}", value / 1000, value % 1000);
+                    self.values(pid, track, &values, decimal, out)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// A number over time, each value in the words of JSON.
+    fn values(
+        &self,
+        pid: usize,
+        track: &Track,
+        values: &[(u64, u64)],
+        in_words: impl Fn(u64) -> String,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let label = json!(track.name);
+        for &(time, value) in values {
+            let (ts, value) = (Micros(self.timeline.ps_of_ticks(time)), in_words(value));
+            let head = format_args!("{{\"ph\":\"C\",\"pid\":{pid},\"ts\":{ts},\"name\":{label}");
+            write!(out, ",\n{head},\"args\":{{\"value\":{value}}}}}")?;
         }
         Ok(())
     }
@@ -204,7 +213,12 @@ impl Trace<'_> {
                 let (grid, block) = record.map_or(([0; 3], [0; 3]), |record| (record.grid, record.block));
                 write!(out, "{kernel},\"args\":{{\"launch\":{launch},\"grid\":{grid:?},\"block\":{block:?}")?;
             }
-            Label::Cta { launch, cta } => write!(out, "\"CTA {cta}\",\"args\":{{\"launch\":{launch}")?,
+            // Named by its kernel: rows of CTA slots show which kernel an SM runs.
+            Label::Cta { launch, cta } => {
+                let kernel = self.outcome.launches.get(launch as usize).map_or("", |record| &record.kernel);
+                let label = json!(format!("{kernel} CTA {cta}"));
+                write!(out, "{label},\"args\":{{\"launch\":{launch},\"cta\":{cta}")?;
+            }
             Label::Stall { at, launch, cta, warp } => {
                 write!(out, "\"{at}\",\"args\":{{\"launch\":{launch},\"cta\":{cta},\"warp\":{warp}")?;
             }
@@ -212,6 +226,7 @@ impl Trace<'_> {
                 write!(out, "\"{at}\",\"args\":{{\"launch\":{launch},\"cta\":{cta}")?;
             }
             Label::Barrier { at, launch, cta: None } => write!(out, "\"{at}\",\"args\":{{\"launch\":{launch}")?,
+            // A period that a thinned report does not have is drawn without words.
             Label::Period { index } => {
                 let none = Period::default();
                 let period = self.selection.periods.get(index as usize).unwrap_or(&none);

@@ -1,8 +1,10 @@
 //! Workloads and experiments of either kind, where it does not matter which: kernels on a machine with a GPU,
 //! or a program of CPUs on a machine of CPU cores.
 
+use std::sync::atomic::AtomicBool;
+
 use super::cpu_experiment::CpuExperiment;
-use super::{Conduct, Experiment, Finished, run, run_cpu};
+use super::{Conduct, Experiment, Finished, length, run, run_cpu};
 use crate::diagnostic::Diagnostic;
 use crate::workload::{CpuProgram, Description, Resolved};
 
@@ -138,6 +140,15 @@ impl AnyExperiment {
         match self {
             AnyExperiment::Gpu(experiment) => Some(experiment),
             AnyExperiment::Cpu(_) => None,
+        }
+    }
+
+    /// Its instructions on the functional driver, warp instructions on a GPU: how long it is, as a guide.
+    /// `None` where that is not known (recoverable regions, clients), or where `stop` was set.
+    pub fn functional_instructions(&self, stop: &AtomicBool) -> Option<u64> {
+        match self {
+            AnyExperiment::Gpu(experiment) => length::of_kernels(experiment, stop),
+            AnyExperiment::Cpu(experiment) => length::of_process(experiment, stop),
         }
     }
 

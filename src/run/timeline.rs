@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use super::rates;
 use crate::assemble::Assembly;
-use crate::engine::Time;
+use crate::engine::{Clock, Time};
 use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::memory_controller::RegionTimeline;
 use crate::machine::slice_timeline::SliceTimeline;
@@ -36,9 +37,10 @@ pub(super) fn timeline(
     launches: &[Launch],
     selection: Option<&Selection>,
     now: Time,
-    tick_khz: u64,
+    (tick_khz, core): (u64, Clock),
     open_ticks: Time,
 ) -> Timeline {
+    let cycle_ticks = core.period_ticks();
     let mut noted = BTreeMap::new();
     let mut processes = Vec::new();
     // A launch whose end is 0 was still running at the end of the run: its slice is marked as cut.
@@ -53,6 +55,9 @@ pub(super) fn timeline(
     let tracks = vec![Track { name: "kernels".to_owned(), class: "kernels", content: Content::Slices(kernels) }];
     processes.push(Process { name: "command processor".to_owned(), tracks });
 
+    let (rates, values) = rates::of_gpu(machine, now, cycle_ticks, tick_khz);
+    noted.insert("rates", values);
+    processes.push(rates);
     // Tracks are drawn in the order in which they are pushed: from the command processor down to memory.
     processes.extend(selection.and_then(|selection| selector(selection, &mut noted)));
     processes.extend(barriers(machine, now, open_ticks, &mut noted));
@@ -61,6 +66,11 @@ pub(super) fn timeline(
         let mut tracks = by_lane(&kept.ctas, "CTA slot", "CTAs", now, &mut noted);
         tracks.extend(by_lane(&kept.stalls, "warp slot", "warp stalls", now, &mut noted));
         tracks.extend(regions(kept.regions.spans(), "warp slot", 0, now, &mut noted));
+        if let Some(growth) = sm.growth(now) {
+            let rates = rates::of_sm(&growth, now, cycle_ticks);
+            *noted.entry("rates of SMs").or_default() += rates.iter().map(|track| track.content.len()).sum::<u64>();
+            tracks.extend(rates);
+        }
         processes.push(Process { name: format!("SM {index}"), tracks });
     }
     for (index, slice) in machine.slices().enumerate() {

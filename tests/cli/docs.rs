@@ -332,7 +332,7 @@ fn its_sweep_is_planned() {
 #[test]
 fn the_readme_has_the_two_commands_and_150_lines() {
     let readme = &page("./README.md").text;
-    assert!(readme.contains("cargo run --release -- run workloads/gemm\n"));
+    assert!(readme.contains("cargo run --release -- run workloads/gemm --profile ci\n"));
     assert!(readme.contains("cargo test\n"));
     assert!(readme.lines().count() <= 150);
 }

@@ -82,7 +82,7 @@ fn slices<'a>(timeline: &'a Timeline, class: &str) -> Vec<&'a Slice> {
     let of = tracks.filter(|track| track.class == class);
     of.flat_map(|track| match &track.content {
         Content::Slices(slices) => slices.iter().collect::<Vec<_>>(),
-        Content::Level(_) => panic!("{class} is a level"),
+        _ => panic!("{class} has no spans"),
     })
     .collect()
 }
@@ -119,7 +119,7 @@ fn checked(bytes: &[u8]) -> Value {
                 events += 1;
             }
             "C" => {
-                assert!(event["args"]["value"].is_u64() && event["name"].is_string());
+                assert!(event["args"]["value"].is_number() && event["name"].is_string());
                 events += 1;
             }
             "M" => assert!(event["args"].is_object()),
@@ -129,6 +129,46 @@ fn checked(bytes: &[u8]) -> Value {
     let told = file["otherData"]["events"].as_object().unwrap();
     assert_eq!(told.values().map(|class| class["kept"].as_u64().unwrap()).sum::<u64>(), events);
     file
+}
+
+#[test]
+fn rates_over_time_add_up_to_what_was_counted() {
+    let Finished { outcome, timeline, .. } = ran("gemm", "nt-store", "agpm-table4", &kept(2), None);
+    let timeline = timeline.unwrap();
+    let machine = timeline.processes.iter().find(|process| process.name == "machine").unwrap();
+    // A rate lasts until the next, the last until the end.
+    let whole = |name: &str| {
+        let track = machine.tracks.iter().find(|track| track.name == name).unwrap_or_else(|| panic!("no {name}"));
+        let Content::Thousandths(values) = &track.content else { panic!("{name} is no rate") };
+        assert!((4..=512).contains(&values.len()), "{name}: {}", values.len());
+        let ends = values.iter().skip(1).map(|value| value.0).chain([outcome.time.ticks]);
+        values.iter().zip(ends).map(|((start, rate), end)| (end - start) as f64 * *rate as f64 / 1e3).sum::<f64>()
+    };
+    let cycle = outcome.time.ticks as f64 / outcome.time.core_cycles as f64;
+    let second = timeline.tick_khz as f64 * 1e3;
+    let sm = |name| outcome.total("sm", name) as f64;
+    let moved = |medium: &str| {
+        let of = |way: &str| outcome.total("memory_controller", &format!("{medium}_{way}_bytes")) as f64;
+        of("read") + of("written")
+    };
+    for (name, whole, counted) in [
+        ("IPC", whole("IPC (warp instructions/cycle)") / cycle, sm("warp_instructions")),
+        ("resident", whole("resident warps") / cycle, sm("slots_resident")),
+        ("waiting", whole("warps waiting for memory") / cycle, sm("slots_memory")),
+        ("DRAM", whole("DRAM (GB/s)") / second * 1e9, moved("dram")),
+        ("NVM", whole("NVM (GB/s)") / second * 1e9, moved("nvm")),
+    ] {
+        // What is written after the program's end is counted, and in no rate.
+        let least = if ["DRAM", "NVM"].contains(&name) { 0.8 } else { 0.99 };
+        assert!(counted > 0.0 && (least..1.01).contains(&(whole / counted)), "{name}: {whole} of {counted}");
+    }
+    // Each SM has its own, and CTAs are named by their kernels.
+    let of_sms = timeline.processes.iter().filter(|process| process.name.starts_with("SM "));
+    assert!(of_sms.flat_map(|sm| &sm.tracks).any(|track| track.name == "warps waiting for memory"));
+    let bytes = file(&timeline, &outcome, 64 << 20);
+    let read = checked(&bytes);
+    let mut names = read["traceEvents"].as_array().unwrap().iter().filter_map(|event| event["name"].as_str());
+    assert!(names.any(|name| name.starts_with("gemm") && name.contains(" CTA ")));
 }
 
 #[test]
@@ -379,7 +419,7 @@ fn regions_and_what_controllers_do_to_commit_them_are_tracks() {
         let tracks = timeline.processes.iter().flat_map(|process| &process.tracks);
         let of = tracks.filter(|track| track.name == name).map(|track| match &track.content {
             Content::Level(values) => values,
-            Content::Slices(_) => panic!("{name} is no level"),
+            _ => panic!("{name} is no level"),
         });
         of.collect()
     };
@@ -458,7 +498,7 @@ fn persist_buffers_queues_of_the_controller_and_verbs_are_tracks() {
         let of = tracks().filter(|(of, track)| of.name == process && track.name.starts_with(name));
         let values = of.map(|(_, track)| match &track.content {
             Content::Level(values) => values,
-            Content::Slices(_) => panic!("{name} is no level"),
+            _ => panic!("{name} is no level"),
         });
         values.collect()
     };

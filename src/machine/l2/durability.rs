@@ -97,6 +97,11 @@ impl Durability {
         self.timeline.as_deref()
     }
 
+    /// The timeline, to note in.
+    pub(super) fn timeline_mut(&mut self) -> Option<&mut SliceTimeline> {
+        self.timeline.as_deref_mut()
+    }
+
     /// The L2 survives a power failure.
     pub(super) fn l2_survives(&self) -> bool {
         self.domain == Domain::Eadr

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::engine::Time;
 use crate::machine::handler_levels::HandlerLevels;
 use crate::persist::vocab::RegionStep;
-use crate::timeline::{Label, Level, Recorder};
+use crate::timeline::{Growth, Label, Level, Recorder};
 
 /// What a controller keeps for a timeline.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct ControllerTimeline {
     pub media: Recorder,
     /// Entries of the WPQ in use.
     pub wpq: Level,
+    /// Bytes read from and written to DRAM, then NVM.
+    pub growth: Growth,
     /// What it keeps of regions.
     pub regions: RegionTimeline,
     /// Requests that the scheme's handler has, by hart of the machine, then by channel of the NIC.
@@ -93,7 +95,7 @@ impl ControllerTimeline {
     /// An empty timeline of at most `spans` spans and values of a kind.
     pub(super) fn new(spans: usize) -> Self {
         let (media, wpq, regions) = (Recorder::new(spans), Level::new(spans), RegionTimeline::new(spans));
-        ControllerTimeline { media, wpq, regions, queues: HandlerLevels::new(spans) }
+        ControllerTimeline { media, wpq, growth: Growth::new(2, 0), regions, queues: HandlerLevels::new(spans) }
     }
 }
 

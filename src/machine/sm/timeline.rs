@@ -1,5 +1,5 @@
 //! The timeline of an SM: its CTAs, its warps' waits for durability, its CTAs' persist barriers, its warps'
-//! recoverable regions.
+//! recoverable regions; what it counted over time.
 //!
 //! A wait begins in the cycle after its instruction issued and is over in the cycle in which the warp goes
 //! on, as the counters of stalls have it. Nothing here is read by the model.
@@ -7,7 +7,7 @@
 use crate::engine::Time;
 use crate::machine::region_spans::RegionSpans;
 use crate::persist::journal::Author;
-use crate::timeline::{Label, Recorder};
+use crate::timeline::{Growth, Label, Recorder};
 
 /// What an SM keeps.
 #[derive(Debug)]
@@ -20,13 +20,17 @@ pub struct SmTimeline {
     pub barriers: Recorder,
     /// By warp slot: regions.
     pub regions: RegionSpans,
+    /// Warp instructions, lookups and hits of the L1; resident warps and those that wait for memory, in warp
+    /// cycles.
+    pub growth: Growth,
 }
 
 impl SmTimeline {
     /// A timeline of at most `spans` spans of each kind.
     pub(super) fn new(spans: usize) -> Self {
         let recorder = || Recorder::new(spans);
-        SmTimeline { ctas: recorder(), stalls: recorder(), barriers: recorder(), regions: RegionSpans::new(spans) }
+        let (ctas, stalls, barriers) = (recorder(), recorder(), recorder());
+        SmTimeline { ctas, stalls, barriers, regions: RegionSpans::new(spans), growth: Growth::new(3, 2) }
     }
 
     /// A warp waits from `time` on, at an instruction of this name, unless it waits already.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::outcome::sample::{cycles, sample, set, under};
-use crate::outcome::{Backlog, Launch, Verification};
+use crate::outcome::{Backlog, Launch, Parameter, Verification};
 use crate::report::console::cells;
 
 #[test]
@@ -23,7 +23,7 @@ fn what_a_program_leaves_to_be_written_is_told_where_it_takes_time() {
     assert_eq!(line(&outcome), Some(format!("20 writes in write-pending queues; {written}")));
     (left.gated_stores, left.gated_entries, left.kept_writes) = (1_234, 2_468, 3);
     outcome.backlog = Some(left);
-    let gated = "1 234 gated stores in 2 468 entries, 20 writes in write-pending queues";
+    let gated = "1234 gated stores in 2468 entries, 20 writes in write-pending queues";
     assert_eq!(line(&outcome), Some(format!("{gated}; {written}, but for 3 that stay there")));
 }
 
@@ -34,21 +34,21 @@ fn a_run_is_told_in_full() {
         cells(&text),
         [
             "nw (ci, MODE=fast N=64) on small, scheme base",
-            "cycles|10 000 at 1400 MHz",
+            "cycles|10000 at 1400 MHz",
             "simulated time|7.143 µs",
-            "instructions|25 000 warp, 777 000 thread",
+            "instructions|25000 warp, 777000 thread",
             "IPC|2.50 warp (20.8 % of 12 peak), 77.7 thread",
-            "L1|4 000 loads, 72.5 % hit; 2 307 stores; 42 loads past it",
-            "L2|2 000 reads, 24.5 % hit; 1 600 writes, 63.0 % hit; 77 atomics",
-            "DRAM|1 200 000 B read, 228 571 B written, 200.0 GB/s",
-            "NVM|300 000 B read, 57 143 B written, 50.0 GB/s",
+            "L1|4000 loads, 72.5 % hit; 2307 stores; 42 loads past it",
+            "L2|2000 reads, 24.5 % hit; 1600 writes, 63.0 % hit; 77 atomics",
+            "DRAM|1200000 B read, 228571 B written, 200.0 GB/s",
+            "NVM|300000 B read, 57143 B written, 50.0 GB/s",
             "persistency|603 stores (240 of logs), 351 write-backs, 94 fences; 412 lines persisted",
             "memory buses|62.5 % of 400.0 GB/s peak",
             "",
             "Launches",
             "kernel|grid|block|CTAs/SM|limited by|start cycle|cycles",
-            "fill|6|32x4|2|registers|100|1 500",
-            "nw|5x3|8x4x2|4|registers|1 700|8 200",
+            "fill|6|32x4|2|registers|100|1500",
+            "nw|5x3|8x4x2|4|registers|1700|8200",
             "",
             "Warp slots",
             "resident|39.1 %|of all warp slots; of these:",
@@ -66,8 +66,8 @@ fn a_run_is_told_in_full() {
             "Persists",
             "count|mean ns|p50|p99|max|share",
             "lsu|400|75.5|60|95.5|120|30.0 %|a place",
-            "media|400|176|150|420.5|1 130|70.0 %|its cells",
-            "all|400|251.5|210|515.5|1 234|100.0 %|from issue to acknowledgement",
+            "media|400|176|150|420.5|1130|70.0 %|its cells",
+            "all|400|251.5|210|515.5|1234|100.0 %|from issue to acknowledgement",
             "fences|90|300|250|700.5|800|warps that had to wait until their persists were durable",
             "boundaries|12|501|450|910.5|950|ends of CTAs and kernels, for the write-back of the L2",
             "",
@@ -81,11 +81,10 @@ fn a_run_is_told_in_full() {
             "wall time|500.000 ms",
             "speed|20.00 kcycles/s, 50.00 kwarp instructions/s",
             "threads|4, 13.7 % of their time waiting",
-            "engine|84 000 events in 700 rounds (120 a round), parallelism bound 5.3",
+            "engine|84000 events in 700 rounds (120 a round), parallelism bound 5.3",
             "functional run|40.000 ms; the simulation took 12.5 times as long",
             "",
-            "1 parameters have no source of their own (`durawarp config show` says why):",
-            "nvm.banks=16",
+            "1 parameter has no source of its own: `durawarp config check small` tells which",
         ]
     );
 }
@@ -127,8 +126,8 @@ fn beyond_eight_launches_are_summed_up() {
     let text = lines(&launches(&outcome), 0);
     let rows: Vec<&str> = text.lines().collect();
     assert_eq!(rows.len(), 1 + 8 + 1);
-    assert_eq!(row(rows[8], "fill"), "fill 2x3x4 32x4 2 registers 100 1 008");
-    assert_eq!(row(rows[9], "2 more"), "2 more 2 019");
+    assert_eq!(row(rows[8], "fill"), "fill 2x3x4 32x4 2 registers 100 1008");
+    assert_eq!(row(rows[9], "2 more"), "2 more 2019");
     outcome.launches.truncate(8);
     assert_eq!(lines(&launches(&outcome), 0).lines().count(), 1 + 8);
 }
@@ -161,7 +160,7 @@ fn the_check_of_the_result_is_told_with_what_was_compared() {
         { "name": "E", "outcome": "passed" },
     ] });
     let of = |passed| Verification { passed, checks: checks.clone(), failures: vec!["C[3] is 7".to_owned()] };
-    assert_eq!(told(Some(of(true))), "result check passed (elements compared: C: 262 144, D: skipped, E)");
+    assert_eq!(told(Some(of(true))), "result check passed (elements compared: C: 262144, D: skipped, E)");
     assert_eq!(told(Some(of(false))), "result check FAILED");
     let failed = lines(&result(&Outcome { verification: Some(of(false)), ..sample() }), 0);
     assert!(failed.contains("C[3] is 7"));
@@ -201,6 +200,17 @@ fn caveats_are_told_except_those_that_have_a_list_of_their_own() {
     let text = summary(&outcome);
     assert!(text.contains("\nValidity\n  cap: two\n  saturated: three\n"), "{text}");
     assert!(!text.contains("unsourced: one"));
+}
+
+#[test]
+fn parameters_without_a_source_are_one_line_and_those_that_were_set_another() {
+    let mut outcome = sample();
+    let set = Parameter { value: json!(256), source: "user: --set".to_owned() };
+    outcome.machine.parameters.insert("l2.slice_kb".to_owned(), set);
+    let text = summary(&outcome);
+    let told = "\n2 parameters have no source of their own: `durawarp config check small` lists them\n  set here: \
+                l2.slice_kb=256\n";
+    assert!(text.ends_with(told), "{text}");
 }
 
 #[test]

@@ -20,8 +20,9 @@ pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
         page.paragraph(description);
     }
     page.paragraph(&overview(showing));
-    for warning in cautions(showing) {
-        page.warning(&warning);
+    let cautions = cautions(showing);
+    if !cautions.is_empty() {
+        page.note(&format!("Warnings: {}, below the figures.", cautions.len()));
     }
     let figures = draw::all(showing);
     if !figures.is_empty() {
@@ -29,6 +30,10 @@ pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
         for figure in &figures {
             add_figure(&mut page, figure)?;
         }
+    }
+    if !cautions.is_empty() {
+        page.heading("Warnings");
+        cautions.iter().for_each(|warning| page.warning(warning));
     }
     // From pictures to numbers to what repeats them: a reader may stop anywhere.
     page.heading("Results");

@@ -157,9 +157,9 @@ fn the_page_has_every_metric_beside_what_it_is_over_the_base() {
         "scheme|params.N|cycles (core cycles)|over base|time_ns (ns)|over base|\
          ipc (warp instructions/core cycle)|over base"
             .to_owned(),
-        "base|64|10 000|1.000|7143|1.000|2.500|1.000".to_owned(),
+        "base|64|10000|1.000|7143|1.000|2.500|1.000".to_owned(),
         format!("base|256|{none}"),
-        "strict|64|15 000|1.500|10714|1.500|1.667|0.667".to_owned(),
+        "strict|64|15000|1.500|10714|1.500|1.667|0.667".to_owned(),
         format!("strict|256|{none}"),
     ];
     assert_eq!(all[..5], expected);
@@ -180,8 +180,8 @@ fn what_a_limit_cut_has_values_and_is_compared_with_nothing() {
     let (_folder, plan, store) = results(FILE, &points);
     let showing = Showing::read(&plan, &store).unwrap();
     let all = cells(&showing.page().unwrap().html().unwrap());
-    assert_eq!(all[2], "base|256|20 000|n/a|14286|n/a|1.250|n/a");
-    assert_eq!(all[3], "strict|64|15 000|1.500|10714|1.500|1.667|0.667");
+    assert_eq!(all[2], "base|256|20000|n/a|14286|n/a|1.250|n/a");
+    assert_eq!(all[3], "strict|64|15000|1.500|10714|1.500|1.667|0.667");
     let drawn = showing.figures().into_iter().find(|figure| figure.name == "it-bars").unwrap();
     let told = "n/a since what the cycle limit cut is compared with nothing: vecadd base params.N=256";
     assert!(drawn.notes.iter().any(|note| note.starts_with(told)), "{:?}", drawn.notes);

@@ -1,0 +1,179 @@
+//! How far a run is: its instructions over those that the functional driver counts, and the time left.
+//!
+//! A program's length is not known before it runs. Where a run lasts longer than [`COUNTING_BEGINS`], a
+//! thread of its own counts it; until then, and where it cannot be counted, the bar is one of CTAs, or none.
+//! A run that takes longer than [`LONG_S`] says so once, on a terminal or not. Nothing of this changes a
+//! result.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, bounded};
+use durawarp::engine::Snapshot;
+use durawarp::report;
+use durawarp::run::{AnyExperiment, Conduct, Finished};
+use durawarp::sweep::host::{Memory, shortage};
+use durawarp::sweep::runner::memory_of;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::progress::{bar, minutes};
+use super::terminal;
+
+/// Wall-clock time after which a run is worth counting.
+const COUNTING_BEGINS: Duration = Duration::from_secs(2);
+
+/// Seconds of a run that says how long it will take.
+const LONG_S: f64 = 30.0;
+
+/// The share of a run from which on its rate says how long it takes.
+const RATE_IS_KNOWN: f64 = 0.01;
+
+/// What is done of what there is, and in which time.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    done: u64,
+    total: u64,
+    elapsed_s: f64,
+}
+
+impl Share {
+    /// From 0 to 1; less than 1 until the end, also where a program does more than was counted.
+    fn fraction(self) -> f64 {
+        (self.done as f64 / self.total.max(1) as f64).min(0.99)
+    }
+
+    /// Seconds that are left, as soon as the rate is known, and as long as less was done than counted.
+    fn left_s(self) -> Option<f64> {
+        let known = self.fraction() >= RATE_IS_KNOWN && self.done < self.total;
+        known.then(|| self.elapsed_s * (self.total - self.done) as f64 / self.done as f64)
+    }
+}
+
+/// A bar over the work of a run.
+#[derive(Debug)]
+struct RunProgress {
+    bar: ProgressBar,
+    /// Instructions that the functional driver counted; 0 until then.
+    instructions: AtomicU64,
+    /// CTAs of all launches, where that is known before the run.
+    ctas: Option<u64>,
+    cycle_ticks: u64,
+    /// Of what the instructions are: "warp ", or nothing.
+    of_warps: &'static str,
+    announced: AtomicBool,
+    quiet: bool,
+}
+
+impl RunProgress {
+    fn new(experiment: &AnyExperiment, name: &str, quiet: bool) -> Self {
+        let gpu = experiment.gpu();
+        let bar = bar("{prefix} {spinner}  {msg}  {elapsed}", None, quiet);
+        bar.set_prefix(name.to_owned());
+        RunProgress {
+            bar,
+            instructions: AtomicU64::new(0),
+            ctas: gpu.and_then(|of| of.workload.total_ctas()).filter(|&ctas| ctas > 0),
+            cycle_ticks: experiment.cycle_ticks(),
+            of_warps: if gpu.is_some() { "warp " } else { "" },
+            announced: AtomicBool::new(false),
+            quiet,
+        }
+    }
+
+    /// What is done, by instructions where they are counted, else by CTAs where one has ended.
+    fn share(&self, now: &Snapshot) -> Option<Share> {
+        let elapsed_s = now.elapsed.as_secs_f64();
+        let of = |done, total| Share { done, total, elapsed_s };
+        match (self.instructions.load(Ordering::Relaxed), self.ctas) {
+            (0, Some(ctas)) => Some(of(now.progress.steps_done, ctas)).filter(|share| share.done > 0),
+            (0, None) => None,
+            (instructions, _) => Some(of(now.progress.work, instructions)),
+        }
+    }
+
+    fn show(&self, now: &Snapshot) {
+        let speed = now.progress.work as f64 / now.elapsed.as_secs_f64().max(1e-9);
+        let cycles = report::count(now.time / self.cycle_ticks);
+        let told = format!("{cycles} cycles  {}{}instr/s", report::rate(speed), self.of_warps);
+        let share = self.share(now);
+        let left = share.and_then(Share::left_s);
+        if let Some(share) = share
+            && self.bar.length().is_none()
+            && let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3} %  {msg}")
+        {
+            self.bar.set_style(style.progress_chars("=> "));
+            self.bar.set_length(1000);
+            self.bar.set_position((share.fraction() * 1000.0) as u64);
+        }
+        if let Some(share) = share {
+            self.bar.set_position((share.fraction() * 1000.0) as u64);
+        }
+        self.bar.set_message(left.map_or_else(|| told.clone(), |left| format!("{told}  ETA {}", minutes(left))));
+        self.bar.tick();
+        if let (Some(share), Some(left)) = (share, left) {
+            self.announce(share, left);
+        }
+    }
+
+    /// Says once how long a long run takes: by instructions, as the first CTAs end late.
+    fn announce(&self, share: Share, left_s: f64) {
+        let counted = self.instructions.load(Ordering::Relaxed) > 0;
+        let long = share.elapsed_s + left_s > LONG_S;
+        if self.quiet || !counted || !long || self.announced.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (total, all) = (report::rate(share.total as f64), minutes(share.elapsed_s + left_s));
+        let line = format!("this run takes about {all}: it has {total}{}instructions", self.of_warps);
+        self.bar.suspend(|| terminal::say(&line));
+    }
+}
+
+/// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
+pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Conduct<'_>, quiet: bool) -> Finished {
+    let progress = RunProgress::new(experiment, name, quiet);
+    let observer = |now: &Snapshot| progress.show(now);
+    let conduct = Conduct { stop: Some(terminal::stop_flag()), observer: Some(&observer), ..conduct.clone() };
+    let counting_ends = AtomicBool::new(false);
+    let finished = std::thread::scope(|scope| {
+        // Dropped when the run is over, also by a panic.
+        let (running, over) = bounded::<()>(0);
+        if !quiet {
+            let (progress, counting_ends) = (&progress, &counting_ends);
+            scope.spawn(move || {
+                let began = over.recv_timeout(COUNTING_BEGINS) == Err(RecvTimeoutError::Timeout);
+                let fits = || shortage(memory_of(experiment_bytes(experiment)), Memory::of_host()).is_none();
+                if began && fits() {
+                    let counted = experiment.functional_instructions(counting_ends);
+                    progress.instructions.store(counted.unwrap_or(0), Ordering::Relaxed);
+                }
+            });
+        }
+        let finished = experiment.run(&conduct);
+        counting_ends.store(true, Ordering::Relaxed);
+        drop(running);
+        finished
+    });
+    progress.bar.finish_and_clear();
+    finished
+}
+
+/// Bytes of the buffers that a count of instructions needs beside the run.
+fn experiment_bytes(experiment: &AnyExperiment) -> u64 {
+    let ranges = experiment.gpu().map(|of| of.workload.addresses());
+    ranges.map_or(0, |addresses| addresses.ranges().iter().map(|range| range.bytes).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_told_from_one_percent_on_and_not_beyond_what_was_counted() {
+        let share = |done| Share { done, total: 1000, elapsed_s: 2.0 };
+        assert_eq!(
+            [0, 9, 10, 500, 1000, 2000].map(|done| share(done).left_s()),
+            [None, None, Some(198.0), Some(2.0), None, None]
+        );
+        assert_eq!([0, 250, 1000, 2000].map(|done| share(done).fraction()), [0.0, 0.25, 0.99, 0.99]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Configurations of GPGPU-Sim become machine files: what maps, what does not, and what is wrong.
+
+use crate::cli_common::{durawarp, folder, text};
+
+/// The options of SM6_TITANX that have a counterpart, and some that have none.
+const TITAN_X: &str = r#"
+-gpgpu_ptx_force_max_capability 61
+-gpgpu_kernel_launch_latency 5000   # core cycles
+-gpgpu_n_clusters 28
+-gpgpu_n_cores_per_cluster 1
+-gpgpu_n_mem 12
+-gpgpu_n_sub_partition_per_mchannel 2
+-gpgpu_clock_domains 1417.0:1417.0:1417.0:2500.0
+-gpgpu_shader_registers 65536
+-gpgpu_shader_core_pipeline 2048:32
+-gpgpu_shader_cta 32
+-ptx_opcode_latency_int 4,13,4,5,145,32
+-ptx_opcode_initiation_int 1,1,1,1,4,4
+-ptx_opcode_latency_fp 4,13,4,4,39
+-ptx_opcode_initiation_fp 1,2,1,1,4
+-ptx_opcode_latency_dp 8,19,8,8,330
+-ptx_opcode_initiation_dp 8,8,8,8,130
+-ptx_opcode_latency_sfu 20
+-ptx_opcode_initiation_sfu 4
+-gpgpu_shmem_num_banks 32
+-gpgpu_num_sched_per_core 4
+-gpgpu_scheduler gto
+-gpgpu_max_insn_issue_per_warp 2
+-gpgpu_cache:dl1  S:4:128:96,L:L:s:N:L,A:256:8,16:0,32
+-gpgpu_shmem_size 98304
+-gpgpu_gmem_skip_L1D 1
+-icnt_flit_size 40
+-gpgpu_l1_latency 82
+-gpgpu_smem_latency 24
+-gpgpu_cache:dl2 S:64:128:16,L:B:m:L:P,A:256:64,16:0,32
+-gpgpu_dram_partition_queues 32:32:32:32
+-gpgpu_l2_rop_latency 120
+-dram_latency 100
+-gpgpu_frfcfs_dram_sched_queue_size 64
+-gpgpu_n_mem_per_ctrlr 1
+-gpgpu_dram_buswidth 4
+-dram_data_command_freq_ratio 4
+-gpgpu_dram_timing_opt "nbk=16:CCD=2:RRD=8:RCD=16:RAS=37:RP=16:RC=52:
+                        CL=16:WL=6:CDLR=7:WR=16:nbkgrp=4:CCDL=4:RTPL=3"
+-gpgpu_const_cache:l1 N:128:64:2,L:R:f:N:L,S:2:64,4
+-visualizer_enabled 0
+"#;
+
+fn imported(test: &str, config: &str, traced: Option<&str>) -> (Option<i32>, String, String) {
+    let folder = folder(test);
+    let mut files = vec![folder.join("gpgpusim.config")];
+    std::fs::write(&files[0], config).unwrap();
+    if let Some(traced) = traced {
+        files.push(folder.join("trace.config"));
+        std::fs::write(&files[1], traced).unwrap();
+    }
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let output = durawarp(&[&["config", "import"], &files[..]].concat());
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn the_configuration_of_titan_x_gives_our_preset_but_for_what_is_rounded() {
+    let (code, toml, told) = imported("cli/import", TITAN_X, None);
+    assert_eq!(code, Some(0), "{told}");
+    let file = folder("cli/imported").join("mine.toml");
+    std::fs::write(&file, &toml).unwrap();
+    let output = durawarp(&["config", "diff", "titan-x", file.to_str().unwrap()]);
+    let diff = text(&output.stdout);
+    // 100 and 5,000 cycles of 1,417 MHz: the preset has these cut off, not rounded.
+    assert!(diff.starts_with("2 of "), "{diff}\n{}\n{toml}", text(&output.stderr));
+    assert!(diff.contains("controller.front_ns") && diff.contains("60.571 -> 60.572"), "{diff}");
+    assert!(diff.contains("dispatch.launch_ns") && diff.contains("3528.581 -> 3528.582"), "{diff}");
+    for line in ["#   -gpgpu_const_cache:l1 N:128:64:2,L:R:f:N:L,S:2:64,4", "#   -visualizer_enabled 0: output"] {
+        assert!(toml.contains(line), "no `{line}` in\n{toml}");
+    }
+    assert!(told.contains(" 2 are of no machine, 1 have no counterpart"), "{told}");
+}
+
+#[test]
+fn counters_come_under_the_names_of_accel_sim() {
+    let output = durawarp(&["run", "vecadd", "--profile", "ci", "--compat", "accelsim"]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0));
+    for name in ["kernel_name = ", "gpu_tot_sim_cycle = ", "gpu_tot_sim_insn = ", "L2_total_cache_accesses = "] {
+        assert!(told.contains(name) && !told.contains("Warp slots"), "no `{name}` in {told}");
+    }
+    let output = durawarp(&["run", "hash", "--profile", "ci", "--compat", "accelsim"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_trace_configuration_counts_more_for_what_it_says() {
+    let (code, toml, _) = imported("cli/import_traced", TITAN_X, Some("-trace_opcode_latency_initiation_sp 3,2\n"));
+    assert_eq!(code, Some(0));
+    assert!(toml.contains("fp32_cycles = { value = 8, source = \"-trace_opcode_latency_initiation_sp, + 5 stages\" }"));
+    assert!(toml.contains("fp32_cycles = { value = 2, source = \"-trace_opcode_latency_initiation_sp\" }"), "{toml}");
+}
+
+#[test]
+fn every_value_that_is_none_is_told_with_its_place() {
+    let wrong = "-gpgpu_n_clusters many\n-gpgpu_clock_domains 1417:1417\n-gpgpu_cache:dl2 S:64\n";
+    let (code, _, told) = imported("cli/import_wrong", wrong, None);
+    assert_eq!(code, Some(2));
+    for words in
+        ["gpgpusim.config:1:19", "got `many`", "gpgpusim.config:2:22", "4 numbers", "gpgpusim.config:3:18", "3 errors"]
+    {
+        assert!(told.contains(words), "no `{words}` in {told}");
+    }
+    let (code, _, told) = imported("cli/import_other", "[sm]\ncount = 3\n", None);
+    assert!(code == Some(2) && told.contains("has no option of a machine"), "{told}");
+}
