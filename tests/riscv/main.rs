@@ -16,6 +16,7 @@ mod generated;
 mod generator;
 mod integers;
 mod light_wsp;
+mod light_wsp_litmus;
 mod network;
 mod power_failure;
 mod programs;

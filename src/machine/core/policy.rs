@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `dependencies` | stores that leave the store buffer, loads, lines that come and go |
 //! | `front_end` | stores that leave the store buffer, with checkpoints; ends of regions; lines that go |
+//! | `victims` | dirty lines of persistent memory that the L1 is to evict |
 //!
 //! All in the order of events, which is the order of memory. What it writes leaves when the cycle of its
 //! cause comes, which may lie ahead of the event.
@@ -15,7 +16,7 @@ use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Ports};
 use crate::persist::handler::{
     Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler,
-    WriteBack, report_of,
+    VictimSearch, WriteBack, report_of,
 };
 use crate::persist::journal::{Author, Notebook};
 use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
@@ -32,6 +33,8 @@ pub(super) struct Policy {
     pub(super) tracks: bool,
     /// The handler has a front-end buffer, which gets a copy of every store.
     pub(super) front_end: bool,
+    /// Ways of an L1 set in which a dirty line is looked for that the handler lets go.
+    pub(super) victims: Option<VictimSearch>,
     /// Harts that wait for it.
     awaits: u64,
     /// The latest cycle that the handler was told of, which may lie ahead of the event, in ticks.
@@ -58,7 +61,7 @@ pub(super) struct Performed {
 impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let Interests { dependencies: tracks, front_end, renaming: renames, .. } = handler.interests();
+        let Interests { dependencies: tracks, front_end, renaming: renames, victims, .. } = handler.interests();
         Policy {
             handler,
             outbox: Outbox::of_host(journal),
@@ -67,6 +70,7 @@ impl Policy {
             dfence,
             tracks,
             front_end,
+            victims,
             awaits: 0,
             told: 0,
             renames,
@@ -85,10 +89,11 @@ impl Policy {
     }
 
     /// A store to persistent memory, or an ordering fence, may leave the store buffer.
-    pub(super) fn admits(&mut self, hart: u8) -> bool {
+    pub(super) fn admits(&mut self, hart: u8, time: Time) -> bool {
         if !self.hears_stores() {
             return true;
         }
+        self.outbox.at(time);
         let goes = self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes;
         let waited = self.awaits >> hart & 1 == 1;
         if self.front_end && goes == waited {

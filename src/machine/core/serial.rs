@@ -65,7 +65,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     }
     let waits = is_persist(inst, m);
     if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index))
-        || orders(inst, m) && !m.policy.admits(hart.index)
+        || orders(inst, m) && !m.policy.admits(hart.index, m.program.clock.cycles(cycle))
     {
         return stall(None);
     }
@@ -172,7 +172,7 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         m.cache.ask(line, want, delay, &mut m.record.counters, m.cx);
         return false;
     };
-    if write && Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index) {
+    if write && Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index, m.program.clock.cycles(cycle)) {
         return false;
     }
     // The line is there: reading and writing are one event.
