@@ -164,8 +164,8 @@ impl Workload {
         source::builtin_names().filter_map(|name| Workload::load(name).ok())
     }
 
-    /// The built-in litmus programs of kernels, by name: small programs of persistency with conditions on what power
-    /// failures leave.
+    /// The built-in litmus programs of kernels, by name: small programs of persistency with conditions on
+    /// what power failures leave.
     pub fn litmus() -> Vec<Listing> {
         Self::embedded_litmus().filter(|found| !found.is_of_a_cpu()).map(|found| found.listing()).collect()
     }

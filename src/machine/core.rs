@@ -43,6 +43,7 @@ mod store_queue;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod victims;
 mod watch;
 mod window;
 mod wiring;
@@ -66,7 +67,7 @@ use cause::{Cause, Lost};
 use commit::Committed;
 use hart::{Blocked, Hart, Moment};
 use hart_regions::HartRegions;
-use kept::{Arrival, Filled, Probe};
+use kept::{ArrivedLine, Filled, Probe};
 use l1d::L1d;
 use policy::Policy;
 use program::Program;
@@ -330,7 +331,7 @@ impl Core {
     }
 
     /// A line has come, and may have to wait for a place.
-    fn fill(&mut self, arrival: Arrival, now: u64, cx: &mut Ctx<'_, Msg>) {
+    fn fill(&mut self, arrival: ArrivedLine, now: u64, cx: &mut Ctx<'_, Msg>) {
         let Core { cache, record, policy, .. } = self;
         match cache.fill(arrival, &mut record.counters, policy, cx) {
             Ok(Filled { tag, evicted, probe }) => {
@@ -479,7 +480,7 @@ impl Component<Msg> for Core {
         match message {
             CpuMsg::Data { tag, grant, data, dependencies } => {
                 self.policy.taken(self.cache.line_of(tag), dependencies);
-                self.fill(Arrival { tag, grant, data, probe: None }, now, cx);
+                self.fill(ArrivedLine { tag, grant, data, probe: None }, now, cx);
             }
             CpuMsg::Probe { line, invalidate, recall, room } => {
                 self.record.counters.probes += 1;

@@ -21,8 +21,8 @@
 //! finds the WPQ full waits; of those that wait the oldest region's is let in first. In the fallback (section
 //! IV-D) the oldest region's stores are written with an undo log. Snooping is at the L2, which has the dirty
 //! lines here: a slice counts a line's copies on their way (`snoop = "feb"`, the paper's, on cores alone: the
-//! L1 searches its core's buffer before it evicts a dirty line). A read takes what the WPQ has of its line (L4;
-//! `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
+//! L1 searches its core's buffer before it evicts a dirty line). A read takes what the WPQ has of its line
+//! (L4; `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
 //! dropped. On CPU cores a hart stands for a warp; its regions are formed over decoded code
 //! (`riscv/regions`), copies are made as stores leave the store buffer, and an atomic is performed in the
 //! event in which its region draws an ID, so that it needs no leave. Invariants: no wait of a warp is for a

@@ -20,7 +20,7 @@ use crate::persist::handler::Offer;
 use crate::riscv::instruction::Op;
 
 use super::counters::CoreCounters;
-use super::kept::{Arrival, Filled, KeptLines};
+use super::kept::{ArrivedLine, Filled, KeptLines};
 use super::l1d::{L1d, LineBytes, LineState};
 use super::policy::Policy;
 
@@ -166,13 +166,13 @@ impl Cache {
     /// The line, which has to wait.
     pub(super) fn fill(
         &mut self,
-        arrival: Arrival,
+        arrival: ArrivedLine,
         counters: &mut CoreCounters,
         policy: &mut Policy,
         cx: &mut Ctx<'_, Msg>,
-    ) -> Result<Filled, Arrival> {
+    ) -> Result<Filled, ArrivedLine> {
         let Some(place) = self.place_for(self.line_of(arrival.tag), policy) else { return Err(arrival) };
-        let Arrival { tag, grant, data, probe } = arrival;
+        let ArrivedLine { tag, grant, data, probe } = arrival;
         let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
         self.busy -= 1;
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);

@@ -17,9 +17,9 @@
 //!
 //! Beside a scheme's handler, which has all that is stored written to persistent memory by itself, dirty
 //! victims are dropped, and a miss gets what memory and handler have. Lines of the cache are not older than
-//! what the handler holds: each is as it left the shared cache, or as it was read, and a line that was stored to
-//! since comes from the shared cache again. That no store of a line which is dropped is still on its way is the
-//! scheme's to see to, at the caches above.
+//! what the handler holds: each is as it left the shared cache, or as it was read, and a line that was stored
+//! to since comes from the shared cache again. That no store of a line which is dropped is still on its way
+//! is the scheme's to see to, at the caches above.
 //!
 //! Source: LightWSP Table I and section V-A (4 GB, direct-mapped; the base is Intel's memory mode); section
 //! IV-G (what is dropped).

@@ -73,7 +73,7 @@ const NO_BOUNDARY: u32 = (1 << 30) - 1;
 /// The instruction is a jump to anywhere.
 const JUMPS_ANYWHERE: u32 = 1 << 30;
 
-/// Everything that keeps a program from being formed: a threshold that is too small, a factor out of range, no
+/// All that keeps a program from being formed: a threshold that is too small, a factor out of range, no
 /// symbols. Costs a look at each instruction; forming solves for sets of registers.
 pub fn check(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Vec<RegionError> {
     faults(&Graph::of(image, code), options)

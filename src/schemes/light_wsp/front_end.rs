@@ -24,7 +24,7 @@
 //! their stores may need that place.
 //!
 //! With `snoop = "feb"` the L1 of a core searches this buffer for dirty lines that it is to evict (section
-//! IV-G). It finds copies that have not come to their controller, of which reads know from then on, also where
+//! IV-G). It finds copies that have not come to their controller. Reads know of them from then on, also where
 //! they wait for the WPQ. The paper has an entry found until the WPQ has it: that could wait for a region of
 //! another hart, which may want the line that the eviction makes room for.
 //!
@@ -159,7 +159,7 @@ struct FrontEndTally {
     persisting_ticks: u64,
     /// That harts waited for room, added up.
     full_ticks: u64,
-    /// Dirty lines that were to leave the L1: how often it was searched for copies, and how often it had some.
+    /// Dirty lines that were to leave the L1: how often it was searched for copies, how often it had some.
     looked: u64,
     conflicts: u64,
 }

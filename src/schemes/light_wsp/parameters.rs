@@ -54,7 +54,7 @@ choice! {
 choice! {
     /// Which cache keeps a dirty line while copies of it are on their way.
     pub enum Snoop {
-        /// The L2, or the home slice of a line: it counts copies. Ours: a line that has gone to another core is
+        /// The L2, or the home slice of a line: it counts copies. Ours: a line that another core has taken is
         /// kept, too.
         Count = "count",
         /// The L1 that the line would leave for room: it searches its core's own buffer. The paper's. What
