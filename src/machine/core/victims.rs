@@ -34,8 +34,8 @@ impl Cache {
         }
     }
 
-    /// A probe of a line that waits for a place waits with it; a recall of one that stays waits, too. Any other
-    /// comes back.
+    /// A probe of a line that waits for a place waits with it; a recall of one that stays waits, too.
+    /// Any other comes back.
     pub(super) fn probe_now(&mut self, probe: Probe, policy: &mut Policy) -> Option<Probe> {
         let waits = self.kept.arrivals.iter().position(|arrival| self.line_of(arrival.tag) == probe.line);
         if let Some(at) = waits {
