@@ -164,10 +164,19 @@ impl Workload {
         source::builtin_names().filter_map(|name| Workload::load(name).ok())
     }
 
-    /// The built-in litmus programs, by name: small programs of persistency with conditions on what power
-    /// failures leave.
+    /// The built-in litmus programs of kernels, by name: small programs of persistency with conditions on
+    /// what power failures leave.
     pub fn litmus() -> Vec<Listing> {
-        source::litmus_names().filter_map(|name| Workload::load(&name).ok()).map(|found| found.listing()).collect()
+        Self::embedded_litmus().filter(|found| !found.is_of_a_cpu()).map(|found| found.listing()).collect()
+    }
+
+    /// The built-in litmus programs of CPUs, by name: each checks itself.
+    pub fn litmus_of_cpus() -> Vec<Listing> {
+        Self::embedded_litmus().filter(Workload::is_of_a_cpu).map(|found| found.listing()).collect()
+    }
+
+    fn embedded_litmus() -> impl Iterator<Item = Workload> {
+        source::litmus_names().filter_map(|name| Workload::load(&name).ok())
     }
 
     /// Name, description, profiles.

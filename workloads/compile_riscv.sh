@@ -7,7 +7,7 @@
 #   CC=riscv64-unknown-elf-gcc workloads/compile_riscv.sh
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || set -- "$here"/*/*.c
+[ $# -gt 0 ] || set -- "$here"/*/*.c "$here"/litmus/cpu/*.c
 for source in "$@"; do
     "${CC:-riscv64-linux-gnu-gcc}" -O2 -march=rv64gc -mabi=lp64d -mcmodel=medany -ffreestanding -fno-builtin -fno-pie \
         -fno-stack-protector -fno-asynchronous-unwind-tables -Wall -Wextra ${CFLAGS-} -I"$here/include" \

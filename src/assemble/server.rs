@@ -253,11 +253,13 @@ impl<'a> CpuComponents<'a> {
     }
 }
 
-/// Bytes of a channel's DRAM cache. There is one where persistent memory is used as volatile main memory:
-/// caches that survive a power failure would write what they have to memory that does not, and a scheme with
-/// handlers in controllers has persistent memory hold all that leaves the caches.
+/// Bytes of a channel's DRAM cache. There is one where nothing that leaves the caches needs to survive:
+/// persistent memory is volatile main memory, or has its bytes from the scheme. Caches that survive a power
+/// failure would write what they have to memory that does not, and other schemes with handlers in controllers
+/// have persistent memory hold all that leaves the caches.
 fn dram_cache(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency) -> Option<u64> {
-    let volatile = spec.persist.domain != Domain::Eadr && persistency.scheme.path_links().is_none();
+    let scheme = &persistency.scheme;
+    let volatile = spec.persist.domain != Domain::Eadr && (scheme.path_links().is_none() || scheme.drops_evictions());
     let bytes = u64::from(spec.dram_cache.mb) * (1 << 20) / u64::from(spec.controller.channels);
     (load.all_persistent && volatile && bytes > 0).then_some(bytes)
 }

@@ -29,9 +29,11 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             }
         }
         Listed::Litmus => {
-            table.set_header(["name", "what it is"]);
-            for listed in Workload::litmus() {
-                table.add_row([listed.name, listed.description]);
+            table.set_header(["name", "of", "what it is"]);
+            for (of, all) in [("GPU", Workload::litmus()), ("CPU", Workload::litmus_of_cpus())] {
+                for listed in all {
+                    table.add_row([&listed.name, of, &listed.description]);
+                }
             }
         }
         Listed::Machines => {

@@ -98,12 +98,14 @@ pub enum CpuMsg {
         dependencies: Option<Box<Dependencies>>,
     },
     /// From the home: give the line up, or keep a copy to read only. Answered by [`CpuMsg::ProbeAck`] at
-    /// once, also by a core that has the line no more.
+    /// once, also by a core that has the line no more; later where a scheme has the line stay.
     Probe {
         /// Address of the line's first byte.
         line: u64,
         /// No copy may stay; else one to read may.
         invalidate: bool,
+        /// The home wants the place, not the line.
+        recall: bool,
         /// Room for the line.
         room: Box<Line>,
     },

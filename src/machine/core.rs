@@ -26,6 +26,7 @@ mod execute;
 mod hart;
 mod hart_regions;
 mod insert;
+mod kept;
 mod l1d;
 mod load_order;
 mod parameters;
@@ -44,6 +45,7 @@ mod store_queue;
 mod tests;
 mod thread;
 mod verbs;
+mod victims;
 mod watch;
 mod window;
 mod wiring;
@@ -68,6 +70,7 @@ use cause::{Cause, Lost};
 use commit::Committed;
 use hart::{Blocked, Hart, Moment};
 use hart_regions::HartRegions;
+use kept::{ArrivedLine, Filled, Probe};
 use l1d::L1d;
 use policy::Policy;
 use program::Program;
@@ -338,6 +341,48 @@ impl Core {
         self.pass(now, cx);
     }
 
+    /// A line has come, and may have to wait for a place.
+    fn fill(&mut self, arrival: ArrivedLine, now: u64, cx: &mut Ctx<'_, Msg>) {
+        let Core { cache, record, policy, .. } = self;
+        match cache.fill(arrival, &mut record.counters, policy, cx) {
+            Ok(Filled { tag, evicted, probe }) => {
+                self.filled(tag, evicted, now, cx);
+                // What waited for the line is performed: it may go on to who has asked since.
+                if let Some(probe) = probe {
+                    self.probe(probe, now, cx);
+                }
+            }
+            Err(arrival) => cache.kept.wait(arrival),
+        }
+    }
+
+    /// Lines that the scheme had stay may go now.
+    fn release_kept(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        for line in self.cache.answer_recalls(&mut self.policy, cx) {
+            self.changed.push((line, None));
+        }
+        self.tell_changed(now, cx);
+        for arrival in self.cache.kept.take_arrivals() {
+            self.fill(arrival, now, cx);
+        }
+    }
+
+    /// A home asks for a line.
+    fn probe(&mut self, probe: Probe, now: u64, cx: &mut Ctx<'_, Msg>) {
+        let Some(probe) = self.cache.probe_now(probe, &mut self.policy) else { return };
+        let Probe { line, invalidate, room, .. } = probe;
+        let lost = if self.policy.renames && invalidate {
+            region::probe(&mut self.cache, &mut self.policy, line, room, cx)
+        } else {
+            self.cache.probe(line, invalidate, room, &mut self.policy, cx)
+        };
+        if lost {
+            self.changed.push((line, None));
+            self.tell_changed(now, cx);
+        }
+    }
+
     /// What waited in the windows is looked at.
     fn pass(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
         for at in 0..self.harts.len() {
@@ -434,6 +479,9 @@ impl Component<Msg> for Core {
             Msg::Cpu(message) => message,
             Msg::Scheme { from, message } => {
                 self.policy.receive(from, message, self.record.journal.as_mut(), cx);
+                if self.policy.victims.is_some() {
+                    self.release_kept(cx);
+                }
                 // A store, or a fence, may have waited for it.
                 return self.look_again(cx);
             }
@@ -444,21 +492,11 @@ impl Component<Msg> for Core {
             CpuMsg::Data { tag, grant, data, dependencies } => {
                 let line = self.cache.line_of(tag);
                 self.policy.taken(line, dependencies, self.record.journal.as_mut(), cx);
-                let Core { cache, record, policy, .. } = self;
-                let evicted = cache.fill(tag, grant, data, &mut record.counters, policy, cx);
-                self.filled(tag, evicted, now, cx);
+                self.fill(ArrivedLine { tag, grant, data, probe: None }, now, cx);
             }
-            CpuMsg::Probe { line, invalidate, room } => {
+            CpuMsg::Probe { line, invalidate, recall, room } => {
                 self.record.counters.probes += 1;
-                let lost = if self.policy.renames && invalidate {
-                    region::probe(&mut self.cache, &mut self.policy, line, room, cx)
-                } else {
-                    self.cache.probe(line, invalidate, room, &mut self.policy, cx)
-                };
-                if lost {
-                    self.changed.push((line, None));
-                    self.tell_changed(now, cx);
-                }
+                self.probe(Probe { line, invalidate, recall, room }, now, cx);
             }
             CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
             CpuMsg::Cleaned { tag, room } if self.policy.renames => {

@@ -166,7 +166,7 @@ impl HomeSlice {
     }
 
     /// Hosts a scheme's handler from now on. Persistent memory is written by the scheme: lines of it leave
-    /// without.
+    /// without, or to the DRAM caches.
     pub fn host(&mut self, handler: Option<Box<dyn Handler>>) {
         let handler = handler.filter(|handler| handler.interests().dependencies);
         self.policy = handler.map(|handler| Box::new(Policy::new(handler, self.ports)));

@@ -51,10 +51,11 @@ pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, Dram
 pub use timeline::{ControllerTimeline, RegionTimeline};
 
 use channel::Channel;
-use dram_cache::DramCache;
+use dram_cache::{DirtyVictims, DramCache};
 use handler_host::HandlerHost;
+use images::is_cached;
 use open_rows::OpenRows;
-use pending_write::NOBODY;
+use pending_write::{DRAM_CACHE, NOBODY};
 
 /// The controller of one channel.
 #[derive(Debug)]
@@ -111,13 +112,14 @@ impl MemoryController {
     }
 
     /// Puts a DRAM cache of `bytes` bytes in front of persistent memory, whose bytes may then be lost with
-    /// it.
+    /// it. Beside a scheme's handler, hosted before, it drops what it has to make room for: persistent memory
+    /// has its bytes from the handler.
     ///
     /// # Panics
-    /// When it has no line; beside a scheme's handler, which has an order of its own.
+    /// When it has no line.
     pub fn cache_in_dram(&mut self, bytes: u64) {
-        assert!(self.handler_host.is_none(), "a DRAM cache beside a scheme's handler");
-        self.dram_cache = Some(Box::new(DramCache::new(bytes, &mut self.channel.images)));
+        let victims = if self.handler_host.is_some() { DirtyVictims::Dropped } else { DirtyVictims::Written };
+        self.dram_cache = Some(Box::new(DramCache::new(bytes, victims, &mut self.channel.images)));
     }
 
     /// What its DRAM cache counted.
@@ -249,9 +251,11 @@ impl MemoryController {
             }
             return;
         }
-        if let Some(cache) = &mut self.dram_cache {
-            if let Some(read) = cache.answer(read, &mut self.channel, cx) {
-                self.channel.send_data(read, delay, cx);
+        if is_cached(read.line) {
+            // It has had its bytes since it came.
+            match &mut self.dram_cache {
+                Some(cache) if read.slice == DRAM_CACHE => cache.written_back(read.tag, &mut self.channel, cx),
+                _ => self.channel.send_data(read, delay, cx),
             }
             return;
         }
@@ -261,6 +265,9 @@ impl MemoryController {
             None => Some(read),
         };
         if let Some(read) = answered {
+            if let Some(cache) = &mut self.dram_cache {
+                cache.keep(&read, &mut self.channel, cx);
+            }
             self.channel.send_data(read, delay, cx);
         }
     }

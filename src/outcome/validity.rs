@@ -84,7 +84,7 @@ impl Judge<'_> {
 
     /// Persistency operations of the program and of clients.
     fn persistency(&self) -> u64 {
-        let of_cores = ["cleans", "dropped_cleans", "durable_fences", "persistency_hints"];
+        let of_cores = ["cleans", "dropped_cleans", "durable_fences", "persistency_hints", "regions"];
         let of_program = self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + self.count("core", &of_cores);
         of_program + self.count("nic", &["lines"])
     }

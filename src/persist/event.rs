@@ -46,7 +46,8 @@ pub struct Interests {
     pub persist_order: bool,
     /// Lines whose writes are durable. At a slice.
     pub durability: bool,
-    /// It is offered dirty lines of persistent memory that may make room for another. At a slice.
+    /// It is offered dirty lines of persistent memory that may make room for another. At a slice, and at a
+    /// core.
     pub victims: Option<VictimSearch>,
     /// Warps ask it before they issue a store to persistent memory, and it gets a copy of what they store.
     pub front_end: bool,
@@ -62,8 +63,8 @@ pub struct Interests {
     pub synchronises: bool,
 }
 
-/// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets
-/// go.
+/// Of the ways of a set, least recently used first, how many a slice, or an L1, looks at for one that its
+/// handler lets go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VictimSearch {
     /// All.

@@ -264,6 +264,12 @@ pub trait Scheme: Send + Sync + Debug {
         false
     }
 
+    /// Persistent memory has all that is stored from its handlers: dirty lines that leave caches are dropped,
+    /// and a DRAM cache may lie in front. Asked of a scheme of CPUs.
+    fn drops_evictions(&self) -> bool {
+        false
+    }
+
     /// Registers and stores that are not durable are saved when power fails, and execution goes on where it
     /// was. All memory is persistent. Asked of a scheme of CPUs.
     fn saves_registers(&self) -> bool {

@@ -49,7 +49,7 @@ mod terms;
 mod units;
 mod values;
 
-pub use table::{Boundary, FunctionRegions, RegionTable, Restore, form};
+pub use table::{Boundary, FunctionRegions, RegionTable, Restore, check, form};
 pub use terms::{
     ALL, BoundaryReason, COMPLETE, PC_SLOT, ROUNDING, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES,
     THREAD_SLOT, THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,

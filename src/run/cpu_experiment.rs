@@ -8,7 +8,7 @@ use crate::persist::Domain;
 use crate::schemes::catalogue;
 use crate::workload::CpuProgram;
 
-use super::regions_of_cores::formed_process;
+use super::regions_of_cores::check_process;
 
 /// What to simulate on a machine of CPU cores, and how far.
 #[derive(Debug, Clone)]
@@ -62,9 +62,9 @@ impl CpuExperiment {
             faults.push(Diagnostic::nowhere(&key, why));
         }
         self.check_clients(&mut faults);
-        if scheme.machines().cpu() && scheme.regions().is_some() {
-            let formed = self.program.process().and_then(|process| formed_process(&process, scheme.regions(), 1));
-            formed.map(drop).unwrap_or_else(|found| faults.0.extend(found.0));
+        if let Some(rule) = scheme.regions().filter(|_| scheme.machines().cpu()) {
+            let checked = self.program.process().and_then(|process| check_process(&process, rule));
+            checked.unwrap_or_else(|found| faults.0.extend(found.0));
         }
         if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
             faults.0.extend(found.0);

@@ -20,8 +20,9 @@
 //! each warp in with one instruction, so that the oldest region's stores always get through. A store that
 //! finds the WPQ full waits; of those that wait the oldest region's is let in first. In the fallback (section
 //! IV-D) the oldest region's stores are written with an undo log. Snooping is at the L2, which has the dirty
-//! lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4;
-//! `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
+//! lines here: a slice counts a line's copies on their way (`snoop = "feb"`, the paper's, on cores alone: the
+//! L1 searches its core's buffer before it evicts a dirty line). A read takes what the WPQ has of its line
+//! (L4; `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
 //! dropped. On CPU cores a hart stands for a warp; its regions are formed over decoded code
 //! (`riscv/regions`), copies are made as stores leave the store buffer, and an atomic is performed in the
 //! event in which its region draws an ID, so that it needs no leave. Invariants: no wait of a warp is for a
@@ -43,7 +44,7 @@ use std::sync::Arc;
 use crate::persist::vocab::Machines;
 use crate::persist::{CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SmHandler};
 
-pub use parameters::{Checkpoints, Commit, IdDraw, LightWspSpec, RegionOrder, RegionOwner, Victims, WpqHit};
+pub use parameters::{Checkpoints, Commit, IdDraw, LightWspSpec, RegionOrder, RegionOwner, Snoop, Victims, WpqHit};
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("light_wsp.toml");
@@ -78,9 +79,9 @@ impl Scheme for LightWsp {
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        let search = self.spec.search(Snoop::Count);
         // A home slice without a handler would write what it drops.
-        (self.spec.victims != Victims::Stale || place.harts > 0)
-            .then(|| -> Box<dyn Handler> { Box::new(snoop::VictimSnoop::new(self.spec.victims)) })
+        (search.is_some() || place.harts > 0).then(|| -> Box<dyn Handler> { Box::new(snoop::VictimSnoop::new(search)) })
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
@@ -103,6 +104,10 @@ impl Scheme for LightWsp {
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
         let spec = &self.spec;
+        if spec.snoop == Snoop::Feb && place.harts == 0 {
+            let why = "no line is dirty in an L1 of a GPU: there it is L2 slices that count copies (snoop = \"count\")";
+            return Some(("light_wsp.snoop".to_owned(), why.to_owned()));
+        }
         (spec.share(place.sms) == 0).then(|| {
             let why = format!(
                 "{} bits are {} IDs in use at a time, less than one for each of {} SMs: the SMs share them",
@@ -134,6 +139,10 @@ impl Scheme for LightWsp {
 
     fn logs(&self) -> bool {
         false
+    }
+
+    fn drops_evictions(&self) -> bool {
+        true
     }
 
     fn machines(&self) -> Machines {

@@ -16,6 +16,8 @@ use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
 use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::persist::journal::{FactKind, Journal};
 use durawarp::persist::vocab::Domain;
+use durawarp::persist::{ControllerHandler, Handler, Outbox};
+use smallvec::SmallVec;
 
 use crate::memory_controller::{bank0, dram, ns, persist, spec};
 
@@ -101,6 +103,15 @@ struct Ran {
 }
 
 fn run(cache: Option<u64>, domain: Domain, script: &[(Time, Ask)]) -> Ran {
+    run_under(None, cache, domain, script)
+}
+
+fn run_under(
+    handler: Option<Box<dyn ControllerHandler>>,
+    cache: Option<u64>,
+    domain: Domain,
+    script: &[(Time, Ask)],
+) -> Ran {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
@@ -110,6 +121,7 @@ fn run(cache: Option<u64>, domain: Domain, script: &[(Time, Ask)]) -> Ran {
     let images = [Image::new(0), Image::new(NVM)];
     let mut controller = MemoryController::new(spec(), clock, 10, ports, media, images);
     controller.set_persistence(&persist(domain), true);
+    controller.host(handler);
     cache.into_iter().for_each(|bytes| controller.cache_in_dram(bytes));
     let mut t = Topology::new();
     let home = Home { script: script.to_vec(), next: 0, data: Answers::new(), durable: Answers::new() };
@@ -199,6 +211,57 @@ fn a_clean_reaches_nvm_also_of_bytes_that_the_cache_has_alone() {
         let cache = ran.cache.expect("it has one");
         assert_eq!((cache.dirty_cleans, cache.dirty_victims), (1, 0));
     }
+}
+
+/// A scheme that holds the first byte of line 0, for ever.
+#[derive(Debug)]
+struct Holds(u8);
+
+impl Handler for Holds {}
+
+impl ControllerHandler for Holds {
+    fn overlay(&self, line: u64, _: u128, bytes: &mut [u8; 128]) -> bool {
+        let found = line == NVM_BASE;
+        if found {
+            bytes[0] = self.0;
+        }
+        found
+    }
+
+    fn awaited(&mut self, _: u64, _: u128, _: &mut Outbox) -> SmallVec<[u64; 2]> {
+        SmallVec::new()
+    }
+
+    fn holds(&self, line: u64) -> bool {
+        line == NVM_BASE
+    }
+
+    fn lines(&self) -> BTreeMap<u64, u128> {
+        BTreeMap::new()
+    }
+}
+
+#[test]
+fn under_a_scheme_that_writes_memory_itself_dirty_victims_are_dropped_and_misses_see_what_it_holds() {
+    let script = [
+        (0, Ask::Read(0)),
+        (5000, Ask::Read(0)),
+        (10_000, Ask::Evict(0, 7)),
+        (15_000, Ask::Read(0)),
+        (20_000, Ask::Evict(CACHE, 8)),
+        (25_000, Ask::Read(0)),
+        (30_000, Ask::Read(CACHE)),
+    ];
+    let ran = run_under(Some(Box::new(Holds(5))), Some(CACHE), Domain::Adr, &script);
+    let bytes = [0, 1, 3, 5, 6].map(|tag| ran.data[&tag].1);
+    assert_eq!(bytes, [[5, 0], [5, 0], [7, 7], [5, 0], [0, 0]], "what the cache has is newer; what it dropped is gone");
+    // A miss; two hits; two misses, of which the first finds its row of NVM open.
+    let waited = [0, 1, 3, 5, 6].map(|tag: u16| ran.data[&tag].0 - script[usize::from(tag)].0);
+    assert_eq!([waited[0], waited[3], waited[4]], [NVM_ROW + HIT, HIT, NVM_ROW + HIT]);
+    assert!(waited[1] <= DRAM_ROW + HIT && waited[2] <= DRAM_ROW + HIT, "{waited:?}");
+    let cache = ran.cache.expect("it has one");
+    assert_eq!((cache.read_hits, cache.read_misses, cache.dirty_victims), (2, 3, 2));
+    assert_eq!((ran.persisted.len(), ran.controller.nvm_written_bytes), (0, 0), "{:?}", ran.persisted);
 }
 
 /// SplitMix64.

@@ -94,6 +94,10 @@ impl<D: Decorator> Scheme for Decorated<D> {
         self.0.of().caches_survive()
     }
 
+    fn drops_evictions(&self) -> bool {
+        self.0.of().drops_evictions()
+    }
+
     fn saves_registers(&self) -> bool {
         self.0.of().saves_registers()
     }

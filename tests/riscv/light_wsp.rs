@@ -8,9 +8,10 @@ use std::sync::atomic::AtomicBool;
 use durawarp::Experiment;
 use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
+use durawarp::persist::journal::Author;
 use durawarp::persist::{
-    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer,
-    Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule,
+    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore,
+    Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule,
 };
 use durawarp::riscv::functional::{End, Options, RegionRun};
 use durawarp::riscv::regions::{RegionOptions, form};
@@ -21,8 +22,8 @@ use crate::decorated::{Decorated, Decorator};
 /// Little enough to be judged in seconds.
 const SMALL: [(&str, &str); 3] = [("params.TREAPS", "2"), ("params.KEYS", "8"), ("params.THREADS", "2")];
 
-fn experiment(name: &str, set: &[(&str, &str)]) -> CpuExperiment {
-    let recipe = Experiment::of(name).machine("lightwsp-cpu").profile("ci").scheme("light-wsp");
+pub(crate) fn experiment(name: &str, set: &[(&str, &str)]) -> CpuExperiment {
+    let recipe = Experiment::of(name).machine("lightwsp-cpu").profile_if_any("ci").scheme("light-wsp");
     let recipe = set.iter().fold(recipe, |recipe, &(key, value)| recipe.set(key, value));
     match recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")) {
         AnyExperiment::Cpu(experiment) => *experiment,
@@ -30,7 +31,7 @@ fn experiment(name: &str, set: &[(&str, &str)]) -> CpuExperiment {
     }
 }
 
-fn crash(experiment: &CpuExperiment, request: &CrashRequest) -> CrashReport {
+pub(crate) fn crash(experiment: &CpuExperiment, request: &CrashRequest) -> CrashReport {
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     crash_cpu(experiment, request, &Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} }).unwrap()
 }
@@ -102,6 +103,50 @@ fn whole_regions_are_recovered_and_programs_go_on_with_one_two_and_four_controll
     }
 }
 
+#[test]
+fn programs_come_to_their_results_under_each_policy_of_l1_victims_and_with_small_caches() {
+    let ran = ["full", "half", "zero"].map(|victims| {
+        // 16 lines an L1, 1,024 in the shared cache, and copies that take their time.
+        let caches = [("l1d.kb", "1"), ("llc.slice_kb", "8"), ("dram_cache.mb", "1"), ("light_wsp.path_mb_s", "200")];
+        let set = [&SMALL[..], &caches, &[("light_wsp.snoop", "feb"), ("light_wsp.victims", victims)]].concat();
+        let outcome = run_cpu(&experiment("treap", &set), &Conduct::default()).outcome;
+        assert!(outcome.verification.as_ref().is_some_and(|checks| checks.passed), "{victims}: {:?}", outcome.end);
+        ["victims_searched_lines", "victim_conflicts_lines"].map(|name| outcome.scheme_counters[name])
+    });
+    assert!(ran.iter().all(|&[searched, conflicts]| searched > conflicts && conflicts > 0), "{ran:?}");
+}
+
+/// Of 20 more regions of `spaced_regions`: ns until they were persisted, ns that the hart waited for room.
+fn twenty_regions(variant: &str, feb_entries: &str) -> [u64; 2] {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/riscv/spaced_regions.elf");
+    let [few, many] = ["--some", "--more"].map(|number| {
+        let recipe = Experiment::of(program).machine("lightwsp-cpu").scheme("light-wsp").args([variant, number]);
+        // An event a cycle: what is told of several at once is told of the last one.
+        let recipe = recipe.set("light_wsp.feb_entries", feb_entries).set("core.batch_cycles", "1");
+        let Ok(AnyExperiment::Cpu(experiment)) = recipe.build_any() else { panic!("an executable") };
+        let counters = run_cpu(&experiment, &Conduct::default()).outcome.scheme_counters;
+        ["regions", "regions_persisting_ns", "feb_full_ns"].map(|name| counters[name])
+    });
+    assert_eq!(many[0] - few[0], 20, "{variant}");
+    [many[1] - few[1], many[2] - few[2]]
+}
+
+/// Formula 1: an efficiency of 1 - T_wait / T_p. What a region takes on an idle path follows from Table I.
+#[test]
+fn regions_persist_in_the_time_of_formula_1_and_harts_wait_for_room_alone() {
+    // The sequencer's answer; an entry of 8 B at 4 GB/s; the path and its acknowledgement; a store a cycle.
+    let (id, entry, path, cycle) = (40.0, 2.0, 40.0, 0.5);
+    let twenty = |ns: f64| (20.0 * ns) as u64;
+    // Eight stores, the program counter and the boundary wait for the region's ID; the end is eight cycles on.
+    assert_eq!(twenty_regions("--early", "64"), [twenty(id + 10.0 * entry + path - 8.0 * cycle), 0]);
+    // All stores have come when the region ends: what is left are the program counter and the boundary.
+    assert_eq!(twenty_regions("--late", "64"), [twenty(2.0 * entry + path), 0]);
+    // 25 entries and a buffer of 16: the first is acknowledged, then one after the other.
+    let first = id + entry + path - 16.0 * cycle;
+    let waited = first + 8.0 * (entry - cycle);
+    assert_eq!(twenty_regions("--burst", "16"), [twenty(2.0 * entry + path), twenty(waited)]);
+}
+
 /// What a machine does wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
@@ -112,6 +157,8 @@ enum Fault {
     CheckpointLost,
     /// A core does not end one of its regions.
     EndLost,
+    /// A core's store buffer lets the end of a region overtake one of its stores.
+    OutOfOrder,
 }
 
 #[derive(Debug)]
@@ -126,7 +173,7 @@ impl Decorator for Mutant {
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Core { of: self.of.sm_handler(place), fault: self.fault, seen: 0 })
+        Box::new(Core { of: self.of.sm_handler(place), fault: self.fault, seen: 0, late: None })
     }
 }
 
@@ -135,6 +182,8 @@ struct Core {
     of: Box<dyn SmHandler>,
     fault: Fault,
     seen: u32,
+    /// A store that is overtaken, with its bytes.
+    late: Option<(u8, Author, u64, u128, [u8; 128])>,
 }
 
 impl Handler for Core {
@@ -151,11 +200,20 @@ impl Handler for Core {
             (Fault::CopyLost, Event::Stored(store)) => !store.checkpoint,
             (Fault::CheckpointLost, Event::Stored(store)) => store.checkpoint,
             (Fault::EndLost, Event::RegionEnds { .. }) => true,
+            (Fault::OutOfOrder, Event::Stored(store)) => !store.checkpoint,
             _ => false,
         };
         self.seen += u32::from(concerned);
         if !(concerned && self.seen == 9) {
             self.of.event(event, outbox);
+        } else if let (Fault::OutOfOrder, Event::Stored(store)) = (self.fault, event) {
+            self.late = Some((store.warp, store.author, store.line, store.mask, *store.bytes));
+        }
+        if matches!(event, Event::RegionEnds { .. })
+            && let Some((warp, author, line, mask, bytes)) = self.late.take()
+        {
+            let late = PathStore { warp, author, line, mask, bytes: &bytes, checkpoint: false };
+            self.of.event(&Event::Stored(&late), outbox);
         }
     }
 
@@ -179,8 +237,8 @@ impl SmHandler for Core {
 }
 
 #[test]
-fn a_machine_that_loses_a_copy_or_a_checkpoint_is_found() {
-    for fault in [Fault::None, Fault::CopyLost, Fault::CheckpointLost] {
+fn a_machine_that_loses_a_copy_or_a_checkpoint_or_lets_a_store_be_overtaken_is_found() {
+    for fault in [Fault::None, Fault::CopyLost, Fault::CheckpointLost, Fault::OutOfOrder] {
         let mut experiment = experiment("treap", &SMALL);
         let of = experiment.scheme.built.clone();
         experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
@@ -197,6 +255,20 @@ fn a_region_without_its_end_is_one_with_the_next() {
     let of = experiment.scheme.built.clone();
     experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault: Fault::EndLost }));
     assert!(crash(&experiment, &CrashRequest { resume: 8, ..CrashRequest::default() }).holds());
+}
+
+#[test]
+fn factors_and_thresholds_out_of_range_are_refused_together() {
+    let recipe = Experiment::of("treap").machine("lightwsp-cpu").profile("ci").scheme("light-wsp");
+    let refused = recipe.set("light_wsp.unroll_factor", "9").set("light_wsp.threshold_stores", "3").build_any();
+    let told = refused.unwrap_err().to_string();
+    assert!(told.contains("an unroll factor of 9: expected 1 to 8"), "{told}");
+    assert!(told.contains("a threshold of 3 stores is too small"), "{told}");
+    experiment("treap", &[("light_wsp.unroll_factor", "8"), ("light_wsp.threshold_stores", "4")]);
+    experiment(
+        "treap",
+        &[("light_wsp.unroll_factor", "9"), ("light_wsp.unroll", "false"), ("light_wsp.speculative_unroll", "false")],
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod generated;
 mod generator;
 mod integers;
 mod light_wsp;
+mod light_wsp_litmus;
 mod network;
 mod peers;
 mod power_failure;

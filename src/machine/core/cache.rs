@@ -8,7 +8,8 @@
 //! | put, not acknowledged | its bytes once more | its bytes once more | - |
 //! | none of these | acknowledged | acknowledged | - |
 //!
-//! Invariant: a line has at most one request under way; probes are answered in the event in which they come.
+//! Invariant: a line has at most one request under way; probes are answered in the event in which they come,
+//! but for those that [`super::kept`] and [`super::region`] hold.
 
 use crate::engine::{Ctx, Time};
 use crate::machine::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg, Grant, Want};
@@ -19,6 +20,7 @@ use crate::persist::handler::Offer;
 use crate::riscv::instruction::Op;
 
 use super::counters::CoreCounters;
+use super::kept::{ArrivedLine, Filled, KeptLines};
 use super::l1d::{L1d, LineBytes, LineState};
 use super::policy::Policy;
 
@@ -75,6 +77,8 @@ pub(super) struct Cache {
     /// Lines that have left and are not acknowledged.
     puts: Vec<(u64, LineBytes)>,
     cleanings: Vec<Cleaning>,
+    /// What waits for lines that a scheme has stay.
+    pub(super) kept: KeptLines,
     /// Probes that are not answered yet, under a scheme that has lines stay.
     held_probes: Vec<(u64, Box<Line>)>,
     next_cleaning: u16,
@@ -82,7 +86,7 @@ pub(super) struct Cache {
     bytes_leave: Time,
     pool: LinePool,
     ports: Ports,
-    from: Requester,
+    pub(super) from: Requester,
 }
 
 impl Cache {
@@ -95,6 +99,7 @@ impl Cache {
             busy: 0,
             puts: Vec::new(),
             cleanings: Vec::new(),
+            kept: KeptLines::default(),
             held_probes: Vec::new(),
             next_cleaning: 0,
             bytes_leave: 0,
@@ -106,7 +111,7 @@ impl Cache {
 
     /// Sends a message about a line. It leaves after `delay` ticks, and not before earlier bytes: a request
     /// that overtook them would be answered with older ones.
-    fn send(&self, line: u64, message: CpuMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn send(&self, line: u64, message: CpuMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let slice = self.ports.map().slice_of(line) as u16;
         let delay = delay.max(self.bytes_leave.saturating_sub(cx.now()));
         cx.send(self.ports.to(Endpoint::Slice(slice)), Msg::Cpu(message), delay);
@@ -155,19 +160,21 @@ impl Cache {
         self.mshrs[usize::from(tag)].line
     }
 
-    /// A line has come. The line that it replaces, if any.
+    /// A line has come: it gets its place, if there is one.
+    ///
+    /// # Errors
+    /// The line, which has to wait.
     pub(super) fn fill(
         &mut self,
-        tag: u16,
-        grant: Grant,
-        data: Box<Line>,
+        arrival: ArrivedLine,
         counters: &mut CoreCounters,
         policy: &mut Policy,
         cx: &mut Ctx<'_, Msg>,
-    ) -> Option<u64> {
+    ) -> Result<Filled, ArrivedLine> {
+        let Some(place) = self.place_for(self.line_of(arrival.tag), policy) else { return Err(arrival) };
+        let ArrivedLine { tag, grant, data, probe } = arrival;
         let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
         self.busy -= 1;
-        let place = self.l1.place_for(line);
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
         if policy.renames {
             if let Some((old, LineState::Modified)) = evicted {
@@ -192,7 +199,7 @@ impl Cache {
         };
         self.l1.install(place, line, state, &data.bytes);
         self.pool.give(data);
-        evicted.map(|(old, _)| old)
+        Ok(Filled { tag, evicted: evicted.map(|(old, _)| old), probe })
     }
 
     /// The loads that waited for a line that has come, to be given back by [`Cache::return_waiters`].
@@ -330,11 +337,12 @@ impl Cache {
         let in_l1 = self.l1.modified();
         // What is under way comes first: a line that has come back since is newer.
         let put = self.puts.iter().map(|(line, bytes)| (*line, bytes));
-        put.chain(in_l1).map(|(line, bytes)| (line, &bytes[..], CPU_LINE_MASK))
+        let here = put.chain(in_l1).map(|(line, bytes)| (line, &bytes[..], CPU_LINE_MASK));
+        here.chain(self.recalled_lines().map(|(line, bytes)| (line, bytes, CPU_LINE_MASK)))
     }
 }
 
-fn put_bytes(room: &mut Line, bytes: &LineBytes) {
+pub(super) fn put_bytes(room: &mut Line, bytes: &LineBytes) {
     room.bytes[..CPU_LINE_BYTES as usize].copy_from_slice(bytes);
     room.mask = CPU_LINE_MASK;
 }

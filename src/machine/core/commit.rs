@@ -39,7 +39,7 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
             committed
         }
         StoreKind::Fence => {
-            if !m.policy.admits(hart.index, cycle, &mut m.record.counters) {
+            if !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters) {
                 return Committed::Waits;
             }
             order(hart, entry.pc, cycle, m);
@@ -76,7 +76,9 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
         m.record.counters.l1_store_misses += u64::from(matches!(asked, Asked::Sent(_)));
         return Committed::Waits;
     };
-    if Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index, cycle, &mut m.record.counters) {
+    if Medium::of(address) == Medium::Nvm
+        && !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
+    {
         return Committed::Waits;
     }
     m.cache.l1.write(place, (address - line) as usize, bytes, value);

@@ -3,6 +3,8 @@
 //! Invariants: a line is in at most one place; the state of an empty place is [`LineState::Invalid`]. Not
 //! modelled: banks and ports of the array.
 
+use smallvec::SmallVec;
+
 use crate::machine::coherence::CPU_LINE_BYTES;
 
 use super::parameters::L1dSpec;
@@ -135,6 +137,19 @@ impl L1d {
         let of_set = first..first + self.ways;
         let least = || of_set.clone().min_by_key(|&place| self.used[place]).unwrap_or(first);
         self.find(line).unwrap_or_else(least)
+    }
+
+    /// The places that a line may take which is not there, the least recently used first.
+    pub(super) fn places_for(&self, line: u64) -> SmallVec<[usize; 8]> {
+        let first = self.first_place(line);
+        let mut places: SmallVec<[usize; 8]> = (first..first + self.ways).collect();
+        places.sort_by_key(|&place| self.used[place]);
+        places
+    }
+
+    /// Ways of a set.
+    pub(super) fn ways(&self) -> usize {
+        self.ways
     }
 
     /// The line in a place, and its state; none where the place is empty.

@@ -5,11 +5,12 @@
 //! | `dependencies` | stores that leave the store buffer, loads, lines that come and go |
 //! | `front_end` | stores that leave the store buffer, with checkpoints; ends of regions; lines that go |
 //! | `synchronises` | lines that come; whether a hart may go on at atomics, fences, calls, a thread's beginning |
+//! | `victims` | dirty lines of persistent memory that the L1 is to evict |
 //!
 //! All in the order of events, which is the order of memory. What it writes leaves when the cycle of its
 //! cause comes, which may lie ahead of the event.
 
-use crate::engine::{Ctx, Time};
+use crate::engine::{Clock, Ctx, Time};
 use crate::machine::coherence::CPU_LINE_BYTES;
 use crate::machine::handler_levels::HandlerLevels;
 use crate::machine::msg::Msg;
@@ -17,7 +18,7 @@ use crate::machine::ports::{Endpoint, Ports};
 use crate::machine::region_spans::RegionSpans;
 use crate::persist::handler::{
     Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler,
-    WriteBack, report_of,
+    VictimSearch, WriteBack, report_of,
 };
 use crate::persist::journal::{Author, Notebook};
 use crate::persist::vocab::{FenceKind, FenceRule, WriteBackRule};
@@ -36,6 +37,8 @@ pub(super) struct Policy {
     pub(super) tracks: bool,
     /// The handler has a front-end buffer, which gets a copy of every store.
     pub(super) front_end: bool,
+    /// Ways of an L1 set in which a dirty line is looked for that the handler lets go.
+    pub(super) victims: Option<VictimSearch>,
     /// Harts that wait for it, and since which cycle.
     awaits: u64,
     awaited_since: Vec<u64>,
@@ -67,7 +70,8 @@ pub(super) struct Performed {
 impl Policy {
     pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let Interests { dependencies: tracks, front_end, renaming: renames, synchronises, .. } = handler.interests();
+        let interests = handler.interests();
+        let Interests { dependencies: tracks, front_end, renaming: renames, synchronises, victims, .. } = interests;
         Policy {
             handler,
             outbox: Outbox::of_host(journal),
@@ -76,6 +80,7 @@ impl Policy {
             dfence,
             tracks,
             front_end,
+            victims,
             awaits: 0,
             awaited_since: Vec::new(),
             told: 0,
@@ -104,10 +109,11 @@ impl Policy {
     }
 
     /// A store to persistent memory, or an ordering fence, may leave the store buffer in this cycle.
-    pub(super) fn admits(&mut self, hart: u8, cycle: u64, counters: &mut CoreCounters) -> bool {
+    pub(super) fn admits(&mut self, hart: u8, (cycle, clock): (u64, Clock), counters: &mut CoreCounters) -> bool {
         if !self.hears_stores() {
             return true;
         }
+        self.outbox.at(clock.cycles(cycle));
         let goes = self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes;
         let waited = self.awaits >> hart & 1 == 1;
         if self.front_end && goes == waited {

@@ -66,7 +66,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     }
     let waits = is_persist(inst, m);
     if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index))
-        || orders(inst, m) && !m.policy.admits(hart.index, cycle, &mut m.record.counters)
+        || orders(inst, m) && !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
     {
         return stall(None);
     }
@@ -178,7 +178,10 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     if !m.policy.may_synchronise(hart.index) {
         return false;
     }
-    if write && Medium::of(address) == Medium::Nvm && !m.policy.admits(hart.index, cycle, &mut m.record.counters) {
+    if write
+        && Medium::of(address) == Medium::Nvm
+        && !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
+    {
         return false;
     }
     // The line is there: reading and writing are one event.

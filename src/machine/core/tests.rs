@@ -1,8 +1,10 @@
 //! A core with a home of constant latency and an OS that answers at once: what instructions cost, to the
 //! cycle.
 
+mod kept;
+
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::*;
@@ -41,6 +43,10 @@ struct FlatHome {
     lines: BTreeMap<u64, Box<Line>>,
     service: Time,
     gets: Vec<(Time, u64)>,
+    /// What it sends by itself, and when.
+    sends: VecDeque<(Time, Msg)>,
+    /// When changed lines came home.
+    came: Vec<(Time, u64)>,
 }
 
 impl Component<Msg> for FlatHome {
@@ -56,6 +62,7 @@ impl Component<Msg> for FlatHome {
                 cx.send(to, Msg::Cpu(CpuMsg::Data { tag, grant, data: room, dependencies: None }), self.service);
             }
             CpuMsg::Put { line, data, .. } => {
+                self.came.push((cx.now(), line));
                 self.lines.insert(line, data.clone());
                 cx.send(to, Msg::Cpu(CpuMsg::PutAck { line, room: data }), self.service);
             }
@@ -65,11 +72,22 @@ impl Component<Msg> for FlatHome {
                 }
                 cx.send(to, Msg::Cpu(CpuMsg::Cleaned { tag, room }), self.service);
             }
+            CpuMsg::ProbeAck { line, dirty: true, room, .. } => {
+                self.came.push((cx.now(), line));
+                self.lines.insert(line, room);
+            }
             other => panic!("{other:?}"),
         }
     }
 
-    fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some((_, message)) = self.sends.pop_front_if(|(at, _)| *at == cx.now()) {
+            cx.send(to_core(Endpoint::Slice(0)), message, 0);
+        }
+        if let Some(&(next, _)) = self.sends.front() {
+            cx.wake_at(next);
+        }
+    }
 }
 
 /// Notes each call and ends the process at the first `exit`.
@@ -184,6 +202,18 @@ impl World {
     }
 
     fn with_registers(spec: CoreSpec, words: &[u32], registers: &[(usize, u64)]) -> World {
+        World::under(Box::new(WaitsForAll), DRAM_BASE, spec, words, registers, VecDeque::new())
+    }
+
+    /// Under a scheme, with memory from `main` on; the home sends something by itself.
+    fn under(
+        handler: Box<dyn SmHandler>,
+        main: u64,
+        spec: CoreSpec,
+        words: &[u32],
+        registers: &[(usize, u64)],
+        sends: VecDeque<(Time, Msg)>,
+    ) -> World {
         let timebase = Timebase::of_khz(&[2_000_000]).unwrap();
         let clock = timebase.clock(2_000_000);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -203,13 +233,13 @@ impl World {
             clock,
             timebase,
             ports: roster().ports(Endpoint::Core(0)),
-            memory: CpuMemory { windows, main: DRAM_BASE, persistent: NVM_BASE },
+            memory: CpuMemory { windows, main, persistent: NVM_BASE },
             code,
             image: Arc::new(image),
         };
         let l1d = L1dSpec { kb: 64, ways: 8, hit_cycles: 4 };
         let harts = spec.harts;
-        let mut core = Core::new(spec, l1d, wiring, Box::new(WaitsForAll), true);
+        let mut core = Core::new(spec, l1d, wiring, handler, true);
         for hart in 0..harts {
             let mut state = HartState { registers: [0; 64], pc: CODE, frm: 0 };
             registers.iter().for_each(|&(register, value)| state.registers[register] = value);
@@ -219,7 +249,8 @@ impl World {
         }
         let mut topology = Topology::new();
         let core = topology.add("core0", Box::new(core));
-        let home = FlatHome { service: clock.cycles(SERVICE), ..FlatHome::default() };
+        let first = sends.front().map(|&(at, _)| at);
+        let home = FlatHome { service: clock.cycles(SERVICE), sends, ..FlatHome::default() };
         let home = topology.add("home", Box::new(home));
         let os = topology.add("os", Box::new(CallNotes::default()));
         let link = |cycles| Link { latency: clock.cycles(cycles), phase: 0 };
@@ -235,6 +266,7 @@ impl World {
             }
         }
         topology.wake_at(core, 0);
+        first.into_iter().for_each(|at| topology.wake_at(home, at));
         let mut simulation = Simulation::new(topology).unwrap();
         let end = simulation.run(&RunOptions { time_limit: Some(clock.cycles(1_000_000)), ..RunOptions::default() });
         assert!(matches!(end, crate::engine::RunEnd::Finished { .. }), "{end:?}");

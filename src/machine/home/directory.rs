@@ -42,6 +42,7 @@ struct LineState {
 #[derive(Debug)]
 pub(super) struct Directory {
     map: Interleave,
+    ways: usize,
     tags: TagArray,
     lines: Vec<LineState>,
     bytes: Vec<[u8; BYTES]>,
@@ -52,6 +53,7 @@ impl Directory {
     pub(super) fn new(map: Interleave, places: usize, ways: usize) -> Self {
         Directory {
             map,
+            ways,
             tags: TagArray::new(places / ways, ways),
             lines: vec![LineState::default(); places],
             bytes: vec![[0; BYTES]; places],
@@ -85,6 +87,11 @@ impl Directory {
     /// The places that it may take, the least recently used first.
     pub(super) fn victims(&self, line: u64) -> SmallVec<[usize; 16]> {
         self.tags.victims(self.number(line)).collect()
+    }
+
+    /// Ways of a set.
+    pub(super) fn ways(&self) -> usize {
+        self.ways
     }
 
     /// The address of the line at a place; none where the place is empty.

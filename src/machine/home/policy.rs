@@ -42,6 +42,11 @@ impl Policy {
         self.outbox.take_dependencies()
     }
 
+    /// Of the ways of a set, how many are looked at for a line that may leave.
+    pub(super) fn searched_ways(&self, ways: usize) -> usize {
+        self.handler.interests().victims.map_or(ways, |search| search.ways(ways))
+    }
+
     /// A line must stay.
     pub(super) fn keeps(&mut self, line: u64) -> bool {
         self.handler.offer(&Offer::Victim(line), &mut self.outbox) != Admission::Goes

@@ -118,12 +118,13 @@ impl HomeSlice {
         self.directory.lock(place, true);
         self.counters.probes += u64::from(cores.count_ones());
         let invalidate = phase != Phase::Probing { invalidate: false };
+        let recall = matches!(phase, Phase::Recalling { .. });
         let mut left = cores;
         while left != 0 {
             let core = left.trailing_zeros() as u16;
             left &= left - 1;
             let room = self.memory.line_pool.take();
-            self.send(Requester::core(core), CpuMsg::Probe { line, invalidate, room }, cx);
+            self.send(Requester::core(core), CpuMsg::Probe { line, invalidate, recall, room }, cx);
         }
     }
 
@@ -312,7 +313,7 @@ impl HomeSlice {
         let of_scheme = self.policy.is_some()
             && !self.directory.is_plain(place)
             && self.directory.line_at(place).is_some_and(|line| Medium::of(line) == Medium::Nvm);
-        if of_scheme {
+        if of_scheme && !self.memory_caches {
             // Memory has had its bytes from the scheme.
             self.counters.dropped_lines += u64::from(self.directory.clean(place));
         } else {
@@ -397,7 +398,9 @@ impl HomeSlice {
         if self.policy.is_none() {
             return self.directory.victim(line);
         }
-        self.directory.victims(line).into_iter().find(|&place| {
+        let places = self.directory.victims(line);
+        let ways = self.policy.as_ref().map_or(usize::MAX, |policy| policy.searched_ways(self.directory.ways()));
+        places.into_iter().take(ways).find(|&place| {
             let line = self.directory.line_at(place);
             line.is_none_or(|line| !self.keeps(line))
         })

@@ -15,7 +15,14 @@
 //! what it goes to: of DRAM when the WPQ has it, though it is not durable; a clean when NVM has it, as
 //! without the cache.
 //!
-//! Source: LightWSP Table I and section V-A (4 GB, direct-mapped; the base is Intel's memory mode).
+//! Beside a scheme's handler, which has all that is stored written to persistent memory by itself, dirty
+//! victims are dropped, and a miss gets what memory and handler have. Lines of the cache are not older than
+//! what the handler holds: each is as it left the shared cache, or as it was read, and a line that was stored
+//! to since comes from the shared cache again. That no store of a line which is dropped is still on its way
+//! is the scheme's to see to, at the caches above.
+//!
+//! Source: LightWSP Table I and section V-A (4 GB, direct-mapped; the base is Intel's memory mode); section
+//! IV-G (what is dropped).
 //! Invariants: a power failure loses what only the cache has; writes of one line reach the queue in the order
 //! of their arrival: those that come while an older version of the line is read to be written back wait for
 //! it. A miss begins when no write waits for the WPQ, so that fills have a bound. Not modelled: the read of
@@ -32,7 +39,7 @@ use crate::machine::line::{copy_masked, sectors_touched};
 use crate::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
 
 use super::channel::Channel;
-use super::images::{CACHED, ChannelImages, is_cached};
+use super::images::{CACHED, ChannelImages};
 use super::parameters::DramCacheCounters;
 use super::pending_write::DRAM_CACHE;
 
@@ -50,6 +57,15 @@ struct WriteBack {
     later: Vec<MemoryWrite>,
 }
 
+/// What becomes of dirty lines that leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DirtyVictims {
+    /// They are written to persistent memory.
+    Written,
+    /// Nothing: a scheme's handler has persistent memory written.
+    Dropped,
+}
+
 /// The cache of a channel.
 #[derive(Debug)]
 pub(super) struct DramCache {
@@ -59,6 +75,7 @@ pub(super) struct DramCache {
     /// By set: the number of its line in persistent memory and 1, twice; and whether it is dirty. 0 of an
     /// empty set. Sets that no line of the channel has are left out.
     entries: Vec<u32>,
+    victims: DirtyVictims,
     write_backs: Vec<WriteBack>,
     next_tag: u16,
     /// Misses that wait for writes to have entries in the WPQ.
@@ -71,7 +88,7 @@ impl DramCache {
     ///
     /// # Panics
     /// When it has no line; with 128 GiB of persistent memory or more.
-    pub(super) fn new(bytes: u64, images: &mut ChannelImages) -> DramCache {
+    pub(super) fn new(bytes: u64, victims: DirtyVictims, images: &mut ChannelImages) -> DramCache {
         let sets = bytes / CPU_LINE_BYTES;
         assert!(sets > 0, "a DRAM cache of {bytes} bytes has no line");
         let lines = (images.of(Medium::Nvm).len() as u64).div_ceil(CPU_LINE_BYTES);
@@ -82,6 +99,7 @@ impl DramCache {
             first,
             sets,
             entries: vec![0; used as usize],
+            victims,
             write_backs: Vec::new(),
             next_tag: 0,
             held: VecDeque::new(),
@@ -146,34 +164,16 @@ impl DramCache {
         read
     }
 
-    /// A read of the channel transfers: it gets its bytes, and its line a set. None of a read of the cache's
-    /// own.
-    pub(super) fn answer(
-        &mut self,
-        mut read: MemoryRead,
-        channel: &mut Channel,
-        cx: &mut Ctx<'_, Msg>,
-    ) -> Option<MemoryRead> {
-        if read.slice == DRAM_CACHE {
-            self.written_back(read.tag, channel, cx);
-            return None;
+    /// A read of the channel has its bytes: its line gets its set, if it is one of persistent memory.
+    pub(super) fn keep(&mut self, read: &MemoryRead, channel: &mut Channel, cx: &mut Ctx<'_, Msg>) {
+        if Medium::of(read.line) != Medium::Nvm || read.room.mask != CPU_LINE_MASK {
+            return;
         }
-        if !is_cached(read.line) {
-            channel.images.read(read.line, read.sectors, &mut read.room);
-            if Medium::of(read.line) == Medium::Nvm && read.room.mask == CPU_LINE_MASK {
-                self.fill(read.line, &read.room, channel, cx);
-            }
-        }
-        Some(read)
-    }
-
-    /// A line that was read from persistent memory gets its set.
-    fn fill(&mut self, line: u64, data: &Line, channel: &mut Channel, cx: &mut Ctx<'_, Msg>) {
-        let (set, hit) = self.find(line, channel);
+        let (set, hit) = self.find(read.line, channel);
         assert!(!hit, "a home has one request of a line under way");
         self.evict(set, channel, cx);
-        self.entries[set] = entry_of(line, false);
-        channel.receive_write(own_write(self.name(set), data), cx);
+        self.entries[set] = entry_of(read.line, false);
+        channel.receive_write(own_write(self.name(set), &read.room), cx);
     }
 
     /// A write of a home.
@@ -183,6 +183,9 @@ impl DramCache {
         }
         let (set, hit) = self.find(write.line, channel);
         let whole = write.data.mask == CPU_LINE_MASK;
+        if self.victims == DirtyVictims::Dropped {
+            assert!(whole && !write.through, "what is stored goes to persistent memory by the scheme alone");
+        }
         if write.through {
             if hit {
                 self.clean(set, &write, channel, cx);
@@ -238,7 +241,9 @@ impl DramCache {
     fn evict(&mut self, set: usize, channel: &mut Channel, cx: &mut Ctx<'_, Msg>) {
         if self.entries[set] & 1 == 1 {
             self.counters.dirty_victims += 1;
-            self.write_back(set, channel, cx);
+            if self.victims == DirtyVictims::Written {
+                self.write_back(set, channel, cx);
+            }
         }
         self.entries[set] = 0;
     }
@@ -265,7 +270,7 @@ impl DramCache {
     }
 
     /// The bytes of a line that leaves have been read: they are written, and what came after them.
-    fn written_back(&mut self, tag: u16, channel: &mut Channel, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn written_back(&mut self, tag: u16, channel: &mut Channel, cx: &mut Ctx<'_, Msg>) {
         let Some(at) = self.write_backs.iter().position(|other| other.tag == tag) else {
             panic!("a read for a line that does not leave")
         };

@@ -59,7 +59,7 @@ counters! {
         write_hits,
         /// Writes to persistent memory that brought their line (requests)
         write_misses,
-        /// Dirty lines written to persistent memory because another line took their place (lines)
+        /// Dirty lines written to NVM, or dropped, because another line took their place (lines)
         dirty_victims,
         /// Lines written to persistent memory because of a clean that found them dirty here alone (lines)
         dirty_cleans,

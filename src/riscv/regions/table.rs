@@ -73,20 +73,28 @@ const NO_BOUNDARY: u32 = (1 << 30) - 1;
 /// The instruction is a jump to anywhere.
 const JUMPS_ANYWHERE: u32 = 1 << 30;
 
+/// All that keeps a program from being formed: a threshold that is too small, a factor out of range, no
+/// symbols. Costs a look at each instruction; forming solves for sets of registers.
+pub fn check(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Vec<RegionError> {
+    faults(&Graph::of(image, code), options)
+}
+
+fn faults(graph: &Graph, options: &RegionOptions) -> Vec<RegionError> {
+    let RegionOptions { threshold_stores, unroll_factor, .. } = *options;
+    let few = (threshold_stores < THRESHOLD_MIN).then_some(RegionError::Threshold(threshold_stores));
+    let often = (!(1..=UNROLL_MAX).contains(&unroll_factor)).then_some(RegionError::Unroll(unroll_factor));
+    let stripped = graph.nodes.is_empty().then_some(RegionError::Stripped);
+    [few, often, stripped].into_iter().flatten().collect()
+}
+
 /// Forms the regions of a program.
 ///
 /// # Errors
-/// A threshold that is too small, a factor out of range, a program without symbols.
+/// The first of what [`check`] finds.
 pub fn form(image: &Executable, code: &CodeTable, options: &RegionOptions) -> Result<RegionTable, RegionError> {
-    if options.threshold_stores < THRESHOLD_MIN {
-        return Err(RegionError::Threshold(options.threshold_stores));
-    }
-    if !(1..=UNROLL_MAX).contains(&options.unroll_factor) {
-        return Err(RegionError::Unroll(options.unroll_factor));
-    }
     let graph = Graph::of(image, code);
-    if graph.nodes.is_empty() {
-        return Err(RegionError::Stripped);
+    if let Some(fault) = faults(&graph, options).into_iter().next() {
+        return Err(fault);
     }
     let live = live_in(&graph);
     let units = units(&graph);

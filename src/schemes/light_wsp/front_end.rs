@@ -23,6 +23,11 @@
 //! copy that waits for its ID keeps its line in the L2, so that it must not have to wait for others' regions:
 //! their stores may need that place.
 //!
+//! With `snoop = "feb"` the L1 of a core searches this buffer for dirty lines that it is to evict (section
+//! IV-G). It finds copies that have not come to their controller. Reads know of them from then on, also where
+//! they wait for the WPQ. The paper has an entry found until the WPQ has it: that could wait for a region of
+//! another hart, which may want the line that the eviction makes room for.
+//!
 //! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use
 //! until their controller has taken them; a region without a store has no ID and no boundary (but in
 //! `paper`).
@@ -42,7 +47,7 @@ use crate::persist::regions::RegionReport;
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
 use super::messages::{Copied, RegionMessage, Tag};
-use super::parameters::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
+use super::parameters::{IdDraw, LightWspSpec, RegionOrder, RegionOwner, Snoop, Victims};
 
 /// Warps of an SM, at most.
 const WARPS: usize = 64;
@@ -97,6 +102,8 @@ struct Warp {
     leave: Leave,
     /// Since when it waits for that, for the report.
     asked: Time,
+    /// Since when it waits for room, for the report.
+    full_since: Option<Time>,
     owner: u8,
     /// Its next region is opened as this one of its owner, or later.
     since: u32,
@@ -150,6 +157,11 @@ struct FrontEndTally {
     late_atomics: u64,
     /// From regions' ends until their controllers have confirmed that, added up.
     persisting_ticks: u64,
+    /// That harts waited for room, added up.
+    full_ticks: u64,
+    /// Dirty lines that were to leave the L1: how often it was searched for copies, how often it had some.
+    looked: u64,
+    conflicts: u64,
 }
 
 /// The persist path of an SM.
@@ -182,8 +194,8 @@ pub(super) struct FrontEndBuffer {
     committed: u32,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
-    /// At a core: by line, the copies made of it since it last went home. Looked up alone, never gone
-    /// through.
+    /// At a core, by line: the copies made of it since it last went home; where its L1 searches them, those
+    /// that have not come to their controller. Looked up alone, never gone through.
     copies: HashMap<u64, u32>,
     tally: FrontEndTally,
     report: RegionReport,
@@ -338,10 +350,15 @@ impl FrontEndBuffer {
     }
 
     /// A warp waits to be admitted, or has been and issues.
-    pub(super) fn awaits_admission(&mut self, warp: u8, waits: bool) {
+    pub(super) fn awaits_admission(&mut self, warp: u8, waits: bool, now: Time) {
+        let full_since = &mut self.warps[usize::from(warp)].full_since;
         if waits {
             let full = self.used >= self.spec.feb_entries && self.empty >> warp & 1 == 0;
             *(if full { &mut self.report.warps.room } else { &mut self.report.warps.ids }) += 1;
+            *full_since = full.then_some(now);
+        } else if let Some(since) = full_since.take() {
+            // Who winds a core down may be behind the cycles that lay ahead.
+            self.tally.full_ticks += now.saturating_sub(since);
         }
         if !waits {
             self.queue.retain(|other| *other != warp);
@@ -367,7 +384,7 @@ impl FrontEndBuffer {
             self.report.checkpoints.stores += 1;
             self.report.checkpoints.bytes += bytes;
         }
-        if self.place.harts > 0 {
+        if self.place.harts > 0 && self.spec.victims != Victims::Stale {
             *self.copies.entry(store.line).or_default() += 1;
         }
         let warp = &mut self.warps[usize::from(store.warp)];
@@ -469,6 +486,23 @@ impl FrontEndBuffer {
         }
     }
 
+    /// A dirty line is to leave the L1: true while a copy of it is on its way.
+    fn searched(&mut self, line: u64) -> bool {
+        let found = self.copies.contains_key(&line);
+        self.tally.looked += 1;
+        self.tally.conflicts += u64::from(found);
+        found
+    }
+
+    /// A copy has come to its controller, which reads see it at.
+    fn arrived(&mut self, line: u64) {
+        let Some(copies) = self.copies.get_mut(&line) else { unreachable!("a copy of {line:#x} that was not made") };
+        *copies -= 1;
+        if *copies == 0 {
+            self.copies.remove(&line);
+        }
+    }
+
     /// All that a warp which has exited has stored is at its controllers, and they know of the end of its
     /// regions.
     pub(super) fn is_drained(&self, warp: u8) -> bool {
@@ -481,7 +515,8 @@ impl FrontEndBuffer {
 
 impl Handler for FrontEndBuffer {
     fn interests(&self) -> Interests {
-        Interests { front_end: true, ..Interests::default() }
+        let victims = self.spec.search(Snoop::Feb);
+        Interests { front_end: true, victims, ..Interests::default() }
     }
 
     fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
@@ -490,6 +525,7 @@ impl Handler for FrontEndBuffer {
             Offer::Atomic { warp, lines, asks: true } => self.asks_leave(warp, lines, outbox),
             Offer::Atomic { warp, .. } => !self.awaits_leave(warp),
             Offer::Retire { warp } => self.is_drained(warp),
+            Offer::Victim(line) => !self.searched(line),
             _ => true,
         })
     }
@@ -497,12 +533,12 @@ impl Handler for FrontEndBuffer {
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         match *event {
             Event::WarpStarts { warp, cta } => self.enter(warp, cta),
-            Event::AwaitsIssue { warp, waits } => self.awaits_admission(warp, waits),
+            Event::AwaitsIssue { warp, waits } => self.awaits_admission(warp, waits, outbox.now()),
             Event::Stored(store) => self.copy(store, outbox),
             Event::AtomicPerformed { warp } => self.performed(warp, outbox),
             Event::Fenced { warp } => self.renew(warp),
             // The home keeps the line until so many copies have come to its controller.
-            Event::Given { line, .. } => {
+            Event::Given { line, .. } if self.spec.snoop == Snoop::Count => {
                 if let Some(copies) = self.copies.remove(&line) {
                     outbox.depend(Dependency { hart: self.place.index, id: copies.into() });
                 }
@@ -540,21 +576,30 @@ impl Handler for FrontEndBuffer {
                 }
             }
             RegionMessage::Committed => self.committed += 1,
+            RegionMessage::Arrived(line) => self.arrived(line),
             other => panic!("an SM's front-end buffer received {other:?}"),
         }
     }
 
     fn report(&self, report: &mut HandlerReport) {
         report.regions = Some(self.report.clone());
-        let FrontEndTally { joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
+        let FrontEndTally { joined, stores, entries, most_entries, late_atomics, looked, conflicts, .. } = self.tally;
         report.count("regions", u64::from(self.opened));
         report.count("regions_joined", joined);
         report.count("feb_stores", stores);
         report.count("feb_entries", entries);
         report.count("feb_most_entries_summed", most_entries);
         report.count("late_atomics", late_atomics);
-        let persisting = u128::from(persisting_ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1));
-        report.count("regions_persisting_ns", persisting as u64);
+        let ns = |ticks: u64| (u128::from(ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1))) as u64;
+        report.count("regions_persisting_ns", ns(self.tally.persisting_ticks));
+        // A GPU's SMs count it in cycles.
+        if self.place.harts > 0 {
+            report.count("feb_full_ns", ns(self.tally.full_ticks));
+        }
+        if self.spec.snoop == Snoop::Feb {
+            report.count("victims_searched_lines", looked);
+            report.count("victim_conflicts_lines", conflicts);
+        }
     }
 }
 

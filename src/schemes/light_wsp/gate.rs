@@ -53,7 +53,7 @@ use crate::persist::vocab::RegionStep;
 
 use super::account::{Account, Stage};
 use super::messages::{Copied, RegionMessage, Tag};
-use super::parameters::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
+use super::parameters::{Commit, LightWspSpec, RegionOrder, Snoop, Victims, WpqHit};
 
 /// A store that memory does not have yet.
 #[derive(Debug)]
@@ -240,7 +240,12 @@ impl GatedQueue {
 
     fn store(&mut self, tag: Tag, from: (u16, u8), copied: Copied, outbox: &mut Outbox) {
         if self.spec.victims != Victims::Stale {
-            outbox.send(Peer::SliceOf(copied.line), RegionMessage::Arrived(copied.line));
+            // Reads see it from now on: whoever kept the line for it may let the line go.
+            let keeps = match self.spec.snoop {
+                Snoop::Count => Peer::SliceOf(copied.line),
+                Snoop::Feb => Peer::Sm(from.0),
+            };
+            outbox.send(keeps, RegionMessage::Arrived(copied.line));
         }
         let (line, entries) = (copied.line, u32::from(copied.entries));
         let region = self.region(tag);

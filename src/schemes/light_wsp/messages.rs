@@ -56,7 +56,7 @@ pub enum RegionMessage {
     BoundaryAck(Tag),
     /// Controller to controller: flush-ACK.
     FlushAck(Tag),
-    /// Controller to slice: a copy for this line has come.
+    /// Controller to slice, or to the core that made it: a copy for this line has come.
     Arrived(u64),
     /// SM to sequencer: a warp's region needs an ID; its atomic, if it is one, keeps these lines.
     Draw(u8, Vec<u64>),

@@ -4,6 +4,7 @@
 //! [`light_wsp`](super). The defaults, with the source of each, are in `schemes/light_wsp.toml`.
 
 use crate::choice;
+use crate::persist::handler::VictimSearch;
 use crate::spec;
 use crate::spec::Nanos;
 
@@ -51,8 +52,20 @@ choice! {
 }
 
 choice! {
-    /// At how many lines of its set a dirty one that leaves the L2 is looked for, while copies of the first
-    /// are on their way.
+    /// Which cache keeps a dirty line while copies of it are on their way.
+    pub enum Snoop {
+        /// The L2, or the home slice of a line: it counts copies. Ours: a line that another core has taken is
+        /// kept, too.
+        Count = "count",
+        /// The L1 that the line would leave for room: it searches its core's own buffer. The paper's. What
+        /// leaves by a probe is not searched for, and homes drop what they have.
+        Feb = "feb",
+    }
+}
+
+choice! {
+    /// At how many lines of its set one is looked for that may leave, where copies of the first are on their
+    /// way.
     pub enum Victims {
         /// At all.
         Full = "full",
@@ -118,6 +131,8 @@ spec! {
         id_bits: u32 where 4..=16,
         /// Most words of 8 bytes that a lane stores in a region.
         threshold_stores: u32 where 2..=65536,
+        /// Who looks whether a line that leaves has copies on their way. On GPUs: count.
+        snoop: Snoop,
         /// Where a line without copies on their way is looked for.
         victims: Victims,
         /// What a read does that finds some of its bytes in a WPQ.
@@ -159,6 +174,17 @@ impl LightWspSpec {
             }
         }
         faults
+    }
+
+    /// How many ways are searched by caches that look in this way; none where they do not.
+    pub(super) fn search(&self, snoop: Snoop) -> Option<VictimSearch> {
+        let search = match self.victims {
+            Victims::Full => Some(VictimSearch::Full),
+            Victims::Half => Some(VictimSearch::Half),
+            Victims::Zero => Some(VictimSearch::First),
+            Victims::Stale => None,
+        };
+        search.filter(|_| self.snoop == snoop)
     }
 
     /// Entries that bytes of a line take.

@@ -6,8 +6,9 @@
 //! each line the stores it has performed whose copies have not come to the controller, which tells it. A home
 //! slice of cores counts the same of lines that come back to it: a core says with each how many copies it
 //! made since it got it, so that a line which goes from core to core is kept, too. Source: LightWSP section
-//! IV-G. Invariant: a line with such stores is not dropped; a line whose copies come first (they have their
-//! own path) may count below nothing meanwhile. Copies in their SM wait for the path alone, so that a line is
+//! IV-G. Where cores search their own buffers (`snoop = "feb"`), or nobody does, every line may leave.
+//! Invariant: a line with such stores is not dropped; a line whose copies come first (they have their own
+//! path) may count below nothing meanwhile. Copies in their SM wait for the path alone, so that a line is
 //! kept for a time that does not depend on regions.
 
 use hashbrown::HashMap;
@@ -18,12 +19,12 @@ use crate::persist::handler::{
 };
 
 use super::messages::RegionMessage;
-use super::parameters::Victims;
 
 /// The handler of a slice.
 #[derive(Debug)]
 pub(super) struct VictimSnoop {
-    victims: Victims,
+    /// None where it keeps no line.
+    search: Option<VictimSearch>,
     /// By line: stores performed, less copies that have come. Looked up alone, never gone through.
     ahead: HashMap<u64, i32>,
     looked: u64,
@@ -31,8 +32,8 @@ pub(super) struct VictimSnoop {
 }
 
 impl VictimSnoop {
-    pub(super) fn new(victims: Victims) -> Self {
-        VictimSnoop { victims, ahead: HashMap::new(), looked: 0, conflicts: 0 }
+    pub(super) fn new(search: Option<VictimSearch>) -> Self {
+        VictimSnoop { search, ahead: HashMap::new(), looked: 0, conflicts: 0 }
     }
 
     fn add(&mut self, line: u64, count: i32) {
@@ -46,19 +47,16 @@ impl VictimSnoop {
 
 impl Handler for VictimSnoop {
     fn interests(&self) -> Interests {
-        let victims = match self.victims {
-            Victims::Full => Some(VictimSearch::Full),
-            Victims::Half => Some(VictimSearch::Half),
-            Victims::Zero => Some(VictimSearch::First),
-            Victims::Stale => None,
-        };
-        Interests { accesses: true, victims, dependencies: true, ..Interests::default() }
+        Interests { accesses: true, victims: self.search, dependencies: true, ..Interests::default() }
     }
 
     fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
         let Offer::Victim(line) = offer else { return Admission::Goes };
+        if self.search.is_none() {
+            return Admission::Goes;
+        }
         self.looked += 1;
-        let stays = self.victims != Victims::Stale && self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
+        let stays = self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
         self.conflicts += u64::from(stays);
         Admission::goes_if(!stays)
     }

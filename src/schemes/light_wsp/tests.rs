@@ -399,7 +399,7 @@ fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited
     handler.end_region(3, Author::default(), &mut outbox);
     stores(&mut handler, &mut outbox, 4, 0xf, true);
     // Full: the buffer lets a warp in that has nothing in it.
-    handler.awaits_admission(3, true);
+    handler.awaits_admission(3, true, 0);
     outbox.at(40);
     assert!(!handler.asks_leave(5, &[128], &mut outbox));
     outbox.at(100);
@@ -562,13 +562,13 @@ fn half_of_all_ids_are_in_use_at_most_an_equal_share_in_each_sm() {
     assert!(!admits(&handler, 4) && admits(&handler, 2), "who is inside of a region needs none");
     handler.end_region(2, Author::default(), &mut outbox);
     assert!(!admits(&handler, 2));
-    handler.awaits_admission(4, true);
-    handler.awaits_admission(2, true);
+    handler.awaits_admission(4, true, 0);
+    handler.awaits_admission(2, true, 0);
     handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(admits(&handler, 4) && !admits(&handler, 2) && !admits(&handler, 5), "on time, whoever waits longest");
     handler.message(Peer::Controller(0), Box::new(RegionMessage::Committed), &mut outbox);
     assert!(admits(&handler, 2) && !admits(&handler, 5));
-    handler.awaits_admission(4, false);
+    handler.awaits_admission(4, false, 0);
     assert!(admits(&handler, 5), "it needed none");
     let fits = |id_bits, sms| {
         let scheme = LightWsp { spec: spec(|spec| spec.id_bits = id_bits) };
@@ -584,10 +584,10 @@ fn who_waits_for_room_keeps_its_place_among_those_that_wait_for_ids() {
     handler.end_region(0, Author::default(), &mut outbox);
     store(&mut handler, &mut outbox, 1, 0);
     assert!(!admits(&handler, 0), "there is an ID, and no room");
-    handler.awaits_admission(0, true);
+    handler.awaits_admission(0, true, 0);
     // Others, which spin perhaps, have the IDs when there is room.
     store(&mut handler, &mut outbox, 2, 0);
-    handler.awaits_admission(3, true);
+    handler.awaits_admission(3, true, 0);
     for warp in [0, 1, 2] {
         handler.message(Peer::Controller(0), Box::new(RegionMessage::Taken(warp, 1)), &mut outbox);
     }
@@ -623,7 +623,7 @@ fn a_full_buffer_lets_a_warp_in_that_has_nothing_in_it() {
 #[test]
 fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     use crate::persist::handler::{Access, AccessKind};
-    let mut handler = snoop::VictimSnoop::new(Victims::Half);
+    let mut handler = snoop::VictimSnoop::new(spec(|spec| spec.victims = Victims::Half).search(Snoop::Count));
     let mut outbox = Outbox::default();
     let access = Access {
         line: 128,
@@ -650,4 +650,49 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     handler.event(&Event::Accessed(&access), &mut outbox);
     assert!(keeps(&mut handler, 128) && !keeps(&mut handler, 256));
     assert_eq!(handler.interests().victims.map(|search| [16, 1].map(|ways| search.ways(ways))), Some([8, 1]));
+}
+
+#[test]
+fn a_core_that_searches_its_buffer_finds_a_line_until_all_its_copies_have_come() {
+    let mut outbox = Outbox::default();
+    let of_core = HandlerPlace { harts: 1, ..place(1, 2) };
+    let mut handler = front_end::FrontEndBuffer::new(spec(|spec| spec.snoop = Snoop::Feb), of_core);
+    let stays = |handler: &mut front_end::FrontEndBuffer, line| {
+        handler.offer(&Offer::Victim(line), &mut Outbox::default()) != Admission::Goes
+    };
+    for line in [128, 128, 256] {
+        store(&mut handler, &mut outbox, 0, line);
+    }
+    let arrives = |handler: &mut front_end::FrontEndBuffer, line| {
+        handler.message(Peer::Controller(0), Box::new(RegionMessage::Arrived(line)), &mut Outbox::default())
+    };
+    arrives(&mut handler, 128);
+    assert!(stays(&mut handler, 128) && stays(&mut handler, 256) && !stays(&mut handler, 384));
+    arrives(&mut handler, 128);
+    assert!(!stays(&mut handler, 128) && stays(&mut handler, 256));
+    // A probe takes it, and nobody knows of its copies.
+    handler.event(&Event::Given { line: 256, to: None }, &mut outbox);
+    assert!(outbox.take_dependencies().is_none() && stays(&mut handler, 256));
+    let report = report_of(&handler);
+    let count = |name| report.counters.iter().find(|(of, _)| *of == name).map(|(_, count)| *count);
+    assert_eq!([count("victims_searched_lines"), count("victim_conflicts_lines")], [Some(6), Some(4)]);
+}
+
+#[test]
+fn a_controller_tells_who_keeps_a_line_that_a_copy_has_come() {
+    let kept_by = |change: fn(&mut LightWspSpec)| {
+        let mut mc = Controller::new(&spec(change), 0, 1);
+        let arrived = |(to, word)| if let RegionMessage::Arrived(256) = word { Some(to) } else { None };
+        mc.stores(0, 256).sent().into_iter().find_map(arrived)
+    };
+    assert_eq!(kept_by(|_| {}), Some(Peer::SliceOf(256)));
+    assert_eq!(kept_by(|spec| spec.snoop = Snoop::Feb), Some(Peer::Sm(0)));
+    assert_eq!(kept_by(|spec| (spec.snoop, spec.victims) = (Snoop::Feb, Victims::Stale)), None);
+}
+
+#[test]
+fn buffers_are_searched_on_cpus_alone() {
+    let scheme = LightWsp { spec: spec(|spec| spec.snoop = Snoop::Feb) };
+    assert_eq!(scheme.unfit(place(0, 1)).unwrap().0, "light_wsp.snoop");
+    assert!(scheme.unfit(HandlerPlace { harts: 1, ..place(0, 1) }).is_none());
 }

@@ -24,6 +24,8 @@ use crate::workload::expr::Value;
 
 /// The folder of manifests that stand alone.
 const LITMUS: &str = "litmus";
+/// Those of programs of CPUs.
+const LITMUS_OF_CPUS: &str = "litmus/cpu";
 
 static BUILTIN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
 
@@ -204,9 +206,10 @@ pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
     names.into_iter()
 }
 
-/// Names of the built-in litmus programs, sorted.
+/// Names of the built-in litmus programs, of kernels and of CPUs, sorted.
 pub(crate) fn litmus_names() -> impl Iterator<Item = String> {
-    let files = BUILTIN.get_dir(LITMUS).map_or_else(Vec::new, |dir| dir.files().collect());
+    let folders = [LITMUS, LITMUS_OF_CPUS].into_iter().filter_map(|folder| BUILTIN.get_dir(folder));
+    let files: Vec<_> = folders.flat_map(|dir| dir.files()).collect();
     let name = |path: &Path| {
         let toml = path.extension().is_some_and(|extension| extension == "toml");
         toml.then(|| path.with_extension("").to_string_lossy().replace('\\', "/"))

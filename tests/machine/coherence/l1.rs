@@ -176,7 +176,7 @@ impl ScriptedL1 {
     pub(crate) fn hear(&mut self, message: CpuMsg) -> Heard {
         match message {
             CpuMsg::Data { tag, grant, data, .. } => self.granted(tag, grant, bytes_of(&data)),
-            CpuMsg::Probe { line, invalidate, room } => {
+            CpuMsg::Probe { line, invalidate, room, .. } => {
                 let answer = self.obey(line, invalidate);
                 let (dirty, room) = answer.map_or((false, room), |bytes| (true, line_of(&bytes)));
                 self.out.push(CpuMsg::ProbeAck { line, from: self.me, dirty, room, dependencies: None });
