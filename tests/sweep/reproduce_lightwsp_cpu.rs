@@ -66,7 +66,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
     let ran = |run| outcome(&plan, &results, &run);
     let default = runs::default();
     let base = ran(default.base("kvlog"));
-    assert!(base.count_of("dram_cache", "read_misses") > Some(0) && base.total("memory_controller", "dram_reads") > 0);
+    assert!(base.count_of("dram_cache", "read_misses") > Some(0) && base.total("memory_controller", "nvm_reads") > 0);
     for (of, threads) in runs::by_threads().iter().zip([8, 16, 32, 64]) {
         for outcome in [ran(of.run("kvlog")), ran(of.base("kvlog"))] {
             assert_eq!(
