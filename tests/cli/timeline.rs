@@ -466,7 +466,7 @@ fn regions_of_harts_are_tracks_and_change_no_bit() {
         let tracks = of.tracks.iter().filter(|track| track.class == "regions");
         let spans = tracks.flat_map(|track| match &track.content {
             Content::Slices(slices) => slices.iter(),
-            Content::Level(_) => panic!("a level"),
+            Content::Level(_) | Content::Thousandths(_) => panic!("a number"),
         });
         let number = |slice: &Slice| if let Label::Region { region, .. } = slice.label { region } else { u32::MAX };
         spans.map(number).collect()

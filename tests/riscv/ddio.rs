@@ -131,7 +131,7 @@ fn crashed(scheme: &str, set: &[(&str, &str)]) -> CrashReport {
     let recipe = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme(scheme).reference(false);
     let recipe = recipe.set("client.transactions", 8).set("nodes.clients", 2).set("nic.ddio", true);
     let recipe = recipe.set("client.addresses", "random").set("client.region_kb", 4).set("params.OPS", 8);
-    let recipe = set.iter().fold(recipe, |recipe, (key, value)| recipe.set(*key, *value));
+    let recipe = set.iter().fold(recipe, |recipe, (key, value)| recipe.set(key, *value));
     let AnyExperiment::Cpu(experiment) = recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")) else {
         panic!("a program of CPUs")
     };
@@ -181,7 +181,7 @@ fn contradictory_parameters_of_the_network_are_refused_at_once() {
     let recipe = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme("broi");
     let set = [("client.plain_epochs", 7), ("client.retry_us", 7), ("client.bytes_per_epoch", 100)];
     let told =
-        set.iter().fold(recipe, |recipe, (key, value)| recipe.set(*key, *value)).build_any().unwrap_err().to_string();
+        set.iter().fold(recipe, |recipe, (key, value)| recipe.set(key, *value)).build_any().unwrap_err().to_string();
     for part in [
         "a write that is not persistent goes to the shared cache: nic.ddio=true",
         "7 of 6 epochs (client.epochs_per_tx)",

@@ -129,7 +129,7 @@ fn a_verb_takes_what_reading_it_the_network_and_persisting_take() {
         let counted = poster.counters();
         assert_eq!(["verbs", "bytes", "acks", "read_lines"].map(|name| value(&counted, name)), [1, 64, 1, 2]);
         // The journal of the other server: posted after two reads of lines, from a core or from no cache.
-        let journal = assembly.journal_of(1 - server);
+        let journal = assembly.journals().nth(1 - server).unwrap();
         let time = |kind| journal.facts().iter().find(|fact| fact.kind == kind).map(|fact| fact.time).unwrap();
         let (posted, durable, acknowledged) =
             (time(FactKind::VerbPosted), time(FactKind::AtMedia), time(FactKind::VerbAcknowledged));
@@ -202,7 +202,7 @@ fn what_peers_have_of_a_channel_is_a_prefix_at_every_instant() {
         for server in 0..2 {
             let load = load_of(&spec, &process);
             let remote = load.remote()..load.remote() + spec.remote_bytes();
-            let [journal, _] = assembly.journal_of(server).parted(|fact| is_of_clients(fact, &remote));
+            let [journal, _] = assembly.journals().nth(server).unwrap().parted(|fact| is_of_clients(fact, &remote));
             let order = VerbOrder::new(&journal, spec.persist.domain);
             assert_eq!((order.channels(), order.verbs(), order.acknowledgements()), (1, 6, 2), "{scheme}");
             let verdict = order.judge_history(8);

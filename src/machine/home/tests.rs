@@ -48,7 +48,7 @@ impl Component<Msg> for Neighbour {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let (what, byte) = match message {
             Msg::Cpu(CpuMsg::Data { data, .. }) => ("data".to_owned(), data.bytes[0]),
-            Msg::Cpu(CpuMsg::Probe { line, invalidate, mut room }) => {
+            Msg::Cpu(CpuMsg::Probe { line, invalidate, mut room, .. }) => {
                 let Endpoint::Core(core) = self.role else { panic!("{:?} is probed", self.role) };
                 room.bytes = [7; 128];
                 let from = Requester::core(core);
