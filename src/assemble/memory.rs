@@ -1,4 +1,5 @@
-//! The memory image of a node: divided into the controllers' shares before a run, put together again after it.
+//! The memory image of a node: divided into the controllers' shares before a run, put together again after
+//! it.
 //!
 //! | part of a medium, from its base | holds |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! A program of CPUs that goes on after a power failure, on the functional driver: how far it may, and whether
-//! it ends as the run without a failure did.
+//! A program of CPUs that goes on after a power failure, on the functional driver: how far it may, and
+//! whether it ends as the run without a failure did.
 
 use crate::outcome::{Outcome, ProcessOutcome};
 use crate::riscv::elf::Executable;

@@ -49,7 +49,8 @@ const STEPS: u64 = 1 << 16;
 /// Runs a program of CPUs once and judges what power failures leave under a scheme of regions.
 ///
 /// # Errors
-/// A machine with clients or several servers; states of levels that do not apply; a program that cannot be formed.
+/// A machine with clients or several servers; states of levels that do not apply; a program that cannot be
+/// formed.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub(super) fn crash_regions_of_cores(
     experiment: &CpuExperiment,

@@ -226,6 +226,7 @@ impl GoingOn<'_> {
                 return Err(format!("a replay cut off after {lines} lines and begun anew leaves other bytes"));
             }
         }
+        // The system is persisted with the rest; harts go on from their saved registers.
         let Some(os) = machine.systems().next().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
         let harts = saved.iter().map(|thread| SavedHart {
             registers: thread.state.registers,

@@ -1,8 +1,8 @@
 //! What memory holds before the first write: shared with whoever made it, and read where it lies.
 //!
-//! A channel's [`Image`](super::image::Image) takes bytes over page by page, when it is first written to: what
-//! a program only reads is never copied. Invariant: ranges are sorted by address and do not overlap; what lies
-//! in none of them is zeros.
+//! A channel's [`Image`](super::image::Image) takes bytes over page by page, when it is first written to:
+//! what a program only reads is never copied. Invariant: ranges are sorted by address and do not overlap;
+//! what lies in none of them is zeros.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[request switch, poster\] |
 //! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
-//! | slice | SMs or cores, command processor or OS, its controller, \[hub\], \[reply switch or poster\], \[NIC: DDIO\] |
+//! | slice | SMs or cores, command processor or OS, its controller, \[hub, reply switch, poster, NIC: DDIO\] |
 //! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\], \[NIC\] |
 //! | hub | SMs or cores, slices, \[controllers: paths\] |
 //! | switch of requests | slices, SMs and command processor (their credits) |

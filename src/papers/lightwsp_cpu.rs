@@ -98,7 +98,7 @@ const FIGURES: [Figure; 15] = [
     Figure {
         name: "table2",
         title: "rate of conflicts of victims",
-        runs: runs::defaults,
+        runs: runs::searched,
         finding: counts::conflicts,
         draw: None,
     },

@@ -219,10 +219,11 @@ pub trait Scheme: Send + Sync + Debug {
     }
 
     /// The handler of the network interface, for a scheme that persists what clients post: a buffer for each
-    /// channel. It hears of lines ([`Event::Stored`]; where these go to the shared cache [`Event::Posted`] and
-    /// [`Event::Answered`]) and of the ends of verbs ([`Event::Fenced`]) with the channel for the warp, and
-    /// settles ([`Outbox::settle`]) each end of a verb once, in their order, when all before it is durable. Its
-    /// messages go to controllers, by the links of paths, and to the homes of lines that are there.
+    /// channel. It hears of lines ([`Event::Stored`]; where these go to the shared cache [`Event::Posted`]
+    /// and [`Event::Answered`]) and of the ends of verbs ([`Event::Fenced`]) with the channel for the warp,
+    /// and settles ([`Outbox::settle`]) each end of a verb once, in their order, when all before it is
+    /// durable. Its messages go to controllers, by the links of paths, and to the homes of lines that are
+    /// there.
     fn nic_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
         None
     }

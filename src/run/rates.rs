@@ -1,8 +1,8 @@
 //! Rates of a whole machine over time, from what its components counted in windows of equal length: tracks of
 //! a timeline.
 //!
-//! The last window may be shorter than the others. What is counted after the end of the run is left out. A rate over nothing (hits where nothing was looked up) is
-//! 0.
+//! The last window may be shorter than the others. What is counted after the end of the run is left out. A
+//! rate over nothing (hits where nothing was looked up) is 0.
 
 use crate::assemble::Assembly;
 use crate::engine::Time;

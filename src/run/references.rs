@@ -1,8 +1,8 @@
 //! Functional references that several runs of one workload share: it runs on the functional driver once.
 //!
-//! Invariants: a run is judged exactly as with a reference of its own. So only whole functional runs are kept;
-//! one that took more instructions than a run allows its reference is run again, and fails as it would have.
-//! Whoever shares one sees to it that the workload is the same, with its parameters and seed.
+//! Invariants: a run is judged exactly as with a reference of its own. So only whole functional runs are
+//! kept; one that took more instructions than a run allows its reference is run again, and fails as it would
+//! have. Whoever shares one sees to it that the workload is the same, with its parameters and seed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -90,6 +90,10 @@ impl Scheme for Capri {
         Some(core_regions::path_links(self.spec.path_latency_ns, self.spec.ack_latency_ns))
     }
 
+    fn drops_evictions(&self) -> bool {
+        true
+    }
+
     fn machines(&self) -> Machines {
         Machines::Cpu
     }

@@ -28,7 +28,7 @@ impl SharedReferences {
         SharedReferences { of: left.into_iter().map(of).collect() }
     }
 
-    /// Those of a point's workload, for the time that `run` takes; none where no other point has the workload.
+    /// Those of a point's workload, for the time that `run` takes; none where no other point has it.
     pub(super) fn within<T>(&self, batch: &Batch, point: usize, run: impl FnOnce(Option<&References>) -> T) -> T {
         let Some((references, left)) = &self.of[batch.content_of(point)] else { return run(None) };
         let result = run(Some(references));
@@ -43,7 +43,7 @@ impl SharedReferences {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Experiment;
+    use crate::run::Experiment;
 
     #[test]
     fn points_of_one_workload_share_and_others_do_not() {

@@ -71,8 +71,9 @@ pub(super) fn efficiency(request: &Request, runs: &Runs<'_>) -> Finding {
 /// Table II.
 pub(super) fn conflicts(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["program", "conflicts", "lines looked at", "rate"];
-    let outcomes = outcomes(request, runs, &runs::default());
-    let rates = Rates::new(columns, 1.0, outcomes.into_iter(), |outcome| {
+    let full = runs::with_victims("full");
+    let outcomes = runs::few(request).into_iter().map(|program| (program, runs.outcome(&full.run(program))));
+    let rates = Rates::new(columns, 1.0, outcomes, |outcome| {
         Some((scheme_count(outcome, "victim_conflicts_lines")?, scheme_count(outcome, "victims_searched_lines")?))
     });
     let mean = rates.mean();
