@@ -271,8 +271,15 @@ fn warnings(machine: &Assembly) -> Vec<Warning> {
 fn digest_of(memory: &FlatMemory) -> u64 {
     let mut digest = 0xcbf2_9ce4_8422_2325u64;
     let mut fold = |word: u64| digest = (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
-    for (start, bytes) in memory.ranges() {
+    for (start, content) in memory.contents() {
         fold(start);
+        let bytes = match content {
+            Ok(bytes) => bytes,
+            Err(zeros) => {
+                (0..zeros.div_ceil(8)).for_each(|_| fold(0));
+                continue;
+            }
+        };
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);

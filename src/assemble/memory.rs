@@ -83,8 +83,8 @@ impl MemoryMap {
 /// Bytes of each medium that the image and the local memory need, from its base.
 fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     let mut extents = [0u64; 2];
-    for (start, bytes) in memory.ranges() {
-        let end = offset_in_medium(start) + bytes.len() as u64;
+    for (start, bytes) in memory.extents() {
+        let end = offset_in_medium(start) + bytes as u64;
         let extent = &mut extents[Medium::of(start) as usize];
         *extent = end.max(*extent);
     }
@@ -217,7 +217,7 @@ impl NodeMemory {
     pub fn into_touched(self, mut memory: FlatMemory) -> (FlatMemory, Vec<(u64, u64)>) {
         let NodeMemory { mut images, dirty, map } = self;
         let mut now = vec![0; map.chunk_bytes() as usize];
-        let ranges = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64));
+        let ranges = memory.extents().map(|(start, bytes)| (start, bytes as u64));
         let stripes: Vec<(u64, u64)> = ranges.flat_map(|(start, bytes)| touched(&images, map, start, bytes)).collect();
         let mut touched = stripes.clone();
         for (start, bytes) in stripes {

@@ -4,7 +4,7 @@
 //! generic addresses through windows far above them. Invariant: ranges never overlap, nor touch.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::ir::Space;
 
@@ -241,17 +241,26 @@ struct Chunk {
 /// The bytes of a range. Initial contents are shared until the first write.
 #[derive(Debug, Clone)]
 enum Bytes {
-    /// Zeros that were never lent to be written: the host has not committed them yet.
-    Blank(Vec<u8>),
+    /// So many zeros that were never lent to be written, once somebody reads them.
+    Blank(usize, OnceLock<Vec<u8>>),
     Own(Vec<u8>),
     Shared(Arc<Vec<u8>>),
 }
 
 impl Bytes {
+    fn len(&self) -> usize {
+        match self {
+            Bytes::Blank(length, _) => *length,
+            Bytes::Own(bytes) => bytes.len(),
+            Bytes::Shared(bytes) => bytes.len(),
+        }
+    }
+
     #[inline]
     fn as_slice(&self) -> &[u8] {
         match self {
-            Bytes::Blank(bytes) | Bytes::Own(bytes) => bytes,
+            Bytes::Blank(length, zeros) => zeros.get_or_init(|| vec![0; *length]),
+            Bytes::Own(bytes) => bytes,
             Bytes::Shared(bytes) => bytes,
         }
     }
@@ -260,12 +269,12 @@ impl Bytes {
     fn to_mut(&mut self) -> &mut Vec<u8> {
         match self {
             Bytes::Own(_) => {}
-            Bytes::Blank(bytes) => *self = Bytes::Own(std::mem::take(bytes)),
+            Bytes::Blank(length, zeros) => *self = Bytes::Own(zeros.take().unwrap_or_else(|| vec![0; *length])),
             Bytes::Shared(bytes) => *self = Bytes::Own(bytes.to_vec()),
         }
         match self {
             Bytes::Own(bytes) => bytes,
-            Bytes::Blank(_) | Bytes::Shared(_) => unreachable!("just made its own"),
+            Bytes::Blank(..) | Bytes::Shared(_) => unreachable!("just made its own"),
         }
     }
 }
@@ -333,9 +342,9 @@ impl FlatMemory {
         let chunk = |range: &Range| {
             let bytes = match content(range.start) {
                 Some(bytes) => Bytes::Shared(bytes),
-                None => Bytes::Blank(vec![0; range.bytes as usize]),
+                None => Bytes::Blank(range.bytes as usize, OnceLock::new()),
             };
-            assert_eq!(bytes.as_slice().len() as u64, range.bytes, "the content of `{}`", range.name);
+            assert_eq!(bytes.len() as u64, range.bytes, "the content of `{}`", range.name);
             Chunk { start: range.start, bytes }
         };
         FlatMemory { chunks: map.ranges().iter().map(chunk).collect() }
@@ -421,9 +430,22 @@ impl FlatMemory {
     /// it.
     pub fn into_ranges(self) -> impl Iterator<Item = (u64, Arc<Vec<u8>>)> {
         self.chunks.into_iter().filter_map(|c| match c.bytes {
-            Bytes::Blank(_) => None,
+            Bytes::Blank(..) => None,
             Bytes::Own(bytes) => Some((c.start, Arc::new(bytes))),
             Bytes::Shared(bytes) => Some((c.start, bytes)),
+        })
+    }
+
+    /// Ranges by address, and how long each is.
+    pub fn extents(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.chunks.iter().map(|c| (c.start, c.bytes.len()))
+    }
+
+    /// Ranges by address; their bytes, or their length where they are zeros that nobody has touched.
+    pub fn contents(&self) -> impl Iterator<Item = (u64, Result<&[u8], usize>)> {
+        self.chunks.iter().map(|c| match &c.bytes {
+            Bytes::Blank(length, _) => (c.start, Err(*length)),
+            bytes => (c.start, Ok(bytes.as_slice())),
         })
     }
 

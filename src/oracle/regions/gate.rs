@@ -14,7 +14,7 @@ use super::super::{LINE, runs};
 use super::{RegionFacts, words_of};
 use crate::persist::image::PmImage;
 use crate::persist::journal::{Fact, FactKind};
-use crate::persist::vocab::RegionStep;
+use crate::persist::vocab::{CommitRule, RegionStep};
 
 /// Bytes of a store that a gated queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,8 @@ impl Gate {
                 self.log.retain(|&log| facts.fact(log).author.pc > number);
             }
             RegionStep::Logged => self.log.push(at),
+            // Written ahead of its turn it never had a place: what is held of its bytes came behind it.
+            RegionStep::Spilled if facts.commit == CommitRule::Speculative => {}
             // Without a place in the queue it comes straight from the SM.
             RegionStep::Spilled => {
                 self.take(facts, fact);

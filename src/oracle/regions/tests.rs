@@ -667,6 +667,43 @@ fn stores_of_a_region_that_leave_in_another_order_than_they_are_performed_are_fo
 }
 
 #[test]
+fn what_is_held_stays_when_an_older_store_to_its_bytes_is_written_ahead() {
+    let run = |commit: CommitRule| {
+        let mut run = critical_sections([0, 1, 2]);
+        let mut journal = Journal::default();
+        let mut note = |kind: FactKind, author: Author, value: Option<u8>| {
+            let time = journal.facts().len() as u64;
+            match value {
+                None => journal.note(time, kind, 0, 0, author),
+                Some(value) => journal.note_data(time, kind, 0, 1, author, &[value; 128]),
+            }
+        };
+        let (warp, region) = (Machine::author(1, 0), Author::default());
+        for value in [1, 2] {
+            note(FactKind::Stored, Author { pc: u32::from(value), ..warp }, Some(value));
+            note(FactKind::Performed, Author::default(), Some(value));
+        }
+        for value in [1, 2] {
+            note(FactKind::Region(RegionStep::Stored), warp, Some(value));
+        }
+        note(FactKind::Region(RegionStep::Ended), warp, None);
+        // The first was to be written ahead; while its old byte is read, the region becomes the oldest.
+        note(FactKind::Region(RegionStep::Buffered), region, Some(2));
+        note(FactKind::Region(RegionStep::Logged), region, Some(0));
+        note(FactKind::Region(RegionStep::Spilled), region, Some(1));
+        note(FactKind::Region(RegionStep::Bounded), region, None);
+        note(FactKind::Region(RegionStep::Flushed), region, Some(2));
+        note(FactKind::Region(RegionStep::Done), region, None);
+        note(FactKind::Region(RegionStep::Committed), region, None);
+        (run.journal, run.commit) = (journal, commit);
+        judge(&run, &AsPublished).messages().replace('R', "")
+    };
+    assert_eq!(run(CommitRule::Speculative), "");
+    // Elsewhere a store that is spilled had its place in the queue.
+    assert!(run(CommitRule::Pipelined).contains('H'));
+}
+
+#[test]
 fn a_wrong_image_is_told_with_its_word_region_and_controller() {
     let journal_of = |lost: bool| {
         let mut run = critical_sections([0, 1, 2]);
