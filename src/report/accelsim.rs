@@ -53,7 +53,11 @@ mod tests {
 
     #[test]
     fn counters_have_the_names_and_units_of_gpgpu_sim() {
-        let text = accelsim(&sample());
+        let mut outcome = sample();
+        let sms = outcome.counters.iter_mut().find(|table| table.kind == "sm").unwrap();
+        sms.names.push("ctas".to_owned());
+        sms.rows.iter_mut().zip(1..).for_each(|(row, ctas)| row.push(ctas));
+        let text = accelsim(&outcome);
         let value = |name: &str| {
             let line = text.lines().rev().find_map(|line| line.strip_prefix(&format!("{name} =")));
             line.unwrap_or_else(|| panic!("no {name} in {text}")).trim().to_owned()

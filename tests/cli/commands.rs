@@ -463,7 +463,7 @@ fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
     fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
-    fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
+    fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, cxl-i-cpu"]);
     let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];
     fails(&broi, 2, &["controller.channels", "one controller orders all persists"]);
     fails(&["run", "gemm", "--machine", "broi-cpu"], 2, &["machines with a GPU: agpm-table4"]);
