@@ -14,8 +14,8 @@ fn outcome(scheme: SchemeConfig) -> Outcome {
 
 fn outcome_on_cores(scheme: SchemeConfig) -> Outcome {
     let recipe = Experiment::of("spin_counter").scheme(scheme).profile("ci").param("OPS", 10).param("THREADS", 1);
-    // One controller, as some schemes need.
-    recipe.machine("broi-cpu").build_any().unwrap().run(&Conduct::default()).outcome
+    // One controller and one hart, as some schemes need.
+    recipe.machine("broi-cpu").set("core.harts", 1).build_any().unwrap().run(&Conduct::default()).outcome
 }
 
 #[test]
