@@ -11,7 +11,7 @@
 //! heard that the server's program is over: the other half of a hybrid run.
 //!
 //! With `client.retry_us` a client that has waited so long for an acknowledgement gives the attempt up: the
-//! log is aborted, and the transaction is persisted again, by new verbs of the same bytes ([`transaction`]).
+//! log is aborted, and the transaction is persisted again, by new verbs of the same bytes.
 //! The server need not know of it. Nothing is lost on the network: only an acknowledgement that is late has a
 //! client try again, and each comes in the end. One at the very tick of `retry_us` is in time. What the log
 //! abort itself writes is not told, and no message is modelled for it.

@@ -25,7 +25,7 @@
 //!   sure once all have it. Controllers tell the core that they have written it.
 //! * Lines that leave the shared cache are dropped: what persists comes by the path. So undo logs are never
 //!   used.
-//! * How cores are ordered is in the head of [`core_regions`](super::core_regions).
+//! * How cores are ordered is in the head of [`super::core_regions`].
 //!
 //! Not modelled: energy and time of recovery; a back-end buffer that is full. It holds one region of a core,
 //! and more than its entries only where a system call stores more (`backend_most_entries`).

@@ -21,7 +21,7 @@
 //!   are LightWSP's, which may not. So the oldest region is written when all controllers have its boundary,
 //!   not at once without a log: what it has stored in part is in the buffer then, and is dropped.
 //! * A store to a line of which the controller holds something older waits for that, too.
-//! * How cores are ordered is in the head of [`core_regions`](super::core_regions): a core's regions persist
+//! * How cores are ordered is in the head of [`super::core_regions`]: a core's regions persist
 //!   in their order, and no region has an ID that others know.
 //!
 //! Not modelled: the circuits that shorten undo logging; a bound on regions that have not persisted, other

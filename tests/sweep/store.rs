@@ -336,7 +336,7 @@ fn what_a_cycle_limit_cuts_is_marked_and_has_its_metrics_in_a_run_and_in_a_sweep
     let point = plan.points.iter().position(|point| point.key == entry.head.key).unwrap();
     let alone = format!("{} --json alone.json", plan.batch.command(point).strip_prefix("durawarp ").unwrap());
     let alone = durawarp_in(&folder, &alone.split(' ').collect::<Vec<_>>());
-    ended(&alone, 0, &["cut: the cycle limit was reached", "cut at its cycle limit, after 3 0", "not checked"]);
+    ended(&alone, 0, &["cut: the cycle limit was reached", "cut at its cycle limit, after 3000", "not checked"]);
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("alone.json")).unwrap()).unwrap();
     assert_eq!((&json["end"]["kind"], &json["digest"]), (&"cut".into(), &outcome.digest.into()));
 }

@@ -177,7 +177,7 @@ fn program_machine_and_scheme_are_of_one_kind_and_threads_have_harts() {
     assert!(Experiment::of(&path).build_any().is_ok());
     assert!(Experiment::of(&path).scheme("sync").machine("broi-cpu").build_any().is_ok());
     let told = refused(Experiment::of(&path).machine("titan-x"));
-    assert!(told.contains("a program of CPUs") && told.contains("lightwsp-cpu, broi-cpu"), "{told}");
+    assert!(told.contains("a program of CPUs") && told.contains("lightwsp-cpu, cxl-i-cpu"), "{told}");
     let told = refused(Experiment::of("vecadd").machine("broi-cpu"));
     assert!(told.contains("made of kernels") && told.contains("agpm-table4"), "{told}");
     let told = refused(Experiment::of(&path).scheme("agpm"));
@@ -248,7 +248,7 @@ fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
 #[test]
 fn commands_refuse_what_does_not_fit_with_exit_code_2() {
     let path = executable("counter.elf").display().to_string();
-    ended(&durawarp(&["run", &path, "--machine", "titan-x"]), 2, &["machines with CPU cores: lightwsp-cpu, broi-cpu"]);
+    ended(&durawarp(&["run", &path, "--machine", "titan-x"]), 2, &["machines with CPU cores: lightwsp-cpu, cxl-i-cpu"]);
     ended(&durawarp(&["run", "vecadd", "--machine", "broi-cpu"]), 2, &["machines with a GPU: agpm-table4"]);
     ended(&durawarp(&["run", &path, "--scheme", "agpm"]), 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     ended(&durawarp(&["run", &path, "--dump", "x=y"]), 2, &["a program of CPUs has none"]);
