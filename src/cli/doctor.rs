@@ -68,7 +68,7 @@ fn memory() -> Finding {
 fn slurm() -> Finding {
     let version = Command::new("sbatch").arg("--version").output().ok().filter(|output| output.status.success());
     let told = version.as_ref().map_or_else(
-        || "no sbatch: `sweep run --slurm` writes array jobs to be submitted elsewhere".to_owned(),
+        || "no sbatch that answers: `sweep run --slurm` writes array jobs to be submitted elsewhere".to_owned(),
         |output| format!("{}: sweeps can be array jobs", String::from_utf8_lossy(&output.stdout).trim()),
     );
     Finding { what: "Slurm", good: version.is_some(), told }
