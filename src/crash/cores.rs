@@ -8,7 +8,8 @@
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
 //! What clients over the network posted is judged by itself ([`channels`]): their memory is their own.
-//! Each of several servers is judged by itself ([`servers`](super::servers)).
+//! Each of several servers is judged by itself ([`servers`](super::servers)). A program without recovery
+//! can be judged where caches survive ([`visible`](super::visible)).
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
 //! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
 //! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
@@ -54,6 +55,7 @@ use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 use super::saved::crash_saved;
 use super::servers::{JudgedServer, together};
+use super::visible::{crash_visible, is_judged_by_visibility};
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -123,7 +125,7 @@ impl ProcessRecovery<'_> {
 /// Runs a program of CPUs once and judges what power failures leave.
 ///
 /// # Errors
-/// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
+/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point beyond the end of the
 /// run; one state of several servers; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
@@ -140,6 +142,9 @@ pub fn crash_cpu(
     }
     if experiment.scheme.built.regions().is_some() {
         return crash_regions_of_cores(experiment, request, watching);
+    }
+    if is_judged_by_visibility(experiment) {
+        return crash_visible(experiment, request, watching);
     }
     refuse(program, &spec.nodes, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
