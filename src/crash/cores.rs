@@ -279,8 +279,8 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
         fault("the program has no persistent memory: a power failure leaves nothing to judge".into(), "`pm_mb` of it");
     }
     if program.recovery.is_none() {
-        let help =
-            "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
+        let help = "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right; \
+                    without it memory alone is judged where caches survive (--set persist.domain=eadr, --scheme psp-ideal)";
         fault("the manifest does not say how the program recovers".into(), help);
     }
     if nodes.servers > 1 && (request.only_allowed.is_some() || matches!(request.plan, Plan::Only(_))) {

@@ -197,3 +197,6 @@ pub(super) fn explain(outcome: &Outcome) -> Option<(String, Value)> {
     let regions = CoreRegions::of(outcome)?;
     Some((regions.text(outcome), serde_json::to_value(&regions).ok()?))
 }
+
+#[cfg(test)]
+mod tests;
