@@ -7,7 +7,8 @@
 //! Facts are those of GPUs, with a core for an SM and a hart for a warp: so are history, level A and level B
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
-//! What clients over the network posted is judged by itself ([`channels`]): their memory is their own.
+//! What clients over the network, or harts of other servers, posted is judged by itself ([`channels`]): that
+//! memory is theirs.
 //! Each of several servers is judged by itself ([`servers`](super::servers)). A program without recovery
 //! can be judged where caches survive ([`visible`](super::visible)).
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
@@ -182,7 +183,9 @@ pub fn crash_cpu(
     }
     if channels.is_some() {
         promises.push(
-            "of what a client posted a prefix of verbs is durable, with all that is acknowledged (P6)".to_owned(),
+            "of what a client, or a hart of another server, posted a prefix of verbs is durable, with all that is \
+             acknowledged (P6)"
+                .to_owned(),
         );
     }
     let twice = "recovery of level A, cut off after a durable step, ends well when it starts again (P8)".to_owned();
@@ -248,7 +251,8 @@ impl TestedServer<'_> {
             None => AllowedStates::ByFences(Allowed::new(&order, initial, Regions::default(), budget)),
         };
         let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
-        let channels = (spec.nodes.clients > 0).then(|| channels::judge(of_clients, domain, request, watching));
+        let posted = spec.nodes.clients > 0 || spec.nodes.peers() > 0;
+        let channels = posted.then(|| channels::judge(of_clients, domain, request, watching));
         // What no image shows: acknowledgements that came too early, values that go back, order that is
         // missing.
         let mut history = judge_history(&states, &order, false, request.keep);
