@@ -145,7 +145,7 @@ pub fn crash_cpu(
         return crash_regions_of_cores(experiment, request, watching);
     }
     if is_judged_by_visibility(experiment) {
-        return crash_visible(experiment, request, watching);
+        return crash_visible(experiment, request, watching, began);
     }
     refuse(program, &spec.nodes, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };

@@ -42,18 +42,18 @@ pub(super) fn is_judged_by_visibility(experiment: &CpuExperiment) -> bool {
     machine.spec.persist.domain == Domain::Eadr && scheme.built.path_links().is_none() && program.recovery.is_none()
 }
 
-/// Runs a program of CPUs once and judges memory after power failures that caches survive.
+/// Runs a program of CPUs once and judges memory after power failures that caches survive; the test `began`.
 ///
 /// # Errors
 /// A machine with clients or several servers; states of levels that do not apply; a crash point beyond the end.
-#[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub(super) fn crash_visible(
     experiment: &CpuExperiment,
     request: &CrashRequest,
     watching: &Watching<'_>,
+    began: Instant,
 ) -> Result<CrashReport, Diagnostics> {
-    let began = Instant::now();
-    let (spec, program) = (&experiment.machine.spec, &experiment.program);
+    let CpuExperiment { program, machine, .. } = experiment;
+    let spec = &machine.spec;
     let others = request.claim.is_some() || request.only_allowed.is_some() || request.only_overtaking.is_some();
     if spec.nodes.clients > 0 || spec.nodes.servers > 1 || others {
         let message = "clients, several servers, claims, and states of levels B and C are not judged where caches survive and the program has no recovery";
@@ -70,7 +70,8 @@ pub(super) fn crash_visible(
 
     // What no single image shows, at every change.
     let host = Requester::os(spec.core.count as u16).number();
-    let order = RunOrder::new(journal, &initial, Model { domain: Domain::Eadr, guarantees: Guarantees::default(), host });
+    let order =
+        RunOrder::new(journal, &initial, Model { domain: Domain::Eadr, guarantees: Guarantees::default(), host });
     let states = CrashStates::new(journal, &initial, Domain::Eadr).map_err(outside)?;
     let ended = finished.outcome.end == End::Finished;
     let visible = judge_visibility(journal, ended, request.keep);

@@ -74,8 +74,9 @@ fn performed(journal: &Journal, fact: &Fact, retired: &mut VecDeque<usize>) -> O
     retired.remove(place);
     (place > 0).then(|| {
         let older = oldest.author.pc;
-        let what =
-            format!("hart {warp} of core {sm} performed the store of pc {pc:#x} before that of pc {older:#x}, which is older");
+        let what = format!(
+            "hart {warp} of core {sm} performed the store of pc {pc:#x} before that of pc {older:#x}, which is older"
+        );
         (what, Some(persist(oldest)))
     })
 }
@@ -230,7 +231,13 @@ mod tests {
         let (journal, initial) = (journal(&facts), PmImage::new(0, vec![9; 256]));
         let mut stores = VisibleStores::new(&journal, &initial, 2);
         let left = |first: u8, second: u8| {
-            move |line: u64| std::array::from_fn(|at| if at > 7 { 9 } else if line == 64 { first } else { second })
+            move |line: u64| {
+                std::array::from_fn(|at| match (at, line) {
+                    (8.., _) => 9,
+                    (_, 64) => first,
+                    _ => second,
+                })
+            }
         };
         // Lines without stores are not looked at.
         assert_eq!(stores.judge(left(0, 0), 0, 0), None);

@@ -146,7 +146,10 @@ impl CoreRegions {
         let stopped = match stops {
             true => {
                 let share = percent(*stopped_share);
-                format!("{} ns behind boundaries while something waited: {share} of the run, of all cores", count(*stopped_ns))
+                format!(
+                    "{} ns behind boundaries while something waited: {share} of the run, of all cores",
+                    count(*stopped_ns)
+                )
             }
             false => "never".to_owned(),
         };
@@ -163,7 +166,10 @@ impl CoreRegions {
             let share = percent(logged_share);
             let (logged, held) = (count(logged_stores), count(held_stores));
             row("undo log", format!("{logged} stores written ahead, {share}; each reads the bytes that it replaces"));
-            row("held", format!("{held} stores until their region's turn; {} at most at a time", count(most_held_stores)));
+            row(
+                "held",
+                format!("{held} stores until their region's turn; {} at most at a time", count(most_held_stores)),
+            );
         }
         let Storage { front_end_bytes, back_end_bytes } = self.storage;
         row(
