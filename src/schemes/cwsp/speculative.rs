@@ -27,6 +27,8 @@ use crate::schemes::core_regions::messages::{Copied, CoreRegion, CoreRegionMessa
 /// What a controller knows of a region that has not persisted here.
 #[derive(Debug, Default)]
 struct UnpersistedRegion {
+    /// Its stores that have come.
+    stores: u32,
     /// Slots of stores that wait for its turn.
     held: Vec<usize>,
     /// How many of them are in the front-end buffer still.
@@ -107,6 +109,8 @@ impl SpeculativeWrites {
         // Without that a younger store could be under an older one in the end.
         let waits = region.number == of.number || self.waiting.contains_key(&line);
         let own = of.region(region.number);
+        own.stores += 1;
+        self.account.grew(own.stores, 1, u32::MAX);
         if waits {
             let author = region.at(self.place.index);
             outbox.note_bytes(RegionStep::Buffered, author, line, copied.mask, &copied.bytes);
