@@ -87,17 +87,21 @@ pub(super) fn crash_visible(
         true => "all of the program's memory is persistent, and no DRAM cache lies before it",
         false => "the program's persistent window is judged; its main memory is lost",
     };
-    let promises = [
+    let alone =
+        "the program has no recovery: it is not resumed, and whether it could go on with that memory is not judged";
+    let nothing_to_cut = "nothing recovers, so that nothing is cut off (--double)";
+    let mut promises = vec![
         "durable bytes are bytes that were stored, and never go back (P0)",
         "a store is durable when it is performed; those of a hart are performed in program order",
         "caches, messages, queues and memory together hold all that was performed, at crash points of the plan",
         of_memory,
-        "the program has no recovery: it is not resumed, and whether it could go on with that memory is not judged",
+        alone,
     ];
+    promises.extend(request.double.then_some(nothing_to_cut));
     Ok(CrashReport {
         domain: Domain::Eadr,
         recovery: "nothing: caches survive, registers are lost".to_owned(),
-        promises: promises.map(str::to_owned).to_vec(),
+        promises: promises.into_iter().map(str::to_owned).collect(),
         unjudged: None,
         transactions: 0,
         image_bytes: initial.bytes().len() as u64,
