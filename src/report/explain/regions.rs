@@ -183,7 +183,7 @@ impl Regions {
                 wpq_hits_merged: scheme("wpq_hits_merged"),
                 wpq_hits_waited: scheme("wpq_hits_waited"),
                 wpq_hit_fallbacks: scheme("wpq_hit_fallbacks"),
-                nvm_reads: outcome.total("memory_controller", "nvm_reads"),
+                nvm_reads: outcome.count_of("memory_controller", "nvm_reads").unwrap_or_default(),
                 victims_searched: scheme("victims_searched_lines"),
                 victim_conflicts: scheme("victim_conflicts_lines"),
             },
