@@ -48,6 +48,7 @@ impl<'a> SurvivingLines<'a> {
             Msg::MemoryWrite(write) => Some(write),
             _ => None,
         });
+        // From the oldest place to the newest: each lies over those before it.
         let homes = || machine.components_of::<HomeSlice>(node);
         for MemoryWrite { line, data, .. } in on_their_way.chain(homes().flat_map(HomeSlice::held_writes)) {
             lines.put(*line, &data.bytes, data.mask);
@@ -66,6 +67,7 @@ impl<'a> SurvivingLines<'a> {
         for (line, data) in from_cores {
             lines.put(line, &data.bytes, CPU_LINE_MASK);
         }
+        // The only copy of a line that its core has changed.
         for (line, bytes) in machine.components_of::<Core>(node).flat_map(Core::modified_lines) {
             lines.put(line, bytes, CPU_LINE_MASK);
         }

@@ -126,8 +126,8 @@ impl ProcessRecovery<'_> {
 /// Runs a program of CPUs once and judges what power failures leave.
 ///
 /// # Errors
-/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point beyond the end of the
-/// run; one state of several servers; a claim, which is about kernels.
+/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point
+/// beyond the end of the run; one state of several servers; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,

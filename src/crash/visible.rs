@@ -5,11 +5,12 @@
 //!  experiment ─ run (journals on) ── order in which stores were performed, at every change
 //!       again, to some instants ──── caches, messages, queues, memory = initial memory and these stores
 //! ```
-//! What is durable in domain eADR is what is performed. The first judgement is of facts: each hart's stores are
-//! performed in its program order, once, and as they retired ([`visible`](crate::oracle::visible)). The second
-//! runs the machine once more, which does the same, stops it at crash points of the plan, and looks where each
-//! line's newest bytes are ([`SurvivingLines`]); the end of the first run is the last of them. Registers are
-//! lost, so that the program is not resumed: whether it could make its data consistent is not judged.
+//! What is durable in domain eADR is what is performed. The first judgement is of facts: each hart's stores
+//! are performed in its program order, once, and as they retired ([`visible`](crate::oracle::visible)). The
+//! second runs the machine once more, which does the same, stops it at crash points of the plan, and looks
+//! where each line's newest bytes are ([`SurvivingLines`]); the end of the first run is the last of them.
+//! Registers are lost, so that the program is not resumed: whether it could make its data consistent is not
+//! judged.
 //!
 //! A program without a persistent window has all of its memory in persistent memory. Levels B and C do not
 //! apply: nothing that is performed may be missing. Not modelled: the battery.
@@ -45,7 +46,8 @@ pub(super) fn is_judged_by_visibility(experiment: &CpuExperiment) -> bool {
 /// Runs a program of CPUs once and judges memory after power failures that caches survive; the test `began`.
 ///
 /// # Errors
-/// A machine with clients or several servers; states of levels that do not apply; a crash point beyond the end.
+/// A machine with clients or several servers; states of levels that do not apply; a crash point beyond the
+/// end.
 pub(super) fn crash_visible(
     experiment: &CpuExperiment,
     request: &CrashRequest,
@@ -59,6 +61,7 @@ pub(super) fn crash_visible(
         let message = "clients, several servers, claims, and states of levels B and C are not judged where caches survive and the program has no recovery";
         return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
     }
+    // Without a window of its own nothing of the program would be persistent.
     let all_persistent = experiment.persistent || program.start.windows.pm_bytes == 0;
     let experiment = &CpuExperiment { persistent: all_persistent, ..experiment.clone() };
     let process = program.process()?;
@@ -81,6 +84,7 @@ pub(super) fn crash_visible(
     let images = Images { states: &states, request, watching };
     let actual = images.judge(stores, PausedCpu::new(experiment, &process), &finished.memory)?;
 
+    // Promises are those that were judged; the last ones say what was not.
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let of_memory = match all_persistent {

@@ -7,8 +7,8 @@
 //! ```
 //! Two judgements. [`judge_visibility`]: each store is performed once, as it retired, and no store of a hart
 //! before an older one of it. What is durable in domain eADR is what is performed, so that every such instant
-//! is a crash point. [`VisibleStores`]: what the machine really holds at an instant is the initial memory with
-//! all stores performed by then.
+//! is a crash point. [`VisibleStores`]: what the machine really holds at an instant is the initial memory
+//! with all stores performed by then.
 //!
 //! Source: `psp-ideal` of the oracle's design, "image = all Performed"; LightWSP, section V-D. Invariants:
 //! facts and bytes alone are read; the same input gives the same verdict. Not modelled: registers, which are

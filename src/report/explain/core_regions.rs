@@ -86,6 +86,7 @@ impl CoreRegions {
         let entries = of("feb_stores") + ended;
         // MB/s are bytes a microsecond.
         let can_move = parameter("path_mb_s")? as f64 / 1000.0 * run_ns * cores as f64;
+        // Only a scheme that writes ahead counts such stores.
         let logged = o.scheme_counters.get("logged_stores").copied();
         let front_end = parameter("feb_entries")?;
         Some(CoreRegions {
@@ -111,6 +112,7 @@ impl CoreRegions {
                 held_stores: of("held_stores"),
                 most_held_stores: of("most_held_stores_summed"),
             }),
+            // Entries of buffers at both ends are alike; without a back end a store alone is an entry.
             storage: match parameter("backend_entries") {
                 Some(back_end) => Storage {
                     front_end_bytes: front_end * LOGGED_LINE_BYTES,
@@ -154,6 +156,7 @@ impl CoreRegions {
             false => "never".to_owned(),
         };
         row("stood still", stopped);
+        // What a core knows of its regions, and what went ahead of them.
         let Tracker { mean_persisting_ns, most_persisting, .. } = self.tracker;
         row(
             "tracker",
@@ -171,6 +174,7 @@ impl CoreRegions {
                 format!("{held} stores until their region's turn; {} at most at a time", count(most_held_stores)),
             );
         }
+        // Of Capri the paper has a size to compare with.
         let Storage { front_end_bytes, back_end_bytes } = self.storage;
         row(
             "storage",
