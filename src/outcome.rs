@@ -423,6 +423,11 @@ impl Outcome {
         table.names.iter().any(|own| own == name).then(|| table.total(name))
     }
 
+    /// How many components of a kind the machine has.
+    pub fn rows_of(&self, kind: &str) -> usize {
+        self.counters.iter().find(|table| table.kind == kind).map_or(0, |table| table.rows.len())
+    }
+
     /// It is of a machine of CPU cores.
     pub fn is_of_a_cpu(&self) -> bool {
         self.counters.iter().any(|table| table.kind == "core")

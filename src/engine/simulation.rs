@@ -210,6 +210,13 @@ impl<M: Message> Simulation<M> {
         &*self.home.cells[id.0 as usize].component
     }
 
+    /// Messages under way between two runs, in the order of their arrival. Cost: all that is pending.
+    pub fn under_way(&self) -> Vec<&M> {
+        let mut pending: Vec<_> = self.home.sink.queues.iter().flat_map(Queue::messages).collect();
+        pending.sort_unstable_by_key(|(key, _)| *key);
+        pending.into_iter().map(|(_, message)| message).collect()
+    }
+
     /// What components wait for, in order of components: id, name, wait.
     pub fn waits(&self) -> Vec<(ComponentId, String, Wait)> {
         self.waits_of(&self.home.cells)

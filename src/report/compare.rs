@@ -169,8 +169,7 @@ pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
 fn wpq_occupancy(run: &Outcome) -> f64 {
     let entries = run.machine.parameters.get("controller.write_queue_entries");
     let entries = entries.and_then(|parameter| parameter.value.as_u64()).unwrap_or(0);
-    let channels =
-        run.counters.iter().find(|table| table.kind == "memory_controller").map_or(0, |table| table.rows.len() as u64);
+    let channels = run.rows_of("memory_controller") as u64;
     ratio(run.total("memory_controller", "wpq_entry_ticks"), run.time.ticks * entries * channels)
 }
 

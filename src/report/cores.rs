@@ -97,7 +97,7 @@ fn l1_misses(o: &Outcome) -> u64 {
 pub(super) fn facts(o: &Outcome) -> Table {
     let core = |name| of(o, "core", name);
     let llc = |name| of(o, "llc", name);
-    let cores = o.counters.iter().find(|table| table.kind == "core").map_or(0, |table| table.rows.len());
+    let cores = o.rows_of("core");
     let mut table = plain_table();
     let mut row = |name: &str, text: String| {
         table.add_row([name, &text]);
