@@ -81,6 +81,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
             .timeline
             .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
         places: false,
+        line_writes: conduct.line_writes,
         halts_at_end: true,
     };
     let machine = assemble_with(spec, image(), workload.local_bytes() as u32, host, &persistency);
@@ -114,9 +115,8 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }
-    // Last, as the caveats follow from the whole outcome.
-    finished.outcome.validity = outcome::validity::of(&finished.outcome);
-    finished
+    // Last, as this follows from the whole outcome.
+    Finished { outcome: finished.outcome.computed(), ..finished }
 }
 
 /// Runs the reference and the checks.

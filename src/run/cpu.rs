@@ -93,9 +93,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);
     }
-    // Last, as the caveats follow from the whole outcome.
-    finished.outcome.validity = outcome::validity::of(&finished.outcome);
-    finished
+    // Last, as this follows from the whole outcome.
+    Finished { outcome: finished.outcome.computed(), ..finished }
 }
 
 /// What the machine runs; under a scheme of recoverable regions, formed.
@@ -120,6 +119,7 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
         journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
         places: conduct.places,
+        line_writes: conduct.line_writes,
         halts_at_end: alone,
     };
     assemble_cpu(spec, load, &persistency)

@@ -101,7 +101,7 @@ fn run(body: &str, overrides: &str, scheme: Arc<dyn Scheme>) -> (PmImage, Journa
         initial.write(start, bytes).expect("inside");
     }
     let ran = bench.run_under(
-        &Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false },
+        &Persistency { scheme, journal: true, ..Persistency::default() },
         &RunOptions::default(),
     );
     assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);

@@ -330,9 +330,7 @@ fn a_site_that_lets_lines_go_out_of_order_is_found() {
         let under = Persistency {
             scheme: Arc::new(Disorder),
             journal: true,
-            timeline: None,
-            places: false,
-            halts_at_end: false,
+            ..Persistency::default()
         };
         let ran = bench.run_under(&under, &RunOptions::default());
         let found = history(&bench, &ran);

@@ -122,6 +122,11 @@ spec! {
         row_buffer_durable: bool,
         /// Writes that the devices of a channel take, in every mode; as much as the bus carries is no bound.
         write_bandwidth_mb_s: u32 where 1..=10000000,
+        /// Writes that a cell takes before it fails; 0 where there is no such bound. Nothing fails in a run:
+        /// lifetimes follow from it.
+        endurance_writes: u64,
+        /// Size of a channel's devices. No address beyond it is refused: wear levelling spreads writes over it.
+        capacity_gb: u32 where 1..=1048576,
     }
 }
 
@@ -151,6 +156,8 @@ impl NvmSpec {
             write_hit_ns: none,
             row_buffer_durable: false,
             write_bandwidth_mb_s: 10_000_000,
+            endurance_writes: 0,
+            capacity_gb: 1,
         }
     }
 

@@ -196,7 +196,7 @@ impl Bench {
     pub fn run_scheme(&self, scheme: &str) -> Ran {
         let scheme = catalogue::find(scheme).unwrap_or_else(|faults| panic!("{faults}"));
         let ran = self.run_under(
-            &Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false },
+            &Persistency { scheme, journal: true, ..Persistency::default() },
             &RunOptions::default(),
         );
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
@@ -208,7 +208,7 @@ impl Bench {
         let overrides: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
         let scheme = SchemeConfig::load(scheme, &overrides).unwrap_or_else(|faults| panic!("{faults}")).built;
         let ran = self.run_under(
-            &Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false },
+            &Persistency { scheme, journal: true, ..Persistency::default() },
             &RunOptions::default(),
         );
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
