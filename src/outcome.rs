@@ -5,6 +5,7 @@
 //! their unit and meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
 mod caveat;
+mod computed;
 mod devices;
 mod energy;
 pub(crate) mod region_bound;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::caveat::Caveat;
+pub use self::computed::computed;
 pub use self::devices::{Devices, LineWrites};
 pub use self::energy::{Energy, EnergyPart, PARTS as ENERGY_PARTS};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
@@ -71,7 +73,7 @@ pub struct Outcome {
     /// What memory devices did beside these counters. Not known of results kept before there was this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<Devices>,
-    /// Energy by part: [`Outcome::computed`] from counters and parameters.
+    /// Energy by part: [`computed`] from counters and parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Energy>,
     /// Wear of NVM, computed likewise; `None` where nothing was written to it.
@@ -414,13 +416,6 @@ impl Outcome {
             Some(table) => table,
             None => panic!("no counters of `{kind}`"),
         }
-    }
-
-    /// The outcome with all that follows from the rest of it: energy, wear, validity.
-    #[must_use]
-    pub fn computed(self) -> Outcome {
-        let (energy, wear, validity) = (energy::of(&self), wear::of(&self), validity::of(&self));
-        Outcome { energy, wear, validity, ..self }
     }
 
     /// A parameter of the machine as a number; `None` where it has none of that key.

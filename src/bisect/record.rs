@@ -1,0 +1,166 @@
+//! What a run did, epoch by epoch, as a file: for a comparison with a run of another version of the simulator.
+//!
+//! JSON. Only components that handled something in an epoch are in its row. The digests are those of
+//! [`Trail`]: they hold what [`Message::digest`](crate::engine::Message::digest) makes of messages, which a
+//! version may change; then all runs part at their first event, and the words of the events are what is left
+//! to compare.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Bisected, Parting, Steps, events_in, events_of, first_of};
+use crate::outcome::End;
+use crate::run::{AnyExperiment, Epochs, TracedEvent, TracedRun, Trail};
+
+/// Version of the file; raised when a field changes its meaning or goes.
+pub const FORMAT: u32 = 1;
+
+/// What a run did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`FORMAT`] of the program that wrote it.
+    pub format: u32,
+    /// Version of the simulator.
+    pub version: String,
+    /// What ran, in words.
+    pub title: String,
+    /// Its epochs.
+    pub epochs: Epochs,
+    /// Names of the components.
+    pub components: Vec<String>,
+    /// Of each epoch in which anything happened: its number; then the components that handled something, by
+    /// their place among the names, each with its trail.
+    pub rows: Vec<(u64, Vec<(usize, u64, u64)>)>,
+    /// Events of one epoch, where they were asked for.
+    pub events: Option<RecordedEvents>,
+    /// Components' final states, in the order of the names.
+    pub states: Vec<u64>,
+}
+
+/// Events of one epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedEvents {
+    /// Its number.
+    pub epoch: u64,
+    /// Its events, by component.
+    pub of: BTreeMap<String, Vec<TracedEvent>>,
+}
+
+impl Record {
+    /// Runs an experiment and records it; `None` when it was stopped. The events of `told` are kept.
+    pub fn of(
+        experiment: &AnyExperiment,
+        title: String,
+        epochs: Epochs,
+        told: Option<u64>,
+        stop: Option<&AtomicBool>,
+    ) -> Option<Record> {
+        let mut run = TracedRun::new(experiment, epochs, stop);
+        let components = run.names();
+        let (mut rows, mut before) = (Vec::new(), vec![Trail::default(); components.len()]);
+        let mut steps = Steps::new();
+        loop {
+            let goes_on = run.go_on(steps.to);
+            let trails = run.trails();
+            let changed = trails.iter().zip(&before).enumerate().filter(|(_, (now, before))| now != before);
+            let row: Vec<_> = changed.map(|(at, (now, _))| (at, now.events, now.digest)).collect();
+            if !row.is_empty() {
+                rows.push((steps.from, row));
+            }
+            if !goes_on {
+                break;
+            }
+            steps.advance(events_in(&trails));
+            before = trails;
+        }
+        if run.end() == Some(&End::Stopped) {
+            return None;
+        }
+        let events = told.map(|epoch| RecordedEvents { epoch, of: events_of(experiment, epochs, (epoch, epoch + 1), stop) });
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Some(Record { format: FORMAT, version, title, epochs, components, rows, events, states: run.state() })
+    }
+
+    /// Compares the run with another; events where both have those of the epoch in which they part.
+    pub fn compare(&self, other: &Record) -> Bisected {
+        let [mut own, mut others] = [self, other].map(|record| record.rows.iter().peekable());
+        let mut trails = [BTreeMap::new(), BTreeMap::new()];
+        loop {
+            let epoch = match (own.peek(), others.peek()) {
+                (None, None) => break,
+                (Some((a, _)), Some((b, _))) => *a.min(b),
+                (Some((epoch, _)), None) | (None, Some((epoch, _))) => *epoch,
+            };
+            let rows = [own.next_if(|(own, _)| *own == epoch), others.next_if(|(own, _)| *own == epoch)];
+            for ((record, row), trails) in [self, other].into_iter().zip(rows).zip(&mut trails) {
+                for &(at, events, digest) in row.into_iter().flat_map(|(_, row)| row) {
+                    let name = record.components.get(at).map_or("?", String::as_str);
+                    trails.insert(name, Trail { events, digest });
+                }
+            }
+            let found = super::differing(&trails[0], &trails[1]);
+            if !found.is_empty() {
+                let told = |record: &'_ Record| Some(record.events.clone()?).filter(|events| events.epoch == epoch);
+                let events = told(self).zip(told(other));
+                let first = events.and_then(|(own, others)| first_of(&found, &own.of, &others.of));
+                let (component, event) = match first {
+                    Some((component, event)) => (component, Some(event)),
+                    None => (found.first().cloned().unwrap_or_default(), None),
+                };
+                return Bisected::Parted(Parting { epoch, component, differing: found.len(), event });
+            }
+        }
+        let states = [self, other].map(|record| super::by_name(&record.components, record.states.clone()));
+        match super::differing(&states[0], &states[1]).pop_first() {
+            Some(component) => Bisected::States { component },
+            None => {
+                let epochs = self.rows.last().map_or(0, |(epoch, _)| epoch + 1);
+                Bisected::Equal { epochs, events: events_in(trails[0].values()) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(rows: &[(u64, &[(usize, u64, u64)])]) -> Record {
+        Record {
+            format: FORMAT,
+            version: "1".to_owned(),
+            title: "a run".to_owned(),
+            epochs: Epochs { ticks: 10, tick_khz: 1_000_000 },
+            components: ["sm0", "sm1"].map(str::to_owned).to_vec(),
+            rows: rows.iter().map(|(epoch, row)| (*epoch, row.to_vec())).collect(),
+            events: None,
+            states: vec![7, 8],
+        }
+    }
+
+    #[test]
+    fn a_record_parts_from_another_in_the_first_epoch_that_differs() {
+        let a = record(&[(0, &[(0, 1, 11)]), (4, &[(1, 2, 22)])]);
+        assert_eq!(a.compare(&a), Bisected::Equal { epochs: 5, events: 3 });
+        // The same event, two epochs before.
+        let b = record(&[(0, &[(0, 1, 11)]), (2, &[(1, 2, 22)])]);
+        let Bisected::Parted(found) = a.compare(&b) else { panic!("they differ") };
+        assert_eq!((found.epoch, found.component.as_str(), found.differing), (2, "sm1", 1));
+        let other_state = Record { states: vec![7, 9], ..a.clone() };
+        assert_eq!(a.compare(&other_state), Bisected::States { component: "sm1".to_owned() });
+    }
+
+    #[test]
+    fn events_of_the_epoch_tell_which_one_differs() {
+        let told = |digest| {
+            let event = TracedEvent { ps: 40_000, what: "Cta(3)".to_owned(), digest };
+            Some(RecordedEvents { epoch: 4, of: BTreeMap::from([("sm1".to_owned(), vec![event])]) })
+        };
+        let of = |digest| Record { events: told(digest), ..record(&[(4, &[(1, 1, digest)])]) };
+        let Bisected::Parted(found) = of(5).compare(&of(6)) else { panic!("they differ") };
+        let event = found.event.unwrap();
+        assert_eq!((event.before, event.of.map(|of| of.unwrap().digest)), (0, [5, 6]));
+    }
+}
