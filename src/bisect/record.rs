@@ -78,7 +78,8 @@ impl Record {
         if run.end() == Some(&End::Stopped) {
             return None;
         }
-        let events = told.map(|epoch| RecordedEvents { epoch, of: events_of(experiment, epochs, (epoch, epoch + 1), stop) });
+        let events =
+            told.map(|epoch| RecordedEvents { epoch, of: events_of(experiment, epochs, (epoch, epoch + 1), stop) });
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Some(Record { format: FORMAT, version, title, epochs, components, rows, events, states: run.state() })
     }

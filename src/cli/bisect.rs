@@ -91,7 +91,8 @@ fn experiment(named: &str, args: &BisectArgs, changes: &[String]) -> Result<AnyE
         let scheme = args.scheme.scheme.as_ref();
         (scheme.map_or(recipe.clone(), |scheme| recipe.scheme(scheme)), None)
     };
-    let experiment = recipe.clone().max_cycles(args.max_cycles.or(recipe.most_cycles())).reference(false).build_any()?;
+    let experiment =
+        recipe.clone().max_cycles(args.max_cycles.or(recipe.most_cycles())).reference(false).build_any()?;
     if let Some(recorded) = recorded {
         of_the_same(named, &recorded, &experiment.describe())?;
     }
@@ -146,9 +147,10 @@ fn title(experiment: &AnyExperiment) -> String {
 fn tell(found: &Bisected, epoch_cycles: u64, file: Option<&str>) -> Exit {
     let count = report::count;
     let (text, exit) = match found {
-        Bisected::Equal { epochs, events } => {
-            (format!("equal: {} events in {} epochs, and all final states\n", count(*events), count(*epochs)), Exit::Good)
-        }
+        Bisected::Equal { epochs, events } => (
+            format!("equal: {} events in {} epochs, and all final states\n", count(*events), count(*epochs)),
+            Exit::Good,
+        ),
         Bisected::Parted(parting) => (parted(parting, epoch_cycles, file), Exit::Unequal),
         Bisected::States { component } => {
             let text = "all events are equal, but not the bytes that they carried: the final state differs";

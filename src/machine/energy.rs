@@ -69,7 +69,11 @@ mod tests {
 
     #[test]
     fn only_parameters_of_energy_and_lifetime_are_beside_time() {
-        assert!(["energy.l1_access_pj", "memory_energy.bus_bit_pj", "nvm.endurance_writes"].iter().all(|key| is_beside_time(key)));
+        assert!(
+            ["energy.l1_access_pj", "memory_energy.bus_bit_pj", "nvm.endurance_writes"]
+                .iter()
+                .all(|key| is_beside_time(key))
+        );
         assert!(!["nvm.cell_write_ns", "l1.kb", "nvm.banks"].iter().any(|key| is_beside_time(key)));
     }
 }

@@ -45,7 +45,11 @@ fn by_part(energy: &Energy, ps: u64) -> Table {
         let mark = if chosen { "chosen" } else { "" };
         table.add_row([part, &joules(nj * 1e-9), &share(nj), mark, &told.join(", ")]);
     }
-    let power = format!("{:.3} W over the run; {} of it by numbers with a source", energy.watts(ps), percent(energy.sourced_share()));
+    let power = format!(
+        "{:.3} W over the run; {} of it by numbers with a source",
+        energy.watts(ps),
+        percent(energy.sourced_share())
+    );
     table.add_row(["all", &joules(whole * 1e-9), &share(whole), "", &power]);
     align_right(&mut table, [1, 2]);
     table
@@ -63,7 +67,12 @@ fn wear_table(wear: &Wear, of_lines: Option<&LineWrites>) -> Table {
     );
     table.add_row(["most of a bank", &most]);
     if let Some(lines) = of_lines {
-        let most = format!("{} times, of {} lines that were written (0x{:x})", count(lines.most), count(lines.lines), lines.most_line);
+        let most = format!(
+            "{} times, of {} lines that were written (0x{:x})",
+            count(lines.most),
+            count(lines.lines),
+            lines.most_line
+        );
         table.add_row(["most of a line", &most]);
         table.add_row(["lines by writes", &steps(&lines.steps)]);
     }

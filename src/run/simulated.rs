@@ -178,7 +178,10 @@ fn devices(machine: &Assembly) -> Devices {
         nvm_activates: rows(Medium::Nvm),
         nvm_cell_bytes: wear().map(CellWear::cell_bytes).sum(),
         nvm_bank_writes: wear().map(|wear| wear.bank_writes().to_vec()).collect(),
-        nvm_lines: wear().map(CellWear::lines).collect::<Option<Vec<_>>>().map(|all| LineWrites::of(all.into_iter().flatten())),
+        nvm_lines: wear()
+            .map(CellWear::lines)
+            .collect::<Option<Vec<_>>>()
+            .map(|all| LineWrites::of(all.into_iter().flatten())),
     }
 }
 

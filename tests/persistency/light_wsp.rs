@@ -294,8 +294,7 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     let overrides = sets.map(|text| Override::parse(text).unwrap());
     let scheme = SchemeConfig::load("light-wsp", &overrides).unwrap().built;
     let ran = |threads: usize| {
-        let persistency =
-            Persistency { scheme: scheme.clone(), journal: true, ..Persistency::default() };
+        let persistency = Persistency { scheme: scheme.clone(), journal: true, ..Persistency::default() };
         let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
         let ran = bench.run_under(&persistency, &options);
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);

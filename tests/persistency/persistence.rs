@@ -417,8 +417,7 @@ fn the_digest_of_a_run_covers_the_final_state_of_every_component() {
     bench.launch(&body, 1, 256, (out, a, a, 0));
     let scheme = catalogue::find("agpm").unwrap();
     let states = |time_limit: Option<u64>| -> Vec<(String, u64)> {
-        let persistency =
-            Persistency { scheme: scheme.clone(), journal: false, ..Persistency::default() };
+        let persistency = Persistency { scheme: scheme.clone(), journal: false, ..Persistency::default() };
         let assembly = bench.run_under(&persistency, &RunOptions { time_limit, ..RunOptions::default() }).assembly;
         let digest = |(id, name): (u32, String)| (name, assembly.simulation.component(ComponentId(id)).digest());
         (0..).zip(assembly.component_names()).map(digest).collect()

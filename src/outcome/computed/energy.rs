@@ -27,7 +27,9 @@ const GPU: [Row; 5] = [
         c.sum("sm", &["l1_loads", "l1_stores"]) + fills
     }),
     ("crossbar", "bytes", "energy.crossbar_byte_pj", |c| c.sum("l2", &["bytes_in", "bytes_out"])),
-    ("l2", "accesses", "energy.l2_access_pj", |c| c.sum("l2", &["reads", "writes", "atomics", "fetches", "writebacks"])),
+    ("l2", "accesses", "energy.l2_access_pj", |c| {
+        c.sum("l2", &["reads", "writes", "atomics", "fetches", "writebacks"])
+    }),
 ];
 
 const CPU: [Row; 3] = [
@@ -114,11 +116,13 @@ mod tests {
             let parameter = Parameter { value: json!(2.5), source: source.to_owned() };
             outcome.machine.parameters.insert((*key).to_owned(), parameter);
         }
-        for (key, value) in [("energy.operands_per_instruction", 3), ("dram.row_bytes", 2048), ("nvm.row_bytes", 1024)] {
+        for (key, value) in [("energy.operands_per_instruction", 3), ("dram.row_bytes", 2048), ("nvm.row_bytes", 1024)]
+        {
             outcome.machine.parameters.insert(key.to_owned(), Parameter { value: json!(value), source: String::new() });
         }
         let nvm_bank_writes = vec![vec![3, 5]];
-        let of = Devices { dram_activates: 10, nvm_activates: 4, nvm_cell_bytes: 1_000, nvm_bank_writes, nvm_lines: None };
+        let of =
+            Devices { dram_activates: 10, nvm_activates: 4, nvm_cell_bytes: 1_000, nvm_bank_writes, nvm_lines: None };
         Outcome { devices: Some(of), ..outcome }
     }
 
@@ -140,7 +144,8 @@ mod tests {
         let parts: f64 = ENERGY_PARTS.iter().map(|(part, _)| energy.part_nj(part)).sum();
         assert!((parts - energy.nj()).abs() < 1e-6 * parts, "parts add up: {parts} of {}", energy.nj());
         // 10 nJ in 1,000 ps are 10 W.
-        let ten = Energy { events: vec![EnergyPart { count: 4_000, each_pj: 2.5, ..energy.events[0].clone() }], ..energy };
+        let ten =
+            Energy { events: vec![EnergyPart { count: 4_000, each_pj: 2.5, ..energy.events[0].clone() }], ..energy };
         assert!((ten.watts(1_000) - 10.0).abs() < 1e-9);
         assert!(ten.sourced_share().abs() < 1e-9, "registers are chosen");
     }

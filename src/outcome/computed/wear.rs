@@ -24,7 +24,8 @@ const SECONDS_A_YEAR: f64 = 365.25 * 86_400.0;
 pub(super) fn of(outcome: &Outcome) -> Option<Wear> {
     let devices = outcome.devices.as_ref()?;
     let banks = (0..).zip(&devices.nvm_bank_writes);
-    let banks = banks.flat_map(|(controller, banks)| (0..).zip(banks).map(move |(bank, &writes)| ((controller, bank), writes)));
+    let banks =
+        banks.flat_map(|(controller, banks)| (0..).zip(banks).map(move |(bank, &writes)| ((controller, bank), writes)));
     let writes: u64 = banks.clone().map(|(_, writes)| writes).sum();
     // Of several banks the first.
     let (worst_bank, most_of_a_bank) = banks.clone().min_by_key(|&(_, writes)| Reverse(writes))?;
