@@ -6,9 +6,9 @@
 //! ```
 //! The runs may be of different machines, schemes or workloads: components are known by name and times are in
 //! ps. A run is compared with one of another version through a file ([`Record`]), which holds trails, and the
-//! events of one epoch when asked for. Invariant: runs of equal inputs never part, at any number of threads of
-//! the runs that they stand for. Left out: the order of several messages at one instant at one component, which
-//! the engine's digests have.
+//! events of one epoch when asked for. Invariant: runs of equal inputs never part, at any number of threads
+//! of the runs that they stand for. Left out: the order of several messages at one instant at one component,
+//! which the engine's digests have.
 
 mod record;
 

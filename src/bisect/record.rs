@@ -1,4 +1,5 @@
-//! What a run did, epoch by epoch, as a file: for a comparison with a run of another version of the simulator.
+//! What a run did, epoch by epoch, as a file: for a comparison with a run of another version of the
+//! simulator.
 //!
 //! JSON. Only components that handled something in an epoch are in its row. The digests are those of
 //! [`Trail`]: they hold what [`Message::digest`](crate::engine::Message::digest) makes of messages, which a

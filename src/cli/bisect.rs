@@ -17,7 +17,8 @@ use super::recipe::{SMALL, recipe};
 use super::terminal;
 
 /// What is compared with what, when nothing is said.
-const NOTHING: &str = "nothing to compare with: name another run, change something of it with --other, or name a file with --save or --against";
+const NOTHING: &str = "nothing to compare with: name another run, change something of it with --other, or name a file \
+                       with --save or --against";
 
 pub(super) fn bisect(args: &BisectArgs) -> Result<Exit, Stop> {
     let second = args.second.is_some() || !args.other.is_empty();
@@ -120,7 +121,8 @@ fn of_the_same(file: &str, recorded: &serde_json::Value, now: &Description) -> R
     let differs = recorded.as_object().into_iter().flatten().find(|(key, value)| now[key.as_str()] != **value);
     let what = differs.map_or("workload", |(key, _)| key.as_str());
     let message = format!("the run cannot be repeated from its result: `{what}` of the workload would be another");
-    let help = "a result holds no options like --persistent and --input, and no arguments of a program: name the workload with them";
+    let help = "a result holds no options like --persistent and --input, and no arguments of a program: name the workload \
+                with them";
     Err(Diagnostic::nowhere(file, message).with_help(help).into())
 }
 

@@ -1,7 +1,7 @@
 //! What an event costs in energy: a number for each kind of event, as parameters of a machine.
 //!
-//! The model never reads them: [`crate::outcome`] multiplies them with counters when a run is over, so that no
-//! cycle follows from any of them. Source: each machine file has one beside every number. Not here: static
+//! The model never reads them: [`crate::outcome`] multiplies them with counters when a run is over, so that
+//! no cycle follows from any of them. Source: each machine file has one beside every number. Not here: static
 //! power, clocks, instruction fetch and scheduling, execution units of SMs, queues of controllers, refresh.
 
 use crate::spec;

@@ -5,8 +5,8 @@
 //! | `through`, `latency` | each time, as each drives its cells |
 //! | `row_buffer` | once until the cells of its row are written: later writes meet it in the row |
 //!
-//! Bytes count alike: those of whole granules under `through`, and those that a row gained under `row_buffer`.
-//! What a row still holds when a run ends counts, as it has to be written. Source: the rules of
+//! Bytes count alike: those of whole granules under `through`, and those that a row gained under
+//! `row_buffer`. What a row still holds when a run ends counts, as it has to be written. Source: the rules of
 //! [`media`](crate::machine::media). Cost: a few operations a write of NVM; counts by line are a search in an
 //! ordered map. Invariant: the model never reads any of it. Not modelled: levelling, cells that fail.
 

@@ -1,8 +1,8 @@
 //! Energy of a run: events times the machine's energy of each, part by part.
 //!
 //! Counters, what devices did, and the parameters of `energy` and `memory_energy`, whose sources come along.
-//! Not counted ([`LEFT_OUT`]): static power and what no counter stands for, so that totals compare machines and
-//! schemes and are no power of a chip.
+//! Not counted ([`LEFT_OUT`]): static power and what no counter stands for, so that totals compare machines
+//! and schemes and are no power of a chip.
 
 use crate::outcome::{Devices, Energy, EnergyPart, Outcome};
 
@@ -81,7 +81,8 @@ impl Counted<'_> {
     }
 }
 
-/// Energy of a run; `None` where its machine has no energy of events, as in results kept before there was this.
+/// Energy of a run; `None` where its machine has no energy of events, as in results kept before there was
+/// this.
 pub(super) fn of(outcome: &Outcome) -> Option<Energy> {
     outcome.devices.as_ref()?;
     let of_a_cpu = outcome.is_of_a_cpu();
