@@ -199,7 +199,7 @@ mod tests {
         let trail = |events| Trail { events, digest: events };
         let a = BTreeMap::from([("sm0", trail(3)), ("sm1", trail(4)), ("hub", trail(0))]);
         let b = BTreeMap::from([("sm0", trail(3)), ("sm1", trail(5)), ("sm2", trail(1))]);
-        assert_eq!(differing(&a, &b), ["sm1", "sm2"].map(str::to_owned).into());
+        assert_eq!(differing(&a, &b), BTreeSet::from(["sm1", "sm2"].map(str::to_owned)));
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_event_that_differs_first_in_time_is_told() {
-        let found = ["l2", "sm0"].map(str::to_owned).into();
+        let found = BTreeSet::from(["l2", "sm0"].map(str::to_owned));
         let of = |l2: &[(u64, u64)], sm: &[(u64, u64)]| {
             let events = |all: &[(u64, u64)]| all.iter().map(|&(ps, digest)| event(ps, digest)).collect();
             BTreeMap::from([("l2".to_owned(), events(l2)), ("sm0".to_owned(), events(sm))])

@@ -73,8 +73,8 @@ impl Epochs {
 
     /// The epoch of a time in ps.
     pub fn of_ps(self, ps: u64) -> u64 {
-        // A tick is 1e9 / tick_khz ps.
-        let ticks = (u128::from(ps) * u128::from(self.tick_khz)).div_ceil(1_000_000_000);
+        // A tick is 1e9 / tick_khz ps, and times were rounded to whole ps: the nearest tick.
+        let ticks = (u128::from(ps) * u128::from(self.tick_khz) + 500_000_000) / 1_000_000_000;
         (ticks / u128::from(self.ticks.max(1))) as u64
     }
 }

@@ -189,6 +189,7 @@ pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::EnergyPart;
     use crate::outcome::sample::sample;
 
     #[test]
@@ -229,6 +230,24 @@ mod tests {
         assert_eq!(value(&outcome, "l2.read_hits"), Some(490.0), "summed over slices");
         assert_eq!(value(&outcome, "memory_controller.nvm_written_bytes"), Some(57_143.0));
         assert_eq!(["l2.nothing", "l3.reads", "reads", "persists"].map(|name| value(&outcome, name)), [None; 4]);
+    }
+
+    #[test]
+    fn energy_is_told_as_a_whole_and_by_part_where_it_is_known() {
+        let part = |part: &str, count| EnergyPart {
+            part: part.to_owned(),
+            event: "bits".to_owned(),
+            count,
+            each_pj: 2.0,
+            source: String::new(),
+        };
+        let energy =
+            Energy { events: vec![part("dram", 3_000), part("nvm", 1_000), part("nvm", 500)], left_out: String::new() };
+        let outcome = Outcome { energy: Some(energy), ..sample() };
+        let names = ["energy_nj", "energy.nvm_nj", "energy.cores_nj", "energy.nvm_pj", "nvm.cell_writes"];
+        assert_eq!(names.map(|name| value(&outcome, name)), [Some(9.0), Some(3.0), Some(0.0), None, None]);
+        assert_eq!(value(&sample(), "energy_nj"), None);
+        assert_eq!(find("energy.nvm_nj").unwrap().better(), Some(Better::Lower));
     }
 
     #[test]

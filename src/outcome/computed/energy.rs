@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(count("dram", "bits of rows opened"), 10 * 2048 * 8);
         assert_eq!(count("nvm", "bits of rows opened"), 4 * 1024 * 8);
         assert_eq!(count("nvm", "bits written"), 8_000, "bits of cells, not those that came over the bus");
-        assert_eq!(energy.part_nj("nvm"), (4.0 * 1024.0 * 8.0 + 300_000.0 * 8.0 + 8_000.0) * 2.5 / 1e3);
+        let nvm = (4.0 * 1024.0 * 8.0 + 300_000.0 * 8.0 + 8_000.0) * 2.5 / 1e3;
+        assert!((energy.part_nj("nvm") - nvm).abs() < 1e-6, "{}", energy.part_nj("nvm"));
         let parts: f64 = ENERGY_PARTS.iter().map(|(part, _)| energy.part_nj(part)).sum();
         assert!((parts - energy.nj()).abs() < 1e-6 * parts, "parts add up: {parts} of {}", energy.nj());
         // 10 nJ in 1,000 ps are 10 W.
