@@ -31,13 +31,24 @@ pub struct Record {
     pub epochs: Epochs,
     /// Names of the components.
     pub components: Vec<String>,
-    /// Of each epoch in which anything happened: its number; then the components that handled something, by
-    /// their place among the names, each with its trail.
-    pub rows: Vec<(u64, Vec<(usize, u64, u64)>)>,
+    /// Stretches of epochs in which anything happened, in order.
+    pub rows: Vec<Row>,
     /// Events of one epoch, where they were asked for.
     pub events: Option<RecordedEvents>,
     /// Components' final states, in the order of the names.
     pub states: Vec<u64>,
+}
+
+/// What happened in an epoch, or in some of which all but one may be idle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// The first epoch.
+    pub from: u64,
+    /// The first epoch after it.
+    pub to: u64,
+    /// Components that handled something, by their place among the names: events so far, and the digest of
+    /// their trails.
+    pub trails: Vec<(usize, u64, u64)>,
 }
 
 /// Events of one epoch.
