@@ -18,16 +18,16 @@ use std::sync::atomic::AtomicBool;
 use crate::outcome::End;
 use crate::run::{AnyExperiment, Epochs, TracedEvent, TracedRun, Trail};
 
-pub use record::{FORMAT, Record, RecordedEvents};
+pub use record::{FORMAT, Record, RecordedEvents, Row};
 
 /// Where two runs part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parting {
-    /// The first epoch that differs.
-    pub epoch: u64,
-    /// The component that differs first in it.
+    /// The first epoch that differs, and the one after it; more where it is not known which of them.
+    pub epochs: (u64, u64),
+    /// The component that differs first there; where no event is known, one that does.
     pub component: String,
-    /// Components that differ in it, or that are in one run only.
+    /// Components that differ there, or that are in one run only.
     pub differing: usize,
     /// The first event that differs, where it is known.
     pub event: Option<PartingEvent>,
@@ -146,13 +146,26 @@ fn parting(
     stop: Option<&AtomicBool>,
 ) -> Parting {
     let [a, b] = experiments.map(|experiment| events_of(experiment, epochs, (from, to), stop));
-    let (component, event) = match first_of(found, &a, &b) {
-        Some((component, event)) => (component, Some(event)),
-        None => (found.first().cloned().unwrap_or_default(), None),
-    };
-    let ps = event.as_ref().and_then(|event| event.of.iter().flatten().map(|told| told.ps).min());
-    let epoch = ps.map_or(from, |ps| epochs.of_ps(ps).clamp(from, to - 1));
-    Parting { epoch, component, differing: found.len(), event }
+    Parting::of(first_of(found, &a, &b), epochs, (from, to), found)
+}
+
+impl Parting {
+    /// With the first event that differs, where it is known.
+    fn of(
+        first: Option<(String, PartingEvent)>,
+        epochs: Epochs,
+        (from, to): (u64, u64),
+        found: &BTreeSet<String>,
+    ) -> Parting {
+        let differing = found.len();
+        let Some((component, event)) = first else {
+            let component = found.first().cloned().unwrap_or_default();
+            return Parting { epochs: (from, to), component, differing, event: None };
+        };
+        let ps = event.of.iter().flatten().map(|told| told.ps).min().unwrap_or(0);
+        let epoch = epochs.of_ps(ps).clamp(from, to - 1);
+        Parting { epochs: (epoch, epoch + 1), component, differing, event: Some(event) }
+    }
 }
 
 /// The events of every component in some epochs, by name.

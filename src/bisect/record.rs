@@ -77,9 +77,9 @@ impl Record {
             let goes_on = run.go_on(steps.to);
             let trails = run.trails();
             let changed = trails.iter().zip(&before).enumerate().filter(|(_, (now, before))| now != before);
-            let row: Vec<_> = changed.map(|(at, (now, _))| (at, now.events, now.digest)).collect();
-            if !row.is_empty() {
-                rows.push((steps.from, row));
+            let trails_now: Vec<_> = changed.map(|(at, (now, _))| (at, now.events, now.digest)).collect();
+            if !trails_now.is_empty() {
+                rows.push(Row { from: steps.from, to: steps.to, trails: trails_now });
             }
             if !goes_on {
                 break;
@@ -90,8 +90,10 @@ impl Record {
         if run.end() == Some(&End::Stopped) {
             return None;
         }
-        let events =
-            told.map(|epoch| RecordedEvents { epoch, of: events_of(experiment, epochs, (epoch, epoch + 1), stop) });
+        let events = told.map(|epoch| {
+            let to = rows.iter().find(|row| row.from == epoch).map_or(epoch + 1, |row| row.to);
+            RecordedEvents { epoch, of: events_of(experiment, epochs, (epoch, to), stop) }
+        });
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Some(Record { format: FORMAT, version, title, epochs, components, rows, events, states: run.state() })
     }
@@ -103,12 +105,13 @@ impl Record {
         loop {
             let epoch = match (own.peek(), others.peek()) {
                 (None, None) => break,
-                (Some((a, _)), Some((b, _))) => *a.min(b),
-                (Some((epoch, _)), None) | (None, Some((epoch, _))) => *epoch,
+                (Some(a), Some(b)) => a.from.min(b.from),
+                (Some(row), None) | (None, Some(row)) => row.from,
             };
-            let rows = [own.next_if(|(own, _)| *own == epoch), others.next_if(|(own, _)| *own == epoch)];
+            let rows = [own.next_if(|row| row.from == epoch), others.next_if(|row| row.from == epoch)];
+            let to = rows.iter().flatten().map(|row| row.to).max().unwrap_or(epoch + 1);
             for ((record, row), trails) in [self, other].into_iter().zip(rows).zip(&mut trails) {
-                for &(at, events, digest) in row.into_iter().flat_map(|(_, row)| row) {
+                for &(at, events, digest) in row.into_iter().flat_map(|row| &row.trails) {
                     let name = record.components.get(at).map_or("?", String::as_str);
                     trails.insert(name, Trail { events, digest });
                 }
@@ -118,18 +121,14 @@ impl Record {
                 let told = |record: &'_ Record| Some(record.events.clone()?).filter(|events| events.epoch == epoch);
                 let events = told(self).zip(told(other));
                 let first = events.and_then(|(own, others)| first_of(&found, &own.of, &others.of));
-                let (component, event) = match first {
-                    Some((component, event)) => (component, Some(event)),
-                    None => (found.first().cloned().unwrap_or_default(), None),
-                };
-                return Bisected::Parted(Parting { epoch, component, differing: found.len(), event });
+                return Bisected::Parted(Parting::of(first, self.epochs, (epoch, to), &found));
             }
         }
         let states = [self, other].map(|record| super::by_name(&record.components, record.states.clone()));
         match super::differing(&states[0], &states[1]).pop_first() {
             Some(component) => Bisected::States { component },
             None => {
-                let epochs = self.rows.last().map_or(0, |(epoch, _)| epoch + 1);
+                let epochs = self.rows.last().map_or(0, |row| row.to);
                 Bisected::Equal { epochs, events: events_in(trails[0].values()) }
             }
         }
@@ -147,7 +146,7 @@ mod tests {
             title: "a run".to_owned(),
             epochs: Epochs { ticks: 10, tick_khz: 1_000_000 },
             components: ["sm0", "sm1"].map(str::to_owned).to_vec(),
-            rows: rows.iter().map(|(epoch, row)| (*epoch, row.to_vec())).collect(),
+            rows: rows.iter().map(|&(from, row)| Row { from, to: from + 1, trails: row.to_vec() }).collect(),
             events: None,
             states: vec![7, 8],
         }
@@ -160,7 +159,7 @@ mod tests {
         // The same event, two epochs before.
         let b = record(&[(0, &[(0, 1, 11)]), (2, &[(1, 2, 22)])]);
         let Bisected::Parted(found) = a.compare(&b) else { panic!("they differ") };
-        assert_eq!((found.epoch, found.component.as_str(), found.differing), (2, "sm1", 1));
+        assert_eq!((found.epochs, found.component.as_str(), found.differing), ((2, 3), "sm1", 1));
         let other_state = Record { states: vec![7, 9], ..a.clone() };
         assert_eq!(a.compare(&other_state), Bisected::States { component: "sm1".to_owned() });
     }

@@ -159,7 +159,8 @@ fn tell(found: &Bisected, epoch_cycles: u64, file: Option<&str>) -> Exit {
             (format!("{text}, first that of `{component}`\n"), Exit::Unequal)
         }
         Bisected::Ends([one, other]) => {
-            (format!("all events are equal, but the runs ended differently: {one:?} and {other:?}\n"), Exit::Unequal)
+            let text = "all events are equal, but the runs ended differently";
+            (format!("{text}: {one:?} and {other:?}\n"), Exit::Unequal)
         }
         Bisected::Stopped => return terminal::interrupted_exit(),
     };
@@ -168,16 +169,18 @@ fn tell(found: &Bisected, epoch_cycles: u64, file: Option<&str>) -> Exit {
 }
 
 fn parted(parting: &Parting, epoch_cycles: u64, file: Option<&str>) -> String {
-    let Parting { epoch, component, differing, event } = parting;
-    let others = match differing - 1 {
-        0 => String::new(),
-        others => format!(", with {others} other components that differ there"),
+    let Parting { epochs: (from, to), component, differing, event } = parting;
+    let cycles = format!("core cycles {} to {}", from * epoch_cycles, to * epoch_cycles);
+    let when = if to - from == 1 { format!("epoch {from}") } else { format!("epochs {from} to {}", to - 1) };
+    let mut out = format!("they part in {when} ({cycles}), ");
+    out += &match (event, differing - 1) {
+        (_, 0) => format!("at `{component}`\n"),
+        (Some(_), others) => format!("at `{component}`, with {others} other components that differ there\n"),
+        (None, others) => format!("at {} components, among them `{component}`\n", others + 1),
     };
-    let (from, to) = (epoch * epoch_cycles, (epoch + 1) * epoch_cycles);
-    let mut out = format!("they part in epoch {epoch} (core cycles {from} to {to}), at `{component}`{others}\n");
     let Some(event) = event else {
         if let Some(file) = file {
-            out += &format!("which event: write {file} again by its own version, with --epoch {epoch}\n");
+            out += &format!("which event: write {file} again by its own version, with --epoch {from}\n");
         }
         return out;
     };

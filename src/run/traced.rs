@@ -245,7 +245,12 @@ fn shortened(text: &str) -> String {
     while let Some(open) = rest.find('[') {
         let (before, list) = rest.split_at(open);
         out += before;
-        let end = list.find(']').map_or(list.len(), |close| close + 1);
+        let mut depth = 0;
+        let closes = |&(_, c): &(usize, char)| {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            depth == 0
+        };
+        let end = list.char_indices().find(closes).map_or(list.len(), |(close, _)| close + 1);
         let (list, after) = list.split_at(end);
         out += if list.len() > LIST_SHOWN { "[...]" } else { list };
         rest = after;
@@ -266,6 +271,8 @@ mod tests {
         assert_eq!(shortened("Cta(3)"), "Cta(3)");
         let bytes = format!("Line {{ bytes: [{}], mask: 7, way: [1, 2] }}", "0, ".repeat(64));
         assert_eq!(shortened(&bytes), "Line { bytes: [...], mask: 7, way: [1, 2] }");
+        let nested = format!("Launch {{ code: [{}], warps: 2 }}", "[1, 2], ".repeat(20));
+        assert_eq!(shortened(&nested), "Launch { code: [...], warps: 2 }");
         assert_eq!(shortened(&"x".repeat(300)).len(), TEXT_SHOWN + 3);
     }
 
