@@ -5,10 +5,9 @@
 //!   both again ─ unwatched up to there, then every event kept ─> first event that differs
 //! ```
 //! The runs may be of different machines, schemes or workloads: components are known by name and times are in
-//! ps. A run is compared with one of another version through a file ([`Record`]), which holds trails, and the
-//! events of one epoch when asked for. Invariant: runs of equal inputs never part, at any number of threads
-//! of the runs that they stand for. Left out: the order of several messages at one instant at one component,
-//! which the engine's digests have.
+//! ps. A run is compared with one of another version through a file ([`RunRecord`]), which holds trails, and
+//! the events of one epoch when asked for. Invariant: runs of equal inputs never part. Left out: who sent a
+//! message, which the engine's digests have.
 
 mod record;
 
@@ -18,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use crate::outcome::End;
 use crate::run::{AnyExperiment, Epochs, TracedEvent, TracedRun, Trail};
 
-pub use record::{FORMAT, Record, RecordedEvents, Row};
+pub use record::{EpochRow, FORMAT, RecordedEvents, RunRecord};
 
 /// Where two runs part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,12 +121,14 @@ pub fn bisect(experiments: [&AnyExperiment; 2], epochs: Epochs, stop: Option<&At
             return Bisected::Parted(parting(experiments, epochs, (steps.from, steps.to), &found, stop));
         }
         let events = events_in(trails[0].values());
+        // One that ended before the other parts from it at the other's next event.
         if go_on == [false; 2] {
             steps.events = events;
             break;
         }
         steps.advance(events);
     }
+    // Bytes that messages carried are in no trail, but in states.
     let states = [0, 1].map(|at| by_name(&names[at], runs[at].state()));
     let ends = runs.map(|run| run.end().cloned().unwrap_or(End::Stopped));
     match differing(&states[0], &states[1]).pop_first() {

@@ -63,7 +63,7 @@ use crate::spec;
 
 use self::command_processor::CommandProcessorSpec;
 use self::crossbar::{CrossbarSpec, SwitchKind};
-use self::energy::{DeviceEnergySpec, EnergySpec};
+use self::energy::EnergySpec;
 use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
@@ -118,10 +118,8 @@ machine_spec! {
         dispatch: CommandProcessorSpec,
         /// Persistency.
         persist: PersistSpec,
-        /// Energy of events on the chip.
+        /// Energy of events.
         energy: EnergySpec,
-        /// Energy of events of memory devices and buses.
-        memory_energy: DeviceEnergySpec,
     }
 }
 

@@ -109,8 +109,8 @@ pub(super) struct RunArgs {
     /// Size of that file before compression, at most; what is left out to keep it is told
     #[arg(long, value_name = "N", default_value_t = 64, requires = "timeline", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(super) timeline_budget_mib: u64,
-    /// Count writes to the cells of NVM line by line, too: the line that wears most, lines by writes, lifetime
-    /// without levelling
+    /// Count writes to the cells of NVM line by line, too: the line that wears most, lines by writes,
+    /// lifetime without levelling
     #[arg(long)]
     pub(super) wear: bool,
     /// Write the final bytes of a buffer, raw little-endian; repeatable

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use durawarp::bisect::{Bisected, FORMAT, Parting, Record, bisect as compare};
+use durawarp::bisect::{Bisected, FORMAT, Parting, RunRecord, bisect as compare};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::input;
 use durawarp::report;
@@ -46,14 +46,14 @@ fn with_file(
     args: &BisectArgs,
     one: &AnyExperiment,
     epochs: Epochs,
-    against: Option<(Record, String)>,
+    against: Option<(RunRecord, String)>,
 ) -> Result<Exit, Stop> {
     let mut outputs = Outputs::default();
     let save = outputs.open("--save", args.save.as_deref());
     outputs.ready()?;
     // Events of the epoch that the file has events of.
     let told = against.as_ref().and_then(|(record, _)| Some(record.events.as_ref()?.epoch)).or(args.epoch);
-    let Some(record) = Record::of(one, title(one), epochs, told, Some(terminal::stop_flag())) else {
+    let Some(record) = RunRecord::of(one, title(one), epochs, told, Some(terminal::stop_flag())) else {
         return Ok(terminal::interrupted_exit());
     };
     if let Some(save) = save {
@@ -67,10 +67,10 @@ fn with_file(
 }
 
 /// A file of `--save`, and its name.
-fn read(path: &Path) -> Result<(Record, String), Diagnostic> {
+fn read(path: &Path) -> Result<(RunRecord, String), Diagnostic> {
     let name = path.display().to_string();
     let text = input::text(path).map_err(|fault| Diagnostic::nowhere(&name, format!("cannot be read: {fault}")))?;
-    let record: Record = serde_json::from_str(&text).map_err(|fault| {
+    let record: RunRecord = serde_json::from_str(&text).map_err(|fault| {
         let fault = Diagnostic::nowhere(&name, format!("this is no file of `durawarp bisect --save`: {fault}"));
         fault.with_help("`durawarp bisect WORKLOAD --save FILE` writes one")
     })?;
@@ -121,8 +121,8 @@ fn of_the_same(file: &str, recorded: &serde_json::Value, now: &Description) -> R
     let differs = recorded.as_object().into_iter().flatten().find(|(key, value)| now[key.as_str()] != **value);
     let what = differs.map_or("workload", |(key, _)| key.as_str());
     let message = format!("the run cannot be repeated from its result: `{what}` of the workload would be another");
-    let help = "a result holds no options like --persistent and --input, and no arguments of a program: name the workload \
-                with them";
+    let help = "a result holds no options like --persistent and --input, and no arguments of a program: name the \
+                workload with them";
     Err(Diagnostic::nowhere(file, message).with_help(help).into())
 }
 

@@ -211,8 +211,8 @@ impl<M: Message> Simulation<M> {
         &*self.home.cells[id.0 as usize].component
     }
 
-    /// Puts something around every component: `around` gets each in id order and returns what takes its place,
-    /// which must do to events what the component would. For tools that watch a run from outside.
+    /// Puts something around every component: `around` gets each in id order and returns what takes its
+    /// place, which must do to events what the component would. For tools that watch a run from outside.
     pub fn surround(&mut self, mut around: impl FnMut(Box<dyn Component<M>>) -> Box<dyn Component<M>>) {
         for cell in &mut self.home.cells {
             let inner = mem::replace(&mut cell.component, Box::new(Absent));

@@ -7,8 +7,35 @@
 use crate::spec;
 use crate::spec::Picojoules;
 
-spec! {
-    /// Energy of events in SMs, in L2 slices and between them.
+/// Declares what events of a chip cost, and then what those of memory devices and of their buses cost, which
+/// machines of both kinds have.
+macro_rules! energy_spec {
+    ($(#[$meta:meta])* pub struct $name:ident { $($of_chip:tt)* }) => {
+        spec! {
+            $(#[$meta])*
+            pub struct $name {
+                $($of_chip)*
+                /// A bit of a DRAM row that is sensed when the row is opened.
+                dram_activate_bit_pj: Picojoules,
+                /// A bit read from an open DRAM row.
+                dram_read_bit_pj: Picojoules,
+                /// A bit written to DRAM, its cell included.
+                dram_write_bit_pj: Picojoules,
+                /// A bit of an NVM row that is sensed when the row is opened.
+                nvm_activate_bit_pj: Picojoules,
+                /// A bit read from an open NVM row.
+                nvm_read_bit_pj: Picojoules,
+                /// A bit of NVM whose cell is written.
+                nvm_write_bit_pj: Picojoules,
+                /// A bit over a channel's data bus.
+                bus_bit_pj: Picojoules,
+            }
+        }
+    };
+}
+
+energy_spec! {
+    /// Energy of events of a machine with a GPU.
     pub struct EnergySpec {
         /// One access of a warp to the register file: an operand of all lanes.
         register_access_pj: Picojoules,
@@ -25,8 +52,8 @@ spec! {
     }
 }
 
-spec! {
-    /// Energy of events in CPU cores and in the shared cache.
+energy_spec! {
+    /// Energy of events of a machine of CPU cores.
     pub struct CpuEnergySpec {
         /// An instruction that retires: fetch, decode, registers and execution.
         instruction_pj: Picojoules,
@@ -37,30 +64,9 @@ spec! {
     }
 }
 
-spec! {
-    /// Energy of events of memory devices and of their buses.
-    pub struct DeviceEnergySpec {
-        /// A bit of a DRAM row that is sensed when the row is opened.
-        dram_activate_bit_pj: Picojoules,
-        /// A bit read from an open DRAM row.
-        dram_read_bit_pj: Picojoules,
-        /// A bit written to DRAM, its cell included.
-        dram_write_bit_pj: Picojoules,
-        /// A bit of an NVM row that is sensed when the row is opened.
-        nvm_activate_bit_pj: Picojoules,
-        /// A bit read from an open NVM row.
-        nvm_read_bit_pj: Picojoules,
-        /// A bit of NVM whose cell is written.
-        nvm_write_bit_pj: Picojoules,
-        /// A bit over a channel's data bus.
-        bus_bit_pj: Picojoules,
-    }
-}
-
 /// No cycle follows from the parameter `table.key`: it serves energy or lifetime alone.
 pub fn is_beside_time(key: &str) -> bool {
-    let of_energy = ["energy.", "memory_energy."].iter().any(|table| key.starts_with(table));
-    of_energy || matches!(key, "nvm.endurance_writes" | "nvm.capacity_gb")
+    key.starts_with("energy.") || matches!(key, "nvm.endurance_writes" | "nvm.capacity_gb")
 }
 
 #[cfg(test)]
@@ -70,9 +76,7 @@ mod tests {
     #[test]
     fn only_parameters_of_energy_and_lifetime_are_beside_time() {
         assert!(
-            ["energy.l1_access_pj", "memory_energy.bus_bit_pj", "nvm.endurance_writes"]
-                .iter()
-                .all(|key| is_beside_time(key))
+            ["energy.l1_access_pj", "energy.bus_bit_pj", "nvm.endurance_writes"].iter().all(|key| is_beside_time(key))
         );
         assert!(!["nvm.cell_write_ns", "l1.kb", "nvm.banks"].iter().any(|key| is_beside_time(key)));
     }

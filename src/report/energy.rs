@@ -66,6 +66,7 @@ fn wear_table(wear: &Wear, of_lines: Option<&LineWrites>) -> Table {
         wear.bank_imbalance()
     );
     table.add_row(["most of a bank", &most]);
+    // Counted by line only where it was asked for.
     if let Some(lines) = of_lines {
         let most = format!(
             "{} times, of {} lines that were written (0x{:x})",
@@ -76,6 +77,7 @@ fn wear_table(wear: &Wear, of_lines: Option<&LineWrites>) -> Table {
         table.add_row(["most of a line", &most]);
         table.add_row(["lines by writes", &steps(&lines.steps)]);
     }
+    // Cells of DRAM with a battery bear any number of writes.
     if let Some(lasts) = &wear.lifetimes {
         let unlevelled = match lasts.unlevelled_years {
             Some(years) => format!("{} without levelling, ", time(years)),

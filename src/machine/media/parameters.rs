@@ -125,7 +125,8 @@ spec! {
         /// Writes that a cell takes before it fails; 0 where there is no such bound. Nothing fails in a run:
         /// lifetimes follow from it.
         endurance_writes: u64,
-        /// Size of a channel's devices. No address beyond it is refused: wear levelling spreads writes over it.
+        /// Size of a channel's devices. No address beyond it is refused: wear levelling spreads writes over
+        /// it.
         capacity_gb: u32 where 1..=1048576,
     }
 }
@@ -133,6 +134,7 @@ spec! {
 impl NvmSpec {
     /// NVM with such rows, whose writes each drive the cells of a sector; the rest is of no effect then.
     pub fn through(rows: &MediaSpec, cell_write_ns: Nanos) -> Self {
+        // Of readings that these writes do not have.
         let none = Nanos::default();
         NvmSpec {
             banks: rows.banks,

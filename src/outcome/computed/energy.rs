@@ -1,6 +1,6 @@
 //! Energy of a run: events times the machine's energy of each, part by part.
 //!
-//! Counters, what devices did, and the parameters of `energy` and `memory_energy`, whose sources come along.
+//! Counters, what devices did, and the parameters of `energy`, whose sources come along.
 //! Not counted ([`LEFT_OUT`]): static power and what no counter stands for, so that totals compare machines
 //! and schemes and are no power of a chip.
 
@@ -13,9 +13,9 @@ const LEFT_OUT: [&str; 2] = [
 ];
 
 /// A kind of events: part, event, its parameter, how often it happened.
-type Row = (&'static str, &'static str, &'static str, fn(&Counted<'_>) -> u64);
+type EventKind = (&'static str, &'static str, &'static str, fn(&Sums<'_>) -> u64);
 
-const GPU: [Row; 5] = [
+const GPU: [EventKind; 5] = [
     ("registers", "operand accesses", "energy.register_access_pj", |c| {
         let operands = c.0.parameter("energy.operands_per_instruction").unwrap_or(0.0);
         c.0.warp_instructions() * operands as u64
@@ -32,7 +32,7 @@ const GPU: [Row; 5] = [
     }),
 ];
 
-const CPU: [Row; 3] = [
+const CPU: [EventKind; 3] = [
     ("cores", "instructions", "energy.instruction_pj", |c| c.0.warp_instructions()),
     ("l1", "word accesses", "energy.l1_access_pj", |c| {
         let loads = c.sum("core", &["loads"]).saturating_sub(c.sum("core", &["forwarded_loads"]));
@@ -43,26 +43,26 @@ const CPU: [Row; 3] = [
     }),
 ];
 
-const DEVICES: [Row; 7] = [
-    ("bus", "bits", "memory_energy.bus_bit_pj", |c| {
+const DEVICES: [EventKind; 7] = [
+    ("bus", "bits", "energy.bus_bit_pj", |c| {
         8 * c.controllers(&["dram_read_bytes", "dram_written_bytes", "nvm_read_bytes", "nvm_written_bytes"])
     }),
-    ("dram", "bits of rows opened", "memory_energy.dram_activate_bit_pj", |c| {
+    ("dram", "bits of rows opened", "energy.dram_activate_bit_pj", |c| {
         c.row_bits("dram.row_bytes", c.devices(|devices| devices.dram_activates))
     }),
-    ("dram", "bits read", "memory_energy.dram_read_bit_pj", |c| 8 * c.controllers(&["dram_read_bytes"])),
-    ("dram", "bits written", "memory_energy.dram_write_bit_pj", |c| 8 * c.controllers(&["dram_written_bytes"])),
-    ("nvm", "bits of rows opened", "memory_energy.nvm_activate_bit_pj", |c| {
+    ("dram", "bits read", "energy.dram_read_bit_pj", |c| 8 * c.controllers(&["dram_read_bytes"])),
+    ("dram", "bits written", "energy.dram_write_bit_pj", |c| 8 * c.controllers(&["dram_written_bytes"])),
+    ("nvm", "bits of rows opened", "energy.nvm_activate_bit_pj", |c| {
         c.row_bits("nvm.row_bytes", c.devices(|devices| devices.nvm_activates))
     }),
-    ("nvm", "bits read", "memory_energy.nvm_read_bit_pj", |c| 8 * c.controllers(&["nvm_read_bytes"])),
-    ("nvm", "bits written", "memory_energy.nvm_write_bit_pj", |c| 8 * c.devices(|devices| devices.nvm_cell_bytes)),
+    ("nvm", "bits read", "energy.nvm_read_bit_pj", |c| 8 * c.controllers(&["nvm_read_bytes"])),
+    ("nvm", "bits written", "energy.nvm_write_bit_pj", |c| 8 * c.devices(|devices| devices.nvm_cell_bytes)),
 ];
 
 /// What an outcome counted.
-struct Counted<'a>(&'a Outcome);
+struct Sums<'a>(&'a Outcome);
 
-impl Counted<'_> {
+impl Sums<'_> {
     /// The sum of counters, those that the outcome has.
     fn sum(&self, kind: &str, names: &[&str]) -> u64 {
         names.iter().filter_map(|name| self.0.count_of(kind, name)).sum()
@@ -86,13 +86,13 @@ impl Counted<'_> {
 pub(super) fn of(outcome: &Outcome) -> Option<Energy> {
     outcome.devices.as_ref()?;
     let of_a_cpu = outcome.is_of_a_cpu();
-    let chip: &[Row] = if of_a_cpu { &CPU } else { &GPU };
-    let event = |&(part, event, key, count): &Row| {
+    let chip: &[EventKind] = if of_a_cpu { &CPU } else { &GPU };
+    let event = |&(part, event, key, count): &EventKind| {
         let parameter = outcome.machine.parameters.get(key)?;
         Some(EnergyPart {
             part: part.to_owned(),
             event: event.to_owned(),
-            count: count(&Counted(outcome)),
+            count: count(&Sums(outcome)),
             each_pj: parameter.value.as_f64()?,
             source: parameter.source.clone(),
         })
@@ -113,7 +113,7 @@ mod tests {
     fn with_energy() -> Outcome {
         let mut outcome = sample();
         for (.., key, _) in GPU.iter().chain(&DEVICES) {
-            let source = if key.starts_with("energy.") { "chosen" } else { "a paper" };
+            let source = if *key == "energy.register_access_pj" { "chosen" } else { "a paper" };
             let parameter = Parameter { value: json!(2.5), source: source.to_owned() };
             outcome.machine.parameters.insert((*key).to_owned(), parameter);
         }
@@ -156,7 +156,7 @@ mod tests {
     fn without_parameters_of_energy_there_is_none() {
         assert_eq!(of(&sample()), None);
         let mut half = with_energy();
-        half.machine.parameters.remove("memory_energy.bus_bit_pj");
+        half.machine.parameters.remove("energy.bus_bit_pj");
         assert_eq!(of(&half), None);
     }
 }
