@@ -7,8 +7,8 @@
 //! Trails know components by name and times in ps, so that runs of different machines can be compared, which
 //! the engine's own digests cannot: these hold ids and ticks. Invariant: a run that is watched handles the
 //! events of one that is not. Not in a trail: who sent a message, and bytes of lines, as
-//! [`Message::digest`](crate::engine::Message::digest) leaves them out; final states ([`TracedRun::state`]) have
-//! these.
+//! [`Message::digest`](crate::engine::Message::digest) leaves them out; final states
+//! ([`TracedRun::state`]) have these.
 
 use std::any::Any;
 use std::sync::atomic::AtomicBool;

@@ -11,8 +11,8 @@
 //! | ideal, over all of NVM | all, over all lines |
 //!
 //! A pure function of an outcome. Source: endurance and size are parameters (`nvm.endurance_writes`,
-//! `nvm.capacity_gb`); the formula is that of Lee et al., ISCA 2009. Not modelled: writes that levelling itself
-//! adds, cells that differ, spare lines.
+//! `nvm.capacity_gb`); the formula is that of Lee et al., ISCA 2009. Not modelled: writes that levelling
+//! itself adds, cells that differ, spare lines.
 
 use std::cmp::Reverse;
 
