@@ -143,7 +143,10 @@ impl RunRecord {
 mod tests {
     use super::*;
 
-    fn record(rows: &[(u64, &[(usize, u64, u64)])]) -> RunRecord {
+    /// A component, its events, its digest.
+    type Handled = (usize, u64, u64);
+
+    fn record(rows: &[(u64, &[Handled])]) -> RunRecord {
         RunRecord {
             format: FORMAT,
             version: "1".to_owned(),
