@@ -1,40 +1,10 @@
 """The native half: what crosses is plain data and JSON text. Not for users."""
 
 from os import PathLike
-from typing import TypedDict, final
+from typing import final
 
 from ._progress import Told
-
-class Request(TypedDict):
-    keys: list[tuple[str, str]]
-    args: list[str]
-    persistent: bool
-    reference: bool
-    small: bool
-
-class Ask(TypedDict):
-    points: str
-    double: bool
-    actual_only: bool
-    claim: str | None
-    resume: int
-    keep: int
-
-class Work(TypedDict):
-    jobs: int
-    memory_gib: int | None
-    results: str | None
-    shard: tuple[int, int] | None
-    keep_failed: bool
-
-class Worth(TypedDict):
-    state: str
-    why: str | None
-    outcome: str | None
-
-class Compared(TypedDict):
-    scheme: str
-    worth: Worth
+from ._types import Ask, Compared, Request, Work, Worth
 
 def run(request: Request, threads: int, progress: Told | None) -> tuple[Worth, list[str]]: ...
 def crash(request: Request, ask: Ask, threads: int, progress: Told | None) -> tuple[bool, str, list[str]]: ...

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 
 class Progress(NamedTuple):
@@ -24,11 +24,11 @@ class Progress(NamedTuple):
     """More about it."""
 
 
-Show = Union[bool, Callable[[Progress], object], None]
+Show = bool | Callable[[Progress], object] | None
 """Whether to show progress: a function that is called with it some times a second, ``True`` for a bar,
 ``False`` for nothing, ``None`` for a bar where tqdm is installed and somebody looks."""
 
-Told = Callable[[str, int, Union[int, None], Union[float, None], str], object]
+Told = Callable[[str, int, int | None, float | None, str], object]
 
 
 class _Bar:

@@ -6,14 +6,15 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 from . import _native
 from ._errors import Defect, RunFailed
 from ._progress import Show, shown
+from ._types import Ask, Request, Work, Worth
 
-Value = Union[str, int, float, bool]
-Path = Union[str, "os.PathLike[str]"]
+Value = str | int | float | bool
+Path = str | os.PathLike[str]
 
 MOST_JOBS = 4096
 
@@ -39,7 +40,7 @@ def request(
     persistent: bool,
     reference: bool,
     small: bool,
-) -> _native.Request:
+) -> Request:
     """What the native half makes a recipe of."""
     keys = [("workload", text_of(workload))]
     keys += [(key, text_of(value)) for key, value in words.items() if value is not None]
@@ -54,7 +55,7 @@ def noted(notes: Iterable[str]) -> None:
         warnings.warn(note, stacklevel=3)
 
 
-def outcome_of(worth: _native.Worth) -> dict[str, Any]:
+def outcome_of(worth: Worth) -> dict[str, Any]:
     """The outcome of a run that went well or was cut.
 
     Raises RunFailed for another, and Defect where the simulator failed.
@@ -153,7 +154,7 @@ def crash(
         "loop_log": loop_log,
     }
     asked = request(workload, words, set, params, inputs, args, persistent, True, True)
-    ask: _native.Ask = {
+    ask: Ask = {
         "points": str(points),
         "double": double,
         "actual_only": actual_only,
@@ -247,7 +248,7 @@ def work(
     memory_gib: int | None,
     shard: tuple[int, int] | None = None,
     keep_failed: bool = False,
-) -> _native.Work:
+) -> Work:
     """How many runs go on at a time, and where results are kept."""
     return {
         "jobs": number("jobs", jobs),

@@ -14,6 +14,7 @@ from ._errors import ExecutorFailed
 from ._frames import Library, framed
 from ._progress import Show, Told, shown
 from ._runs import Path, work
+from ._types import Work, Worth
 
 RESULTS = "durawarp-results"
 """The folder of results when none is named, as on the command line."""
@@ -149,7 +150,7 @@ def _planned(spec: Path | Mapping[str, Any]) -> _native.Plan:
     return _native.Plan.load(os.fspath(spec))
 
 
-def run_point(task: Mapping[str, Any]) -> _native.Worth:
+def run_point(task: Mapping[str, Any]) -> Worth:
     """Runs on a worker what one point is; plain data goes in and out."""
     return _native.run_point(**task)
 
@@ -164,7 +165,7 @@ def _elsewhere(keys: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(key, of(key, value)) for key, value in keys]
 
 
-def _run_on(executor: Any, plan: _native.Plan, asked: _native.Work, folder: str, told: Told | None) -> None:
+def _run_on(executor: Any, plan: _native.Plan, asked: Work, folder: str, told: Told | None) -> None:
     tasks = plan.to_run(asked)
     if not tasks:
         return
