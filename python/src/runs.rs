@@ -57,11 +57,7 @@ fn simulated(experiment: &AnyExperiment, threads: usize, watch: &Watch, shown: b
             done,
             total,
             left_s: left_s.map(|total| elapsed * (total - done) as f64 / done as f64),
-            text: format!(
-                "{} cycles, {}instr/s",
-                report::count(now.time / ticks),
-                report::rate(done as f64 / elapsed)
-            ),
+            text: format!("{} cycles, {}instr/s", report::count(now.time / ticks), report::rate(done as f64 / elapsed)),
         });
     };
     let conduct = Conduct { threads, stop: Some(&watch.stop), observer: Some(&observer), ..Conduct::default() };
@@ -208,9 +204,7 @@ pub(crate) fn check(
             put(done, compared.way.to_string());
         });
         let equal = compared.iter().all(|compared| compared.difference.is_none());
-        let of_way = |compared: &durawarp::determinism::Compared| {
-            json!({ "way": compared.way.to_string(), "digest": compared.digest, "difference": compared.difference })
-        };
+        let of_way = |compared: &durawarp::determinism::Compared| json!({ "way": compared.way.to_string(), "digest": compared.digest, "difference": compared.difference });
         let epochs = reference.epochs.as_ref().map_or(0, |epochs| epochs.rows().count());
         let ways: Vec<_> = compared.iter().map(of_way).collect();
         let outcome = reference.outcome;

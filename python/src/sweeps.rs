@@ -79,8 +79,7 @@ fn run_missing(batch: &Batch, folder: &Path, work: &Work, watch: &Watch) -> Resu
     let part = Part { shard: work.shard, keep_failed: work.keep_failed };
     let outlook = campaign::outlook(batch, &store, &part);
     let cached = outlook.points.len() - outlook.to_run.len();
-    let report =
-        working(work, watch, cached, |workers| campaign::run(batch, &mut store, &outlook, &part, workers))?;
+    let report = working(work, watch, cached, |workers| campaign::run(batch, &mut store, &outlook, &part, workers))?;
     report.broken.map_or(Ok(store), Err)
 }
 
@@ -239,7 +238,7 @@ impl Results {
 
     /// The figures that the file asks for: name and SVG.
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-        let drawn = py.detach(|| {
+        let drawn: Result<Vec<_>, String> = py.detach(|| {
             let one = |drawn: report::sweep::Drawn| {
                 let why = |why: String| format!("no figure `{}`: {why}", drawn.name);
                 let figure = drawn.figure.map_err(why)?;
@@ -265,7 +264,8 @@ pub(crate) fn run_point(
         let mut batch = Batch::default();
         batch.add(&label, 0, of_keys(&keys).reference(reference))?;
         if batch.points()[0].key != key {
-            let message = "this worker has another version of durawarp, or other files, than the sweep was planned with";
+            let message =
+                "this worker has another version of durawarp, or other files, than the sweep was planned with";
             return Err(Diagnostic::nowhere(&label, message).into());
         }
         let conduct = Conduct { stop: Some(&watch.stop), ..Conduct::default() };

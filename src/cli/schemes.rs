@@ -50,7 +50,8 @@ fn under_each(
     let exit = told(batch, &done);
     let Some(base) = &outcomes[0] else { return Ok(exit) };
     warn_of(base);
-    let shown: Vec<&Outcome> = asked.iter().zip(&outcomes).filter_map(|(asked, of)| of.as_ref().filter(|_| *asked)).collect();
+    let shown: Vec<&Outcome> =
+        asked.iter().zip(&outcomes).filter_map(|(asked, of)| of.as_ref().filter(|_| *asked)).collect();
     if !args.quiet {
         let program = report::programs(shown.iter().copied());
         let program = if base.is_of_a_cpu() { String::new() } else { format!("\n  {program}") };

@@ -106,11 +106,7 @@ fn those_that_fit<'a>(
 }
 
 /// The recipe under each scheme: what is to be run, and each scheme's name and point. Every fault at once.
-fn batch_of(
-    recipe: &Recipe,
-    set: &[Override],
-    schemes: &[&str],
-) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
+fn batch_of(recipe: &Recipe, set: &[Override], schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     // Whom an override is for is known when all schemes are read.
