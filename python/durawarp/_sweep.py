@@ -152,17 +152,9 @@ def _planned(spec: Path | Mapping[str, Any]) -> _native.Plan:
 
 def run_point(task: Mapping[str, Any]) -> Worth:
     """Runs on a worker what one point is; plain data goes in and out."""
-    return _native.run_point(**task)
-
-
-def _elsewhere(keys: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Keys for a worker, whose working directory is another: files by their absolute paths."""
-
-    def of(key: str, value: str) -> str:
-        is_file = key in ("workload", "machine", "scheme") or key.startswith("inputs.")
-        return os.path.abspath(value) if is_file and os.path.exists(value) else value
-
-    return [(key, of(key, value)) for key, value in keys]
+    # Some executors make lists of tuples on the way.
+    keys = [(key, value) for key, value in task["keys"]]
+    return _native.run_point(task["key"], task["label"], keys, task["reference"])
 
 
 def _run_on(executor: Any, plan: _native.Plan, asked: Work, folder: str, told: Told | None) -> None:
@@ -179,7 +171,7 @@ def _run_on(executor: Any, plan: _native.Plan, asked: Work, folder: str, told: T
     lost: dict[int, BaseException] = {}
     try:
         for point, key, label, keys, reference in tasks:
-            task = {"key": key, "label": label, "keys": _elsewhere(keys), "reference": reference}
+            task = {"key": key, "label": label, "keys": keys, "reference": reference}
             labels[point] = label
             futures[point] = executor.submit(run_point, task)
             futures[point].add_done_callback(lambda future, point=point: done.put((point, future)))

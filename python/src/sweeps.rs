@@ -138,18 +138,27 @@ impl Plan {
 
     /// What of it a folder of results lacks, for workers.
     fn to_run(&self, py: Python<'_>, work: Work) -> PyResult<Vec<Task>> {
-        let (plan, folder) = (&self.plan, work.results.unwrap_or_default());
-        let part = Part { shard: work.shard, keep_failed: work.keep_failed };
-        let tasks = py.detach(|| {
-            let outlook = campaign::outlook(&plan.batch, &Store::open(&folder)?, &part);
-            let task = |&at: &usize| {
+        let plan = Arc::clone(&self.plan);
+        let came = watched(py, None, move |_| -> PyResult<_> {
+            let part = Part { shard: work.shard, keep_failed: work.keep_failed };
+            let store = Store::open(&work.results.unwrap_or_default()).map_err(errors::results)?;
+            let (mut there, mut tasks) = (Batch::default(), Vec::new());
+            for at in campaign::outlook(&plan.batch, &store, &part).to_run {
                 let point = &plan.batch.points()[at];
-                let keys = plan.batch.recipe(at).keys();
-                (at, point.key.clone(), point.label.clone(), keys, plan.file.reference)
-            };
-            Ok(outlook.to_run.iter().map(task).collect())
-        });
-        tasks.map_err(errors::results)
+                let here = plan.batch.recipe(at).keys();
+                let keys: Vec<_> = here.iter().map(|(key, value)| (key.clone(), elsewhere(key, value))).collect();
+                // Places in files are part of what a run tells, so that paths are part of the key.
+                let key = if keys == here {
+                    point.key.clone()
+                } else {
+                    let added = there.add(&point.label, 0, of_keys(&keys).reference(plan.file.reference));
+                    there.points()[added.map_err(errors::input)?].key.clone()
+                };
+                tasks.push((at, key, point.label.clone(), keys, plan.file.reference));
+            }
+            Ok(tasks)
+        })?;
+        came
     }
 
     /// Keeps in a folder of results what workers hand back.
@@ -163,6 +172,19 @@ impl Plan {
         let store = py.detach(|| Store::open_existing(&folder)).map_err(errors::results)?;
         Ok(Results { plan: Arc::clone(&self.plan), store })
     }
+}
+
+/// A key's value for a worker, whose working directory is another: files by their absolute paths.
+fn elsewhere(key: &str, value: &str) -> String {
+    let is_path = match key {
+        // A path that exists wins over a name.
+        "workload" => true,
+        "machine" | "scheme" => value.ends_with(".toml") || value.contains(['/', '\\']),
+        _ => key.starts_with("inputs."),
+    };
+    let path = Path::new(value);
+    let whole = (is_path && path.exists()).then(|| std::path::absolute(path).ok()).flatten();
+    whole.map_or_else(|| value.to_owned(), |whole| whole.to_string_lossy().into_owned())
 }
 
 impl Plan {

@@ -47,7 +47,7 @@ def test_points_are_in_the_order_of_the_axes(local: durawarp.Sweep) -> None:
 def test_its_table_has_metrics_and_what_they_are_relative_to(local: durawarp.Sweep) -> None:
     rows = local.table()
     assert [row["cycles"] for row in rows] == [outcome["time"]["core_cycles"] for outcome in outcomes(local)]
-    assert rows[2]["cycles.relative"] == rows[2]["cycles"] / rows[0]["cycles"] > 1
+    assert rows[2]["cycles.relative"] == rows[2]["cycles"] / rows[0]["cycles"] != 1
     long = local.table(["events"], wide=False)
     assert len(long) == 6 and {row["unit"] for row in long} == {"events"}
     with pytest.raises(durawarp.InputError, match="did you mean `cycles`"):
