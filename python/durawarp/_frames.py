@@ -11,17 +11,6 @@ from . import _native
 
 Library = Literal["pandas", "polars"]
 
-DEFAULT_METRICS = (
-    "cycles",
-    "time_ns",
-    "warp_instructions",
-    "ipc",
-    "memory_controller.dram_read_bytes",
-    "memory_controller.dram_written_bytes",
-    "memory_controller.nvm_read_bytes",
-    "memory_controller.nvm_written_bytes",
-)
-
 
 def metrics() -> list[dict[str, str]]:
     """Every metric: its ``name``, its ``unit`` and its ``meaning``."""
@@ -36,8 +25,11 @@ def _plain(value: float | None) -> int | float | None:
 def table(
     outcomes: Mapping[str, Any] | Iterable[Mapping[str, Any]], metrics: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """A row for each outcome of :func:`run` or :func:`compare`: what ran, and the metrics that are named."""
-    names = list(DEFAULT_METRICS if metrics is None else metrics)
+    """A row for each outcome of :func:`run` or :func:`compare`: what ran, and the metrics that are named.
+
+    Without names they are those of a sweep file that names none: cycles, IPC and the traffic of DRAM and NVM.
+    """
+    names = _native.default_metrics() if metrics is None else list(metrics)
     rows = []
     for outcome in [outcomes] if isinstance(outcomes, Mapping) else outcomes:
         workload = outcome["workload"]

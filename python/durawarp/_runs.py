@@ -21,7 +21,9 @@ MOST_JOBS = 4096
 
 def text_of(value: object) -> str:
     """A value as in a sweep file or behind ``--set``."""
-    return str(value).lower() if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
 def number(name: str, value: int, least: int = 0, most: int = MOST_JOBS) -> int:
@@ -30,24 +32,22 @@ def number(name: str, value: int, least: int = 0, most: int = MOST_JOBS) -> int:
     return value
 
 
-def request(
-    workload: Path,
-    words: Mapping[str, object],
-    set: Mapping[str, Value] | None,
-    params: Mapping[str, Value] | None,
-    inputs: Mapping[str, Path] | None,
-    args: Sequence[str],
-    persistent: bool,
-    reference: bool,
-    small: bool,
-) -> Request:
-    """What the native half makes a recipe of."""
-    keys = [("workload", text_of(workload))]
-    keys += [(key, text_of(value)) for key, value in words.items() if value is not None]
-    keys += [(key, text_of(value)) for key, value in (set or {}).items()]
-    keys += [(f"params.{key}", text_of(value)) for key, value in (params or {}).items()]
-    keys += [(f"inputs.{key}", text_of(value)) for key, value in (inputs or {}).items()]
-    return {"keys": keys, "args": list(args), "persistent": persistent, "reference": reference, "small": small}
+WORDS = ("workload", "machine", "scheme", "profile", "seed", "instrument", "flag_barrier", "loop_log", "max_cycles")
+"""Arguments that are keys themselves."""
+
+
+def request(given: Mapping[str, Any], *, small: bool) -> Request:
+    """What the native half makes a recipe of: arguments of a function below, by their names."""
+    keys = [(word, text_of(given[word])) for word in WORDS if given.get(word) is not None]
+    for name, prefix in (("set", ""), ("params", "params."), ("inputs", "inputs.")):
+        keys += [(prefix + key, text_of(value)) for key, value in (given[name] or {}).items()]
+    return {
+        "keys": keys,
+        "args": list(given["args"]),
+        "persistent": given["persistent"],
+        "reference": given.get("reference", True),
+        "small": small,
+    }
 
 
 def noted(notes: Iterable[str]) -> None:
@@ -95,17 +95,7 @@ def run(
 
     Raises InputError, RunFailed, Defect; KeyboardInterrupt within a second of Ctrl-C.
     """
-    words = {
-        "machine": machine,
-        "scheme": scheme,
-        "profile": profile,
-        "seed": seed,
-        "instrument": instrument,
-        "flag_barrier": flag_barrier,
-        "loop_log": loop_log,
-        "max_cycles": max_cycles,
-    }
-    asked = request(workload, words, set, params, inputs, args, persistent, reference, False)
+    asked = request(locals(), small=False)
     with shown(progress) as told:
         worth, notes = _native.run(asked, number("threads", threads), told)
     noted(notes)
@@ -144,16 +134,7 @@ def crash(
 
     Raises InputError; KeyboardInterrupt within a second of Ctrl-C.
     """
-    words = {
-        "machine": machine,
-        "scheme": scheme,
-        "profile": profile,
-        "seed": seed,
-        "instrument": instrument,
-        "flag_barrier": flag_barrier,
-        "loop_log": loop_log,
-    }
-    asked = request(workload, words, set, params, inputs, args, persistent, True, True)
+    asked = request(locals(), small=True)
     ask: Ask = {
         "points": str(points),
         "double": double,
@@ -196,15 +177,7 @@ def compare(
 
     Raises InputError, ResultsError; RunFailed or Defect for the first run that failed.
     """
-    words = {
-        "machine": machine,
-        "profile": profile,
-        "seed": seed,
-        "instrument": instrument,
-        "flag_barrier": flag_barrier,
-        "loop_log": loop_log,
-    }
-    asked = request(workload, words, set, params, inputs, args, persistent, True, True)
+    asked = request(locals(), small=True)
     names = [schemes] if isinstance(schemes, str) else [os.fspath(name) for name in schemes]
     with shown(progress) as told:
         came, notes = _native.compare(asked, names, work(results, jobs, memory_gib), told)
@@ -234,11 +207,12 @@ def check(
     ``equal`` says whether all were; ``ways`` has each with its ``difference``, ``failure`` why the program
     itself went wrong, if it did. The profile is ``ci`` unless one is named.
     """
-    words = {"machine": machine, "scheme": scheme, "profile": profile, "seed": seed, "max_cycles": max_cycles}
-    asked = request(workload, words, set, params, inputs, args, persistent, True, True)
+    asked = request(locals(), small=True)
     counts = [number("threads", count) for count in threads]
     with shown(progress) as told:
-        report: dict[str, Any] = json.loads(_native.check(asked, counts, number("epoch_cycles", epoch_cycles, 1, 2**63), told))
+        report: dict[str, Any] = json.loads(
+            _native.check(asked, counts, number("epoch_cycles", epoch_cycles, 1, 2**63), told)
+        )
     return report
 
 

@@ -82,9 +82,7 @@ class Sweep(Sequence[dict[str, Any]]):
         columns, rows = self._table(metrics, wide)
         return [dict(zip(columns, row)) for row in rows]
 
-    def frame(
-        self, metrics: Sequence[str] | None = None, *, wide: bool = True, library: Library | None = None
-    ) -> Any:
+    def frame(self, metrics: Sequence[str] | None = None, *, wide: bool = True, library: Library | None = None) -> Any:
         """As :meth:`table`, as a frame: of pandas where it is installed, else of polars, unless one is named."""
         columns, rows = self._table(metrics, wide)
         return framed([dict(zip(columns, row)) for row in rows], columns, library)

@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::runs::{check, compare, crash, metric_values, metrics, run, summary};
+    use super::runs::{check, compare, crash, default_metrics, metric_values, metrics, run, summary};
     #[pymodule_export]
     use super::sweeps::{Keeper, Plan, Results, run_point};
 }

@@ -1,5 +1,6 @@
 //! One experiment: run, crashed, compared under several schemes, checked.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use durawarp::persist::PersistScope;
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::sweep::host::{Memory, shortage};
 use durawarp::sweep::runner::memory_of;
-use durawarp::sweep::{Comparison, Done, metrics as all_metrics};
+use durawarp::sweep::{Comparison, Done, SweepFile, metrics as all_metrics};
 use durawarp::{Diagnostic, Diagnostics, Outcome, report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -260,6 +261,13 @@ pub(crate) fn compare(
 #[pyfunction]
 pub(crate) fn metrics() -> String {
     text_of(&all_metrics::all())
+}
+
+/// Metrics of a table for which none are named: those of a sweep file that names none.
+#[pyfunction]
+pub(crate) fn default_metrics() -> PyResult<Vec<String>> {
+    const FILE: &str = "schema = 1\nname = 'one'\n[base]\nworkload = 'vecadd'\n";
+    Ok(SweepFile::read("", FILE.to_owned(), Path::new("")).map_err(errors::input)?.metrics)
 }
 
 /// The default metrics where none are named, else these, and all that are unknown at once.
