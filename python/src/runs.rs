@@ -205,7 +205,10 @@ pub(crate) fn check(
             put(done, compared.way.to_string());
         });
         let equal = compared.iter().all(|compared| compared.difference.is_none());
-        let of_way = |compared: &durawarp::determinism::Compared| json!({ "way": compared.way.to_string(), "digest": compared.digest, "difference": compared.difference });
+        let of_way = |of: &durawarp::determinism::Compared| {
+            let way = of.way.to_string();
+            json!({ "way": way, "digest": of.digest, "difference": of.difference })
+        };
         let epochs = reference.epochs.as_ref().map_or(0, |epochs| epochs.rows().count());
         let ways: Vec<_> = compared.iter().map(of_way).collect();
         let outcome = reference.outcome;

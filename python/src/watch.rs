@@ -4,11 +4,12 @@
 //! | who | does |
 //! |---|---|
 //! | the worker | simulates; looks at `stop`; leaves the newest news |
-//! | the caller | looks every 50 ms (`LOOK`), without the interpreter's lock in between: runs the handlers of signals, calls `progress` with news |
+//! | the caller | looks every 50 ms (`LOOK`): runs handlers of signals, calls `progress` with news |
 //!
-//! After an exception (Ctrl-C, or one of `progress`) the worker is told to stop and gets 500 ms (`GRACE`). One
-//! that reads a large input, and cannot stop, ends by itself later: nothing waits for it. Signals are the
-//! main thread's: elsewhere only an exception of `progress` stops.
+//! Between two looks the caller does not hold the interpreter's lock. After an exception (Ctrl-C, or one of
+//! `progress`) the worker is told to stop and gets 500 ms (`GRACE`). One that reads a large input, and cannot
+//! stop, ends by itself later: nothing waits for it. Signals are the main thread's: elsewhere only an
+//! exception of `progress` stops.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -346,7 +346,8 @@ impl Recipe {
     /// # Example: the same recipe again
     /// ```
     /// let recipe = durawarp::Experiment::of("vecadd").scheme("strict").set("params.N", 64);
-    /// let again = recipe.keys().into_iter().fold(durawarp::Experiment::of(""), |all, (key, value)| all.set(&key, value));
+    /// let set = |all: durawarp::Recipe, (key, value): (String, String)| all.set(&key, value);
+    /// let again = recipe.keys().into_iter().fold(durawarp::Experiment::of(""), set);
     /// assert_eq!(again.keys(), recipe.keys());
     /// ```
     pub fn keys(&self) -> Vec<(String, String)> {
