@@ -20,21 +20,29 @@ place=$CARGO_TARGET_DIR/python
 venv=$place/venv
 wheels=$place/wheels
 mkdir -p "$place"
-packages=(maturin pandas polars pytest nbclient ipykernel distributed tqdm mypy)
-if [ "$(cat "$place/packages" 2>/dev/null)" != "$(python3 --version) ${packages[*]}" ]; then
-    rm -rf "$venv"
+packages=(pandas polars pytest nbclient ipykernel distributed tqdm mypy)
+wanted="$(python3 --version) maturin ${packages[*]}"
+pip() { timeout 300 "$venv/bin/pip" --quiet --disable-pip-version-check "$@" </dev/null; }
+installing=
+if [ "$(cat "$place/packages" 2>/dev/null)" != "$wanted" ]; then
+    rm -rf "$venv" "$place/packages"
     python3 -m venv "$venv" >/dev/null 2>&1 || skip "python3 cannot make a venv"
-    timeout 300 "$venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}" >/dev/null 2>&1 </dev/null ||
-        skip "pip cannot install ${packages[*]}"
-    echo "$(python3 --version) ${packages[*]}" > "$place/packages"
+    pip install maturin >/dev/null 2>&1 || skip "pip cannot install maturin"
+    # While the wheel is built.
+    pip install "${packages[@]}" >/dev/null 2>&1 &
+    installing=$!
 fi
 
 cargo fmt --manifest-path python/Cargo.toml --check
 rm -rf "$wheels"
-# Of the dev profile: tests simulate little, and it compiles in a third of the time.
-"$venv/bin/maturin" build --quiet --profile dev --locked --manifest-path python/Cargo.toml --interpreter "$venv/bin/python" \
-    --compatibility linux --out "$wheels"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/*.whl
+"$venv/bin/maturin" build --quiet --profile dev --locked --manifest-path python/Cargo.toml \
+    --interpreter "$venv/bin/python" --compatibility linux --out "$wheels" >/dev/null
+if [ -n "$installing" ]; then
+    wait "$installing" || skip "pip cannot install ${packages[*]}"
+    echo "$wanted" > "$place/packages"
+fi
+pip install --no-deps --force-reinstall "$wheels"/*.whl
+
 # Elsewhere, so that the package is the installed one.
 tests=$PWD/python/tests
 cd "$place"
