@@ -35,10 +35,16 @@ def test_the_package_is_typed_and_wrong_arguments_are_noticed(tmp_path: Path) ->
         'durawarp.sweep("l2.toml", executor=3)  # wrong\n'
     )
     config = ["--config-file", str(ROOT / "python" / "pyproject.toml"), "--no-error-summary"]
-    mypy = [sys.executable, "-m", "mypy", *config, str(user), str(package)]
-    checked = subprocess.run(mypy, capture_output=True, text=True, cwd=tmp_path)
-    wrong = re.findall(r"user\.py:(\d+): error: Argument", checked.stdout)
-    assert wrong == ["4", "5"] and checked.stdout.count("error:") == 2, checked.stdout + checked.stderr
+
+    def checked(what: Path) -> str:
+        mypy = [sys.executable, "-m", "mypy", *config, str(what)]
+        done = subprocess.run(mypy, capture_output=True, text=True, cwd=tmp_path)
+        return done.stdout + done.stderr
+
+    assert checked(ROOT / "python" / "durawarp") == ""
+    told = checked(user)
+    wrong = re.findall(r"user\.py:(\d+): error: Argument", told)
+    assert wrong == ["4", "5"] and told.count("error:") == 2, told
 
 
 def test_the_stub_of_the_native_half_is_true() -> None:
