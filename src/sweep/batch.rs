@@ -244,6 +244,7 @@ impl Batch {
         let choice = &recipe.choice;
         let mut words = vec!["durawarp".to_owned(), "run".to_owned()];
         for (key, value) in recipe.keys() {
+            // Words have options of their own; all other keys are said with `--set`.
             let option = match key.as_str() {
                 "workload" => {
                     words.push(value);
