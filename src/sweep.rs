@@ -34,7 +34,7 @@ mod store;
 pub mod table;
 
 pub use batch::Batch;
-pub use comparison::{Comparison, is_of_a_cpu};
+pub use comparison::Comparison;
 pub use file::SweepFile;
 pub use keeper::Keeper;
 pub use lint::lint;

@@ -6,7 +6,7 @@ use durawarp::outcome::{End, Outcome};
 use durawarp::plot::Figure;
 use durawarp::report;
 use durawarp::run::Recipe;
-use durawarp::sweep::{Batch, Comparison, Done, is_of_a_cpu};
+use durawarp::sweep::{Batch, Comparison, Done};
 
 use super::args::SchemesArgs;
 use super::exit::{Exit, Stop};
@@ -17,7 +17,7 @@ use super::{runs, terminal};
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
-    if is_of_a_cpu(&recipe_of(args)) {
+    if recipe_of(args).is_of_a_cpu() {
         let message = "stages of persists are those of a GPU's; `run` says where the slots of cores went";
         return Err(Diagnostic::nowhere("stalls", message).into());
     }
@@ -38,6 +38,7 @@ fn under_each(
 ) -> Result<Exit, Stop> {
     let comparison = Comparison::of(&recipe_of(args), &args.schemes)?;
     let Comparison { batch, points, asked, .. } = &comparison;
+    // All inputs are read by now: a path that cannot be written must not cost a simulation.
     let mut outputs = Outputs::default();
     let (svg, json) = (outputs.open("--svg", args.svg.as_deref()), outputs.open("--json", args.json.as_deref()));
     let stdout_is_taken = outputs.ready()?;

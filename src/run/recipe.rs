@@ -17,7 +17,7 @@ use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, Sc
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::Setting;
 use crate::persist::Scheme;
-use crate::schemes::catalogue::{DEFAULT_CLUSTER_SCHEME, DEFAULT_SCHEME};
+use crate::schemes::catalogue::{self, DEFAULT_CLUSTER_SCHEME, DEFAULT_SCHEME};
 use crate::workload::{Choice, Demands, FlagBarrier, Overrides, Workload};
 
 /// A part of a recipe: by name or path, or as a value that the caller has.
@@ -453,6 +453,25 @@ impl Recipe {
         let machine = self.load_machine(workload.as_ref())?;
         let scheme = self.load_scheme(workload.as_ref(), machine.compute())?;
         Ok((machine, scheme))
+    }
+
+    /// Whether it is of a program of CPUs: its machine says, else its workload. What cannot be read is told
+    /// when it is built.
+    pub fn is_of_a_cpu(&self) -> bool {
+        let compute = match &self.machine {
+            Some(Part::Named(name)) => Compute::of(name),
+            Some(Part::Value(machine)) => machine.compute(),
+            None => return self.load_workload().is_ok_and(|workload| workload.is_of_a_cpu()),
+        };
+        compute == Compute::Cpu
+    }
+
+    /// Names of the built-in schemes for machines of its kind, the default one first.
+    pub fn schemes(&self) -> Vec<&'static str> {
+        let fitting = if self.is_of_a_cpu() { catalogue::of_cpus() } else { catalogue::all() };
+        let mut names: Vec<&str> = fitting.iter().map(|scheme| scheme.name()).collect();
+        names.sort_by_key(|name| *name != DEFAULT_SCHEME);
+        names
     }
 
     /// The machine for a workload.

@@ -7,11 +7,10 @@
 
 use super::batch::Batch;
 use super::runner::Done;
-use crate::config::{Compute, Override, SchemeConfig};
+use crate::config::{Override, SchemeConfig};
 use crate::diagnostic::Diagnostics;
 use crate::outcome::Outcome;
-use crate::run::{Part, Recipe};
-use crate::schemes::catalogue::{self, DEFAULT_SCHEME};
+use crate::run::Recipe;
 
 /// What is to be run.
 #[derive(Debug)]
@@ -33,17 +32,16 @@ impl Comparison {
     /// # Errors
     /// All faults of the machine, the workload, the schemes and their changes; no scheme that fits.
     pub fn of(recipe: &Recipe, schemes: &[String]) -> Result<Self, Diagnostics> {
-        let of_a_cpu = is_of_a_cpu(recipe);
-        let fitting = if of_a_cpu { catalogue::of_cpus() } else { catalogue::all() };
-        let catalogue: Vec<String> = fitting.iter().map(|scheme| scheme.name().to_owned()).collect();
+        let catalogue: Vec<String> = recipe.schemes().into_iter().map(str::to_owned).collect();
         let all = schemes.is_empty() || schemes.iter().any(|name| name == "all");
         let asked = if all { &catalogue } else { schemes };
-        let mut names = vec![DEFAULT_SCHEME];
-        names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
+        // The first is what cycles are relative to: it is run first, asked for or not.
+        let mut names = vec![catalogue[0].as_str()];
+        names.extend(asked.iter().map(String::as_str).filter(|&name| name != catalogue[0]));
         let (set, recipe) = (&recipe.scheme_set, Recipe { scheme_set: Vec::new(), ..recipe.clone() });
         let (mut batch, mut points) = batch_of(&recipe, set, &names)?;
         let mut left_out = Vec::new();
-        if of_a_cpu {
+        if recipe.is_of_a_cpu() {
             let fit;
             (fit, left_out) = those_that_fit(&recipe, &names, asked)?;
             if fit.len() < names.len() {
@@ -69,17 +67,6 @@ impl Comparison {
         };
         self.points.iter().map(outcome).collect()
     }
-}
-
-/// Whether a recipe is of a program of CPUs: its machine says, else its workload. What cannot be read is told
-/// when the batch is made.
-pub fn is_of_a_cpu(recipe: &Recipe) -> bool {
-    let compute = match &recipe.machine {
-        Some(Part::Named(name)) => Compute::of(name),
-        Some(Part::Value(machine)) => machine.compute(),
-        None => return recipe.load_workload().is_ok_and(|workload| workload.is_of_a_cpu()),
-    };
-    compute == Compute::Cpu
 }
 
 /// The schemes under which a run could begin, as they are without changes; why each other could not. Of those
