@@ -152,7 +152,7 @@ pub(crate) fn crash(
     let seed = request.value("seed").and_then(|seed| seed.parse().ok()).unwrap_or_default();
     // What is wrong with the question is said before anything is read.
     ask.request(seed, true)?;
-    let came = watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
+    watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
         let experiment = request.recipe().build_any().map_err(errors::input)?;
         let notes = notes(&experiment);
         let asked = ask.request(seed, experiment.gpu().is_some())?;
@@ -176,8 +176,7 @@ pub(crate) fn crash(
         });
         let report = report.map_err(errors::input)?;
         Ok((report.holds(), text_of(&report), notes))
-    })?;
-    came
+    })?
 }
 
 /// Runs several ways and compares epoch by epoch: a JSON object.
@@ -244,7 +243,7 @@ pub(crate) fn compare(
     work: Work,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<Compared>, Vec<String>)> {
-    let came = watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
+    watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
         let comparison = Comparison::of(&request.recipe(), &schemes).map_err(errors::input)?;
         let left_out = |(scheme, why): &(String, String)| format!("`{scheme}` is left out: {why}");
         let mut notes: Vec<String> = comparison.left_out.iter().map(left_out).collect();
@@ -256,8 +255,7 @@ pub(crate) fn compare(
             Compared { scheme: scheme.clone(), worth: Worth { outcome, ..Worth::of(&done[*at]) } }
         };
         Ok((comparison.points.iter().zip(outcomes).map(one).collect(), notes))
-    })?;
-    came
+    })?
 }
 
 /// Every metric, as a list of JSON objects.

@@ -139,7 +139,7 @@ impl Plan {
     /// What of it a folder of results lacks, for workers.
     fn to_run(&self, py: Python<'_>, work: Work) -> PyResult<Vec<Task>> {
         let plan = Arc::clone(&self.plan);
-        let came = watched(py, None, move |_| -> PyResult<_> {
+        watched(py, None, move |_| -> PyResult<_> {
             let part = Part { shard: work.shard, keep_failed: work.keep_failed };
             let store = Store::open(&work.results.unwrap_or_default()).map_err(errors::results)?;
             let (mut there, mut tasks) = (Batch::default(), Vec::new());
@@ -157,8 +157,7 @@ impl Plan {
                 tasks.push((at, key, point.label.clone(), keys, plan.file.reference));
             }
             Ok(tasks)
-        })?;
-        came
+        })?
     }
 
     /// Keeps in a folder of results what workers hand back.
