@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::manifest::buffers::{Role, Space};
 use super::manifest::instrument::Settings;
+use super::trace::TraceDescription;
 use crate::document::Value;
 
 /// A resolved workload as plain data.
@@ -25,6 +26,9 @@ pub struct Description {
     /// How a program of CPUs is started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramDescription>,
+    /// What a trace has, in place of buffers and parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceDescription>,
 }
 
 /// How a program of CPUs is started.

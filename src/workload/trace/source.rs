@@ -1,0 +1,134 @@
+//! The CTAs of a kernel's file, read when they start.
+//!
+//! SMs ask for CTAs nearly in the order of the file, in which they are dispatched. One that is asked for
+//! early has those before it read and kept. So the text of a few CTAs is in memory, however long the file is.
+//! Which thread reads a CTA does not matter to what it gets.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::cta::{CodeAccess, CtaText, CtaWalk, Places};
+use super::faults::TraceFaults;
+use super::header::TraceHeader;
+use super::labels::Labels;
+use super::layout::TraceLayout;
+use super::lines::TraceLines;
+use super::survey::KernelSurvey;
+use crate::kernel::traced::{CtaSource, TraceFault, WarpTrace};
+
+/// A kernel's file, followed by a run.
+#[derive(Debug)]
+pub(crate) struct CtaFile {
+    survey: Arc<KernelSurvey>,
+    labels: Arc<Labels>,
+    layout: Arc<TraceLayout>,
+    reading: Mutex<Reading>,
+}
+
+/// How far the file is read.
+#[derive(Debug, Default)]
+struct Reading {
+    lines: Option<TraceLines>,
+    /// The CTA that comes next.
+    next: u64,
+    /// CTAs that were read and not asked for yet.
+    kept: BTreeMap<u64, CtaText>,
+}
+
+impl Reading {
+    /// The text of a CTA.
+    fn cta(&mut self, cta: u64, path: &Path, faults: &mut TraceFaults) -> Option<CtaText> {
+        if let Some(kept) = self.kept.remove(&cta) {
+            return Some(kept);
+        }
+        loop {
+            let read = self.read(path, faults).unwrap_or_else(|error| {
+                faults.nowhere(&format!("cannot read the file: {error}"));
+                None
+            });
+            let (text, number) = (read?, self.next);
+            self.next += 1;
+            if number == cta {
+                return Some(text);
+            }
+            self.kept.insert(number, text);
+        }
+    }
+
+    fn read(&mut self, path: &Path, faults: &mut TraceFaults) -> std::io::Result<Option<CtaText>> {
+        let lines = match &mut self.lines {
+            Some(lines) => lines,
+            lines => {
+                let mut opened = TraceLines::open(path)?;
+                TraceHeader::read(&mut opened, faults);
+                lines.insert(opened)
+            }
+        };
+        CtaText::next(lines, faults, &mut |_| {})
+    }
+}
+
+/// Places of a trace's addresses in the machine.
+struct Mapped<'a> {
+    layout: &'a TraceLayout,
+    local_start: u64,
+}
+
+impl Places for Mapped<'_> {
+    fn global(&mut self, addresses: &mut [u64], _: u32) -> Result<(), String> {
+        for address in addresses {
+            *address = self.layout.of(*address).ok_or_else(|| format!("{address:#x} was not there before the run"))?;
+        }
+        Ok(())
+    }
+
+    fn shared(&mut self, _: &mut [u64], _: u32) {}
+
+    fn local(&mut self, addresses: &mut [u64], _: u32) {
+        addresses.iter_mut().for_each(|address| *address = address.wrapping_sub(self.local_start));
+    }
+}
+
+impl CtaFile {
+    /// A file that was surveyed, from its first CTA on.
+    pub(crate) fn new(survey: Arc<KernelSurvey>, labels: Arc<Labels>, layout: Arc<TraceLayout>) -> CtaFile {
+        CtaFile { survey, labels, layout, reading: Mutex::default() }
+    }
+}
+
+impl CtaSource for CtaFile {
+    fn ctas(&self) -> u64 {
+        self.survey.ctas.len() as u64
+    }
+
+    fn index(&self, cta: u64) -> [u32; 3] {
+        self.survey.ctas.get(cta as usize).copied().unwrap_or_default()
+    }
+
+    fn warps(&self, cta: u64) -> Result<Vec<WarpTrace>, TraceFault> {
+        let survey = &*self.survey;
+        let mut faults = TraceFaults::new(&survey.path.display().to_string());
+        // Only the text is read under the lock; what it says is found out beside others.
+        let text = self.reading.lock().unwrap_or_else(PoisonError::into_inner).cta(cta, &survey.path, &mut faults);
+        let mut warps = Vec::new();
+        if let Some(text) = &text {
+            let mut walk = CtaWalk {
+                header: &survey.header,
+                labels: &self.labels,
+                code: CodeAccess::Fixed(&survey.code),
+                places: Mapped { layout: &self.layout, local_start: survey.local_start },
+                faults: &mut faults,
+            };
+            warps = walk.walk(text).1;
+        }
+        match (faults.first(), text) {
+            (None, Some(_)) => Ok(warps),
+            (fault, _) => {
+                let file = survey.path.display();
+                let why = fault.map_or_else(|| format!("{file}: CTA {cta} is missing"), ToString::to_string);
+                Err(TraceFault(format!("{why}; the file has changed since the run began")))
+            }
+        }
+    }
+}
