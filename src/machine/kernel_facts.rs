@@ -32,7 +32,8 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
         }
     }
     // A trace has an instruction once in its code, however often its warps execute it.
-    let repeated = launch.traced.is_some() || persists.iter().chain(&log_write_backs).any(|pc| loops.iter().any(|around| around.contains(pc)));
+    let repeated = launch.traced.is_some()
+        || persists.iter().chain(&log_write_backs).any(|pc| loops.iter().any(|around| around.contains(pc)));
     KernelFacts {
         kernel: launch.kernel.name.clone(),
         launch: number,

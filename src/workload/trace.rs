@@ -270,5 +270,4 @@ impl TracePlan {
             stood_in,
         }
     }
-
 }

@@ -23,8 +23,8 @@
 
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{
-    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem, MemKind,
-    NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
+    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem,
+    MemKind, NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
@@ -328,7 +328,14 @@ impl Emitter<'_> {
         };
         let of_sum: Vec<u16> = from_board.into_iter().chain(self.board64(base)).collect();
         let place = self.kernel.slots32 + self.place;
-        self.push(sum, if mem.address == AddressIn::Wide { Class::Int } else { Class::IntMul }, &of_sum, &[place], pos, Role::Shadow);
+        self.push(
+            sum,
+            if mem.address == AddressIn::Wide { Class::Int } else { Class::IntMul },
+            &of_sum,
+            &[place],
+            pos,
+            Role::Shadow,
+        );
         let there = |kind| {
             let mem = Mem { kind, space: Space::Global, address: AddressIn::Wide, cache: CacheOp::All, ..mem };
             let src = [self.place, inst.src[1], inst.src[2], inst.src[3]];

@@ -47,11 +47,12 @@ pub(crate) fn check(trace: &Trace, choice: &Choice, demands: Demands) -> Result<
 /// None that a caller can cause.
 pub(crate) fn empty_plan(name: &str, choice: &Choice, demands: Demands) -> Result<RunPlan, Diagnostics> {
     let source = Arc::new(SourceText { file: name.to_owned(), text: String::new() });
-    let mut faults = Diagnostics::default();
-    let document = parse(&source, &mut faults);
+    // An empty document lacks steps: the trace has them.
+    let mut ignored = Diagnostics::default();
+    let document = parse(&source, &mut ignored);
     let programs = Arc::new(Programs::default());
-    let manifest = read::manifest(TomlTable::root(&source, &document), &programs, &mut faults);
-    let manifest = faults.into_result(Manifest { name: name.to_owned(), ..manifest })?;
+    let manifest = read::manifest(TomlTable::root(&source, &document), &programs, &mut ignored);
+    let manifest = Manifest { name: name.to_owned(), ..manifest };
     let choice = Choice { seed: choice.seed, ..Choice::default() };
     let plan = resolve::resolve(&Arc::new(manifest), &programs, &Folder::Text("".into()), &choice, demands)?;
     // Titles and tables show the profile: a reader sees what it is.

@@ -95,15 +95,25 @@ impl TraceCode {
         let operation = operation_of(line.opcode.split('.').next().unwrap_or_default())?;
         let accesses = !matches!(
             operation,
-            Operation::Compute(_) | Operation::Stand(..) | Operation::Branch | Operation::Exit | Operation::Barrier
-                | Operation::Fence | Operation::AsyncGroup | Operation::AsyncWait
+            Operation::Compute(_)
+                | Operation::Stand(..)
+                | Operation::Branch
+                | Operation::Exit
+                | Operation::Barrier
+                | Operation::Fence
+                | Operation::AsyncGroup
+                | Operation::AsyncWait
         );
         // The modifiers say it; where they do not, the tracer's width does.
         let of_tracer = if [1, 2, 8, 16].contains(&line.width) { line.width } else { 4 };
         let bytes = match (accesses, operation) {
             (false, _) => 0,
             (_, Operation::Atomic(_) | Operation::Reduction) => {
-                if width_of(line.opcode).unwrap_or(of_tracer) >= 8 { 8 } else { 4 }
+                if width_of(line.opcode).unwrap_or(of_tracer) >= 8 {
+                    8
+                } else {
+                    4
+                }
             }
             _ => width_of(line.opcode).unwrap_or(of_tracer),
         };

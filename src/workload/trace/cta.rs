@@ -56,7 +56,12 @@ impl CtaText {
         seen(line);
         if line != b"#BEGIN_TB" {
             let text = String::from_utf8_lossy(line).into_owned();
-            faults.at(number, &text, 0..text.len(), "expected `#BEGIN_TB`: CTA by CTA, as the post-processor writes it");
+            faults.at(
+                number,
+                &text,
+                0..text.len(),
+                "expected `#BEGIN_TB`: CTA by CTA, as the post-processor writes it",
+            );
             return Ok(None);
         }
         let mut cta = CtaText::default();
@@ -245,7 +250,8 @@ impl<P: Places> CtaWalk<'_, P> {
                 None
             }
             None => {
-                let message = format!("a block of {} threads has warps 0 to {}", self.header.threads(), warps.len() - 1);
+                let message =
+                    format!("a block of {} threads has warps 0 to {}", self.header.threads(), warps.len() - 1);
                 self.wrong(number, line, &message);
                 None
             }

@@ -62,7 +62,12 @@ impl TraceHeader {
                         Some((key, value)) => {
                             values.insert(key.trim().to_owned(), (number, value.trim().to_owned(), text.clone()));
                         }
-                        None => faults.at(number, &text, 0..text.len(), "expected `-KEY = VALUE`, or `#` at the header's end"),
+                        None => faults.at(
+                            number,
+                            &text,
+                            0..text.len(),
+                            "expected `-KEY = VALUE`, or `#` at the header's end",
+                        ),
                     }
                 }
                 Ok(None) => {

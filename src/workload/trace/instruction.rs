@@ -88,9 +88,7 @@ impl<'a> Words<'a> {
     }
 
     fn register(&mut self) -> Result<u8, LineFault> {
-        self.parsed("a register, R0 to R255", |word| {
-            u8::try_from(decimal(word.strip_prefix(b"R")?)?).ok()
-        })
+        self.parsed("a register, R0 to R255", |word| u8::try_from(decimal(word.strip_prefix(b"R")?)?).ok())
     }
 }
 
@@ -98,9 +96,7 @@ fn decimal(word: &[u8]) -> Option<u64> {
     if word.is_empty() || word.len() > 19 {
         return None;
     }
-    word.iter().try_fold(0u64, |number, byte| {
-        byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0'))
-    })
+    word.iter().try_fold(0u64, |number, byte| byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0')))
 }
 
 fn signed(word: &[u8]) -> Option<i64> {
@@ -171,7 +167,12 @@ pub(crate) fn read_line<'a>(
 
 fn read_addresses(words: &mut Words<'_>, mask: u32, addresses: &mut Vec<u64>) -> Result<(), LineFault> {
     let lanes = mask.count_ones();
-    let (_, at) = { let start = words.at; let mode = words.next("a mode of addresses")?; words.at = start; mode };
+    let (_, at) = {
+        let start = words.at;
+        let mode = words.next("a mode of addresses")?;
+        words.at = start;
+        mode
+    };
     match words.number("a mode of addresses: 0 (listed), 1 (base and stride) or 2 (base and deltas)", 2)? {
         0 => {
             for _ in 0..lanes {
@@ -181,7 +182,8 @@ fn read_addresses(words: &mut Words<'_>, mask: u32, addresses: &mut Vec<u64>) ->
         1 => {
             let base = words.parsed("a base address in base 16", hexadecimal)?;
             let stride = words.signed("a stride")?;
-            let contiguous = mask == 0 || (mask >> mask.trailing_zeros()).checked_add(1).is_none_or(|next| next.is_power_of_two());
+            let contiguous =
+                mask == 0 || (mask >> mask.trailing_zeros()).checked_add(1).is_none_or(|next| next.is_power_of_two());
             if !contiguous {
                 let message = format!("base and stride are for lanes side by side, and the mask is {mask:08x}");
                 return Err(LineFault { at, message });
@@ -225,11 +227,9 @@ mod tests {
     #[test]
     fn the_three_modes_give_the_same_addresses() {
         let expected = vec![0x7f00_0000_1000, 0x7f00_0000_1004, 0x7f00_0000_1008];
-        for addresses in [
-            "0 0x00007f0000001000 0x00007f0000001004 0x00007f0000001008",
-            "1 0x7f0000001000 4",
-            "2 0x7f0000001000 4 4",
-        ] {
+        for addresses in
+            ["0 0x00007f0000001000 0x00007f0000001004 0x00007f0000001008", "1 0x7f0000001000 4", "2 0x7f0000001000 4 4"]
+        {
             let text = format!("0010 00000e00 1 R0 LDG.E.SYS 1 R2 4 {addresses} -3");
             let (line, found) = read(&text, V5).unwrap();
             assert_eq!((found, line.imm), (expected.clone(), -3), "{addresses}");

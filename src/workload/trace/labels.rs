@@ -215,13 +215,10 @@ mod tests {
         let behind = [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| labels.behind_fence(scope));
         assert_eq!(behind, [None, None, Some(PmOp::Sfence)]);
         let of = |address| labels.range_of(address).map(|range| (range.name.as_str(), range.stores));
-        assert_eq!([0xfff, 0x1000, 0x1fff, 0x21ff, 0x2200].map(of), [
-            None,
-            Some(("a", StoresAre::Plain)),
-            Some(("a", StoresAre::Plain)),
-            Some(("b", StoresAre::Log)),
-            None
-        ]);
+        assert_eq!(
+            [0xfff, 0x1000, 0x1fff, 0x21ff, 0x2200].map(of),
+            [None, Some(("a", StoresAre::Plain)), Some(("a", StoresAre::Plain)), Some(("b", StoresAre::Log)), None]
+        );
     }
 
     #[test]

@@ -224,10 +224,13 @@ mod tests {
         assert_eq!(layout.of(GPU + 0x2000), Some(DRAM_BASE + 0x2000));
         assert_eq!(layout.addresses.extent_of("log"), Some((NVM_BASE + 0x1000, NVM_BASE + 0x2000)));
         let pieces = layout.pieces(GlobalRange { start: GPU + 0xff0, bytes: 0x20 });
-        assert_eq!(pieces, [
-            GlobalRange { start: DRAM_BASE + 0xff0, bytes: 0x10 },
-            GlobalRange { start: NVM_BASE + 0x1000, bytes: 0x10 }
-        ]);
+        assert_eq!(
+            pieces,
+            [
+                GlobalRange { start: DRAM_BASE + 0xff0, bytes: 0x10 },
+                GlobalRange { start: NVM_BASE + 0x1000, bytes: 0x10 }
+            ]
+        );
         let all = TraceLayout::new(&touched, &labels, true).unwrap();
         assert!([0, 0x1800, 0x2000].iter().all(|offset| all.of(GPU + offset) >= Some(NVM_BASE)));
     }

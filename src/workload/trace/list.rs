@@ -33,7 +33,8 @@ pub(crate) enum TraceCommand {
 /// Every line that is wrong, and every file that is missing; a list without a kernel.
 pub(crate) fn read_list(path: &Path) -> Result<Vec<TraceCommand>, Diagnostics> {
     let file = path.display().to_string();
-    let text = input::text(path).map_err(|error| Diagnostic::nowhere(&file, format!("cannot read the list: {error}")))?;
+    let text =
+        input::text(path).map_err(|error| Diagnostic::nowhere(&file, format!("cannot read the list: {error}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let (mut commands, mut faults) = (Vec::new(), Diagnostics::default());
     let mut start = 0;
@@ -112,7 +113,8 @@ mod tests {
 
     #[test]
     fn every_wrong_line_is_told() {
-        let faults = read("MemcpyHtoD,0x10\nkernel-1.trace\nkernel-2.traceg.xz\nMemset,0x10\nkernel-1.txt\n").unwrap_err();
+        let faults =
+            read("MemcpyHtoD,0x10\nkernel-1.trace\nkernel-2.traceg.xz\nMemset,0x10\nkernel-1.txt\n").unwrap_err();
         let lines: Vec<&str> = faults.lines().collect();
         assert_eq!(lines.len(), 5, "{faults}");
         assert!(lines[0].starts_with("kernelslist.g:1:1: expected MemcpyHtoD,0xADDRESS,BYTES"), "{faults}");

@@ -69,7 +69,10 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Compute(MinMax), &["FMNMX", "HMNMX2", "IMNMX", "VMNMX", "UIMNMX"]),
     (Compute(Compare), &["FSET", "FSETP", "FCMP", "HSET2", "HSETP2", "ISET", "ISETP", "ICMP", "UISETP"]),
     (Compute(Logic), &["FSEL", "SEL", "USEL", "MOV", "MOV32I", "UMOV", "PRMT", "UPRMT", "SGXT", "USGXT", "MOVM"]),
-    (Compute(Logic), &["LOP", "LOP3", "LOP32I", "ULOP", "ULOP3", "ULOP32I", "SHF", "SHL", "SHR", "USHF", "USHL", "USHR"]),
+    (
+        Compute(Logic),
+        &["LOP", "LOP3", "LOP32I", "ULOP", "ULOP3", "ULOP32I", "SHF", "SHL", "SHR", "USHF", "USHL", "USHR"],
+    ),
     (Compute(Logic), &["BMSK", "UBMSK", "BREV", "UBREV", "BFE", "BFI", "FLO", "UFLO", "POPC", "UPOPC"]),
     (Compute(Logic), &["PLOP3", "UPLOP3", "PSET", "PSETP", "UPSETP", "CSET", "CSETP", "P2R", "R2P", "UP2UR", "UR2UP"]),
     (Compute(Logic), &["R2UR", "S2R", "S2UR", "CS2R", "B2R", "R2B", "CSMTEST", "LEPC", "NOP", "PMTRIG", "QSPC"]),
@@ -105,7 +108,10 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Fence, &["MEMBAR"]),
     (Barrier, &["BAR"]),
     (Branch, &["BMOV", "BPT", "BRA", "BREAK", "BRX", "BRXU", "BSSY", "BSYNC", "CALL", "CAL", "JCAL", "JMP", "JMX"]),
-    (Branch, &["JMXU", "RET", "RPCMOV", "RTT", "WARPSYNC", "SSY", "SYNC", "PRET", "BRK", "PBK", "CONT", "PCNT", "PEXIT"]),
+    (
+        Branch,
+        &["JMXU", "RET", "RPCMOV", "RTT", "WARPSYNC", "SSY", "SYNC", "PRET", "BRK", "PBK", "CONT", "PCNT", "PEXIT"],
+    ),
     (Exit, &["EXIT"]),
 ];
 
@@ -150,7 +156,13 @@ pub(crate) fn registers_written(opcode: &str, operation: Operation, bytes: u32) 
         Operation::Compute(Class::Fp64) => 2,
         Operation::Compute(Class::Convert) if opcode.split('.').nth(1) == Some("F64") => 2,
         Operation::Compute(Class::IntMul) if has("WIDE") => 2,
-        Operation::Stand(_, Stand::Tensor) => if has("F32") { 4 } else { 2 },
+        Operation::Stand(_, Stand::Tensor) => {
+            if has("F32") {
+                4
+            } else {
+                2
+            }
+        }
         _ => 1,
     }
 }

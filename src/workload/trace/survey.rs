@@ -94,13 +94,7 @@ impl KernelSurvey {
         }
     }
 
-    fn read(
-        path: &Path,
-        file: &str,
-        mut lines: TraceLines,
-        labels: &Labels,
-        faults: &mut TraceFaults,
-    ) -> KernelSurvey {
+    fn read(path: &Path, file: &str, mut lines: TraceLines, labels: &Labels, faults: &mut TraceFaults) -> KernelSurvey {
         let header = TraceHeader::read(&mut lines, faults);
         let mut hash = blake3::Hasher::new();
         hash.update(format!("{header:?}").as_bytes());
@@ -165,9 +159,8 @@ fn memory_of(header: &TraceHeader, touches: &Touches, faults: &mut TraceFaults) 
     let local_bytes = touches.local.map_or(0, |(low, high)| high - (low - low % 16));
     if local_bytes > MOST_LOCAL_BYTES {
         let (low, high) = touches.local.unwrap_or_default();
-        faults.nowhere(&format!(
-            "local memory is accessed from {low:#x} to {high:#x}, and a thread has 512 KiB at most"
-        ));
+        faults
+            .nowhere(&format!("local memory is accessed from {low:#x} to {high:#x}, and a thread has 512 KiB at most"));
     }
     KernelMemory { shared_bytes: shared_bytes as u32, local_bytes: local_bytes as u32 }
 }

@@ -6,7 +6,8 @@
 
 use super::super::super::alu::{AluOp, Cvt, Round};
 use super::super::super::ir::{
-    AddressIn, AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims};
+    AddressIn, AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims,
+};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
