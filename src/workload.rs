@@ -356,7 +356,7 @@ impl Resolved {
     }
 
     /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes
-    /// out.
+    /// out. That of a trace is another one, which [`run`](crate::run::run) gives its machine.
     pub fn host(&self) -> WorkloadHost {
         WorkloadHost::new(self.plan.clone())
     }
@@ -423,8 +423,11 @@ impl Resolved {
     /// Runs the host program on the functional driver: no time, every kernel to completion.
     ///
     /// # Errors
-    /// A fault of the simulated program or of the host program, or `limits` reached.
+    /// A fault of the simulated program or of the host program, or `limits` reached; a trace has no values.
     pub fn run_functional(&self, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+        if self.is_trace() {
+            return Err(FunctionalError::Host("a trace has no values: it cannot be executed".to_owned()));
+        }
         functional::run(&self.plan, limits)
     }
 

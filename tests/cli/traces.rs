@@ -78,8 +78,7 @@ fn every_fault_of_a_trace_is_told_at_once_with_its_line() {
     let folder = copy("cli_traces/faults");
     change(&folder.join("kernel-1.traceg"), |lines| {
         let line = |lines: &Vec<String>, word: &str| lines.iter().position(|line| line.contains(word)).unwrap();
-        let at = line(lines, " IADD3 ");
-        lines[at] = lines[at].replace("IADD3", "IADDD3");
+        lines.iter_mut().for_each(|line| *line = line.replace("IADD3", "IADDD3"));
         let at = line(lines, "STG.E");
         lines[at] = lines[at].replace("0x00007f2b00002000 4 0", "0x00007f2b00002001 4 0");
         let at = line(lines, "0000000d 1 R8");

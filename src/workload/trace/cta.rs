@@ -180,7 +180,8 @@ impl<P: Places> CtaWalk<'_, P> {
         let count = self.header.threads().div_ceil(32);
         let mut warps: Vec<Option<WarpTrace>> = vec![None; count as usize];
         let (mut index, mut current, mut addresses) = (None, None, Vec::new());
-        let mut last = 0;
+        // Lines of a warp that is told of are passed over.
+        let (mut last, mut passed_over) = (0, false);
         for (number, line) in cta.lines() {
             last = number;
             if let Some(text) = line.strip_prefix(b"thread block = ") {
@@ -188,6 +189,7 @@ impl<P: Places> CtaWalk<'_, P> {
             } else if let Some(text) = line.strip_prefix(b"warp = ") {
                 self.close(current.take(), &mut warps);
                 current = self.number(number, line, text).and_then(|warp| self.open(number, line, warp, &warps));
+                passed_over = current.is_none();
             } else if let (Some(text), Some(warp)) = (line.strip_prefix(b"insts = "), &mut current) {
                 let declared = self.number(number, line, text);
                 let warp: &mut WarpWalk = warp;
@@ -198,12 +200,12 @@ impl<P: Places> CtaWalk<'_, P> {
                     let text = String::from_utf8_lossy(line).into_owned();
                     self.faults.at(number, &text, fault.at, &fault.message);
                 }
-            } else {
+            } else if !passed_over {
                 self.wrong(number, line, "expected `thread block = X,Y,Z` or `warp = W`");
             }
         }
         self.close(current.take(), &mut warps);
-        if index.is_none() {
+        if index.is_none() && self.faults.is_empty() {
             self.wrong(last, b"", "the CTA that ends here has no `thread block = X,Y,Z`");
         }
         let missing: Vec<String> =
