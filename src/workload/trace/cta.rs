@@ -287,7 +287,11 @@ impl<P: Places> CtaWalk<'_, P> {
             let which = if read.mask & warp.exited != 0 { "have exited" } else { "are not there" };
             return Err(whole(format!("lanes {:08x} {which}", read.mask & (warp.exited | !warp.lanes))));
         }
+        let changed = || whole("the file is not what it was before the run".to_owned());
         let Some(at) = self.code.template(&read, number) else {
+            if let CodeAccess::Fixed(_) = self.code {
+                return Err(changed());
+            }
             let name = read.opcode.split('.').next().unwrap_or_default().to_owned();
             let fault = |file: &str| {
                 let text = String::from_utf8_lossy(line).into_owned();
@@ -300,7 +304,6 @@ impl<P: Places> CtaWalk<'_, P> {
         };
         let template = self.code.code().template(at);
         let (operation, bytes, scope) = (template.operation, template.bytes, template.scope());
-        let changed = || whole("the file is not what it was before the run".to_owned());
         if read.mask == 0 {
             // It issues, and does nothing.
             let off = self.code.variant(at, Variant::Off).ok_or_else(changed)?;

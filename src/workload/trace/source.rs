@@ -132,3 +132,52 @@ impl CtaSource for CtaFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::TraceLayout;
+    use super::*;
+
+    /// A file with two CTAs, surveyed.
+    fn file(path: &Path) -> CtaFile {
+        let labels = Arc::new(Labels::default());
+        let survey = KernelSurvey::of(path, &labels).unwrap_or_else(|faults| panic!("{faults}"));
+        let layout = TraceLayout::new(&survey.touched, &labels, false).unwrap();
+        CtaFile::new(Arc::new(survey), labels, Arc::new(layout))
+    }
+
+    #[test]
+    fn the_order_in_which_ctas_are_asked_for_does_not_matter() {
+        let path = Path::new("tests/traces/small/kernel-1.traceg");
+        let (in_order, reversed) = (file(path), file(path));
+        let expected = [0, 1].map(|cta| in_order.warps(cta).unwrap());
+        assert_eq!(expected.each_ref().map(|warps| warps.iter().map(WarpTrace::steps).collect()), [vec![21, 5]; 2]);
+        assert_ne!(expected[0], expected[1]);
+        let found = [1, 0].map(|cta| reversed.warps(cta).unwrap());
+        assert!(found[0] == expected[1] && found[1] == expected[0]);
+        assert!(reversed.reading.lock().unwrap().kept.is_empty(), "what was given is not kept");
+        assert_eq!((in_order.ctas(), in_order.index(1)), (2, [2, 0, 0]), "the second of the grid is not in the file");
+    }
+
+    #[test]
+    fn a_file_that_changes_during_the_run_fails_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel-1.traceg");
+        let text = std::fs::read_to_string("tests/traces/small/kernel-1.traceg").unwrap();
+        for (from, to, why) in [
+            (" IADD3 ", " IMAD ", "the file is not what it was"),
+            ("0x00007f2b00002000", "0x00007f2c00002000", "was not there before the run"),
+            ("thread block = 0,0,0", "thread block", "expected `thread block = X,Y,Z`"),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            let source = file(&path);
+            std::fs::write(&path, text.replace(from, to)).unwrap();
+            let fault = source.warps(0).unwrap_err().to_string();
+            assert!(fault.contains(why) && fault.ends_with("has changed since the run began"), "{fault}");
+        }
+        std::fs::write(&path, &text).unwrap();
+        let source = file(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert!(source.warps(0).unwrap_err().to_string().contains("cannot read the file"));
+    }
+}
