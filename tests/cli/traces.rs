@@ -45,7 +45,7 @@ fn every_output_says_that_a_trace_has_no_values() {
     // A sweep has it in its table.
     let sweep = "schema = 1\nname = \"it\"\n[base]\nmachine = \"titan-x\"\nworkloads = [\"kernelslist.g\", \"persistent.toml\"]\n";
     std::fs::write(folder.join("sweep.toml"), sweep).unwrap();
-    ended(&durawarp_in(&folder, &["sweep", "run", "sweep.toml"]), 0, &["2 done"]);
+    ended(&durawarp_in(&folder, &["sweep", "run", "sweep.toml"]), 0, &["done 2 (0 cached)"]);
     let columns = ["sweep", "table", "sweep.toml", "--columns", "workload,profile,cycles,warnings"];
     ended(&durawarp_in(&folder, &columns), 0, &["small-persistent", "trace"]);
 }
@@ -113,7 +113,8 @@ fn a_file_that_is_cut_short_or_missing_is_told() {
     std::fs::write(folder.join("kernel-2.traceg.xz"), &packed[..packed.len() / 2]).unwrap();
     let told = refused(&folder);
     assert!(told.contains("within a CTA: `#END_TB` is missing"), "{told}");
-    assert!(told.contains("kernel-2.traceg.xz: cannot read the file"), "{told}");
+    assert!(told.contains("cannot read the file: its compressed text is cut short"), "{told}");
+    assert_eq!(told.matches("kernel-2.traceg.xz").count(), 1, "one fault, and none that follows from it:\n{told}");
     std::fs::remove_file(&file).unwrap();
     assert!(refused(&folder).contains("there is no file `kernel-1.traceg`"));
     std::fs::remove_file(folder.join("kernelslist.g")).unwrap();

@@ -72,6 +72,7 @@ fn compare(workload: &str, scheme: &str, (stores, labels): (&str, &str), percent
     }
     let cycles = [&of_kernel, &of_trace].map(|outcome| outcome.time.core_cycles as f64);
     let apart = (cycles[1] / cycles[0] - 1.0).abs() * 100.0;
+    println!("{workload}: {cycles:?} cycles, {apart:.3} % apart");
     assert!(apart <= percent, "{workload}: {cycles:?} cycles, {apart:.2} % apart");
     [of_kernel, of_trace]
 }

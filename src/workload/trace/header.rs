@@ -72,11 +72,11 @@ impl TraceHeader {
                 }
                 Ok(None) => {
                     faults.nowhere("the file ends within its header: no line begins with `#`");
-                    break;
+                    return TraceHeader::default();
                 }
                 Err(error) => {
                     faults.nowhere(&format!("cannot read the file: {error}"));
-                    break;
+                    return TraceHeader::default();
                 }
             }
         }

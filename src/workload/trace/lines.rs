@@ -14,6 +14,14 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// Most bytes of a line: one of 32 listed addresses has about 700.
 const LINE_BYTES: usize = 1 << 16;
 
+/// What a reader of compressed text says in its own words.
+fn told(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => io::Error::new(ErrorKind::UnexpectedEof, "its compressed text is cut short"),
+        _ => error,
+    }
+}
+
 /// Lines of a file, numbered from 1.
 pub(crate) struct TraceLines {
     text: Box<dyn BufRead + Send>,
@@ -54,7 +62,7 @@ impl TraceLines {
         loop {
             self.line.clear();
             let mut text = io::Read::take(&mut self.text, LINE_BYTES as u64);
-            if text.read_until(b'\n', &mut self.line)? == 0 {
+            if text.read_until(b'\n', &mut self.line).map_err(told)? == 0 {
                 return Ok(None);
             }
             self.number = self.number.saturating_add(1);

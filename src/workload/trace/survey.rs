@@ -124,7 +124,7 @@ impl KernelSurvey {
         let most: u64 = header.grid.iter().map(|&size| u64::from(size)).product();
         if faults.is_empty() && ctas.is_empty() {
             faults.nowhere("the kernel has no CTA");
-        } else if ctas.len() as u64 > most {
+        } else if sound && ctas.len() as u64 > most {
             faults.nowhere(&format!("the file has {} CTAs, and the grid {most}", ctas.len()));
         }
         touches.global.settle();
