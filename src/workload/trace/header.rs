@@ -18,6 +18,10 @@ use crate::kernel::launch::MAX_THREADS;
 /// Architectures whose opcodes are known.
 const ARCHITECTURES: [u32; 7] = [35, 60, 61, 70, 75, 80, 86];
 
+/// Limits of the CUDA C++ Programming Guide: CTAs of a grid in y and z, registers of a thread.
+const MOST_CTAS_IN_Y: u32 = 65_535;
+const MOST_REGISTERS: u32 = 255;
+
 /// Versions of the tracer that are known.
 const LAST_VERSION: u32 = 5;
 
@@ -98,15 +102,17 @@ impl HeaderReader<'_> {
             let dim = [sizes.next()??, sizes.next()??, sizes.next()??];
             (sizes.next().is_none() && dim.iter().all(|&size: &u32| size > 0)).then_some(dim)
         };
-        let grid = self.value("grid dim", "(x,y,z), 1 at least each", true, dim);
+        let grid = |text: &str| dim(text).filter(|&[x, y, z]| x <= i32::MAX as u32 && y.max(z) <= MOST_CTAS_IN_Y);
+        let grid = self.value("grid dim", "(x,y,z) of 1 to 2147483647, 65535 and 65535 CTAs", true, grid);
         let block = |text: &str| {
-            let threads = |dim: &[u32; 3]| dim.iter().map(|&size| u64::from(size)).product::<u64>();
+            let threads = |dim: &[u32; 3]| dim.iter().map(|&size| u64::from(size)).fold(1, u64::saturating_mul);
             dim(text).filter(|dim| threads(dim) <= u64::from(MAX_THREADS))
         };
         let block = self.value("block dim", "(x,y,z) of 1 to 1024 threads", true, block);
         let number = |text: &str| text.parse().ok();
         let shared_bytes = self.value("shmem", "bytes", false, number);
-        let registers_per_thread = self.value("nregs", "a number of registers", false, number);
+        let registers = |text: &str| number(text).filter(|&registers: &u32| registers <= MOST_REGISTERS);
+        let registers_per_thread = self.value("nregs", "registers of a thread, 255 at most", false, registers);
         let known = |text: &str| text.parse().ok().filter(|version| ARCHITECTURES.contains(version));
         self.value("binary version", "one of 35, 60, 61, 70, 75, 80, 86 (sm_35 to sm_86)", true, known);
         let stream = self.value("cuda stream id", "a number", false, |text| text.parse().ok());
@@ -183,7 +189,7 @@ mod tests {
             [
                 "k.traceg:4:1: expected `-KEY = VALUE`, or `#` at the header's end",
                 "k.traceg: the header has no `-kernel name`: expected a name",
-                "k.traceg:1:13: `-grid dim`: expected (x,y,z), 1 at least each; got `(3,2)`",
+                "k.traceg:1:13: `-grid dim`: expected (x,y,z) of 1 to 2147483647, 65535 and 65535 CTAs; got `(3,2)`",
                 "k.traceg:2:14: `-block dim`: expected (x,y,z) of 1 to 1024 threads; got `(2000,1,1)`",
                 "k.traceg:3:19: `-binary version`: expected one of 35, 60, 61, 70, 75, 80, 86 (sm_35 to sm_86); got `90`",
                 "k.traceg:5:28: `-accelsim tracer version`: expected a version of the tracer, 5 at most; got `6`",

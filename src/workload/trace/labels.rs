@@ -45,6 +45,9 @@ const RANGE: &[KeyRule] = &[
     optional("stores", Shape::Words(&["plain", "write-back", "non-temporal", "log"])),
 ];
 
+/// Most bytes of a range: 1 TiB. Chosen.
+const MOST_BYTES: u64 = 1 << 40;
+
 /// What stores to a persistent range are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StoresAre {
@@ -176,8 +179,8 @@ fn range(table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<PersistentRan
     };
     let (start, bytes) = (whole("start"), whole("bytes"));
     let ((start, _), (bytes, item)) = (start?, bytes?);
-    if bytes == 0 {
-        let fault: Diagnostic = item.place().fault("`bytes` is 0: the range is empty");
+    if !(1..=MOST_BYTES).contains(&bytes) {
+        let fault: Diagnostic = item.place().fault(format!("`bytes` must be 256 to 2^40, found {bytes}"));
         faults.push(fault);
         return None;
     }
@@ -235,7 +238,7 @@ mod tests {
             "did you mean `log`?",
             "`b` overlaps `b`",
             "`b` is the name of two ranges",
-            "`bytes` is 0: the range is empty",
+            "`bytes` must be 256 to 2^40, found 0",
             "name",
         ] {
             assert!(faults.contains(expected), "{expected}: {faults}");

@@ -18,6 +18,9 @@ use crate::kernel::host::GlobalRange;
 /// The name that the post-processor gives the list.
 pub(crate) const LIST_FILE: &str = "kernelslist.g";
 
+/// Most bytes of a copy: 1 TiB is more than any GPU has. Chosen.
+const MOST_BYTES: u64 = 1 << 40;
+
 /// A command of the traced program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TraceCommand {
@@ -76,7 +79,8 @@ fn command(line: &str, folder: &Path) -> Result<Option<TraceCommand>, (String, O
     if let Some(copy) = line.strip_prefix("MemcpyHtoD,") {
         let range = copy.split_once(',').and_then(|(start, bytes)| {
             let start = hexadecimal(start.trim().as_bytes())?;
-            let bytes: u64 = bytes.trim().parse().ok().filter(|&bytes| start.checked_add(bytes).is_some())?;
+            let bytes: u64 = bytes.trim().parse().ok().filter(|&bytes| bytes <= MOST_BYTES)?;
+            start.checked_add(bytes).filter(|&end| end <= i64::MAX as u64)?;
             Some(GlobalRange { start, bytes })
         });
         let Some(range) = range else {
