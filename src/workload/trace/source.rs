@@ -151,7 +151,7 @@ mod tests {
         let path = Path::new("tests/traces/small/kernel-1.traceg");
         let (in_order, reversed) = (file(path), file(path));
         let expected = [0, 1].map(|cta| in_order.warps(cta).unwrap());
-        assert_eq!(expected.each_ref().map(|warps| warps.iter().map(WarpTrace::steps).collect()), [vec![21, 5]; 2]);
+        assert_eq!(expected.each_ref().map(|warps| [warps[0].steps(), warps[1].steps()]), [[21, 5]; 2]);
         assert_ne!(expected[0], expected[1]);
         let found = [1, 0].map(|cta| reversed.warps(cta).unwrap());
         assert!(found[0] == expected[1] && found[1] == expected[0]);
