@@ -52,7 +52,7 @@ pub use check::conditions::{CrashCondition, Expected, Violation};
 pub use check::elements::WrongElement;
 pub use check::verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 pub use cpu::{CpuCheck, CpuCheckKind, CpuProgram, Ran};
-pub use description::{BufferDescription, Description, ProgramDescription};
+pub use description::{BufferDescription, Description, ProgramDescription, TraceDescription};
 pub use formed::regions::{KernelRegions, RegionRun};
 pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
@@ -64,7 +64,6 @@ pub use instrument::layout::OldAndNew;
 pub use manifest::buffers::{Role, Space};
 pub use manifest::instrument::{FlagBarrier, Mode, Overrides, Settings};
 pub use plan::{Choice, Demands};
-pub use trace::TraceDescription;
 
 pub use crate::document::Value;
 
@@ -76,7 +75,7 @@ use instrument::{apply, layout};
 use manifest::source::{self, Folder, Programs};
 use manifest::{Manifest, schema};
 use plan::{RunPlan, fingerprint, image, resolve};
-use trace::{Trace, TracePlan};
+use trace::{Trace, TraceHost, TracePlan};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Setting, SourceText, TomlTable, parse};
@@ -363,7 +362,7 @@ impl Resolved {
 
     /// The host program of a trace, at its start.
     pub(crate) fn trace_host(&self) -> Option<Box<dyn HostProgram>> {
-        self.trace.as_ref().map(|trace| Box::new(trace.host()) as Box<dyn HostProgram>)
+        self.trace.as_ref().map(|trace| Box::new(TraceHost::new(trace.clone())) as Box<dyn HostProgram>)
     }
 
     /// Warp instructions of a trace.

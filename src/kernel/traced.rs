@@ -32,7 +32,7 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
 
 /// The addresses of an instruction's lanes, in the order of lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum AddressForm {
     /// One after the other, this far apart.
     Stride { base: u64, stride: i64 },
     /// One by one, from this place of the list on.
@@ -41,16 +41,16 @@ enum Form {
 
 /// The memory access of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Access {
+struct StepAccess {
     step: u32,
-    form: Form,
+    form: AddressForm,
 }
 
 /// The addresses of a warp's steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Accesses {
     steps: u32,
-    accesses: Vec<Access>,
+    accesses: Vec<StepAccess>,
     listed: Vec<u64>,
 }
 
@@ -62,14 +62,14 @@ impl Accesses {
             panic!("step {step} of a trace has no addresses");
         };
         match self.accesses[at].form {
-            Form::Stride { base, stride } => {
+            AddressForm::Stride { base, stride } => {
                 let mut address = base;
                 for lane in lanes {
                     out[lane] = address;
                     address = address.wrapping_add_signed(stride);
                 }
             }
-            Form::Each { from } => {
+            AddressForm::Each { from } => {
                 let listed = &self.listed[from as usize..];
                 lanes.zip(listed).for_each(|(lane, address)| out[lane] = *address);
             }
@@ -113,13 +113,13 @@ impl WarpTrace {
         let stride = addresses.get(1).map_or(0, |second| second.wrapping_sub(base) as i64);
         let even = addresses.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == stride);
         let form = if even {
-            Form::Stride { base, stride }
+            AddressForm::Stride { base, stride }
         } else {
             let from = self.accesses.listed.len() as u32;
             self.accesses.listed.extend_from_slice(addresses);
-            Form::Each { from }
+            AddressForm::Each { from }
         };
-        self.accesses.accesses.push(Access { step, form });
+        self.accesses.accesses.push(StepAccess { step, form });
     }
 
     /// Puts another instruction in the place of a step's.

@@ -1,8 +1,8 @@
 //! What a persistency scheme learns of a kernel that starts: what the driver and the compiler know of it.
 //!
 //! Facts are static, from the launch and the program's text: nothing is known of branches, so a persist that
-//! some warps skip counts as if all executed it, and of a trace their number is not known. Source: AGPM sections III (reason h: shared memory) and IV-A
-//! (the number of log updates sets the first threshold).
+//! some warps skip counts as if all executed it, and of a trace their number is not known. Source: AGPM
+//! sections III (reason h: shared memory) and IV-A (the number of log updates sets the first threshold).
 
 use crate::kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
 use crate::kernel::launch::Launch;

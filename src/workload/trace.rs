@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `choice` | what can be chosen of a trace |
 //! | `host` | the host program: copies and launches in order |
+//! | `plan` | a trace ready to run, as data |
 //! | `source` | CTAs of a file, read when they start |
 //! | `survey` | a file before the run |
 //! | `cta` | the walk through the lines of a CTA |
@@ -37,6 +38,7 @@ mod layout;
 mod lines;
 mod list;
 mod opcodes;
+mod plan;
 mod source;
 mod survey;
 
@@ -47,13 +49,13 @@ use std::sync::{Arc, OnceLock};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::TomlTable;
 use crate::input;
-use crate::kernel::memory::AddressMap;
 pub(crate) use host::TraceHost;
 use labels::Labels;
 pub(crate) use labels::TRACE_KEY;
 use layout::{TouchedMemory, TraceLayout};
 pub(crate) use list::LIST_FILE;
 use list::{TraceCommand, read_list};
+pub(crate) use plan::TracePlan;
 use survey::KernelSurvey;
 
 /// A trace that was found; its kernels are read when it is resolved.
@@ -65,39 +67,6 @@ pub(crate) struct Trace {
     commands: Arc<Vec<TraceCommand>>,
     labels: Arc<Labels>,
     surveys: OnceLock<Result<Vec<Arc<KernelSurvey>>, Diagnostics>>,
-}
-
-/// A trace ready to run.
-#[derive(Debug)]
-pub(crate) struct TracePlan {
-    list: PathBuf,
-    commands: Arc<Vec<TraceCommand>>,
-    labels: Arc<Labels>,
-    /// One a launch.
-    kernels: Vec<Arc<KernelSurvey>>,
-    layout: Arc<TraceLayout>,
-    pub(crate) addresses: Arc<AddressMap>,
-    /// Labels that may be wrong.
-    pub(crate) warnings: Vec<Diagnostic>,
-}
-
-/// A trace as plain data, for result files.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct TraceDescription {
-    /// The list of its kernels.
-    pub list: String,
-    /// Launches.
-    pub kernels: u64,
-    /// CTAs of all launches.
-    pub ctas: u64,
-    /// Warp instructions of all launches, with those that labels add.
-    pub warp_instructions: u64,
-    /// Streams that kernels were launched in; they run one after another all the same.
-    pub streams: u64,
-    /// Persistent ranges by name: first address in the traced program, and bytes.
-    pub persistent: BTreeMap<String, [u64; 2]>,
-    /// Warp instructions by opcode that are timed as a computation, for want of their unit.
-    pub stood_in: BTreeMap<String, u64>,
 }
 
 /// The file is the list of a trace, by its name.
@@ -208,66 +177,5 @@ impl Trace {
             kernels.extend(survey.clone());
         }
         faults.into_result(kernels)
-    }
-}
-
-impl TracePlan {
-    /// The host program, at its start.
-    pub(crate) fn host(self: &Arc<Self>) -> TraceHost {
-        TraceHost::new(self.clone())
-    }
-
-    /// CTAs of all launches.
-    pub(crate) fn ctas(&self) -> u64 {
-        self.kernels.iter().map(|kernel| kernel.ctas.len() as u64).sum()
-    }
-
-    /// Warp instructions of all launches.
-    pub(crate) fn warp_instructions(&self) -> u64 {
-        self.kernels.iter().map(|kernel| kernel.instructions).sum()
-    }
-
-    /// Threads of the largest CTA.
-    pub(crate) fn largest_cta(&self) -> u64 {
-        self.kernels.iter().map(|kernel| u64::from(kernel.header.threads())).max().unwrap_or(0)
-    }
-
-    /// Local memory of a thread in bytes, at most.
-    pub(crate) fn local_bytes(&self) -> u64 {
-        self.kernels.iter().map(|kernel| u64::from(kernel.kernel.local_bytes)).max().unwrap_or(0)
-    }
-
-    /// Everything that decides a run: labels, commands, and the text of every kernel.
-    pub(crate) fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
-        take("labels", format!("{:?}", self.labels).as_bytes());
-        for command in &*self.commands {
-            match command {
-                TraceCommand::CopyIn(range) => take("copy", format!("{range:?}").as_bytes()),
-                TraceCommand::Kernel(_) => take("launch", b""),
-            }
-        }
-        self.kernels.iter().for_each(|kernel| take("kernel", &kernel.hash));
-        self.addresses.ranges().iter().for_each(|range| take("range", &range.start.to_le_bytes()));
-    }
-
-    /// As plain data.
-    pub(crate) fn describe(&self) -> TraceDescription {
-        let mut stood_in = BTreeMap::new();
-        for (opcode, count) in self.kernels.iter().flat_map(|kernel| &kernel.stood_in) {
-            *stood_in.entry(opcode.clone()).or_default() += count;
-        }
-        let mut streams: Vec<u64> = self.kernels.iter().map(|kernel| kernel.header.stream).collect();
-        streams.sort_unstable();
-        streams.dedup();
-        let range = |range: &labels::PersistentRange| (range.name.clone(), [range.start, range.bytes]);
-        TraceDescription {
-            list: self.list.display().to_string(),
-            kernels: self.kernels.len() as u64,
-            ctas: self.ctas(),
-            warp_instructions: self.warp_instructions(),
-            streams: streams.len() as u64,
-            persistent: self.labels.persistent.iter().map(range).collect(),
-            stood_in,
-        }
     }
 }

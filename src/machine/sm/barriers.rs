@@ -68,6 +68,7 @@ impl Core {
             panic!("CTA {cta} sent to a full SM");
         };
         let warps = launch.warps_per_cta(self.warp_size);
+        // The trace comes first: without it nothing of the CTA is there.
         let traced = launch.traced.as_ref().map(|traced| traced.warps(cta)).transpose()?;
         let mut traced = traced.into_iter().flatten();
         let watched = if host.wants.shared_memory { launch.shared_bytes } else { 0 };

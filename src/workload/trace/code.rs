@@ -24,8 +24,8 @@ use crate::kernel::ir::{
     NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
 };
 
-/// Groups of copies past the registers that a warp may have under way; a wait for an older one passes. Chosen:
-/// what an instruction may check.
+/// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
+/// Chosen: what an instruction may check.
 pub(crate) const COPIES: u32 = 8;
 
 /// The predicate that never holds.
@@ -58,7 +58,7 @@ impl Template {
 
 /// How an instruction is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Variant {
+pub(crate) enum TraceVariant {
     /// As it stands.
     Plain,
     /// By no lane.
@@ -80,8 +80,8 @@ pub(crate) enum Variant {
 pub(crate) struct TraceCode {
     templates: Vec<Template>,
     by_text: BTreeMap<Box<[u8]>, u32>,
-    variants: Vec<(u32, Variant)>,
-    by_variant: BTreeMap<(u32, Variant), u32>,
+    variants: Vec<(u32, TraceVariant)>,
+    by_variant: BTreeMap<(u32, TraceVariant), u32>,
 }
 
 impl TraceCode {
@@ -142,12 +142,12 @@ impl TraceCode {
     }
 
     /// The place in the code of a variant, if it is known.
-    pub(crate) fn find_variant(&self, template: u32, variant: Variant) -> Option<u32> {
+    pub(crate) fn find_variant(&self, template: u32, variant: TraceVariant) -> Option<u32> {
         self.by_variant.get(&(template, variant)).copied()
     }
 
     /// The place in the code of a variant.
-    pub(crate) fn add_variant(&mut self, template: u32, variant: Variant) -> u32 {
+    pub(crate) fn add_variant(&mut self, template: u32, variant: TraceVariant) -> u32 {
         *self.by_variant.entry((template, variant)).or_insert_with(|| {
             self.variants.push((template, variant));
             self.variants.len() as u32 - 1
@@ -221,7 +221,7 @@ impl Scoreboard {
         1 + self.registers + u16::from(place)
     }
 
-    fn hazards(&self, template: &Template, variant: Variant) -> Hazards {
+    fn hazards(&self, template: &Template, variant: TraceVariant) -> Hazards {
         let mut hazards = Hazards { check: [self.none; 9], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
         let mut read = |register: u16| {
             if usize::from(hazards.reads) < hazards.check.len() {
@@ -230,15 +230,17 @@ impl Scoreboard {
             }
         };
         match variant {
-            Variant::WriteBack | Variant::Persist => {}
-            Variant::Wait(places) => (0..8).filter(|place| places >> place & 1 == 1).for_each(|p| read(self.copy(p))),
+            TraceVariant::WriteBack | TraceVariant::Persist => {}
+            TraceVariant::Wait(places) => {
+                (0..8).filter(|place| places >> place & 1 == 1).for_each(|p| read(self.copy(p)))
+            }
             _ => template.src.iter().for_each(|&register| read(self.register(register))),
         }
         hazards.checks = hazards.reads;
-        if matches!(variant, Variant::WriteBack | Variant::Persist) {
+        if matches!(variant, TraceVariant::WriteBack | TraceVariant::Persist) {
             return hazards;
         }
-        if let Variant::Copy(place) = variant {
+        if let TraceVariant::Copy(place) = variant {
             // It is not checked: a copy does not wait for that of an older group at its place.
             hazards.set[0] = self.copy(place);
             hazards.sets = 1;
@@ -260,12 +262,12 @@ impl Scoreboard {
 }
 
 /// The instruction of a variant, which stands at `at` in the code, and its class.
-fn instruction(template: &Template, variant: Variant, labels: &Labels, at: u32) -> (Inst, Class) {
+fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: u32) -> (Inst, Class) {
     let zero = [CONST; 4];
     let none = [NONE; 4];
     let (op, class, dst) = match (variant, template.operation) {
-        (Variant::WriteBack, _) => (Op::Pm(PmOp::Clwb), Class::Mem, none),
-        (Variant::Persist, _) => {
+        (TraceVariant::WriteBack, _) => (Op::Pm(PmOp::Clwb), Class::Mem, none),
+        (TraceVariant::Persist, _) => {
             let fence = labels.behind_fence(template.scope()).unwrap_or(PmOp::Sfence);
             (Op::Pm(fence), Class::Control, none)
         }
@@ -291,11 +293,11 @@ fn instruction(template: &Template, variant: Variant, labels: &Labels, at: u32) 
         (_, Operation::AsyncGroup | Operation::AsyncWait) => (Op::Nop, Class::Control, none),
         (_, Operation::Compute(class) | Operation::Stand(class, _)) => (Op::Nop, class, none),
     };
-    let guard = if variant == Variant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
+    let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
     (Inst { op, guard, dst, src: none, imm: 0 }, class)
 }
 
-fn mem(template: &Template, kind: MemKind, space: Space, variant: Variant) -> Mem {
+fn mem(template: &Template, kind: MemKind, space: Space, variant: TraceVariant) -> Mem {
     let (elem, vec) = match template.bytes {
         1 => (Elem::U8, 1),
         2 => (Elem::U16, 1),
@@ -313,8 +315,8 @@ fn mem(template: &Template, kind: MemKind, space: Space, variant: Variant) -> Me
         _ => CacheOp::All,
     };
     let hint = match variant {
-        Variant::Store(StoresAre::NonTemporal) => StoreHint::NonTemporal,
-        Variant::Store(StoresAre::Log) => StoreHint::Log,
+        TraceVariant::Store(StoresAre::NonTemporal) => StoreHint::NonTemporal,
+        TraceVariant::Store(StoresAre::Log) => StoreHint::Log,
         _ => StoreHint::Plain,
     };
     let atom = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { AtomOp::Add } else { AtomOp::None };

@@ -9,7 +9,8 @@
 //!   #END_TB
 //! ```
 //! The same walk surveys a file before a run, where it takes new instructions in and notes what is touched,
-//! and follows it during the run, where it maps addresses ([`Places`]). So both see the same instructions.
+//! and follows it during the run, where it maps addresses ([`AddressPlaces`]). So both see the same
+//! instructions.
 //!
 //! Copies past the registers (`LDGSTS`) belong to groups, which `LDGDEPBAR` ends and `DEPBAR` waits for. A
 //! group is taken for complete with its last copy: loads of a warp come back nearly in order.
@@ -19,7 +20,7 @@
 
 use std::io;
 
-use super::code::{COPIES, TraceCode, Variant};
+use super::code::{COPIES, TraceCode, TraceVariant};
 use super::faults::TraceFaults;
 use super::header::TraceHeader;
 use super::instruction::{LineFault, TraceLine, read_line};
@@ -65,6 +66,7 @@ impl CtaText {
             return Ok(None);
         }
         let mut cta = CtaText::default();
+        // To its end: the instructions are looked at by the walk, one CTA at a time.
         while let Some((number, line)) = lines.next()? {
             seen(line);
             match line {
@@ -94,7 +96,7 @@ impl CtaText {
 }
 
 /// What becomes of addresses.
-pub(crate) trait Places {
+pub(crate) trait AddressPlaces {
     /// Global addresses of lanes that access `bytes` each.
     ///
     /// # Errors
@@ -129,7 +131,7 @@ impl CodeAccess<'_> {
         }
     }
 
-    fn variant(&mut self, template: u32, variant: Variant) -> Option<u32> {
+    fn variant(&mut self, template: u32, variant: TraceVariant) -> Option<u32> {
         match self {
             CodeAccess::Growing(code) => Some(code.add_variant(template, variant)),
             CodeAccess::Fixed(code) => code.find_variant(template, variant),
@@ -173,9 +175,9 @@ pub(crate) struct CtaWalk<'a, P> {
     pub(crate) faults: &'a mut TraceFaults,
 }
 
-impl<P: Places> CtaWalk<'_, P> {
-    /// The index of a CTA in its grid, and what its warps execute. What comes back counts only if no fault was
-    /// pushed.
+impl<P: AddressPlaces> CtaWalk<'_, P> {
+    /// The index of a CTA in its grid, and what its warps execute. What comes back counts only if no fault
+    /// was pushed.
     pub(crate) fn walk(&mut self, cta: &CtaText) -> ([u32; 3], Vec<WarpTrace>) {
         let count = self.header.threads().div_ceil(32);
         let mut warps: Vec<Option<WarpTrace>> = vec![None; count as usize];
@@ -282,6 +284,7 @@ impl<P: Places> CtaWalk<'_, P> {
         addresses: &mut Vec<u64>,
     ) -> Result<(), LineFault> {
         let read = read_line(line, self.header.format, addresses)?;
+        // Lanes first: what a wrong mask would do to the warp is told of, and not done.
         let whole = |message: String| LineFault { at: 0..line.len(), message };
         if read.mask & !warp.lanes != 0 || read.mask & warp.exited != 0 {
             let which = if read.mask & warp.exited != 0 { "have exited" } else { "are not there" };
@@ -306,10 +309,11 @@ impl<P: Places> CtaWalk<'_, P> {
         let (operation, bytes, scope) = (template.operation, template.bytes, template.scope());
         if read.mask == 0 {
             // It issues, and does nothing.
-            let off = self.code.variant(at, Variant::Off).ok_or_else(changed)?;
+            let off = self.code.variant(at, TraceVariant::Off).ok_or_else(changed)?;
             warp.trace.step(off, warp.lanes & !warp.exited);
             return Ok(());
         }
+        // Where the access goes, and what its store is to a scheme, decide the variant.
         let space = match operation {
             Operation::Load(space) | Operation::Store(space) | Operation::Atomic(space) => Some(space),
             Operation::AsyncCopy => Some(Space::Global),
@@ -322,11 +326,11 @@ impl<P: Places> CtaWalk<'_, P> {
         };
         let variant = match operation {
             Operation::AsyncWait => match warp.awaited(usize::try_from(read.imm).unwrap_or(0)) {
-                0 => Variant::Plain,
-                places => Variant::Wait(places),
+                0 => TraceVariant::Plain,
+                places => TraceVariant::Wait(places),
             },
-            _ if matches!(stores, StoresAre::NonTemporal | StoresAre::Log) => Variant::Store(stores),
-            _ => Variant::Plain,
+            _ if matches!(stores, StoresAre::NonTemporal | StoresAre::Log) => TraceVariant::Store(stores),
+            _ => TraceVariant::Plain,
         };
         let step = self.code.variant(at, variant).ok_or_else(changed)?;
         warp.trace.step(step, read.mask);
@@ -343,19 +347,19 @@ impl<P: Places> CtaWalk<'_, P> {
         // What follows an instruction, or is noted of it.
         match operation {
             Operation::Store(_) if stores == StoresAre::WriteBack => {
-                let write_back = self.code.variant(at, Variant::WriteBack).ok_or_else(changed)?;
+                let write_back = self.code.variant(at, TraceVariant::WriteBack).ok_or_else(changed)?;
                 warp.trace.step(write_back, read.mask);
                 warp.trace.access(addresses);
             }
             Operation::Fence if self.labels.behind_fence(scope).is_some() => {
-                let fence = self.code.variant(at, Variant::Persist).ok_or_else(changed)?;
+                let fence = self.code.variant(at, TraceVariant::Persist).ok_or_else(changed)?;
                 warp.trace.step(fence, read.mask);
             }
             Operation::AsyncCopy => warp.copy = Some((warp.trace.steps() - 1, at)),
             Operation::AsyncGroup => {
                 if let Some((step, template)) = warp.copy {
                     let place = (warp.groups.len() as u32 % COPIES) as u8;
-                    let copy = self.code.variant(template, Variant::Copy(place)).ok_or_else(changed)?;
+                    let copy = self.code.variant(template, TraceVariant::Copy(place)).ok_or_else(changed)?;
                     warp.trace.replace(step, copy);
                 }
                 warp.groups.push(warp.copy.take().is_some());
@@ -379,6 +383,7 @@ impl<P: Places> CtaWalk<'_, P> {
         let in_window = |base: Option<u64>, length: u64, address: u64| {
             base.and_then(|base| address.checked_sub(base)).filter(|&offset| offset < length)
         };
+        // Generic addresses of the windows stand for offsets, lane by lane.
         match space {
             Space::Shared => {
                 for address in &mut *addresses {

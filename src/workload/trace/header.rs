@@ -57,6 +57,7 @@ impl TraceHeader {
     /// Reads a header, with the line that ends it. What comes back counts only if no fault was pushed.
     pub(crate) fn read(lines: &mut TraceLines, faults: &mut TraceFaults) -> TraceHeader {
         let mut values = BTreeMap::new();
+        // Keys are in any order: their values are looked at when all are there.
         loop {
             match lines.next() {
                 Ok(Some((_, line))) if line.starts_with(b"#") => break,
@@ -109,6 +110,7 @@ impl HeaderReader<'_> {
             dim(text).filter(|dim| threads(dim) <= u64::from(MAX_THREADS))
         };
         let block = self.value("block dim", "(x,y,z) of 1 to 1024 threads", true, block);
+        // What is not needed has a value that says so: 0, or none.
         let number = |text: &str| text.parse().ok();
         let shared_bytes = self.value("shmem", "bytes", false, number);
         let registers = |text: &str| number(text).filter(|&registers: &u32| registers <= MOST_REGISTERS);
@@ -119,6 +121,7 @@ impl HeaderReader<'_> {
         let address = |text: &str| hexadecimal(text.as_bytes());
         let shared_base = self.value("shmem base_addr", "an address in base 16", false, address);
         let local_base = self.value("local mem base_addr", "an address in base 16", false, address);
+        // Without a version the tracer is older than its first.
         let version = |text: &str| text.parse().ok().filter(|&version: &u32| version <= LAST_VERSION);
         let version = self.value("accelsim tracer version", "a version of the tracer, 5 at most", false, version);
         let lineinfo = |text: &str| ["0", "1"].contains(&text).then(|| text == "1");

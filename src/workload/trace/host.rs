@@ -1,13 +1,13 @@
 //! The host program of a trace: its commands, one after the other.
 //!
 //! What the host copied in lies in the L2 then, outside simulated time, as Accel-Sim has it
-//! (`-gpgpu_perf_sim_memcpy`); labels may say that it does not. Not modelled: the time of copies, and streams:
-//! kernels of different streams run one after another.
+//! (`-gpgpu_perf_sim_memcpy`); labels may say that it does not. Not modelled: the time of copies, and
+//! streams: kernels of different streams run one after another.
 
 use std::sync::Arc;
 
-use super::TracePlan;
 use super::list::TraceCommand;
+use super::plan::TracePlan;
 use super::source::CtaFile;
 use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
 use crate::kernel::launch::Launch;
@@ -25,7 +25,8 @@ pub(crate) struct TraceHost {
 }
 
 impl TraceHost {
-    pub(super) fn new(plan: Arc<TracePlan>) -> TraceHost {
+    /// At its start.
+    pub(crate) fn new(plan: Arc<TracePlan>) -> TraceHost {
         TraceHost { plan, at: 0, launched: 0 }
     }
 

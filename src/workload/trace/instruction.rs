@@ -4,8 +4,8 @@
 //!   [tbx tby tbz warp] [line] PC MASK  ND [Rd] OPCODE NS [Rs] W  [MODE addresses] IMM
 //!    version < 3        lineinfo       └────── the same wherever it stands in the code ──────┘
 //! ```
-//! Source: the tracer of Accel-Sim, versions 1 to 5. Addresses follow where `W` is not 0. `MODE` 0 lists one a
-//! lane; 1 has a base and a stride; 2 has a base and the distances from lane to lane, one fewer than lanes.
+//! Source: the tracer of Accel-Sim, versions 1 to 5. Addresses follow where `W` is not 0. `MODE` 0 lists one
+//! a lane; 1 has a base and a stride; 2 has a base and the distances from lane to lane, one fewer than lanes.
 //! `IMM` came with version 5.
 
 use smallvec::SmallVec;
@@ -159,6 +159,7 @@ pub(crate) fn read_line<'a>(
         let (_, at) = words.next("")?;
         return Err(LineFault { at, message: "the line goes on after its last word".to_owned() });
     }
+    // Nothing waits for a register that is always zero.
     dst.retain(|register: &mut u8| *register != ZERO_REGISTER);
     src.retain(|register: &mut u8| *register != ZERO_REGISTER);
     let opcode = std::str::from_utf8(opcode).unwrap_or("?");

@@ -126,6 +126,7 @@ impl Labels {
             "dfence" => Some(PmOp::Dfence),
             _ => None,
         };
+        // Ranges are compared with each other as they come: the later one is at fault.
         let mut persistent: Vec<PersistentRange> = Vec::new();
         for table in root.tables("persistent") {
             let Some(range) = range(table, faults) else { continue };

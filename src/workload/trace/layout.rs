@@ -1,9 +1,9 @@
 //! Where the memory of a traced program lies in the machine.
 //!
-//! A trace has virtual addresses of a real GPU. Those that it touches are mapped, and the rest is not: windows
-//! of 2 MiB, the pages of a GPU's memory, in the order of addresses, neighbours side by side. The low 21 bits
-//! of an address stay, so that lines, sectors, channels and rows are as in the traced program as far as a page
-//! goes. Ranges that labels call persistent go to persistent memory, each by itself.
+//! A trace has virtual addresses of a real GPU. Those that it touches are mapped, and the rest is not:
+//! windows of 2 MiB, the pages of a GPU's memory, in the order of addresses, neighbours side by side. The low
+//! 21 bits of an address stay, so that lines, sectors, channels and rows are as in the traced program as far
+//! as a page goes. Ranges that labels call persistent go to persistent memory, each by itself.
 //!
 //! Not modelled: the page tables of the traced GPU, of which a trace says nothing.
 

@@ -62,6 +62,7 @@ pub(crate) fn read_list(path: &Path) -> Result<Vec<TraceCommand>, Diagnostics> {
 fn command(line: &str, folder: &Path) -> Result<Option<TraceCommand>, (String, Option<String>)> {
     let fault = |message: String| Err((message, None));
     if line.starts_with("kernel") {
+        // The whole line is the name, blanks included.
         let path = folder.join(line);
         if line.ends_with(".trace") || line.ends_with(".trace.xz") {
             let help = "the tracer's own files become such by Accel-Sim's post-processor: `post-traces-processing`";

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::cta::{CodeAccess, CtaText, CtaWalk, Places};
+use super::cta::{AddressPlaces, CodeAccess, CtaText, CtaWalk};
 use super::faults::TraceFaults;
 use super::header::TraceHeader;
 use super::labels::Labels;
@@ -23,12 +23,12 @@ pub(crate) struct CtaFile {
     survey: Arc<KernelSurvey>,
     labels: Arc<Labels>,
     layout: Arc<TraceLayout>,
-    reading: Mutex<Reading>,
+    reading: Mutex<FileReading>,
 }
 
 /// How far the file is read.
 #[derive(Debug, Default)]
-struct Reading {
+struct FileReading {
     lines: Option<TraceLines>,
     /// The CTA that comes next.
     next: u64,
@@ -36,7 +36,7 @@ struct Reading {
     kept: BTreeMap<u64, CtaText>,
 }
 
-impl Reading {
+impl FileReading {
     /// The text of a CTA.
     fn cta(&mut self, cta: u64, path: &Path, faults: &mut TraceFaults) -> Option<CtaText> {
         if let Some(kept) = self.kept.remove(&cta) {
@@ -69,13 +69,13 @@ impl Reading {
     }
 }
 
-/// Places of a trace's addresses in the machine.
+/// AddressPlaces of a trace's addresses in the machine.
 struct Mapped<'a> {
     layout: &'a TraceLayout,
     local_start: u64,
 }
 
-impl Places for Mapped<'_> {
+impl AddressPlaces for Mapped<'_> {
     fn global(&mut self, addresses: &mut [u64], _: u32) -> Result<(), String> {
         for address in addresses {
             *address = self.layout.of(*address).ok_or_else(|| format!("{address:#x} was not there before the run"))?;

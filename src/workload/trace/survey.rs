@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::code::{KernelMemory, TraceCode};
-use super::cta::{CodeAccess, CtaText, CtaWalk, Places};
+use super::cta::{AddressPlaces, CodeAccess, CtaText, CtaWalk};
 use super::faults::TraceFaults;
 use super::header::TraceHeader;
 use super::labels::Labels;
@@ -48,7 +48,7 @@ struct Touches {
     local: Option<(u64, u64)>,
 }
 
-impl Places for &mut Touches {
+impl AddressPlaces for &mut Touches {
     fn global(&mut self, addresses: &mut [u64], bytes: u32) -> Result<(), String> {
         for &address in &*addresses {
             if address.checked_add(u64::from(bytes)).is_none_or(|end| end > i64::MAX as u64) {
@@ -127,6 +127,7 @@ impl KernelSurvey {
         } else if sound && ctas.len() as u64 > most {
             faults.nowhere(&format!("the file has {} CTAs, and the grid {most}", ctas.len()));
         }
+        // What comes of the whole file follows from all that was touched.
         touches.global.settle();
         let memory = memory_of(&header, &touches, faults);
         let kernel = Arc::new(code.kernel(&header, labels, file, memory));
