@@ -57,7 +57,7 @@ impl TouchedMemory {
 
     /// Takes in what another one touched.
     pub(crate) fn merge(&mut self, other: &TouchedMemory) {
-        for (_, &(low, high)) in &other.windows {
+        for &(low, high) in other.windows.values() {
             self.touch(low, high - low);
         }
         self.settle();
