@@ -195,10 +195,10 @@ fn in_a_mode(lanes: u32, set: &[u64], number: usize) -> String {
     if set.is_empty() {
         return " 1 0x0 0".to_owned();
     }
-    if set.len() > 1 && side_by_side && even && number % 3 > 0 {
+    if set.len() > 1 && side_by_side && even && !number.is_multiple_of(3) {
         return format!(" 1 {:#018x} {}", set[0], deltas[0]);
     }
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         return format!(" 0{}", set.iter().map(|address| format!(" {address:#018x}")).collect::<String>());
     }
     format!(" 2 {:#018x}{}", set[0], deltas.iter().map(|delta| format!(" {delta}")).collect::<String>())
