@@ -19,6 +19,7 @@ mod memory;
 mod parts;
 mod persistency;
 mod server;
+mod surviving;
 
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
@@ -33,6 +34,7 @@ pub use formed_process::FormedProcess;
 use links::Latencies;
 pub use memory::{NodeMemory, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
+pub use surviving::{SurvivingLine, SurvivingLines};
 
 /// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.
 ///

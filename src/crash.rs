@@ -29,6 +29,7 @@ mod report;
 mod request;
 mod saved;
 mod servers;
+mod visible;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

@@ -44,7 +44,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 
     let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
-    let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), ..threads(args.threads) };
+    let timeline = args.timeline.as_ref().map(|_| budget);
+    let conduct = Conduct { timeline, line_writes: args.wear, ..threads(args.threads) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);
 
     let outcome = &finished.outcome;

@@ -128,6 +128,7 @@ impl Judge<'_> {
             return false;
         }
         match table {
+            "energy" if name.starts_with("nvm_") => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
             "nvm" => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
             "dram" => self.mc(&["dram_reads", "dram_writes"]) > 0,
             "shared" => self.sm(&["shared_accesses"]) > 0,

@@ -315,6 +315,11 @@ impl Recipe {
         self
     }
 
+    /// After how many core cycles it stops, if it was said.
+    pub fn most_cycles(&self) -> Option<u64> {
+        self.max_cycles
+    }
+
     /// Whether the final memory is compared with that of the functional driver.
     pub fn reference(mut self, compared: bool) -> Self {
         self.reference = compared;

@@ -159,8 +159,19 @@ fn names_and_keys_in_the_commands_of_pages_exist() {
 
 #[test]
 fn options_named_in_prose_exist() {
-    let commands =
-        ["run", "stalls", "compare", "explain", "crash", "regions", "check", "bench", "reproduce", "sensitivity"];
+    let commands = [
+        "run",
+        "stalls",
+        "compare",
+        "explain",
+        "crash",
+        "regions",
+        "check",
+        "bench",
+        "bisect",
+        "reproduce",
+        "sensitivity",
+    ];
     let of_sweeps = ["run", "status", "table", "figures", "report", "lint"].map(|command| ["sweep", command]);
     let two = [["config", "diff"], ["ptx", "instrument"]].into_iter().chain(of_sweeps);
     let mut help = String::new();
