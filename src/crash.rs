@@ -171,6 +171,11 @@ pub fn crash(
     let began = Instant::now();
     let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme.built);
     let domain = spec.persist.domain;
+    if workload.is_trace() {
+        let message = "a trace has no values: what a power failure leaves of it cannot be recovered, nor judged";
+        let fault = Diagnostic::nowhere(&workload.describe().workload, message);
+        return Err(fault.with_help("`durawarp run` times it; kernels in PTX can be judged").into());
+    }
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";
         let name = workload.describe().workload;

@@ -107,7 +107,8 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let (other_journals, os) = (Vec::new(), None);
     let mut finished =
         Finished { outcome, memory, bindings, formed, epochs, components, journal, other_journals, timeline, os };
-    if finished.outcome.end == End::Finished {
+    // A trace has no values to judge.
+    if finished.outcome.end == End::Finished && !workload.is_trace() {
         judge(experiment, conduct, &mut finished);
     }
     // Last, as this follows from the whole outcome.

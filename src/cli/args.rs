@@ -90,7 +90,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Workload: a built-in name, a folder, or a manifest
+    /// Workload: a built-in name, a folder, a manifest, an executable, or the list of a trace (kernelslist.g)
     pub(super) workload: String,
     #[command(flatten)]
     pub(super) scheme: OneScheme,

@@ -118,6 +118,9 @@ fn dumps(args: &RunArgs, workload: Option<&Resolved>) -> Result<Vec<(String, Pat
             }
             Some((buffer, _)) => {
                 let message = match buffers.is_empty() {
+                    true if workload.is_some_and(Resolved::is_trace) => {
+                        format!("there is no buffer `{buffer}`: a trace has no values")
+                    }
                     true => format!("there is no buffer `{buffer}`: a program of CPUs has none"),
                     false => format!("there is no buffer `{buffer}`; there are {}", buffers.join(", ")),
                 };

@@ -19,17 +19,20 @@ pub enum Kind {
     Saturated,
     /// The program asked for something that is not modelled.
     Unmodelled,
+    /// The program is a trace: what came of it is timing alone.
+    Trace,
 }
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 6] = [
+    pub const ALL: [(Kind, &str); 7] = [
         (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),
         (Kind::Unexercised, "unexercised"),
         (Kind::Cap, "cap"),
         (Kind::Saturated, "saturated"),
         (Kind::Unmodelled, "unmodelled"),
+        (Kind::Trace, "trace"),
     ];
 
     /// Its word.

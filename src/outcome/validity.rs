@@ -25,6 +25,7 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     let judge = Judge { outcome, selection: outcome.selection() };
     let of_kind = |kind: Kind, texts: Vec<String>| texts.into_iter().map(move |text| Caveat { kind, text });
     let all = [
+        of_kind(Kind::Trace, judge.trace()),
         of_kind(Kind::Undurable, judge.undurable()),
         of_kind(Kind::Unsourced, judge.unsourced()),
         of_kind(Kind::Unexercised, judge.unexercised()),
@@ -87,6 +88,29 @@ impl Judge<'_> {
         let of_cores = ["cleans", "dropped_cleans", "durable_fences", "persistency_hints", "regions"];
         let of_program = self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"]) + self.count("core", &of_cores);
         of_program + self.count("nic", &["lines"])
+    }
+
+    /// What a trace does not tell.
+    fn trace(&self) -> Vec<String> {
+        let trace = &self.outcome.workload["trace"];
+        if !trace.is_object() {
+            return Vec::new();
+        }
+        let mut texts = vec![
+            "timing without values: instructions, lanes and addresses are those of the traced run; nothing was \
+             computed, and no result was checked"
+                .to_owned(),
+        ];
+        let counts = trace["stood_in"].as_object().into_iter().flatten();
+        let counts: Vec<String> = counts.map(|(opcode, count)| format!("{count} {opcode}")).collect();
+        if !counts.is_empty() {
+            let text = "there is no tensor core, texture or surface unit; timed as computations of the SM's cores";
+            texts.push(format!("{text}, without accesses to memory: {}", counts.join(", ")));
+        }
+        if trace["streams"].as_u64() > Some(1) {
+            texts.push("kernels of several streams run one after another, though they may have overlapped".to_owned());
+        }
+        texts
     }
 
     /// What its fences do not make durable, though the program took it for that.

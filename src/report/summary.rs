@@ -235,6 +235,7 @@ fn result(o: &Outcome) -> Table {
     };
     table.add_row(["end", &end]);
     let check = match &o.verification {
+        None if o.workload["trace"].is_object() => "none: a trace has no values".to_owned(),
         None => "not done: the run did not finish".to_owned(),
         Some(v) if v.passed => format!("passed{}", checks_in_words(&v.checks)),
         Some(v) => format!("FAILED\n{}", v.failures.join("\n")),

@@ -14,3 +14,4 @@ mod shown;
 mod sweep;
 mod timeline;
 mod tools;
+mod traces;
