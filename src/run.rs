@@ -106,11 +106,23 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, (base.tick_khz(), clocks.core), open)
     });
     let components = machine.component_names();
+    let scaling = ran.scaling(conduct);
     let memory = ran.machine.into_memory(image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
     let (other_journals, os) = (Vec::new(), None);
-    let mut finished =
-        Finished { outcome, memory, bindings, formed, epochs, components, journal, other_journals, timeline, os };
+    let mut finished = Finished {
+        outcome,
+        memory,
+        bindings,
+        formed,
+        epochs,
+        components,
+        journal,
+        other_journals,
+        timeline,
+        scaling,
+        os,
+    };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }

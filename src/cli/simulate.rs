@@ -14,7 +14,7 @@ use durawarp::workload::Resolved;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::args::{Compat, RunArgs};
+use super::args::{Compat, RunArgs, Threads};
 use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
 use super::recipe::experiment;
@@ -44,7 +44,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 
     let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
-    let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), ..threads(args.threads) };
+    let Threads { most, auto } = args.threads;
+    let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), auto, ..threads(most) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);
 
     let outcome = &finished.outcome;

@@ -8,7 +8,7 @@ use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
-use crate::engine::{RunEnd, RunOptions, Time};
+use crate::engine::{Barrier, RunEnd, RunOptions, Scaling, Time};
 use crate::machine::MAX_CORE_CYCLES;
 use crate::outcome::{self, Engine, Host, Outcome, Parameter};
 use crate::spec::Key;
@@ -35,6 +35,8 @@ impl Simulated {
         let began = Instant::now();
         let options = RunOptions {
             threads: conduct.threads,
+            auto: conduct.auto,
+            trace: conduct.scaling.is_some(),
             placement: conduct.placement.clone(),
             rebalance: conduct.rebalance,
             fallback: conduct.fallback,
@@ -75,6 +77,14 @@ impl Simulated {
             | RunEnd::Failed { at, .. } => at,
             RunEnd::Panicked { .. } => self.machine.simulation.reached(),
         }
+    }
+
+    /// What the run would come to on the numbers of threads that were asked for.
+    pub(super) fn scaling(&self, conduct: &Conduct<'_>) -> Option<(Scaling, Barrier)> {
+        let counts = conduct.scaling?;
+        let barrier = Barrier::of_host();
+        let scaling = self.machine.simulation.scaling(counts, |threads| barrier.ns(threads))?;
+        Some((scaling, barrier))
     }
 
     /// What an outcome of either kind has; its tables, launches and the digest of memory are the caller's.
