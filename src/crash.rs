@@ -159,7 +159,7 @@ fn undo_rule(
 /// Runs once and judges what power failures leave.
 ///
 /// # Errors
-/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
+/// A sampled run; a workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
 /// laid out; a condition that names an unknown scheme.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(
@@ -170,6 +170,10 @@ pub fn crash(
     let began = Instant::now();
     let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme.built);
     let domain = spec.persist.domain;
+    if experiment.sample.is_some() {
+        let message = "a sampled run cannot be judged: most of its stores are never simulated";
+        return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
+    }
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";
         let name = workload.describe().workload;

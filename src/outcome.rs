@@ -8,6 +8,7 @@ mod caveat;
 pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
+mod sampling;
 mod slots;
 pub mod validity;
 
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::caveat::Caveat;
+pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
@@ -62,6 +64,10 @@ pub struct Outcome {
     pub process: Option<ProcessOutcome>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
+    /// How a sampled run came by its time, which is an estimate then; `None` of a run that was simulated
+    /// whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,

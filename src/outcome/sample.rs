@@ -151,6 +151,7 @@ pub(crate) fn sample() -> Outcome {
             table("l2", &L2),
             table("memory_controller", &CONTROLLERS),
         ],
+        sampling: None,
         persists: Some(persists()),
         backlog: None,
         scheme_report: None,
