@@ -283,7 +283,8 @@ impl Watch for Lead<'_> {
 
     #[inline]
     fn trace(&mut self) -> Option<&mut RoundTrace> {
-        self.trace.as_mut().filter(|trace| trace.takes_next())
+        let trace = self.trace.as_mut()?;
+        trace.takes_next().then_some(trace)
     }
 }
 
