@@ -15,9 +15,10 @@ use crate::engine::tiers::MAX_TIERS;
 /// cores of a desktop processor (AMD Zen 4) need for a meeting of two.
 const ASSUMED_NS_A_THREAD: f64 = 100.0;
 
-/// Rounds of a burst, and bursts, of which the fastest counts: the others were disturbed.
-const ROUNDS: u64 = 2_000;
-const BURSTS: u64 = 7;
+/// Rounds of a burst, and bursts, of which the fastest counts: the others were disturbed. On a busy host a
+/// longer burst would hardly be spared.
+const ROUNDS: u64 = 100;
+const BURSTS: u64 = 100;
 
 /// What a round's barrier costs, by threads.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,12 +3,16 @@
 //!
 //! ```text
 //!   launches of one kernel and size:   D D D D D . . w D . . . w D . . . . . w D        D detail, w warm-up, . functional
-//!   waves of a launch of many waves:   H . . w S . . . w S . . . w S . . . w T          H head, S sample, T tail
+//!   waves of a launch of many waves:   H H . . w w S . . . w w S . . . w w S . . w w T   H head, S sample, T tail
 //! ```
 //! *Launches* of the same kernel, grid and block form a group. The first few run in detail, then one after each growth
-//! of the group by half, where what lies between is worth it. *A launch of many waves* that runs in detail is cut: its
-//! first wave, evenly spaced sampled waves, and its last one or two with what follows. Each but the first begins one wave
-//! early, which is not counted.
+//! of the group by half (of launches that are cut: each doubling), where what lies between is worth it. *A launch of many
+//! waves* that runs in detail is cut: its first waves, evenly spaced sampled waves, and its last one or two with what
+//! follows. Samples and tail begin some waves early, which are not counted.
+//!
+//! How many waves warm up follows from a probe, the first wave of the group's first cut launch on an empty machine: as many
+//! as fill the L2 with the lines that a wave brings into it. An L2 that is not full of dirty lines writes nothing back,
+//! so that a kernel that streams would look faster than it is. The head has as many: it is what happens before.
 //!
 //! Kernels whose CTAs may wait for each other are not cut: [`waits_for_ctas`] says why.
 
@@ -25,6 +29,9 @@ const BYTES_AN_INSTRUCTION: u64 = 200;
 /// Waves that a sampled launch has at least, in units of the waves that it simulates. Chosen.
 const WORTH_CUTTING: f64 = 1.5;
 
+/// Waves that warm up, at most. Chosen: a kernel that needs more brings little into the L2.
+const MOST_WARM_WAVES: u64 = 12;
+
 /// The launches of one kernel, grid and block.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
@@ -33,6 +40,8 @@ pub(super) struct Group {
     pub(super) block: [u32; 3],
     /// Why its launches are not cut, where that is so.
     pub(super) uncut: Option<&'static str>,
+    /// Waves that warm up its launches, once that was probed.
+    pub(super) warm: Option<u64>,
     /// Launches so far.
     pub(super) count: u64,
     /// The next that runs in detail.
@@ -41,7 +50,7 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Self {
-        Group { kernel: kernel.name.clone(), grid, block, uncut: waits_for_ctas(kernel), count: 0, pick: 0 }
+        Group { kernel: kernel.name.clone(), grid, block, uncut: waits_for_ctas(kernel), warm: None, count: 0, pick: 0 }
     }
 
     /// Whether launch `index` of the group, from 0, runs in detail.
@@ -49,51 +58,56 @@ impl Group {
         index == self.pick
     }
 
-    /// The picked launch had so many warp instructions; memory has `bytes` bytes.
-    pub(super) fn learn(&mut self, instructions: u64, bytes: u64) {
-        let gap = if self.pick < FIRST_LAUNCHES - 1 { 1 } else { self.pick / 2 };
-        // Of a gap the last launch warms up the next.
-        let saved = instructions.saturating_mul(gap.saturating_sub(2));
+    /// The picked launch had so many warp instructions, and was cut or not; memory has `bytes` bytes.
+    pub(super) fn learn(&mut self, instructions: u64, was_cut: bool, bytes: u64) {
+        let gap = match was_cut {
+            true => self.pick.max(1),
+            false if self.pick < FIRST_LAUNCHES - 1 => 1,
+            false => self.pick / 2,
+        };
+        // Of a gap the last launch warms up the next; what is cut warms up by itself.
+        let skipped = if was_cut { gap - 1 } else { gap.saturating_sub(2) };
+        let saved = instructions.saturating_mul(skipped);
         let worth = saved > MACHINE_INSTRUCTIONS + bytes / BYTES_AN_INSTRUCTION;
         self.pick += if worth { gap } else { 1 };
     }
 }
 
-/// How a launch of many waves is cut, in CTAs.
+/// How a launch of many waves is cut. Waves are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// CTAs that all SMs hold at once: a wave, the head, the unit of samples, the warm-up.
-    pub(super) wave: u64,
-    /// Whole waves between head and tail.
-    pub(super) waves: u64,
-    /// Those that are sampled, rising.
+    /// CTAs that all SMs hold at once.
+    pub(super) wave_ctas: u64,
+    /// Waves of the head, and of each warm-up.
+    pub(super) warm: u64,
+    /// Waves that are sampled, rising.
     pub(super) sampled: Vec<u64>,
+    /// The first wave of the tail, which has one to two.
+    pub(super) tail: u64,
     /// All CTAs.
     pub(super) ctas: u64,
 }
 
 impl Cut {
     /// The cut of a launch of `ctas` CTAs with `windows` samples; none where it is not worth it.
-    pub(super) fn of(ctas: u64, wave: u64, windows: u64) -> Option<Cut> {
+    pub(super) fn of(ctas: u64, wave_ctas: u64, warm: u64, windows: u64) -> Option<Cut> {
         // Of each part the machine stays full until the last counted CTA has ended: half a wave more.
-        let detail = (1.5 + 2.5 * windows as f64 + 3.0) * wave as f64;
-        if (ctas as f64) < WORTH_CUTTING * detail {
+        let head_and_tail = (warm as f64 + 0.5) + (warm as f64 + 2.5);
+        let detail = head_and_tail + windows as f64 * (warm as f64 + 1.5);
+        if (ctas as f64) < WORTH_CUTTING * detail * wave_ctas as f64 {
             return None;
         }
-        let waves = (ctas - 2 * wave) / wave;
-        let sampled = (0..windows).map(|window| (2 * window + 1) * waves / (2 * windows)).collect();
-        Some(Cut { wave, waves, sampled, ctas })
+        let tail = ctas / wave_ctas - 1;
+        let between = tail - warm;
+        let sampled = (0..windows).map(|window| warm + (2 * window + 1) * between / (2 * windows)).collect();
+        Some(Cut { wave_ctas, warm, sampled, tail, ctas })
     }
+}
 
-    /// The first CTA of a wave between head and tail.
-    pub(super) fn first(&self, wave: u64) -> u64 {
-        self.wave * (1 + wave)
-    }
-
-    /// The first CTA of the tail, which has one to two waves.
-    pub(super) fn tail(&self) -> u64 {
-        self.first(self.waves)
-    }
+/// Waves that fill an L2 of so many lines, where a probe of `waves` waves brought `lines` of them in.
+pub(super) fn warm_waves(l2_lines: u64, waves: f64, lines: u64) -> u64 {
+    let of_wave = (lines as f64 / waves).max(1.0);
+    ((l2_lines as f64 / of_wave).ceil() as u64).clamp(1, MOST_WARM_WAVES)
 }
 
 /// Why CTAs of a kernel may wait for each other, so that a part of them may never end by itself; none where they
@@ -126,14 +140,14 @@ mod tests {
     use crate::kernel::ptx;
 
     /// Launches of 200 that run in detail.
-    fn picked(instructions: u64, bytes: u64) -> Vec<u64> {
+    fn picked(instructions: u64, cut: bool, bytes: u64) -> Vec<u64> {
         let module = ptx::parse("k.ptx", ".version 8.0 .visible .entry k() { ret; }").unwrap();
         let mut group = Group::new(&module.kernels[0], [1; 3], [32, 1, 1]);
         let mut picked = Vec::new();
         for index in 0..200 {
             if group.picks(index) {
                 picked.push(index);
-                group.learn(instructions, bytes);
+                group.learn(instructions, cut, bytes);
             }
         }
         picked
@@ -141,24 +155,29 @@ mod tests {
 
     #[test]
     fn samples_of_a_group_are_ever_rarer() {
-        assert_eq!(picked(1 << 20, 0), [0, 1, 2, 3, 4, 5, 6, 9, 13, 19, 28, 42, 63, 94, 141]);
+        assert_eq!(picked(1 << 20, true, 0), [0, 1, 2, 4, 8, 16, 32, 64, 128]);
+        assert_eq!(picked(1 << 20, false, 0), [0, 1, 2, 3, 4, 5, 6, 9, 13, 19, 28, 42, 63, 94, 141]);
     }
 
     #[test]
     fn launches_that_cost_less_than_a_machine_are_not_skipped() {
-        assert_eq!(picked(10, 0).len(), 200);
+        assert_eq!(picked(10, false, 0).len(), 200);
         // 100 MB to copy stand for half a million instructions: skipping begins where a gap holds more.
-        let large = picked(100_000, 100 << 20);
+        let large = picked(100_000, false, 100 << 20);
         assert!(large.len() < 40 && large.starts_with(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
     }
 
     #[test]
     fn a_cut_has_head_samples_and_tail_and_nothing_overlaps() {
-        let cut = Cut::of(1030, 10, 4).unwrap();
-        assert_eq!((cut.waves, cut.tail()), (101, 1020));
-        assert_eq!(cut.sampled, [12, 37, 63, 88]);
-        assert!((1..=2).contains(&((cut.ctas - cut.tail()) / cut.wave)));
-        assert_eq!(Cut::of(200, 10, 4), None, "14.5 waves of detail for 20");
+        let cut = Cut::of(1036, 10, 3, 4).unwrap();
+        assert_eq!(cut, Cut { wave_ctas: 10, warm: 3, sampled: vec![15, 40, 65, 90], tail: 102, ctas: 1036 });
+        assert_eq!(Cut::of(400, 10, 3, 4), None, "27 waves of detail for 40");
+    }
+
+    #[test]
+    fn as_many_waves_warm_up_as_fill_the_l2() {
+        assert_eq!(warm_waves(16_384, 1.5, 6_000), 5, "4,000 lines a wave");
+        assert_eq!([warm_waves(16_384, 1.0, 100_000), warm_waves(16_384, 1.0, 0)], [1, MOST_WARM_WAVES]);
     }
 
     #[test]

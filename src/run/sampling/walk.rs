@@ -12,7 +12,7 @@ use super::super::end::Clocks;
 use super::super::program::Experiment;
 use super::super::simulated::Simulated;
 use super::estimate::{Model, Predicted, Unit};
-use super::plan::{Cut, Group};
+use super::plan::{Cut, Group, warm_waves};
 use super::stretch::{Counted, Detail, Stretch, Took};
 use crate::engine::Time;
 use crate::kernel::functional::{self, Counts, Limits};
@@ -78,6 +78,15 @@ pub(super) enum Ended {
     Functional(FunctionalError),
     /// In a stretch, whose machine is kept.
     Detail,
+}
+
+/// Lines that accesses brought into the L2: each that was not there.
+fn lines_brought_in(ran: &Simulated) -> u64 {
+    let missed = ran.machine.slices().map(|slice| {
+        let counted = slice.counters();
+        (counted.reads - counted.read_hits) + (counted.writes - counted.write_hits)
+    });
+    missed.sum()
 }
 
 impl From<FunctionalError> for Ended {
@@ -148,9 +157,9 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let cold = self.stretch.is_none();
-        let may_cut = picked && self.groups[group].uncut.is_none();
-        match may_cut.then(|| Cut::of(launch.ctas(), wave, self.windows)).flatten() {
-            Some(cut) => self.cut(&launch, number, &cut)?,
+        let cut = if picked { self.plan_cut(&launch, group, wave)? } else { None };
+        match &cut {
+            Some(cut) => self.cut(&launch, number, cut)?,
             None => {
                 let counted = if picked || !cold { Counted::Whole } else { Counted::Nothing };
                 self.open().launch(launch.clone(), number, counted, None);
@@ -158,46 +167,71 @@ impl<'a> Walk<'a> {
             }
         }
         if picked {
-            self.groups[group].learn(self.launches[number].instructions, self.memory_bytes);
+            self.groups[group].learn(self.launches[number].instructions, cut.is_some(), self.memory_bytes);
         }
         Ok(())
     }
 
     /// Runs a launch of many waves by head, samples and tail.
     fn cut(&mut self, launch: &Arc<Launch>, number: usize, cut: &Cut) -> Result<(), Ended> {
-        let wave = cut.wave;
-        let head = LaunchPart { first: 0, ctas: cut.ctas.min(2 * wave), fill_interval: 0, halt_after: Some(wave) };
-        self.open().launch(launch.clone(), number, Counted::Head(wave), Some(head));
+        let Cut { wave_ctas, warm, ref sampled, tail, ctas } = *cut;
+        let warm_ctas = warm * wave_ctas;
+        // A wave more keeps the machine full until the last that counts has ended.
+        let head = LaunchPart { halt_after: Some(warm_ctas), ..LaunchPart::whole(warm_ctas + wave_ctas) };
+        self.open().launch(launch.clone(), number, Counted::Head(warm_ctas), Some(head));
         self.close()?;
         // By Little's law a CTA takes as long as a wave of them needs to end.
-        let fill_interval = self.launches[number].own_ticks / wave;
+        let fill_interval = self.launches[number].own_ticks / warm_ctas;
         let (mut sizes, mut units) = (Vec::new(), Vec::new());
-        for nth in 0..=cut.waves {
-            // This wave warms up the next, or the tail.
-            let first = nth * wave;
-            if nth == cut.waves {
-                let tail = LaunchPart { first, ctas: cut.ctas - first, fill_interval, halt_after: None };
-                self.open().launch(launch.clone(), number, Counted::Tail(wave), Some(tail));
-            } else if cut.sampled.contains(&nth) {
-                let ctas = (3 * wave).min(cut.ctas - first);
-                let part = LaunchPart { first, ctas, fill_interval, halt_after: Some(2 * wave) };
+        for wave in 0..tail {
+            // From here on waves warm up a sampled one, or the tail.
+            let first = wave * wave_ctas;
+            if wave + warm == tail {
+                let part = LaunchPart { first, ctas: ctas - first, fill_interval, halt_after: None };
+                self.open().launch(launch.clone(), number, Counted::Tail(warm_ctas), Some(part));
+            } else if sampled.contains(&(wave + warm)) {
+                let counted = Counted::Window(warm_ctas, warm_ctas + wave_ctas);
+                let most = (warm + 2) * wave_ctas;
+                let halt_after = Some(warm_ctas + wave_ctas);
+                let part = LaunchPart { first, ctas: most.min(ctas - first), fill_interval, halt_after };
                 let mut stretch = Stretch::new(self.memory.clone());
-                stretch.launch(launch.clone(), number, Counted::Window(wave, 2 * wave), Some(part));
-                units.push((nth, self.simulate(stretch)?));
+                stretch.launch(launch.clone(), number, counted, Some(part));
+                units.push((wave + warm, self.simulate(stretch)?));
             }
-            sizes.push(self.execute(launch, first..first + wave)?.warp_instructions);
+            sizes.push(self.execute(launch, first..first + wave_ctas)?.warp_instructions);
         }
-        let last = self.execute(launch, cut.tail()..cut.ctas)?.warp_instructions;
-        // `sizes[0]` is the head's.
-        let size = |nth: u64| sizes[nth as usize + 1] as f64;
-        let sampled: Vec<Unit> =
-            units.iter().map(|&(nth, ticks)| Unit { size: size(nth), ticks: ticks as f64 }).collect();
-        let others = (0..cut.waves).filter(|nth| !cut.sampled.contains(nth)).map(size);
-        let rest = Model::of(&sampled).map_or_else(Predicted::default, |model| model.sum(others));
+        let last = self.execute(launch, tail * wave_ctas..ctas)?.warp_instructions;
+        let size = |wave: u64| sizes[wave as usize] as f64;
+        let known: Vec<Unit> =
+            units.iter().map(|&(wave, ticks)| Unit { size: size(wave), ticks: ticks as f64 }).collect();
+        let others = (warm..tail).filter(|wave| !sampled.contains(wave)).map(size);
+        let rest = Model::of(&known).map_or_else(Predicted::default, |model| model.sum(others));
         let record = &mut self.launches[number];
         record.instructions = sizes.iter().sum::<u64>() + last;
-        record.way = Way::Cut { rest, ctas: wave * (1 + cut.sampled.len() as u64) + cut.ctas - cut.tail() };
+        let ctas = warm_ctas + sampled.len() as u64 * wave_ctas + ctas - tail * wave_ctas;
+        record.way = Way::Cut { rest, ctas };
         Ok(())
+    }
+
+    /// How a launch in detail is cut, if it is; the first of its group that may be is probed for that.
+    fn plan_cut(&mut self, launch: &Arc<Launch>, group: usize, wave_ctas: u64) -> Result<Option<Cut>, Ended> {
+        let cut = |warm| Cut::of(launch.ctas(), wave_ctas, warm, self.windows);
+        if self.groups[group].uncut.is_some() || cut(1).is_none() {
+            return Ok(None);
+        }
+        if let Some(warm) = self.groups[group].warm {
+            return Ok(cut(warm));
+        }
+        let part = LaunchPart { halt_after: Some(wave_ctas), ..LaunchPart::whole(2 * wave_ctas) };
+        let mut probe = Stretch::new(self.memory.clone());
+        probe.launch(launch.clone(), self.launches.len() - 1, Counted::Nothing, Some(part));
+        let ran = probe.simulate(self.experiment, self.clocks, self.conduct).ran;
+        let l2 = &self.experiment.machine.spec.l2;
+        let lines = u64::from(l2.slices) * u64::from(l2.slice_kb) * 1024 / u64::from(l2.line_bytes);
+        // Half of the CTAs that follow the first wave are as good as done, too.
+        let warm = warm_waves(lines, 1.5, lines_brought_in(&ran));
+        self.groups[group].warm = Some(warm);
+        Ok(Cut::of(launch.ctas(), wave_ctas, warm, self.windows))
     }
 
     /// The machine of the last stretch; one that has done nothing where there was none.
