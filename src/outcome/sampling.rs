@@ -10,8 +10,8 @@ use super::Duration;
 pub struct Sampling {
     /// Sampled waves of a launch that was cut.
     pub windows: u32,
-    /// The 95 % confidence interval of the run's time, from the spread of samples. A bias that all samples share, as
-    /// of caches that a warm-up did not fill, is not in it.
+    /// The 95 % confidence interval of the run's time: from the spread of samples, and 2 % of what is predicted for a
+    /// bias that all samples share, as of caches that a warm-up did not fill.
     pub low: Duration,
     /// Its upper end.
     pub high: Duration,
@@ -70,7 +70,7 @@ impl Sampling {
         }
         format!(
             "{} of {} CTAs were simulated in detail, and the time is an estimate: {} to {} core cycles with 95 % confidence, \
-             if samples have no common bias; counters are scaled up, and how long persists waited is not known{whole}",
+             if samples share no bias over 2 %; counters are scaled up, and how long persists waited is not known{whole}",
             self.ctas_in_detail, self.ctas, self.low.core_cycles, self.high.core_cycles
         )
     }

@@ -29,7 +29,9 @@ const BYTES_AN_INSTRUCTION: u64 = 200;
 /// Waves that a sampled launch has at least, in units of the waves that it simulates. Chosen.
 const WORTH_CUTTING: f64 = 1.5;
 
-/// Waves that warm up, at most. Chosen: a kernel that needs more brings little into the L2.
+/// Waves that warm up: two at least, as the first fills the SMs and says nothing of how fast CTAs end; at most so many,
+/// as a kernel that needs more brings little into the L2. Chosen.
+const LEAST_WARM_WAVES: u64 = 2;
 const MOST_WARM_WAVES: u64 = 12;
 
 /// The launches of one kernel, grid and block.
@@ -89,6 +91,11 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// The longest cut that may be worth it: whether a probe is.
+    pub(super) fn may_be(ctas: u64, wave_ctas: u64, windows: u64) -> bool {
+        Cut::of(ctas, wave_ctas, LEAST_WARM_WAVES, windows).is_some()
+    }
+
     /// The cut of a launch of `ctas` CTAs with `windows` samples; none where it is not worth it.
     pub(super) fn of(ctas: u64, wave_ctas: u64, warm: u64, windows: u64) -> Option<Cut> {
         // Of each part the machine stays full until the last counted CTA has ended: half a wave more.
@@ -107,7 +114,7 @@ impl Cut {
 /// Waves that fill an L2 of so many lines, where a probe of `waves` waves brought `lines` of them in.
 pub(super) fn warm_waves(l2_lines: u64, waves: f64, lines: u64) -> u64 {
     let of_wave = (lines as f64 / waves).max(1.0);
-    ((l2_lines as f64 / of_wave).ceil() as u64).clamp(1, MOST_WARM_WAVES)
+    ((l2_lines as f64 / of_wave).ceil() as u64).clamp(LEAST_WARM_WAVES, MOST_WARM_WAVES)
 }
 
 /// Why CTAs of a kernel may wait for each other, so that a part of them may never end by itself; none where they
@@ -177,7 +184,7 @@ mod tests {
     #[test]
     fn as_many_waves_warm_up_as_fill_the_l2() {
         assert_eq!(warm_waves(16_384, 1.5, 6_000), 5, "4,000 lines a wave");
-        assert_eq!([warm_waves(16_384, 1.0, 100_000), warm_waves(16_384, 1.0, 0)], [1, MOST_WARM_WAVES]);
+        assert_eq!([warm_waves(16_384, 1.0, 100_000), warm_waves(16_384, 1.0, 0)], [LEAST_WARM_WAVES, MOST_WARM_WAVES]);
     }
 
     #[test]

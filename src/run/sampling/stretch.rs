@@ -43,6 +43,8 @@ pub(super) struct Took {
     pub(super) ticks: Time,
     /// The same without what the host did after it.
     pub(super) own_ticks: Time,
+    /// Of a head: from the end of one CTA to that of the next, in its second half.
+    pub(super) pace: Time,
 }
 
 /// Actions to be simulated.
@@ -92,7 +94,7 @@ impl Stretch {
         for (nth, (&(launch, counted), record)) in self.launches.iter().zip(records).enumerate() {
             let next = records.get(nth + 1).map_or(ended, |next| next.start);
             let (ticks, own_ticks) = ticks_of(record, counted, next);
-            took.push(Took { launch, counted, ticks, own_ticks });
+            took.push(Took { launch, counted, ticks, own_ticks, pace: pace_of(record, counted) });
         }
         Detail { first_start, ended, took, ran }
     }
@@ -126,6 +128,16 @@ fn ticks_of(record: &LaunchRecord, counted: Counted, next: Time) -> (Time, Time)
         Counted::Tail(from) => (ended(from), next, record.end),
     };
     (to.saturating_sub(from), own.saturating_sub(from))
+}
+
+/// How far apart the ends of the CTAs of a head's second half are.
+fn pace_of(record: &LaunchRecord, counted: Counted) -> Time {
+    let Counted::Head(ctas) = counted else { return 0 };
+    let half = (ctas / 2).max(1);
+    match (record.cta_ends.get(half as usize - 1), record.cta_ends.get(ctas as usize - 1)) {
+        (Some(&from), Some(&to)) if ctas > half => (to - from) / (ctas - half),
+        _ => 0,
+    }
 }
 
 /// A host program that does what another did.

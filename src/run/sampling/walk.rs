@@ -50,6 +50,8 @@ pub(super) struct SampledLaunch {
     /// From its start to that of the next, as far as it was simulated; the same without what the host did after it.
     pub(super) ticks: Time,
     pub(super) own_ticks: Time,
+    /// Ticks from the end of one CTA to that of the next in the second half of its head.
+    pub(super) head_pace: Time,
 }
 
 /// What the walk has come to.
@@ -150,7 +152,8 @@ impl<'a> Walk<'a> {
         let warms_next = self.groups[group].picks(index + 1) && launch.ctas() <= 4 * wave;
         let number = self.launches.len();
         let way = Way::Skipped;
-        self.launches.push(SampledLaunch { group, occupancy, instructions: 0, way, ticks: 0, own_ticks: 0 });
+        let instructions = 0;
+        self.launches.push(SampledLaunch { group, occupancy, instructions, way, ticks: 0, own_ticks: 0, head_pace: 0 });
         if !picked && !warms_next {
             self.close()?;
             self.launches[number].instructions = self.execute(&launch, 0..launch.ctas())?.warp_instructions;
@@ -180,8 +183,8 @@ impl<'a> Walk<'a> {
         let head = LaunchPart { halt_after: Some(warm_ctas), ..LaunchPart::whole(warm_ctas + wave_ctas) };
         self.open().launch(launch.clone(), number, Counted::Head(warm_ctas), Some(head));
         self.close()?;
-        // By Little's law a CTA takes as long as a wave of them needs to end.
-        let fill_interval = self.launches[number].own_ticks / warm_ctas;
+        // By Little's law a CTA takes as long as a wave of them needs to end: so far apart they begin.
+        let fill_interval = self.launches[number].head_pace;
         let (mut sizes, mut units) = (Vec::new(), Vec::new());
         for wave in 0..tail {
             // From here on waves warm up a sampled one, or the tail.
@@ -216,7 +219,7 @@ impl<'a> Walk<'a> {
     /// How a launch in detail is cut, if it is; the first of its group that may be is probed for that.
     fn plan_cut(&mut self, launch: &Arc<Launch>, group: usize, wave_ctas: u64) -> Result<Option<Cut>, Ended> {
         let cut = |warm| Cut::of(launch.ctas(), wave_ctas, warm, self.windows);
-        if self.groups[group].uncut.is_some() || cut(1).is_none() {
+        if self.groups[group].uncut.is_some() || !Cut::may_be(launch.ctas(), wave_ctas, self.windows) {
             return Ok(None);
         }
         if let Some(warm) = self.groups[group].warm {
@@ -267,14 +270,16 @@ impl<'a> Walk<'a> {
         if !whole {
             return Err(Ended::Detail);
         }
-        for &Took { launch, counted, ticks, own_ticks } in &took {
+        for &Took { launch, counted, ticks, own_ticks, pace } in &took {
             let launch = &mut self.launches[launch];
             if counted != Counted::Nothing {
                 launch.ticks += ticks;
                 launch.own_ticks += own_ticks;
             }
-            if counted == Counted::Whole {
-                launch.way = Way::Whole;
+            match counted {
+                Counted::Whole => launch.way = Way::Whole,
+                Counted::Head(_) => launch.head_pace = pace,
+                _ => {}
             }
         }
         Ok(took.last().map_or(0, |took| took.ticks))
