@@ -21,7 +21,10 @@ use super::terminal;
 
 /// What the columns are.
 const LEGEND: [(&str, &str); 8] = [
-    ("speed-up", "over one thread: with measured costs of components (outliers clipped), and with the usual cost of an event"),
+    (
+        "speed-up",
+        "over one thread: with measured costs of components (outliers clipped), and with the usual cost of an event",
+    ),
     ("barrier ns", "of a round: measured here up to the cores that there are, more threads in proportion"),
     ("even", "share of the time on so many threads in which the work would be done if it could be shared out evenly"),
     ("component", "share lost as one component (with those fused with it) has more than its part of the work"),
@@ -165,11 +168,21 @@ fn table(report: &Report) -> String {
     }
     let mut table = plain_table();
     table.set_header([
-        "threads", "speed-up", "bound by", "barrier ns", "even", "component", "windows", "placement", "barrier", "alone",
+        "threads",
+        "speed-up",
+        "bound by",
+        "barrier ns",
+        "even",
+        "component",
+        "windows",
+        "placement",
+        "barrier",
+        "alone",
     ]);
     for row in &report.threads {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        let (low, high) = (row.speed_up_clipped.min(row.speed_up_events), row.speed_up_clipped.max(row.speed_up_events));
+        let (low, high) =
+            (row.speed_up_clipped.min(row.speed_up_events), row.speed_up_clipped.max(row.speed_up_events));
         table.add_row([
             count(row.threads as u64),
             format!("{low:.1} to {high:.1}"),

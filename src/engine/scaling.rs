@@ -21,8 +21,8 @@
 
 use super::partition::Cell;
 use super::placement::{Blocks, Placement};
-use super::trace::{Record, RoundTrace};
 use super::tiers::MAX_TIERS;
+use super::trace::{Record, RoundTrace};
 
 /// An outlier counts as so many usual events: chosen by us.
 const CLIP_MEDIANS: f32 = 6.0;

@@ -509,7 +509,8 @@ impl Recipe {
             }
             (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {
                 if sample.is_some() {
-                    let message = "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
+                    let message =
+                        "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
                     return Err(Diagnostic::nowhere("sample", message).into());
                 }
                 let experiment = CpuExperiment::of_parts(*machine, *program, scheme)?;

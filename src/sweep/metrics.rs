@@ -104,9 +104,7 @@ const DERIVED: [Derived; 17] = [
     }),
     ("persists.p50_ns", "ns", "The same: half were not longer", |o| o.persists.as_ref().map(|p| p.total.p50_ns)),
     ("persists.p99_ns", "ns", "The same: 99 of 100 were not longer", |o| o.persists.as_ref().map(|p| p.total.p99_ns)),
-    ("fences.sum_ns", "ns", "Warps waiting until their persists were durable: sum", |o| {
-        told(o, |p| p.fences.sum_ns)
-    }),
+    ("fences.sum_ns", "ns", "Warps waiting until their persists were durable: sum", |o| told(o, |p| p.fences.sum_ns)),
     ("boundaries.sum_ns", "ns", "Ends of CTAs and kernels waiting for the write-back of the L2: sum", |o| {
         told(o, |p| p.boundaries.sum_ns)
     }),

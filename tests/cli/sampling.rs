@@ -15,8 +15,14 @@ fn cycles(of: &Value) -> u64 {
 }
 
 /// Launches of many waves, in a second: one small SM with an L2 of 64 KiB.
-const MANY_WAVES: [&str; 6] =
-    ["vecadd", "--set=sm.count=1", "--set=l2.slice_kb=4", "--set=params.N=131072", "--profile=default", "--no-reference"];
+const MANY_WAVES: [&str; 6] = [
+    "vecadd",
+    "--set=sm.count=1",
+    "--set=l2.slice_kb=4",
+    "--set=params.N=131072",
+    "--profile=default",
+    "--no-reference",
+];
 
 #[test]
 fn where_nothing_is_worth_skipping_a_sampled_run_is_exact_and_says_so() {
@@ -60,7 +66,11 @@ fn a_sampled_run_is_the_same_at_any_number_of_threads_and_tells_of_itself() {
         assert_eq!(one[key], two[key], "{key}");
     }
     let output = durawarp(&[&["run"], &MANY_WAVES[..], &["--sample=3"]].concat());
-    ended(&output, 0, &["estimated, sampled  ", " (95 % confidence)", "sampled: ", " of 512 CTAs were simulated in detail"]);
+    ended(
+        &output,
+        0,
+        &["estimated, sampled  ", " (95 % confidence)", "sampled: ", " of 512 CTAs were simulated in detail"],
+    );
 }
 
 #[test]

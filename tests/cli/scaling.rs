@@ -1,6 +1,6 @@
 //! Threads that are predicted: `durawarp scaling`, and `--threads auto`.
 
-use crate::cli_common::{durawarp, ended, sweep_folder, durawarp_in};
+use crate::cli_common::{durawarp, durawarp_in, ended, sweep_folder};
 
 #[test]
 fn a_prediction_names_threads_what_bounds_them_and_the_heaviest_components() {

@@ -203,7 +203,9 @@ mod tests {
 
     #[test]
     fn quantiles_of_student_are_those_of_tables() {
-        for (freedom, quantile) in [(1.0, 12.706), (4.0, 2.776), (4.9, 2.776), (15.0, 2.131), (30.0, 2.042), (1e9, 1.960)] {
+        for (freedom, quantile) in
+            [(1.0, 12.706), (4.0, 2.776), (4.9, 2.776), (15.0, 2.131), (30.0, 2.042), (1e9, 1.960)]
+        {
             assert!((student_975(freedom) - quantile).abs() < 2e-3, "{freedom}: {}", student_975(freedom));
         }
     }

@@ -137,8 +137,9 @@ fn waits_for_ctas(kernel: &Kernel) -> Option<&'static str> {
         },
         _ => false,
     };
-    (loops && kernel.code.iter().any(|inst| reads_others(&inst.op)))
-        .then_some("it has a loop, and reads what other CTAs may write meanwhile (atomics with a result, volatile loads)")
+    (loops && kernel.code.iter().any(|inst| reads_others(&inst.op))).then_some(
+        "it has a loop, and reads what other CTAs may write meanwhile (atomics with a result, volatile loads)",
+    )
 }
 
 #[cfg(test)]

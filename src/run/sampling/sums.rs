@@ -38,7 +38,9 @@ impl Sums {
             *self.scheme.entry(name).or_default() += count;
         }
         for warning in warnings(&ran.machine) {
-            let same = |known: &Warning| (&known.kernel, &known.file, known.line) == (&warning.kernel, &warning.file, warning.line);
+            let same = |known: &Warning| {
+                (&known.kernel, &known.file, known.line) == (&warning.kernel, &warning.file, warning.line)
+            };
             if !self.warnings.iter().any(same) {
                 self.warnings.push(warning);
             }
