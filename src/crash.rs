@@ -159,8 +159,8 @@ fn undo_rule(
 /// Runs once and judges what power failures leave.
 ///
 /// # Errors
-/// A sampled run; a workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
-/// laid out; a condition that names an unknown scheme.
+/// A sampled run; a workload without persistent memory; a crash point beyond the end of the run; an undo log
+/// that cannot be laid out; a condition that names an unknown scheme.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(
     experiment: &Experiment,

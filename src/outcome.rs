@@ -5,6 +5,7 @@
 //! their unit and meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
 mod caveat;
+mod duration;
 pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::caveat::Caveat;
+pub use self::duration::Duration;
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 use crate::persist::regions::RegionReport;
@@ -163,18 +165,6 @@ pub enum End {
         /// Component and message.
         message: String,
     },
-}
-
-/// A stretch of simulated time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Duration {
-    /// In ticks of the machine's tick rate.
-    pub ticks: u64,
-    /// In picoseconds, rounded.
-    pub ps: u64,
-    /// In core cycles, rounded up.
-    pub core_cycles: u64,
 }
 
 /// A kernel launch.

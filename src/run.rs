@@ -62,6 +62,7 @@ const REFERENCE_FACTOR: u64 = 4;
 
 /// Simulates.
 pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
+    // Parts of the program are machines of their own then.
     if let Some(windows) = experiment.sample {
         return sampling::run(experiment, conduct, windows);
     }

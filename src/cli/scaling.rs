@@ -36,7 +36,7 @@ const LEGEND: [(&str, &str); 8] = [
 
 /// A prediction as JSON.
 #[derive(Debug, Serialize)]
-struct Report {
+struct ScalingReport {
     workload: String,
     profile: String,
     machine: String,
@@ -124,10 +124,10 @@ pub(super) fn scaling(args: &ScalingArgs) -> Result<Exit, Stop> {
     Ok(exit)
 }
 
-fn report(outcome: &Outcome, scaling: &Scaling, barrier: &Barrier) -> Report {
+fn report(outcome: &Outcome, scaling: &Scaling, barrier: &Barrier) -> ScalingReport {
     let text = |key: &str| outcome.workload[key].as_str().unwrap_or("?").to_owned();
     let heavy = |(components, share): &(String, f64)| Heavy { components: components.clone(), share: *share };
-    Report {
+    ScalingReport {
         workload: text("workload"),
         profile: text("profile"),
         machine: outcome.machine.name.clone(),
@@ -146,9 +146,10 @@ fn report(outcome: &Outcome, scaling: &Scaling, barrier: &Barrier) -> Report {
 }
 
 /// The report as text.
-fn table(report: &Report) -> String {
-    let Report { workload, profile, machine, scheme, .. } = report;
+fn table(report: &ScalingReport) -> String {
+    let ScalingReport { workload, profile, machine, scheme, .. } = report;
     let mut out = format!("{workload} ({profile}) on {machine}, scheme {scheme}: traced on one thread, ");
+    // A run without an event has no round.
     let rounds = report.rounds.max(1);
     out += &format!(
         "{} rounds of {:.1} µs and {:.0} events",
@@ -181,6 +182,7 @@ fn table(report: &Report) -> String {
     ]);
     for row in &report.threads {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        // On a disturbed host the usual costs may give less than the measured ones.
         let (low, high) =
             (row.speed_up_clipped.min(row.speed_up_events), row.speed_up_clipped.max(row.speed_up_events));
         table.add_row([

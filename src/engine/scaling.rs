@@ -1,7 +1,7 @@
 //! How fast a traced run would be on many threads: pure arithmetic over its component-rounds.
 //!
 //! ```text
-//!   time on N threads  =  sum over rounds of  (busiest partition + barrier)     partitions: placement.rs, moved as the driver does
+//!   time on N threads  =  sum over rounds of  (busiest partition + barrier)    partitions: placement.rs
 //!                      =  work / N  +  component  +  windows  +  placement  +  barrier  +  alone
 //! ```
 //! | part | what is lost in it | what would help |
@@ -12,17 +12,17 @@
 //! | barrier | threads meet once a round | wider rounds, fewer threads |
 //! | alone | legs that the driver runs on one thread, as more do not pay | more work a round |
 //!
-//! Two cost models bracket the truth. *Events*: the median cost of an event of the component's tier, times its
-//! events: real variation is ignored, hence optimistic. *Clipped*: as measured, but at most
+//! Two cost models bracket the truth. *Events*: the median cost of an event of the component's tier, times
+//! its events: real variation is ignored, hence optimistic. *Clipped*: as measured, but at most
 //! `CLIP_MEDIANS` medians: some preemptions of the host are in it, hence pessimistic.
 //!
-//! Not modelled: moving messages and lines between the caches of cores, memory bandwidth that threads share, tries of the
-//! other way (`driver/pace.rs`). So a prediction is an upper bound in these respects.
+//! Not modelled: moving messages and lines between the caches of cores, memory bandwidth that threads
+//! share, tries of the other way (`driver/pace.rs`). So a prediction is an upper bound in these respects.
 
 use super::partition::Cell;
 use super::placement::{Blocks, Placement};
 use super::tiers::MAX_TIERS;
-use super::trace::{Record, RoundTrace};
+use super::trace::{ComponentRound, RoundTrace};
 
 /// An outlier counts as so many usual events: chosen by us.
 const CLIP_MEDIANS: f32 = 6.0;
@@ -151,8 +151,8 @@ impl<'a> Traced<'a> {
 
     /// The prediction; `names` of components, the cost of a barrier in ns by threads.
     pub(crate) fn scaling(&self, names: &[String], threads: &[usize], barrier_ns: impl Fn(usize) -> f64) -> Scaling {
-        let clipped = |record: &Record| self.clipped_ns(record);
-        let by_events = |record: &Record| self.median_ns[self.tier(record)] * record.events as f32;
+        let clipped = |record: &ComponentRound| self.clipped_ns(record);
+        let by_events = |record: &ComponentRound| self.median_ns[self.tier(record)] * record.events as f32;
         let at = |&threads: &usize| {
             let barrier_ns = barrier_ns(threads);
             ThreadScaling {
@@ -162,6 +162,7 @@ impl<'a> Traced<'a> {
                 events: self.parts(threads, barrier_ns, by_events),
             }
         };
+        // A block is what no placement parts: it is told of by the names of all its components.
         let mut of_block = vec![0.0; self.blocks.len()];
         for record in self.trace.records() {
             of_block[self.block(record)] += f64::from(clipped(record));
@@ -186,20 +187,20 @@ impl<'a> Traced<'a> {
         }
     }
 
-    fn tier(&self, record: &Record) -> usize {
+    fn tier(&self, record: &ComponentRound) -> usize {
         usize::from(self.tier_of[record.component as usize])
     }
 
-    fn block(&self, record: &Record) -> usize {
+    fn block(&self, record: &ComponentRound) -> usize {
         self.block_of[record.component as usize] as usize
     }
 
-    fn clipped_ns(&self, record: &Record) -> f32 {
+    fn clipped_ns(&self, record: &ComponentRound) -> f32 {
         record.ns.min(CLIP_MEDIANS * self.median_ns[self.tier(record)] * record.events as f32)
     }
 
     /// The run on `threads` threads, leg by leg.
-    fn parts(&self, threads: usize, barrier_ns: f64, cost: impl Fn(&Record) -> f32) -> Parts {
+    fn parts(&self, threads: usize, barrier_ns: f64, cost: impl Fn(&ComponentRound) -> f32) -> Parts {
         let workers = threads.min(self.blocks.len()).max(1);
         let (mut all, mut one_ns) = (Parts::default(), 0.0);
         let mut placed = self.blocks.place(&Placement::Auto, workers);
@@ -272,8 +273,15 @@ impl<'a> Leg<'a> {
         (self.busiest_ns, self.least_ns) = (0.0, 0.0);
     }
 
-    fn round(&mut self, round: &[Record], placed: &[u32], barrier_ns: f64, cost: impl Fn(&Record) -> f32) {
+    fn round(
+        &mut self,
+        round: &[ComponentRound],
+        placed: &[u32],
+        barrier_ns: f64,
+        cost: impl Fn(&ComponentRound) -> f32,
+    ) {
         let stride = self.traced.trace.stride() as f64;
+        // With inner rounds a component, and with fused ones a block, comes several times.
         let (mut one, mut heaviest, mut busiest) = (0.0, 0.0f64, 0.0f64);
         for record in round {
             let (ns, block) = (f64::from(cost(record)), self.traced.block(record));
@@ -316,7 +324,8 @@ impl<'a> Leg<'a> {
 
 /// Median of what an event of the tier cost in a component-round, in ns.
 fn median_of_tier(trace: &RoundTrace, tier_of: &[u8], tier: usize) -> f32 {
-    let of_tier = |record: &&Record| usize::from(tier_of[record.component as usize]) == tier && record.events > 0;
+    let of_tier =
+        |record: &&ComponentRound| usize::from(tier_of[record.component as usize]) == tier && record.events > 0;
     let mut each: Vec<f32> =
         trace.records().iter().filter(of_tier).map(|record| record.ns / record.events as f32).collect();
     if each.is_empty() {
@@ -378,7 +387,7 @@ mod tests {
         let two = scaling(&turns, 4, &[2], 0.0).threads[0].clipped;
         assert_eq!((two.bound(), two.speed_up()), (Some("alone"), 1.0), "the driver falls back to one thread");
         // With a little of all others in each round the crew pays, and windows are what it loses by.
-        let mostly = |round: u64| (0..4).map(|id| (id, 100, if u64::from(id) == round % 4 { 80_000 } else { 40_000 }));
+        let mostly = |round: u64| (0..4).map(move |id| (id, 100, if u64::from(id) == round % 4 { 80_000 } else { 40_000 }));
         let four = scaling(&trace(4000, |round| mostly(round).collect()), 4, &[4], 0.0).threads[0].clipped;
         assert_eq!(four.bound(), Some("windows"));
         assert!((2.4..=2.5).contains(&four.speed_up()), "200 us of work, the busiest 80 us: {four:?}");

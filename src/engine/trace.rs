@@ -1,10 +1,11 @@
 //! What every component cost in every round of a traced run: plain data, from which
 //! [`scaling`](super::scaling) is predicted.
 //!
-//! Bounded: when it is full, every second round is dropped and from then on only half of the rounds are taken,
-//! so that those that are kept stay evenly spread over the run.
+//! Bounded: when it is full, every second round is dropped and from then on only half of the rounds are
+//! taken, so that those that are kept stay evenly spread over the run.
 //!
-//! Invariant: a trace changes no result; times of the wall clock lie here and in nothing that the model reads.
+//! Invariant: a trace changes no result; times of the wall clock lie here and in nothing that the model
+//! reads.
 
 use super::message::ComponentId;
 
@@ -13,7 +14,7 @@ const MOST_RECORDS: usize = 8 << 20;
 
 /// A component in a round. With inner rounds it may have several.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct ComponentRound {
     pub(crate) component: u32,
     pub(crate) events: u32,
     /// With its share of what the engine did between components.
@@ -23,7 +24,7 @@ pub(crate) struct Record {
 /// The component-rounds of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct RoundTrace {
-    records: Vec<Record>,
+    records: Vec<ComponentRound>,
     /// By round: where its records end.
     ends: Vec<usize>,
     most: usize,
@@ -58,7 +59,7 @@ impl RoundTrace {
     #[inline]
     pub(crate) fn add(&mut self, component: ComponentId, events: u64, ns: u64) {
         let events = events.min(u64::from(u32::MAX)) as u32;
-        self.records.push(Record { component: component.0, events, ns: ns as f32 });
+        self.records.push(ComponentRound { component: component.0, events, ns: ns as f32 });
     }
 
     /// The round took `ns` as a whole, what it did between components included.
@@ -97,13 +98,13 @@ impl RoundTrace {
     }
 
     /// The rounds, in order.
-    pub(crate) fn rounds(&self) -> impl Iterator<Item = &[Record]> {
+    pub(crate) fn rounds(&self) -> impl Iterator<Item = &[ComponentRound]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, &end)| &self.records[begin..end])
     }
 
     /// Every component-round.
-    pub(crate) fn records(&self) -> &[Record] {
+    pub(crate) fn records(&self) -> &[ComponentRound] {
         &self.records[..self.ends.last().copied().unwrap_or(0)]
     }
 
@@ -124,7 +125,7 @@ mod tests {
         trace.add(ComponentId(0), 3, 60);
         trace.end_round(210); // 160 of components, 10 of the clock, 40 between
         assert_eq!(trace.records().iter().map(|record| record.ns).collect::<Vec<_>>(), [110.0, 90.0]);
-        assert_eq!(trace.rounds().map(<[Record]>::len).collect::<Vec<_>>(), [2]);
+        assert_eq!(trace.rounds().map(<[ComponentRound]>::len).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

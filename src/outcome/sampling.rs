@@ -10,8 +10,8 @@ use super::Duration;
 pub struct Sampling {
     /// Sampled waves of a launch that was cut.
     pub windows: u32,
-    /// The 95 % confidence interval of the run's time: from the spread of samples, and 2 % of what is predicted for a
-    /// bias that all samples share, as of caches that a warm-up did not fill.
+    /// The 95 % confidence interval of the run's time: from the spread of samples, and 2 % of what is
+    /// predicted for a bias that all samples share, as of caches that a warm-up did not fill.
     pub low: Duration,
     /// Its upper end.
     pub high: Duration,

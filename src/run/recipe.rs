@@ -503,6 +503,7 @@ impl Recipe {
         Ok(match (machine, workload) {
             (AnyMachine::Gpu(machine), AnyResolved::Kernels(workload)) => {
                 let experiment = Experiment::of_resolved(*machine, *workload, scheme)?;
+                // A sample is checked with the parts that may forbid it.
                 let experiment = Experiment { max_cycles, reference, sample, ..experiment };
                 experiment.check_sample()?;
                 AnyExperiment::Gpu(Box::new(experiment))

@@ -1,5 +1,5 @@
-//! A sampled run: some launches and waves of CTAs simulated in detail, everything executed on the functional driver, and
-//! the time of the whole estimated with an interval.
+//! A sampled run: some launches and waves of CTAs simulated in detail, everything executed on the
+//! functional driver, and the time of the whole estimated with an interval.
 //!
 //! ```text
 //!   functional:  ──launch──copy──launch──────────────────────────────launch──  all of it: values, final memory
@@ -9,10 +9,11 @@
 //! ```
 //! `plan` decides what runs in detail, `walk` does it, `estimate` is the arithmetic, `sums` adds up counters.
 //!
-//! Invariants: final memory is that of the functional driver; a program of which nothing is worth skipping runs in one
-//! stretch and takes exactly as long as unsampled; decisions rest on counts alone, so that a sampled run is the same on
-//! every host and at any number of threads. Not modelled: what a skipped part leaves in caches, queues, open rows and in
-//! the state of a scheme's handlers. Persists are not told of, nor is the backlog.
+//! Invariants: final memory is that of the functional driver; a program of which nothing is worth skipping
+//! runs in one stretch and takes exactly as long as unsampled; decisions rest on counts alone, so that a
+//! sampled run is the same on every host and at any number of threads. Not modelled: what a skipped part
+//! leaves in caches, queues, open rows and in the state of a scheme's handlers. Persists are not told of,
+//! nor is the backlog.
 
 mod estimate;
 mod plan;
@@ -32,7 +33,7 @@ use crate::kernel::functional::RunError;
 use crate::outcome::{self, Duration, End, KernelTotals, Launch, Outcome, SampledKernel, Sampling};
 use crate::workload::{Evidence, FunctionalError};
 use estimate::{Model, Predicted, Unit};
-use walk::{Ended, SampledLaunch, Walk, Way};
+use walk::{Ended, LaunchWay, SampledLaunch, SampledWalk};
 
 /// Runs an experiment by a sample of `windows` waves of each launch of many.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
@@ -43,8 +44,9 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
     let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
     let mut host = workload.host();
     let bindings = host.bindings();
-    let mut walk = Walk::new(experiment, conduct, clocks, windows);
+    let mut walk = SampledWalk::new(experiment, conduct, clocks, windows);
     let ended = walk.walk(&mut host).err();
+    // What an outcome has beside times and counters is that of any stretch.
     let last = walk.last_machine();
     let components = last.machine.component_names();
     let described = serde_json::to_value(workload.describe()).unwrap_or_default();
@@ -59,6 +61,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
     let simulated = walk.sums.total("sm", "warp_instructions");
     let sampling = estimate.sampling(&walk, simulated, windows, clocks);
     let memory = walk.memory;
+    // Counters include warm-ups; scaled so, the instructions are exactly those of the program.
     let factor = if simulated > 0 { sampling.warp_instructions as f64 / simulated as f64 } else { 1.0 };
     let engine = walk.sums.engine.unwrap_or(detail.engine);
     let (digest, warnings) = (walk.sums.digest, walk.sums.warnings.clone());
@@ -82,6 +85,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         host: outcome::Host { threads, wall_s: began.elapsed().as_secs_f64(), functional_s: 0.0, ..detail.host },
         ..detail
     };
+    // Values are the functional driver's own, so that there is nothing else to compare them with.
     if outcome.end == End::Finished {
         let verification = workload.verify(&memory, &bindings, Evidence::default());
         let failures = failures(&verification);
@@ -114,10 +118,10 @@ struct Estimate {
 }
 
 impl Estimate {
-    fn of(walk: &Walk<'_>, clocks: Clocks) -> Estimate {
-        let in_detail = |launch: &&SampledLaunch| launch.way != Way::Skipped;
+    fn of(walk: &SampledWalk<'_>, clocks: Clocks) -> Estimate {
+        let in_detail = |launch: &&SampledLaunch| launch.way != LaunchWay::Skipped;
         let rest = |launch: &SampledLaunch| match &launch.way {
-            Way::Cut { rest, .. } => *rest,
+            LaunchWay::Cut { rest, .. } => *rest,
             _ => Predicted::default(),
         };
         // Of each group: with what the host does after a launch, and without.
@@ -134,13 +138,14 @@ impl Estimate {
                 [Model::of(&units(|launch| launch.ticks)), Model::of(&units(|launch| launch.own_ticks))]
             })
             .collect();
+        // What was simulated has no spread.
         let exact = |ticks: f64| Predicted { ticks, ..Predicted::default() };
         let mut total = exact(walk.before_ticks as f64);
         let mut launches = Vec::new();
         let mut now = walk.before_ticks as f64;
         for launch in &walk.launches {
             let (own, whole) = match &launch.way {
-                Way::Skipped => {
+                LaunchWay::Skipped => {
                     let ticks = |model: &Option<Model>| {
                         model.as_ref().map_or(0.0, |model| model.ticks(launch.instructions as f64))
                     };
@@ -165,8 +170,9 @@ impl Estimate {
             });
             now += whole;
         }
+        // Skipped launches of a group share the error of its model: they are predicted together.
         for (group, [model, _]) in models.iter().enumerate() {
-            let skipped = walk.launches.iter().filter(|of| of.group == group && of.way == Way::Skipped);
+            let skipped = walk.launches.iter().filter(|of| of.group == group && of.way == LaunchWay::Skipped);
             if let Some(model) = model {
                 total = total.plus(model.sum(skipped.map(|launch| launch.instructions as f64)));
             }
@@ -194,15 +200,16 @@ impl Estimate {
         kernels
     }
 
-    fn sampling(&self, walk: &Walk<'_>, simulated: u64, windows: u32, clocks: Clocks) -> Sampling {
+    fn sampling(&self, walk: &SampledWalk<'_>, simulated: u64, windows: u32, clocks: Clocks) -> Sampling {
         let ctas_of = |launch: &SampledLaunch| -> u64 {
             walk.groups[launch.group].grid.iter().map(|&axis| u64::from(axis)).product()
         };
         let in_detail = |launch: &SampledLaunch| match &launch.way {
-            Way::Skipped => 0,
-            Way::Whole => ctas_of(launch),
-            Way::Cut { ctas, .. } => *ctas,
+            LaunchWay::Skipped => 0,
+            LaunchWay::Whole => ctas_of(launch),
+            LaunchWay::Cut { ctas, .. } => *ctas,
         };
+        // A list, not a map: the order is that of first launches, and kernels are few.
         let mut kernels: Vec<SampledKernel> = Vec::new();
         for launch in &walk.launches {
             let group = &walk.groups[launch.group];
@@ -218,8 +225,8 @@ impl Estimate {
             });
             let of = &mut kernels[at];
             of.launches += 1;
-            of.in_detail += u64::from(launch.way != Way::Skipped);
-            of.cut += u64::from(matches!(launch.way, Way::Cut { .. }));
+            of.in_detail += u64::from(launch.way != LaunchWay::Skipped);
+            of.cut += u64::from(matches!(launch.way, LaunchWay::Cut { .. }));
         }
         let half = self.total.half_width();
         let at = |ticks: f64| -> Duration { clocks.duration(ticks.max(0.0).round() as Time) };

@@ -52,7 +52,8 @@ impl Simulated {
         Simulated { machine, clocks, end, left, wall: began.elapsed() }
     }
 
-    /// Simulates until it halts for the first time: at the program's end, or where a part of a launch says so.
+    /// Simulates until it halts for the first time: at the program's end, or where a part of a launch says
+    /// so.
     #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
     pub(super) fn to_halt(mut machine: Assembly, clocks: Clocks, conduct: &Conduct<'_>) -> Simulated {
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! What a machine of kernels says of itself after a run, in words of its outcome: its parameters, counters, how long
-//! persists waited, what is odd about the program, the digest of memory.
+//! What a machine of kernels says of itself after a run, in words of its outcome: its parameters, counters,
+//! how long persists waited, what is odd about the program, the digest of memory.
 
 use crate::assemble::Assembly;
 use crate::config::MachineConfig;

@@ -158,7 +158,7 @@ mod tests {
             of_run(&table4, &agpm("agpm.step_percent=12"), "content", None, true, None),
             of_run(&table4, &SchemeConfig::load("base", &[]).unwrap(), "content", None, true, None),
             of_run(&table4, &SchemeConfig::load("strict", &[]).unwrap(), "content", None, true, None),
-            of_run(&machine("l2.slice_kb=128"), &scheme, "content", None, true),
+            of_run(&machine("l2.slice_kb=128"), &scheme, "content", None, true, None),
         ];
         for (nth, other) in others.iter().enumerate() {
             assert!(*other != plain && !others[..nth].contains(other), "{nth}");

@@ -11,8 +11,8 @@ use super::lines::{Lines, Patience, Report};
 use crate::engine::event::NEVER;
 use crate::engine::tiers::MAX_TIERS;
 
-/// Without cores to measure on: chosen by us, near half the 108 to 127 ns of a cache line's round trip that two
-/// cores of a desktop processor (AMD Zen 4) need for a meeting of two.
+/// Without cores to measure on: chosen by us. Two cores of a server processor (AMD Zen 4) were measured to
+/// pass a cache line to and fro in 108 to 127 ns.
 const ASSUMED_NS_A_THREAD: f64 = 100.0;
 
 /// Rounds of a burst, and bursts, of which the fastest counts: the others were disturbed. On a busy host a

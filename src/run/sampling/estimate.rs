@@ -1,7 +1,8 @@
 //! From what sampled units took to what the others took, with the spread of the sum: pure arithmetic.
 //!
-//! A unit (a wave of CTAs, a launch) has a size `x`, its warp instructions on the functional driver, which is known of
-//! every unit, and a time `t`, which is known of the sampled ones. One of three models predicts the others:
+//! A unit (a wave of CTAs, a launch) has a size `x`, its warp instructions on the functional driver, which
+//! is known of every unit, and a time `t`, which is known of the sampled ones. One of three models predicts
+//! the others:
 //!
 //! | sizes | model | free parameters |
 //! |---|---|---|
@@ -9,11 +10,11 @@
 //! | they differ, 5 or more units are sampled | t = a + b x, least squares | 2 |
 //! | they differ, fewer are sampled | t = r x | 1 |
 //!
-//! Source: ratio and regression estimators of survey sampling (Cochran, *Sampling Techniques*, 1977, chapters 6 and
-//! 7); the variance is that of predicting the sum of the units that were not sampled. Invariant: nothing to predict is 0
-//! with variance 0. Not modelled: that units close in time are alike, which makes the interval wider than it need be for
-//! slow drifts. A bias that all sampled units share is not in their spread: [`Predicted::half_width`] allows
-//! [`COMMON_BIAS`] of what is predicted for it.
+//! Source: ratio and regression estimators of survey sampling (Cochran, *Sampling Techniques*, 1977,
+//! chapters 6 and 7); the variance is that of predicting the sum of the units that were not sampled.
+//! Invariant: nothing to predict is 0 with variance 0. Not modelled: that units close in time are alike,
+//! which makes the interval wider than it need be for slow drifts. A bias that all sampled units share is
+//! not in their spread: [`Predicted::half_width`] allows [`COMMON_BIAS`] of what is predicted for it.
 
 /// A sampled unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,8 +31,8 @@ const ALIKE: f64 = 0.01;
 /// Sampled units from which on a line is fitted. Chosen.
 const FITTED: usize = 5;
 
-/// What is allowed for a bias that all samples share, as a share of what is predicted. Chosen: what was measured of
-/// kernels that stream is 1 to 2 % (`benches/RESULTS.md`).
+/// What is allowed for a bias that all samples share, as a share of what is predicted. Chosen: what was
+/// measured of kernels that stream is 1 to 2 % (`benches/RESULTS.md`).
 const COMMON_BIAS: f64 = 0.02;
 
 /// A predicted sum.
@@ -78,11 +79,11 @@ pub(super) struct Model {
     mean_size: f64,
     /// Of the sizes around their mean, or around 0 where the model goes through 0.
     squares: f64,
-    form: Form,
+    form: ModelForm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ModelForm {
     Mean,
     Ratio,
     Line,
@@ -101,19 +102,19 @@ impl Model {
         let alike = units.iter().all(|unit| (unit.size - mean_size).abs() <= ALIKE * mean_size);
         let around: f64 = units.iter().map(|unit| (unit.size - mean_size).powi(2)).sum();
         let (form, at_zero, slope, squares) = if alike || sizes <= 0.0 {
-            (Form::Mean, mean_ticks, 0.0, around)
+            (ModelForm::Mean, mean_ticks, 0.0, around)
         } else if units.len() >= FITTED {
             let both: f64 = units.iter().map(|unit| (unit.size - mean_size) * (unit.ticks - mean_ticks)).sum();
             let slope = both / around;
-            (Form::Line, mean_ticks - slope * mean_size, slope, around)
+            (ModelForm::Line, mean_ticks - slope * mean_size, slope, around)
         } else {
-            (Form::Ratio, 0.0, ticks / sizes, sizes)
+            (ModelForm::Ratio, 0.0, ticks / sizes, sizes)
         };
-        let freedom = if form == Form::Line { sampled - 2.0 } else { sampled - 1.0 };
+        let freedom = if form == ModelForm::Line { sampled - 2.0 } else { sampled - 1.0 };
         let residual = |unit: &Unit| {
             let apart = unit.ticks - at_zero - slope * unit.size;
             // A ratio estimator takes the variance to grow with the size.
-            if form == Form::Ratio { apart.powi(2) / unit.size.max(1.0) } else { apart.powi(2) }
+            if form == ModelForm::Ratio { apart.powi(2) / unit.size.max(1.0) } else { apart.powi(2) }
         };
         let variance = units.iter().map(residual).sum::<f64>() / freedom.max(1.0);
         Some(Model { at_zero, slope, variance, freedom: freedom.max(1.0), sampled, mean_size, squares, form })
@@ -137,9 +138,9 @@ impl Model {
         }
         // The units' own spread, that of the model's parameters, and for a line that of its slope.
         let factor = match self.form {
-            Form::Mean => count + count * count / self.sampled,
-            Form::Ratio => all + all * all / self.squares,
-            Form::Line => {
+            ModelForm::Mean => count + count * count / self.sampled,
+            ModelForm::Ratio => all + all * all / self.squares,
+            ModelForm::Line => {
                 let apart = all - count * self.mean_size;
                 count + count * count / self.sampled + apart * apart / self.squares
             }
@@ -150,8 +151,8 @@ impl Model {
 
 /// The 97.5 % quantile of Student's t, so that 95 % lie within plus and minus it.
 ///
-/// Source: the usual table for whole degrees of freedom up to 10; beyond, Cornish and Fisher's expansion, exact to three
-/// digits there. Between whole ones the lower counts.
+/// Source: the usual table for whole degrees of freedom up to 10; beyond, Cornish and Fisher's expansion,
+/// exact to three digits there. Between whole ones the lower counts.
 fn student_975(freedom: f64) -> f64 {
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     let whole = freedom.floor().max(1.0);

@@ -1,18 +1,22 @@
-//! Which launches and which waves of CTAs a sampled run simulates in detail. Pure decisions over counts, so that they are
-//! the same on every host.
+//! Which launches and which waves of CTAs a sampled run simulates in detail. Pure decisions over counts, so
+//! that they are the same on every host.
 //!
 //! ```text
-//!   launches of one kernel and size:   D D D D D . . w D . . . w D . . . . . w D        D detail, w warm-up, . functional
-//!   waves of a launch of many waves:   H H . . w w S . . . w w S . . . w w S . . w w T   H head, S sample, T tail
-//! ```
-//! *Launches* of the same kernel, grid and block form a group. The first few run in detail, then one after each growth
-//! of the group by half (of launches that are cut: each doubling), where what lies between is worth it. *A launch of many
-//! waves* that runs in detail is cut: its first waves, evenly spaced sampled waves, and its last one or two with what
-//! follows. Samples and tail begin some waves early, which are not counted.
+//!   launches of one kernel and size:   D D D D D . . w D . . . w D . . . . . w D
+//!   waves of a launch of many waves:   H H . . w w S . . . w w S . . . w w S . . w w T
 //!
-//! How many waves warm up follows from a probe, the first wave of the group's first cut launch on an empty machine: as many
-//! as fill the L2 with the lines that a wave brings into it. An L2 that is not full of dirty lines writes nothing back,
-//! so that a kernel that streams would look faster than it is. The head has as many: it is what happens before.
+//!   D detail, w warm-up, . functional, H head, S sample, T tail
+//! ```
+//! *Launches* of the same kernel, grid and block form a group. The first few run in detail, then one after
+//! each growth of the group by half (of launches that are cut: each doubling), where what lies between is
+//! worth it. *A launch of many waves* that runs in detail is cut: its first waves, evenly spaced sampled
+//! waves, and its last one or two with what follows. Samples and tail begin some waves early, which are not
+//! counted.
+//!
+//! How many waves warm up follows from a probe, the first wave of the group's first cut launch on an empty
+//! machine: as many as fill the L2 with the lines that a wave brings into it. An L2 that is not full of
+//! dirty lines writes nothing back, so that a kernel that streams would look faster than it is. The head
+//! has as many: it is what happens before.
 //!
 //! Kernels whose CTAs may wait for each other are not cut: [`waits_for_ctas`] says why.
 
@@ -21,16 +25,17 @@ use crate::kernel::ir::{CacheOp, Gathering, Kernel, MemKind, Op, Space};
 /// Launches of a group that run in detail before any is skipped. Chosen: a line needs five units.
 const FIRST_LAUNCHES: u64 = 5;
 
-/// What a stretch of detail costs beside its instructions, in warp instructions of detail: assembling a machine, and
-/// copying memory, by its bytes. Chosen: some 400 ns an instruction, 20 ms a machine, 2 ns a byte.
+/// What a stretch of detail costs beside its instructions, in warp instructions of detail: assembling a
+/// machine, and copying memory, by its bytes. Chosen: some 400 ns an instruction, 20 ms a machine, 2 ns a
+/// byte.
 const MACHINE_INSTRUCTIONS: u64 = 50_000;
 const BYTES_AN_INSTRUCTION: u64 = 200;
 
 /// Waves that a sampled launch has at least, in units of the waves that it simulates. Chosen.
 const WORTH_CUTTING: f64 = 1.5;
 
-/// Waves that warm up: two at least, as the first fills the SMs and says nothing of how fast CTAs end; at most so many,
-/// as a kernel that needs more brings little into the L2. Chosen.
+/// Waves that warm up: two at least, as the first fills the SMs and says nothing of how fast CTAs end; at
+/// most so many, as a kernel that needs more brings little into the L2. Chosen.
 const LEAST_WARM_WAVES: u64 = 2;
 const MOST_WARM_WAVES: u64 = 12;
 
@@ -117,11 +122,11 @@ pub(super) fn warm_waves(l2_lines: u64, waves: f64, lines: u64) -> u64 {
     ((l2_lines as f64 / of_wave).ceil() as u64).clamp(LEAST_WARM_WAVES, MOST_WARM_WAVES)
 }
 
-/// Why CTAs of a kernel may wait for each other, so that a part of them may never end by itself; none where they
-/// cannot.
+/// Why CTAs of a kernel may wait for each other, so that a part of them may never end by itself; none where
+/// they cannot.
 ///
-/// Conservative: a loop anywhere in a kernel that reads global memory past the L1, or takes the old value of an atomic,
-/// may be one that waits.
+/// Conservative: a loop anywhere in a kernel that reads global memory past the L1, or takes the old value
+/// of an atomic, may be one that waits.
 fn waits_for_ctas(kernel: &Kernel) -> Option<&'static str> {
     let gathers = |op: &Op| matches!(op, Op::Pm(pm) if pm.gathers() == Some(Gathering::Grid));
     if kernel.code.iter().any(|inst| gathers(&inst.op)) {

@@ -1,8 +1,9 @@
-//! A stretch of a sampled run that is simulated in detail: actions of the host program from some point on, on a machine
-//! of its own that begins with memory as the functional driver has it there.
+//! A stretch of a sampled run that is simulated in detail: actions of the host program from some point on,
+//! on a machine of its own that begins with memory as the functional driver has it there.
 //!
-//! Its host program repeats what the real one did, so that no value that the machine reads decides what comes next.
-//! Not modelled: caches, queues and open rows at its beginning, which are empty; what is counted comes after a warm-up.
+//! Its host program repeats what the real one did, so that no value that the machine reads decides what
+//! comes next. Not modelled: caches, queues and open rows at its beginning, which are empty; what is
+//! counted comes after a warm-up.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::machine::command_processor::{LaunchPart, LaunchRecord};
 
 /// What is taken from a launch of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum CountedPart {
     /// Nothing: it warms up.
     Nothing,
     /// All of it, with what the host does until the next launch.
@@ -38,7 +39,7 @@ pub(super) enum Counted {
 pub(super) struct Took {
     /// The launch, by the caller's number.
     pub(super) launch: usize,
-    pub(super) counted: Counted,
+    pub(super) counted: CountedPart,
     /// As it is counted.
     pub(super) ticks: Time,
     /// The same without what the host did after it.
@@ -54,7 +55,7 @@ pub(super) struct Stretch {
     actions: VecDeque<HostAction>,
     parts: BTreeMap<u32, LaunchPart>,
     /// By launch of the stretch: the caller's number.
-    launches: Vec<(usize, Counted)>,
+    launches: Vec<(usize, CountedPart)>,
 }
 
 impl Stretch {
@@ -69,7 +70,13 @@ impl Stretch {
     }
 
     /// The host launches, and `part` of that is simulated.
-    pub(super) fn launch(&mut self, launch: Arc<Launch>, number: usize, counted: Counted, part: Option<LaunchPart>) {
+    pub(super) fn launch(
+        &mut self,
+        launch: Arc<Launch>,
+        number: usize,
+        counted: CountedPart,
+        part: Option<LaunchPart>,
+    ) {
         if let Some(part) = part {
             self.parts.insert(self.launches.len() as u32, part);
         }
@@ -118,21 +125,21 @@ impl Detail {
 }
 
 /// Ticks that count of a launch, with and without what follows it until `next`.
-fn ticks_of(record: &LaunchRecord, counted: Counted, next: Time) -> (Time, Time) {
+fn ticks_of(record: &LaunchRecord, counted: CountedPart, next: Time) -> (Time, Time) {
     let ended = |ctas: u64| record.cta_ends.get(ctas.saturating_sub(1) as usize).copied().unwrap_or(record.start);
     let (from, to, own) = match counted {
-        Counted::Nothing => (record.start, record.start, record.start),
-        Counted::Whole => (record.start, next, record.end),
-        Counted::Head(ctas) => (record.start, ended(ctas), ended(ctas)),
-        Counted::Window(from, to) => (ended(from), ended(to), ended(to)),
-        Counted::Tail(from) => (ended(from), next, record.end),
+        CountedPart::Nothing => (record.start, record.start, record.start),
+        CountedPart::Whole => (record.start, next, record.end),
+        CountedPart::Head(ctas) => (record.start, ended(ctas), ended(ctas)),
+        CountedPart::Window(from, to) => (ended(from), ended(to), ended(to)),
+        CountedPart::Tail(from) => (ended(from), next, record.end),
     };
     (to.saturating_sub(from), own.saturating_sub(from))
 }
 
 /// How far apart the ends of the CTAs of a head's second half are.
-fn pace_of(record: &LaunchRecord, counted: Counted) -> Time {
-    let Counted::Head(ctas) = counted else { return 0 };
+fn pace_of(record: &LaunchRecord, counted: CountedPart) -> Time {
+    let CountedPart::Head(ctas) = counted else { return 0 };
     let half = (ctas / 2).max(1);
     match (record.cta_ends.get(half as usize - 1), record.cta_ends.get(ctas as usize - 1)) {
         (Some(&from), Some(&to)) if ctas > half => (to - from) / (ctas - half),

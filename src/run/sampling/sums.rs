@@ -1,7 +1,8 @@
 //! What all stretches of a sampled run counted together, and the same scaled up to the whole program.
 //!
-//! Counters are of everything that was simulated, warm-ups included. They are scaled by warp instructions: those of the
-//! whole program on the functional driver over those of the stretches. So they are estimates, whose error is not known.
+//! Counters are of everything that was simulated, warm-ups included. They are scaled by warp instructions:
+//! those of the whole program on the functional driver over those of the stretches. So they are estimates,
+//! whose error is not known.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +38,7 @@ impl Sums {
         for (name, count) in ran.scheme_counters() {
             *self.scheme.entry(name).or_default() += count;
         }
+        // Stretches that repeat a launch tell of it again.
         for warning in warnings(&ran.machine) {
             let same = |known: &Warning| {
                 (&known.kernel, &known.file, known.line) == (&warning.kernel, &warning.file, warning.line)
@@ -45,6 +47,7 @@ impl Sums {
                 self.warnings.push(warning);
             }
         }
+        // Bounds do not add up, but the critical paths behind them do.
         let own = ran.engine();
         self.engine = Some(match self.engine {
             None => own,

@@ -1,8 +1,8 @@
 //! Walks a program on the functional driver and simulates stretches of it in detail as the plan picks them.
 //!
-//! Every launch is executed functionally, so that values and final memory are those of the reference. Where the plan wants
-//! detail, memory of that moment is copied and a machine begins with it; what it computes is thrown away, what it takes
-//! is kept.
+//! Every launch is executed functionally, so that values and final memory are those of the reference. Where
+//! the plan wants detail, memory of that moment is copied and a machine begins with it; what it computes is
+//! thrown away, what it takes is kept.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::super::program::Experiment;
 use super::super::simulated::Simulated;
 use super::estimate::{Model, Predicted, Unit};
 use super::plan::{Cut, Group, warm_waves};
-use super::stretch::{Counted, Detail, Stretch, Took};
+use super::stretch::{CountedPart, Detail, Stretch, Took};
 use crate::engine::Time;
 use crate::kernel::functional::{self, Counts, Limits};
 use crate::kernel::host::{HostAction, HostProgram as _};
@@ -25,7 +25,7 @@ use crate::workload::{FunctionalError, apply};
 
 /// How a launch came by its time.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Way {
+pub(super) enum LaunchWay {
     /// Predicted from others of its group.
     Skipped,
     /// Simulated as a whole.
@@ -46,8 +46,9 @@ pub(super) struct SampledLaunch {
     pub(super) occupancy: Occupancy,
     /// Warp instructions.
     pub(super) instructions: u64,
-    pub(super) way: Way,
-    /// From its start to that of the next, as far as it was simulated; the same without what the host did after it.
+    pub(super) way: LaunchWay,
+    /// From its start to that of the next, as far as it was simulated; the same without what the host did
+    /// after it.
     pub(super) ticks: Time,
     pub(super) own_ticks: Time,
     /// Ticks from the end of one CTA to that of the next in the second half of its head.
@@ -55,7 +56,7 @@ pub(super) struct SampledLaunch {
 }
 
 /// What the walk has come to.
-pub(super) struct Walk<'a> {
+pub(super) struct SampledWalk<'a> {
     experiment: &'a Experiment,
     conduct: &'a Conduct<'a>,
     clocks: Clocks,
@@ -97,7 +98,7 @@ impl From<FunctionalError> for Ended {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SampledWalk<'a> {
     pub(super) fn new(experiment: &'a Experiment, conduct: &'a Conduct<'a>, clocks: Clocks, windows: u32) -> Self {
         let limits = Limits {
             warp_size: experiment.machine.spec.sm.warp_size,
@@ -106,7 +107,7 @@ impl<'a> Walk<'a> {
             ..Limits::default()
         };
         let memory = experiment.workload.image();
-        Walk {
+        SampledWalk {
             experiment,
             conduct,
             clocks,
@@ -151,7 +152,7 @@ impl<'a> Walk<'a> {
         // A large launch warms up by itself.
         let warms_next = self.groups[group].picks(index + 1) && launch.ctas() <= 4 * wave;
         let number = self.launches.len();
-        let way = Way::Skipped;
+        let way = LaunchWay::Skipped;
         let instructions = 0;
         self.launches.push(SampledLaunch { group, occupancy, instructions, way, ticks: 0, own_ticks: 0, head_pace: 0 });
         if !picked && !warms_next {
@@ -164,7 +165,7 @@ impl<'a> Walk<'a> {
         match &cut {
             Some(cut) => self.cut(&launch, number, cut)?,
             None => {
-                let counted = if picked || !cold { Counted::Whole } else { Counted::Nothing };
+                let counted = if picked || !cold { CountedPart::Whole } else { CountedPart::Nothing };
                 self.open().launch(launch.clone(), number, counted, None);
                 self.launches[number].instructions = self.execute(&launch, 0..launch.ctas())?.warp_instructions;
             }
@@ -181,7 +182,7 @@ impl<'a> Walk<'a> {
         let warm_ctas = warm * wave_ctas;
         // A wave more keeps the machine full until the last that counts has ended.
         let head = LaunchPart { halt_after: Some(warm_ctas), ..LaunchPart::whole(warm_ctas + wave_ctas) };
-        self.open().launch(launch.clone(), number, Counted::Head(warm_ctas), Some(head));
+        self.open().launch(launch.clone(), number, CountedPart::Head(warm_ctas), Some(head));
         self.close()?;
         // By Little's law a CTA takes as long as a wave of them needs to end: so far apart they begin.
         let fill_interval = self.launches[number].head_pace;
@@ -191,9 +192,9 @@ impl<'a> Walk<'a> {
             let first = wave * wave_ctas;
             if wave + warm == tail {
                 let part = LaunchPart { first, ctas: ctas - first, fill_interval, halt_after: None };
-                self.open().launch(launch.clone(), number, Counted::Tail(warm_ctas), Some(part));
+                self.open().launch(launch.clone(), number, CountedPart::Tail(warm_ctas), Some(part));
             } else if sampled.contains(&(wave + warm)) {
-                let counted = Counted::Window(warm_ctas, warm_ctas + wave_ctas);
+                let counted = CountedPart::Window(warm_ctas, warm_ctas + wave_ctas);
                 let most = (warm + 2) * wave_ctas;
                 let halt_after = Some(warm_ctas + wave_ctas);
                 let part = LaunchPart { first, ctas: most.min(ctas - first), fill_interval, halt_after };
@@ -212,7 +213,7 @@ impl<'a> Walk<'a> {
         let record = &mut self.launches[number];
         record.instructions = sizes.iter().sum::<u64>() + last;
         let ctas = warm_ctas + sampled.len() as u64 * wave_ctas + ctas - tail * wave_ctas;
-        record.way = Way::Cut { rest, ctas };
+        record.way = LaunchWay::Cut { rest, ctas };
         Ok(())
     }
 
@@ -227,7 +228,7 @@ impl<'a> Walk<'a> {
         }
         let part = LaunchPart { halt_after: Some(wave_ctas), ..LaunchPart::whole(2 * wave_ctas) };
         let mut probe = Stretch::new(self.memory.clone());
-        probe.launch(launch.clone(), self.launches.len() - 1, Counted::Nothing, Some(part));
+        probe.launch(launch.clone(), self.launches.len() - 1, CountedPart::Nothing, Some(part));
         let ran = probe.simulate(self.experiment, self.clocks, self.conduct).ran;
         let l2 = &self.experiment.machine.spec.l2;
         let lines = u64::from(l2.slices) * u64::from(l2.slice_kb) * 1024 / u64::from(l2.line_bytes);
@@ -272,13 +273,13 @@ impl<'a> Walk<'a> {
         }
         for &Took { launch, counted, ticks, own_ticks, pace } in &took {
             let launch = &mut self.launches[launch];
-            if counted != Counted::Nothing {
+            if counted != CountedPart::Nothing {
                 launch.ticks += ticks;
                 launch.own_ticks += own_ticks;
             }
             match counted {
-                Counted::Whole => launch.way = Way::Whole,
-                Counted::Head(_) => launch.head_pace = pace,
+                CountedPart::Whole => launch.way = LaunchWay::Whole,
+                CountedPart::Head(_) => launch.head_pace = pace,
                 _ => {}
             }
         }
