@@ -1,7 +1,7 @@
 //! How far a run is: its instructions over those that the functional driver counts, and the time left.
 //!
-//! A program's length is not known before it runs. Where a run lasts longer than [`COUNTING_BEGINS`], a
-//! thread of its own counts it; until then, and where it cannot be counted, the bar is one of CTAs, or none.
+//! A program's length is not known before it runs. Where a run lasts longer than [`COUNTING_BEGINS`] (without
+//! a terminal: [`COUNTING_BEGINS_UNSEEN`]), a thread of its own counts it; until then, and where it cannot be counted, the bar is one of CTAs, or none.
 //! A run that takes longer than [`LONG_S`] says so once, on a terminal or not. Nothing of this changes a
 //! result.
 
@@ -19,8 +19,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::progress::{bar, minutes};
 use super::terminal;
 
-/// Wall-clock time after which a run is worth counting.
+/// Wall-clock time after which a run is worth counting: it takes a core for some seconds.
 const COUNTING_BEGINS: Duration = Duration::from_secs(2);
+
+/// The same where no bar is drawn, and only a long run says how long it is.
+const COUNTING_BEGINS_UNSEEN: Duration = Duration::from_secs(10);
 
 /// Seconds of a run that says how long it will take.
 const LONG_S: f64 = 30.0;
@@ -140,7 +143,8 @@ pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Co
         if !quiet {
             let (progress, counting_ends) = (&progress, &counting_ends);
             scope.spawn(move || {
-                let began = over.recv_timeout(COUNTING_BEGINS) == Err(RecvTimeoutError::Timeout);
+                let after = if progress.bar.is_hidden() { COUNTING_BEGINS_UNSEEN } else { COUNTING_BEGINS };
+                let began = over.recv_timeout(after) == Err(RecvTimeoutError::Timeout);
                 let fits = || shortage(memory_of(experiment_bytes(experiment)), Memory::of_host()).is_none();
                 if began && fits() {
                     let counted = experiment.functional_instructions(counting_ends);

@@ -16,10 +16,11 @@
 
 mod calls;
 mod memory;
+mod prefetch;
 
 use smallvec::SmallVec;
 
-use super::ir::{Barrier, BarrierRed, CONST, Inst, LANES, NONE, Op, Slot, Special};
+use super::ir::{Barrier, BarrierRed, CONST, Hazards, Inst, Kernel, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
 
@@ -212,6 +213,18 @@ impl Warp {
                 execute(&mut frame, inst, op);
             }
         }
+    }
+
+    /// Whether it pays to [`Warp::prefetch`] where so many warps of a kernel are resident.
+    pub fn prefetch_pays(kernel: &Kernel, warps: u64, warp_size: u32) -> bool {
+        prefetch::pays(kernel, warps, warp_size)
+    }
+
+    /// Asks the host's cache for the registers of an instruction that is about to be executed. A hint: no
+    /// state changes.
+    #[inline]
+    pub fn prefetch(&self, hazards: &Hazards, kernel: &Kernel) {
+        prefetch::rows(&self.groups, hazards, kernel);
     }
 
     /// Moves the current path to the next instruction, joining paths that reconverge there.

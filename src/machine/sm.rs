@@ -48,6 +48,7 @@ use crate::engine::{Component, Ctx, Port, Progress, StateDigest, Time};
 use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
+use crate::kernel::warp::Warp;
 use crate::persist::handler::{Event, Peer, SmHandler};
 use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
@@ -219,6 +220,8 @@ impl Sm {
             self.host.tell(&Event::KernelStarts(&facts));
         }
         self.front_end.begin_launch(&launch);
+        let warps = u64::from(self.p.sm.count) * u64::from(self.p.sm.warps);
+        self.core.prefetches = Warp::prefetch_pays(&launch.kernel, warps, self.p.sm.warp_size);
         self.record.by_kernel.begin(&launch.kernel.name, self.counters());
         self.launch = Some(launch);
         self.record.launches += 1;

@@ -212,3 +212,49 @@ fn an_atomic_takes_the_way_to_the_l2_its_lanes_and_the_way_back() {
         assert_eq!(got[1], to_l2(&spec) + lane_cycles + from_l2(&spec, 8), "{lane_cycles}");
     }
 }
+
+#[test]
+fn the_cards_answer_after_the_latencies_that_were_measured_on_them() {
+    // Jia et al. (2018) for the V100, Abdelkhalik et al. (2022) for the A100: L1, L2, shared memory, a dependent add.
+    for (name, published) in [("volta-v100", [28, 193, 19, 4]), ("ampere-a100", [33, 200, 23, 4])] {
+        let spec = machine(name, "");
+        let mut bench = Bench::new(spec.clone());
+        let a = bench.buffer(4096, Medium::Dram);
+        let load = |cached| (if cached { "ld.global.ca.u64 %d1, [%d0];" } else { "ld.global.cg.u64 %d1, [%d0];" }, a);
+        let [memory, l1, l2] = latencies(&mut bench, &[load(true), load(true), load(false)])[..] else { panic!() };
+        let mut bench = Bench::new(spec.clone());
+        let out = bench.buffer(64, Medium::Dram);
+        let adds = |count: usize| "add.u32 %r1, %r1, %r1;\n".repeat(count);
+        let body = format!(
+            ".shared .align 8 .b8 s[64];
+mov.u64 %d0, 8;
+mov.u64 %d63, 0;
+st.shared.u64 [%d0], %d0;
+or.b64 %d63, %d63, %d0;
+mov.u64 %d10, %clock64;
+ld.shared.u64 %d1, [%d0];
+or.b64 %d63, %d63, %d1;
+mov.u64 %d11, %clock64;
+mov.u32 %r1, 1;
+{}mov.u64 %d12, %clock64;
+{}mov.u64 %d13, %clock64;
+st.global.u64 [%out], %d10;
+st.global.u64 [%out+8], %d11;
+st.global.u64 [%out+16], %d12;
+st.global.u64 [%out+24], %d13;
+st.global.u64 [%out+32], %d63;",
+            adds(1),
+            adds(17)
+        );
+        bench.launch(&body, 1, 1, (out, 0, 0, 0));
+        let ran = bench.run();
+        let [start, loaded, one, all] = ran.u64s(out, 4)[..] else { panic!() };
+        let issue = u64::from(spec.interval.int_cycles.max(spec.interval.const_cycles));
+        println!("{name}: memory {memory}, {start} {loaded} {one} {all}");
+        assert_eq!([l1, l2, loaded - start - 2 * issue, (all - one) / 17], published, "{name}");
+        if name == "ampere-a100" {
+            // 290 cycles; clock edges on the way.
+            assert!((290..=293).contains(&memory), "{memory}");
+        }
+    }
+}

@@ -98,11 +98,12 @@ fn sms(options: &Options<'_>, keys: &mut Keys) {
     }
 }
 
-/// Tables of PTX: "ADD,MAX,MUL,MAD,DIV,SHFL", without SHFL for floating point.
+/// Tables of PTX: "ADD,MAX,MUL,MAD,DIV,SHFL", without SHFL for floating point, and in older files for
+/// integers.
 fn latencies(options: &Options<'_>, keys: &mut Keys) {
     const INT: [(&str, usize); 5] = [("int", 0), ("min_max", 1), ("int_mul", 3), ("int_div", 4), ("shuffle", 5)];
     for (kind, least, classes) in [
-        ("int", 6, &INT[..]),
+        ("int", 5, &INT[..]),
         ("fp", 5, &[("fp32", 0), ("fp32_div", 4)]),
         ("dp", 5, &[("fp64", 0), ("fp64_div", 4)]),
         ("sfu", 1, &[("sfu", 0)]),
@@ -110,11 +111,11 @@ fn latencies(options: &Options<'_>, keys: &mut Keys) {
         let (latency, interval) = (format!("ptx_opcode_latency_{kind}"), format!("ptx_opcode_initiation_{kind}"));
         let (cycles, each) = (options.numbers(&latency, least), options.numbers(&interval, least));
         for &(class, at) in classes {
-            if let Some(cycles) = &cycles {
-                keys.put(&format!("latency.{class}_cycles"), cycles[at] + STAGES, &format!("-{latency}, + 5 stages"));
+            if let Some(cycles) = cycles.as_ref().and_then(|cycles| cycles.get(at)) {
+                keys.put(&format!("latency.{class}_cycles"), cycles + STAGES, &format!("-{latency}, + 5 stages"));
             }
-            if let Some(each) = &each {
-                keys.put(&format!("interval.{class}_cycles"), each[at].max(1.0), &format!("-{interval}"));
+            if let Some(each) = each.as_ref().and_then(|each| each.get(at)) {
+                keys.put(&format!("interval.{class}_cycles"), each.max(1.0), &format!("-{interval}"));
             }
         }
     }
@@ -165,6 +166,12 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
         let each = options.number("gpgpu_n_sub_partition_per_mchannel").unwrap_or(1.0);
         keys.put("controller.channels", channels, "-gpgpu_n_mem");
         keys.put("l2.slices", channels * each, "-gpgpu_n_mem x -gpgpu_n_sub_partition_per_mchannel");
+    }
+    if let Some(mode) = options.number("network_mode") {
+        // The built-in crossbar has buffers at its outputs; the other is a network of BookSim's, whose own
+        // file is not read.
+        let switch = if mode == 2.0 { "ports" } else { "input_queued" };
+        keys.word("crossbar.switch", format!("\"{switch}\""), "-network_mode");
     }
     if let Some(queues) = options.numbers("gpgpu_dram_partition_queues", 4) {
         let source = "-gpgpu_dram_partition_queues";
@@ -224,5 +231,9 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys) {
         };
         let value = if key.ends_with("_ns") { value * 1e3 / mhz } else { value };
         keys.put(key, value, &format!("-{option}: {name}"));
+        if name == "CL" {
+            let source = format!("-{option}: RTW = CL + BL/ratio + 2 - WL: 2 cycles between data");
+            keys.put("bus.read_to_write_ns", 2e3 / mhz, &source);
+        }
     }
 }

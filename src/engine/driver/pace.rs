@@ -7,10 +7,12 @@
 //! Windows with little work cost more in the barrier than two threads save, and how much work a window holds
 //! changes as the model runs (a kernel's tail, a drain). So neither is decided beforehand. The time between
 //! tries doubles while the answer stays the same: trying costs less than 2 % even when the other way is ten
-//! times slower. Where a try takes longer, since its rounds do, all stays are as many times longer.
+//! times slower. Where a try takes longer, since its rounds do, all stays are as many times longer. Other
+//! processes disturb measurements: a stay's rate is an average, and a try must win twice.
 //!
 //! Invariant: results never depend on what is decided here.
 
+use std::mem;
 use std::time::Duration;
 
 use super::rounds::{Budget, Pace};
@@ -45,6 +47,10 @@ const LEG: Duration = Duration::from_millis(25);
 /// The crew must be this much faster to be preferred: it keeps cores busy that others could use.
 const WORTH: f64 = 1.05;
 
+/// What one more leg of a stay counts for, against all before it: one that another process disturbed must
+/// not decide.
+const NEW_LEG: f64 = 0.25;
+
 /// Decides leg by leg.
 #[derive(Debug)]
 pub(crate) struct Chooser {
@@ -52,7 +58,9 @@ pub(crate) struct Chooser {
     mode: Mode,
     /// Whether the current leg is a try of the mode that is not preferred.
     trying: bool,
-    /// Events a second when last measured.
+    /// The try won once; it must win twice.
+    won: bool,
+    /// Events a second as lately measured.
     solo_rate: Option<f64>,
     crew_rate: Option<f64>,
     /// Until the next try, where a try takes [`TRY`].
@@ -72,6 +80,7 @@ impl Chooser {
             fallback: if workers == 1 { Fallback::Never } else { fallback },
             mode: if solo { Mode::Solo } else { Mode::Crew },
             trying: true,
+            won: false,
             solo_rate: None,
             crew_rate: None,
             stay: SHORTEST_STAY,
@@ -117,10 +126,14 @@ impl Chooser {
         }
         if pace.events > 0 && !pace.elapsed.is_zero() {
             let rate = pace.events as f64 / pace.elapsed.as_secs_f64();
-            match self.mode {
-                Mode::Solo => self.solo_rate = Some(rate),
-                Mode::Crew => self.crew_rate = Some(rate),
-            }
+            let known = match self.mode {
+                Mode::Solo => &mut self.solo_rate,
+                Mode::Crew => &mut self.crew_rate,
+            };
+            *known = Some(match *known {
+                Some(before) if !self.trying => before + NEW_LEG * (rate - before),
+                _ => rate,
+            });
         }
         if !self.trying {
             self.left_of_stay = self.left_of_stay.saturating_sub(pace.elapsed);
@@ -136,6 +149,10 @@ impl Chooser {
             return;
         };
         let better = if crew > WORTH * solo { Mode::Crew } else { Mode::Solo };
+        if better == self.mode && !mem::replace(&mut self.won, true) {
+            return;
+        }
+        self.won = false;
         if better == self.mode {
             self.stay = SHORTEST_STAY; // the try won: look again soon
             self.fallbacks += u64::from(better == Mode::Solo);

@@ -30,6 +30,8 @@ pub(super) struct Core {
     pub(super) interval: [u32; Class::ALL.len()],
     /// Warp instructions issued, by class.
     pub(super) class_counts: [u64; Class::ALL.len()],
+    /// The host's cache is asked ahead for the registers of a warp's next instruction.
+    pub(super) prefetches: bool,
 }
 
 impl Core {
@@ -45,6 +47,7 @@ impl Core {
             latency: p.latency.by_class(),
             interval: p.interval.by_class(),
             class_counts: [0; Class::ALL.len()],
+            prefetches: false,
         }
     }
 
@@ -77,8 +80,14 @@ impl Core {
         let at = slot.ready_from(&kernel.hazards[pc]);
         // One call for each outcome: what a wait is counted as is known where it is known which it is.
         if at == PENDING {
+            // Settled again when its data have come.
             slot.enter(Wait::Register, from, &mut self.accounts);
-        } else if at <= from {
+            return;
+        }
+        if self.prefetches {
+            slot.warp.prefetch(&kernel.hazards[pc], kernel);
+        }
+        if at <= from {
             self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
             slot.enter(Wait::Issue, from, &mut self.accounts);
         } else {

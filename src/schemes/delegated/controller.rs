@@ -66,6 +66,11 @@ const BANKS: [&str; 5] =
 const SETS: [&str; 5] =
     ["persist_sets_1", "persist_sets_2", "persist_sets_to_4", "persist_sets_to_8", "persist_sets_more"];
 
+/// Banks are few: a set of 128, where two may share a bit.
+fn bank_bit(bank: usize) -> u128 {
+    1 << (bank % 128)
+}
+
 /// The handler of the controller.
 #[derive(Debug)]
 pub(super) struct PersistQueues {
@@ -171,32 +176,48 @@ impl PersistQueues {
             return;
         }
         self.held = false;
+        let units = spec.units as usize;
+        let waiting = self.mark_stalled(units);
+        let idle =
+            self.busy.iter().enumerate().filter(|&(_, &busy)| busy == 0).fold(0, |set, (bank, _)| set | bank_bit(bank));
+        // Most messages end here: no bank that serves none has work.
+        if waiting & idle == 0 {
+            return;
+        }
         let choice = Choice { spec, local: self.local.into(), starvation: self.starvation };
-        // They choose for banks that serve none.
-        let priorities = if self.busy.contains(&0) { choice.priorities(&self.queues) } else { Vec::new() };
+        let priorities = choice.priorities(&self.queues);
+        let mut issued = false;
         for bank in 0..self.banks.count {
-            if self.busy[usize::from(bank)] > 0 {
+            if self.busy[usize::from(bank)] > 0 || waiting & bank_bit(bank.into()) == 0 {
                 continue;
             }
             let chosen = choice.of_bank(bank, &self.queues, &priorities, self.under_way, outbox.now());
             if let Some(Chosen { hart, number, starved }) = chosen {
                 self.tally.remote_starved += u64::from(starved);
                 self.issue(hart, number, outbox);
+                issued = true;
             }
         }
-        self.count_stalled(spec.units as usize);
+        if issued {
+            self.mark_stalled(units);
+        }
     }
 
-    /// Requests that are ready while their bank serves another.
-    fn count_stalled(&mut self, units: usize) {
+    /// Marks and counts the ready requests whose bank serves another. The banks of all ready requests that
+    /// were not handed over: bit `bank % 128`.
+    fn mark_stalled(&mut self, units: usize) -> u128 {
+        let mut waiting = 0;
         for queue in &mut self.queues {
-            for request in queue.ready_mut(units) {
-                if !request.under_way && !request.stalled && self.busy[usize::from(request.bank)] > 0 {
+            for request in queue.ready_mut(units).filter(|request| !request.under_way) {
+                let bank = usize::from(request.bank);
+                waiting |= bank_bit(bank);
+                if !request.stalled && self.busy[bank] > 0 {
                     request.stalled = true;
                     self.tally.bank_stalled += 1;
                 }
             }
         }
+        waiting
     }
 
     fn issue(&mut self, hart: usize, number: u64, outbox: &mut Outbox) {

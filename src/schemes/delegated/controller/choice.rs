@@ -19,6 +19,7 @@ use crate::engine::Time;
 
 use super::super::parameters::BroiSpec;
 use super::super::queues::{PersistRequest, Queue};
+use super::bank_bit;
 
 /// What the choice of a request depends on beside the queues.
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +76,8 @@ impl Choice<'_> {
     /// for if its ready set were complete, less what that costs.
     pub(super) fn priorities(&self, queues: &[Queue]) -> Vec<i64> {
         let units = self.spec.units as usize;
-        // Banks are few: a set of 128.
         let banks_of = |requests: &mut dyn Iterator<Item = &PersistRequest>| {
-            requests.fold(0u128, |set, of| set | 1 << (of.bank % 128))
+            requests.fold(0u128, |set, of| set | bank_bit(of.bank.into()))
         };
         let ready: Vec<u128> = queues.iter().map(|queue| banks_of(&mut queue.ready(units))).collect();
         // Banks that one queue at least has work for, and two at least.
