@@ -387,7 +387,8 @@ mod tests {
         let two = scaling(&turns, 4, &[2], 0.0).threads[0].clipped;
         assert_eq!((two.bound(), two.speed_up()), (Some("alone"), 1.0), "the driver falls back to one thread");
         // With a little of all others in each round the crew pays, and windows are what it loses by.
-        let mostly = |round: u64| (0..4).map(move |id| (id, 100, if u64::from(id) == round % 4 { 80_000 } else { 40_000 }));
+        let mostly =
+            |round: u64| (0..4).map(move |id| (id, 100, if u64::from(id) == round % 4 { 80_000 } else { 40_000 }));
         let four = scaling(&trace(4000, |round| mostly(round).collect()), 4, &[4], 0.0).threads[0].clipped;
         assert_eq!(four.bound(), Some("windows"));
         assert!((2.4..=2.5).contains(&four.speed_up()), "200 us of work, the busiest 80 us: {four:?}");

@@ -167,6 +167,21 @@ pub(crate) fn sample() -> Outcome {
     }
 }
 
+/// A sample of which a quarter was simulated, without a spread.
+pub(crate) fn sampled() -> Sampling {
+    Sampling {
+        windows: 4,
+        low: cycles(10_000),
+        high: cycles(10_000),
+        kernels: Vec::new(),
+        ctas: 100,
+        ctas_in_detail: 25,
+        warp_instructions: 25_000,
+        warp_instructions_in_detail: 7_000,
+        stretches: 6,
+    }
+}
+
 /// An outcome of a machine of one core with these counters, whose process wrote a word.
 pub(crate) fn cores(counters: &[(&str, u64)]) -> Outcome {
     let core = Table {

@@ -168,7 +168,8 @@ pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::sample::sample;
+    use crate::outcome::Sampling;
+    use crate::outcome::sample::{cycles, sample, sampled};
 
     #[test]
     fn every_metric_has_a_name_of_its_own_a_unit_and_a_meaning() {
@@ -183,9 +184,12 @@ mod tests {
 
     #[test]
     fn derived_metrics_are_in_the_units_that_they_name() {
-        let outcome = sample();
+        let (low, high) = (cycles(9_900), cycles(10_100));
+        let outcome = Outcome { sampling: Some(Sampling { low, high, ..sampled() }), ..sample() };
         let expected = [
             ("cycles", 10_000.0),
+            ("cycles_low", 9_900.0),
+            ("cycles_high", 10_100.0),
             ("time_ns", 7_142.857),
             ("warp_instructions", 25_000.0),
             ("thread_instructions", 777_000.0),
