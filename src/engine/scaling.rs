@@ -372,7 +372,8 @@ mod tests {
     #[test]
     fn a_heavy_component_bounds_the_run_and_is_named() {
         // One of five has half of the work: no number of threads gives more than 2.
-        let heavy = trace(1000, |_| (0..5).map(|id| (id, 100, if id == 3 { 400_000 } else { 100_000 })).collect());
+        let load = |id| if id == 3 { 4 } else { 1 };
+        let heavy = trace(1000, |_| (0..5).map(|id| (id, 100 * load(id), 100_000 * load(id))).collect());
         let found = scaling(&heavy, 5, &[2, 4], 0.0);
         assert_eq!(found.heaviest[0], ("c3".to_owned(), 0.5));
         let four = &found.threads[1].clipped;

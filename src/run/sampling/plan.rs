@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_cut_has_head_samples_and_tail_and_nothing_overlaps() {
         let cut = Cut::of(1036, 10, 3, 4).unwrap();
-        assert_eq!(cut, Cut { wave_ctas: 10, warm: 3, sampled: vec![15, 40, 65, 90], tail: 102, ctas: 1036 });
+        assert_eq!(cut, Cut { wave_ctas: 10, warm: 3, sampled: vec![15, 40, 64, 89], tail: 102, ctas: 1036 });
         assert_eq!(Cut::of(400, 10, 3, 4), None, "27 waves of detail for 40");
     }
 
