@@ -19,6 +19,7 @@ mod regions;
 mod reproduce;
 mod run_progress;
 mod runs;
+mod scaling;
 mod schemes;
 mod sensitivity;
 mod settings;
@@ -58,6 +59,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Regions(args) => regions::regions(args),
         Command::Check(args) => determinism::check(args),
         Command::Bench(args) => bench::bench(args),
+        Command::Scaling(args) => scaling::scaling(args),
         Command::Sweep(SweepCommand::Run(args)) => sweep::run(args),
         Command::Sweep(SweepCommand::Status(args)) => sweep::status(args),
         Command::Sweep(SweepCommand::Table(args)) => table::table(args),

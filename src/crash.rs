@@ -160,8 +160,8 @@ fn undo_rule(
 /// Runs once and judges what power failures leave.
 ///
 /// # Errors
-/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
-/// laid out; a condition that names an unknown scheme.
+/// A sampled run; a workload without persistent memory; a crash point beyond the end of the run; an undo log
+/// that cannot be laid out; a condition that names an unknown scheme.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(
     experiment: &Experiment,
@@ -175,6 +175,10 @@ pub fn crash(
         let message = "a trace has no values: what a power failure leaves of it cannot be recovered, nor judged";
         let fault = Diagnostic::nowhere(&workload.describe().workload, message);
         return Err(fault.with_help("`durawarp run` times it; kernels in PTX can be judged").into());
+    }
+    if experiment.sample.is_some() {
+        let message = "a sampled run cannot be judged: most of its stores are never simulated";
+        return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
     }
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";

@@ -7,6 +7,7 @@
 //!   topology ──> simulation ──> driver (legs, crew, lines) ──> partition (rounds) ──> component
 //!                    │         tiers, horizon: which windows      queue, agenda          Ctx: send, wake_at
 //!                    └─> stats, digests, RunEnd                   (what is due)
+//!                    └─> trace ──> scaling                        what more threads would give
 //!   reference: the same results by one heap, for tests
 //! ```
 
@@ -28,21 +29,25 @@ mod options;
 mod partition;
 mod placement;
 mod queue;
+mod scaling;
 mod simulation;
 mod tiers;
 mod topology;
+mod trace;
 mod wires;
 
 pub use component::{Component, Progress, Wait};
 pub use context::Ctx;
 pub use deadlock::{Blockage, blockage};
 pub use digest::{EpochDigests, StateDigest, first_difference};
+pub use driver::Barrier;
 pub use event::{MAX_COMPONENTS, MAX_PHASE, Tie};
 pub use horizon::{Clip, Horizon, Window};
 pub use message::{ComponentId, Message, Port};
 pub use options::{Fallback, Rebalance, RunEnd, RunOptions, Snapshot};
 pub use placement::Placement;
 pub use reference::Reference;
+pub use scaling::{Parts, Scaling, ThreadScaling};
 pub use simulation::Simulation;
 pub use stats::{EngineStats, RoundTotals};
 pub use time::{Clock, Time, Timebase};

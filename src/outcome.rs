@@ -7,10 +7,12 @@
 mod caveat;
 mod computed;
 mod devices;
+mod duration;
 mod energy;
 pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
+mod sampling;
 mod slots;
 pub mod validity;
 mod wear;
@@ -22,7 +24,9 @@ use serde::{Deserialize, Serialize};
 use self::caveat::Caveat;
 pub use self::computed::computed;
 pub use self::devices::{Devices, LineWrites};
+pub use self::duration::Duration;
 pub use self::energy::{Energy, EnergyPart, PARTS as ENERGY_PARTS};
+pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 pub use self::wear::{Lifetimes, Wear};
 use crate::persist::regions::RegionReport;
@@ -79,6 +83,10 @@ pub struct Outcome {
     /// Wear of NVM, computed likewise; `None` where nothing was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear: Option<Wear>,
+    /// How a sampled run came by its time, which is an estimate then; `None` of a run that was simulated
+    /// whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,
@@ -174,18 +182,6 @@ pub enum End {
         /// Component and message.
         message: String,
     },
-}
-
-/// A stretch of simulated time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Duration {
-    /// In ticks of the machine's tick rate.
-    pub ticks: u64,
-    /// In picoseconds, rounded.
-    pub ps: u64,
-    /// In core cycles, rounded up.
-    pub core_cycles: u64,
 }
 
 /// A kernel launch.

@@ -57,6 +57,7 @@ pub use formed::regions::{KernelRegions, RegionRun};
 pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
 pub use host::WorkloadHost;
+pub(crate) use host::functional::apply;
 pub use host::functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
 pub use host::recovery::Recovery;
 pub use host::view::Bindings;

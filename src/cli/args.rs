@@ -15,8 +15,8 @@ use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::workload::{FlagBarrier, Mode};
 
-use common::{OneScheme, RESULTS, jobs};
-pub(super) use common::{Subject, Work};
+use common::{OneScheme, RESULTS, jobs, threads};
+pub(super) use common::{PointThreads, Subject, Threads, Work};
 pub(super) use sweep::{
     SweepCommand, SweepFiguresArgs, SweepLintArgs, SweepReportArgs, SweepRunArgs, SweepStatusArgs, SweepTableArgs,
 };
@@ -60,6 +60,8 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Measure the simulator's own speed on this host: events and warp instructions a second, by threads
     Bench(BenchArgs),
+    /// Predict how fast a run would be on more threads, and what bounds it, from one run on one thread
+    Scaling(ScalingArgs),
     /// Run a sweep file's points; show their state, tables, figures, a page; lint the file
     #[command(subcommand)]
     Sweep(SweepCommand),
@@ -96,9 +98,10 @@ pub(super) struct RunArgs {
     pub(super) scheme: OneScheme,
     #[command(flatten)]
     pub(super) subject: Subject,
-    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
-    pub(super) threads: usize,
+    /// Threads: 0 for one a core, 1 for the sequential driver, auto for as many as are predicted to pay;
+    /// results never depend on it
+    #[arg(long, default_value = "0", value_name = "N|auto", value_parser = threads)]
+    pub(super) threads: Threads,
     /// Write everything as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
@@ -119,6 +122,11 @@ pub(super) struct RunArgs {
     /// Stop after so many core cycles and report the part that ran
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
+    /// Simulate a sample in detail, the rest on the functional driver, and estimate the time with an
+    /// interval: so many waves of CTAs (2 to 64) of each launch of many, and ever fewer of many launches
+    #[arg(long, value_name = "WAVES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
+          conflicts_with_all = ["max_cycles", "timeline", "compat", "wear"], value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub(super) sample: Option<u32>,
     /// Do not compare with the functional run; the manifest's own checks remain
     #[arg(long)]
     pub(super) no_reference: bool,
@@ -304,6 +312,12 @@ fn scope(text: &str) -> Result<PersistScope, String> {
     found.ok_or_else(|| "expected wi, wg or kr".to_owned())
 }
 
+/// Threads of a prediction: no host is asked for them.
+fn counts(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|threads| (1..=1024).contains(threads));
+    number.ok_or_else(|| "expected a number from 1 to 1024".to_owned())
+}
+
 /// Threads or jobs: more than any host has cores for is a slip of the hand.
 fn repeats(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|repeats| (1..=1000).contains(repeats));
@@ -374,6 +388,28 @@ pub(super) struct BenchArgs {
     pub(super) json: Option<PathBuf>,
     /// No table
     #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ScalingArgs {
+    /// Workload: a built-in name, a folder, or a manifest
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Thread counts to predict
+    #[arg(long, value_delimiter = ',', default_value = "2,4,8,16,32,64", value_name = "N,...", value_parser = counts)]
+    pub(super) threads: Vec<usize>,
+    /// Stop after so many core cycles and predict from the part that ran
+    #[arg(long, value_name = "N")]
+    pub(super) max_cycles: Option<u64>,
+    /// Write everything as JSON (- is standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// No progress and no table
+    #[arg(long, short)]
     pub(super) quiet: bool,
 }
 

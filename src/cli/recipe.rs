@@ -18,11 +18,21 @@ pub(super) fn experiment(
     subject: &Subject,
     default_profile: Option<&str>,
 ) -> Result<AnyExperiment, Stop> {
+    Ok(whole_recipe(workload, scheme, subject, default_profile).build_any()?)
+}
+
+/// The recipe of an experiment that a command line names.
+pub(super) fn whole_recipe(
+    workload: &str,
+    scheme: Option<&str>,
+    subject: &Subject,
+    default_profile: Option<&str>,
+) -> Recipe {
     let mut recipe = recipe(workload, subject, default_profile);
     if let Some(scheme) = scheme {
         recipe = recipe.scheme(scheme);
     }
-    Ok(recipe.changes(&subject.set).build_any()?)
+    recipe.changes(&subject.set)
 }
 
 /// What is typed about machine and workload, but for `--set`.

@@ -8,7 +8,7 @@ use durawarp::sweep::campaign::{self, Outlook, Part, Report};
 use durawarp::sweep::host::Memory;
 use durawarp::sweep::{Batch, Done, Progress, Store, Workers};
 
-use super::args::Work;
+use super::args::{PointThreads, Work};
 use super::exit::{Exit, Stop};
 use super::progress::{self, SweepProgress};
 use super::terminal;
@@ -100,7 +100,13 @@ fn with_progress<T>(points: usize, cached: usize, work: &Work, quiet: bool, run:
         }
     };
     let bytes = work.memory_gib.map_or_else(|| Memory::of_host().available_bytes, |gib| gib << 30);
-    let done = run(&Workers { jobs: work.jobs, bytes, stop: Some(terminal::stop_flag()), observer: Some(&observer) });
+    let done = run(&Workers {
+        jobs: work.jobs,
+        auto: work.threads == PointThreads::Auto,
+        bytes,
+        stop: Some(terminal::stop_flag()),
+        observer: Some(&observer),
+    });
     bar.finish();
     done
 }

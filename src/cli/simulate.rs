@@ -14,15 +14,16 @@ use durawarp::workload::Resolved;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::args::{Compat, RunArgs};
+use super::args::{Compat, RunArgs, Threads};
 use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::recipe::experiment;
+use super::recipe::whole_recipe;
 use super::run_progress::with_progress;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let experiment = experiment(&args.workload, args.scheme.scheme.as_deref(), &args.subject, None)?;
+    let recipe = whole_recipe(&args.workload, args.scheme.scheme.as_deref(), &args.subject, None);
+    let experiment = recipe.sample(args.sample).build_any()?;
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
     if args.compat.is_some() && experiment.gpu().is_none() {
         let message = "accelsim has names of counters of GPUs, and this is a program of CPUs";
@@ -44,8 +45,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 
     let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
+    let Threads { most, auto } = args.threads;
     let timeline = args.timeline.as_ref().map(|_| budget);
-    let conduct = Conduct { timeline, line_writes: args.wear, ..threads(args.threads) };
+    let conduct = Conduct { timeline, line_writes: args.wear, auto, ..threads(most) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);
 
     let outcome = &finished.outcome;

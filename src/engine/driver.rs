@@ -16,15 +16,19 @@
 //! A partition is what one worker runs: there are as many as workers, never more, since the placement cannot
 //! be seen.
 
+mod barrier;
 pub(crate) mod crew;
 pub(crate) mod exchange;
 pub(crate) mod lines;
 pub(crate) mod pace;
 pub(crate) mod rounds;
+mod tracer;
 
 use std::mem;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+pub use self::barrier::Barrier;
 
 use self::crew::{Crew, Dismissal};
 use self::exchange::Alone;
@@ -38,13 +42,11 @@ use super::horizon::Clip;
 use super::message::Message;
 use super::options::{Rebalance, RunEnd, RunOptions, Snapshot};
 use super::partition::{Crash, Partition, rearrange};
-use super::placement::{Placement, imbalance};
+use super::placement::Placement;
 use super::queue::Queue;
 use super::simulation::Simulation;
 use super::tiers::{MAX_TIERS, least};
-
-/// Components move when that makes the busiest partition this much lighter.
-const WORTH_MOVING: f64 = 1.05;
+use super::trace::RoundTrace;
 
 impl<M: Message> Simulation<M> {
     /// Runs until nothing is pending, or a limit, a component or the stop flag ends it. May be called again.
@@ -76,18 +78,32 @@ impl<M: Message> Simulation<M> {
     }
 }
 
+/// The first part of a run that is to choose its threads: traced, on one.
+const TRIAL: Duration = Duration::from_millis(150);
+
 /// Runs to one of the ends; everything is back home afterwards.
 fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> RunEnd {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let wanted = if options.threads == 0 { cores } else { options.threads };
     let allowed = if options.oversubscribe { wanted } else { wanted.min(cores) };
-    let workers = allowed.min(simulation.blocks.len()).max(1);
+    let mut workers = if options.trace { 1 } else { allowed.min(simulation.blocks.len()).max(1) };
+    let began = Instant::now();
+    if options.auto && workers > 1 {
+        let trial = RunOptions { trace: true, ..options.clone() };
+        let run = Run::new(simulation, &trial, 1, began);
+        if let Some(end) = run.legs(Some(TRIAL), |_, _, _| unreachable!("one worker has no crew")) {
+            return end;
+        }
+        workers = advised(simulation, workers);
+        simulation.trace = None;
+    }
     let stats = &mut simulation.stats;
     stats.blocked.resize(stats.blocked.len().max(workers), Default::default());
     stats.workers = stats.workers.max(workers);
-    let run = Run::new(simulation, options, workers);
+    let run = Run::new(simulation, options, workers, began);
     if workers == 1 {
-        return run.legs(|_, _, _| unreachable!("one worker has no crew"));
+        let end = run.legs(None, |_, _, _| unreachable!("one worker has no crew"));
+        return end.unwrap_or_else(|| unreachable!("a run without a deadline has an end"));
     }
     let crew = Crew::new(workers, cores);
     let end = thread::scope(|scope| {
@@ -96,7 +112,7 @@ fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> 
         let _dismissal = Dismissal(&crew);
         // Threads start with the first leg of the crew, so a run that stays solo never starts any.
         let mut hired = false;
-        run.legs(|partitions, lead, start| {
+        run.legs(None, |partitions, lead, start| {
             if !mem::replace(&mut hired, true) {
                 for worker in 1..workers {
                     let crew = &crew;
@@ -109,7 +125,16 @@ fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> 
     for (total, more) in simulation.stats.blocked.iter_mut().zip(crew.blocked()) {
         *total += more;
     }
-    end
+    end.unwrap_or_else(|| unreachable!("a run without a deadline has an end"))
+}
+
+/// The least number of threads, up to `most`, that is predicted to be about as good as any, from what was
+/// traced.
+fn advised<M: Message>(simulation: &Simulation<M>, most: usize) -> usize {
+    let powers = std::iter::successors(Some(2), |threads| Some(threads * 2)).take_while(|&threads| threads < most);
+    let counts: Vec<usize> = powers.chain([most]).collect();
+    let barrier = Barrier::of_host();
+    simulation.scaling(&counts, |threads| barrier.ns(threads)).map_or(most, |scaling| scaling.advised())
 }
 
 /// One call of [`run`].
@@ -124,14 +149,16 @@ struct Run<'a, 'o, M> {
     /// The partition of each component when the crew works.
     placed: Vec<u32>,
     shuffles: u64,
+    trace: Option<RoundTrace>,
     began: Instant,
     observed: Instant,
 }
 
 impl<'a, 'o, M: Message> Run<'a, 'o, M> {
-    fn new(simulation: &'a mut Simulation<M>, options: &'a RunOptions<'o>, workers: usize) -> Self {
-        let began = Instant::now();
+    fn new(simulation: &'a mut Simulation<M>, options: &'a RunOptions<'o>, workers: usize, began: Instant) -> Self {
+        let kept = simulation.trace.take().unwrap_or_default();
         Run {
+            trace: options.trace.then_some(kept),
             placed: simulation.blocks.place(&options.placement, workers),
             partitions: vec![simulation.leave_home()],
             clip: Clip { time_limit: options.time_limit, epoch_ticks: options.epoch_ticks },
@@ -145,8 +172,13 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         }
     }
 
-    /// Runs legs to the end of the run; `crew_leg` runs one of them with all workers.
-    fn legs(mut self, mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<LegEnd>) -> RunEnd {
+    /// Runs legs to the end of the run, or until it has gone on for `most`: then there is no end.
+    /// `crew_leg` runs one of them with all workers.
+    fn legs(
+        mut self,
+        most: Option<Duration>,
+        mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<LegEnd>,
+    ) -> Option<RunEnd> {
         loop {
             let (mode, mut budget) = self.chooser.next();
             if let Rebalance::Forced { rounds } = self.options.rebalance {
@@ -158,6 +190,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             // Between two legs all messages are in queues, so this is the place where components may move.
             self.arrange(mode);
             let mut lead = Lead::new(self.options.stop, budget);
+            lead.trace = self.trace.take();
             let start = Start {
                 tiers: self.simulation.tiers,
                 clip: self.clip,
@@ -178,6 +211,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                     vec![left.unwrap_or_else(|gone| unreachable!("{gone:?} by nobody"))]
                 }
             };
+            self.trace = lead.trace.take();
             self.simulation.stats.totals.merge(&lead.totals);
             // The epochs that the leg completed come first: `end` closes the one that is still open. Every
             // worker leaves with the same `next` and flags, so those of the first stand for all.
@@ -185,7 +219,11 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             let next = least(&left[0].next);
             if let Some(end) = self.end(next, left[0].flags) {
                 self.go_home();
-                return end;
+                return Some(end);
+            }
+            if most.is_some_and(|most| self.began.elapsed() >= most) {
+                self.go_home();
+                return None;
             }
             self.chooser.learn(lead.pace);
             self.observe(next, mode);
@@ -233,11 +271,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         for cell in self.partitions.iter_mut().flat_map(|partition| &mut partition.cells) {
             cell.cost.events_before = cell.events();
         }
-        let better = self.simulation.blocks.balance(&loads, &self.placed, self.workers);
-        let gain = imbalance(&self.placed, &loads, self.workers) / imbalance(&better, &loads, self.workers);
-        if gain < WORTH_MOVING {
-            return false;
-        }
+        let Some(better) = self.simulation.blocks.better(&loads, &self.placed, self.workers) else { return false };
         let moved = better.iter().zip(&self.placed).filter(|(new, old)| new != old).count();
         self.simulation.stats.rebalances += 1;
         self.simulation.stats.migrations += moved as u64;
@@ -257,6 +291,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         if self.partitions.len() > 1 {
             self.form(1, &vec![0; self.placed.len()]);
         }
+        self.simulation.trace = self.trace.take();
         self.simulation.stats.fallbacks += self.chooser.fallbacks;
         if let Some(home) = self.partitions.pop() {
             self.simulation.stats.messages_across += home.sent_away;

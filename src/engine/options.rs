@@ -15,6 +15,11 @@ use super::time::Time;
 pub struct RunOptions<'a> {
     /// Threads to use at most; 0 for one a core. Never more than cores, unless `oversubscribe`.
     pub threads: usize,
+    /// Choose how many of these, from what more are predicted to give after the first part of the run.
+    pub auto: bool,
+    /// Run on one thread, and time every component in every round
+    /// ([`Simulation::scaling`](super::Simulation::scaling)).
+    pub trace: bool,
     /// Where components start.
     pub placement: Placement,
     /// When components move.
@@ -40,6 +45,8 @@ impl Default for RunOptions<'_> {
     fn default() -> Self {
         RunOptions {
             threads: 1,
+            auto: false,
+            trace: false,
             placement: Placement::Auto,
             rebalance: Rebalance::Measured,
             fallback: Fallback::Measured,

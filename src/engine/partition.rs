@@ -128,6 +128,9 @@ impl<M> fmt::Debug for Cell<M> {
 pub(crate) trait Meter {
     /// Nanoseconds since the last call (or since the meter was made); `None` when this round is not sampled.
     fn lap(&mut self) -> Option<u64>;
+    /// What the lap was of.
+    #[inline]
+    fn note(&mut self, _component: ComponentId, _events: u64, _ns: u64) {}
 }
 
 /// The meter of a round that is not sampled. Costs nothing.
@@ -323,6 +326,7 @@ impl<M: Message> Partition<M> {
                 count.heaviest = count.heaviest.max(before + events);
                 if let Some(ns) = meter.lap() {
                     cell.cost.sample(ns, events);
+                    meter.note(cell.id, events, ns);
                 }
             }
             // A wake-up after the bound needs a note, or the round of its time would not find the component.

@@ -7,6 +7,9 @@
 //! Invariant: a placement changes how fast a run is and nothing else. Not modelled: how much components talk;
 //! a message across costs a few ns, and windows do not depend on the placement.
 
+/// Components move when that makes the busiest partition this much lighter.
+const WORTH_MOVING: f64 = 1.05;
+
 /// Where components start. They move later when measured costs say so, see [`Rebalance`](super::Rebalance).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Placement {
@@ -115,6 +118,13 @@ impl Blocks {
         placed
     }
 
+    /// A better placement for these loads, or nothing where it is not worth the moves.
+    pub(crate) fn better(&self, loads: &[f64], current: &[u32], partitions: usize) -> Option<Vec<u32>> {
+        let better = self.balance(loads, current, partitions);
+        let gain = imbalance(current, loads, partitions) / imbalance(&better, loads, partitions);
+        (gain >= WORTH_MOVING).then_some(better)
+    }
+
     /// A placement balanced by loads that moves few components from where they are, if that is as good as any
     /// other.
     ///
@@ -203,7 +213,7 @@ fn refine(mut placed: Vec<u32>, loads: &[f64], partitions: usize) -> Vec<u32> {
 
 /// The load of the busiest partition, as a multiple of the mean: 1 is perfect, the number of partitions the
 /// worst.
-pub(crate) fn imbalance(placed: &[u32], loads: &[f64], partitions: usize) -> f64 {
+fn imbalance(placed: &[u32], loads: &[f64], partitions: usize) -> f64 {
     let mut filled = vec![0.0f64; partitions];
     for (&partition, &load) in placed.iter().zip(loads) {
         filled[partition as usize] += load;

@@ -12,10 +12,12 @@ use super::message::{ComponentId, Message};
 use super::partition::{Cell, Partition};
 use super::placement::Blocks;
 use super::queue::Queue;
+use super::scaling::{Scaling, Traced};
 use super::stats::EngineStats;
 use super::tiers::Tiers;
 use super::time::Time;
 use super::topology::{Topology, TopologyError};
+use super::trace::RoundTrace;
 
 /// A topology that runs.
 ///
@@ -67,6 +69,8 @@ pub struct Simulation<M> {
     pub(crate) epochs: Option<EpochDigests>,
     pub(crate) open_epoch: Option<u64>,
     pub(crate) poisoned: Option<(ComponentId, String)>,
+    /// What components cost in each round, where a run was traced.
+    pub(crate) trace: Option<RoundTrace>,
     posted: u64,
 }
 
@@ -100,6 +104,7 @@ impl<M: Message> Simulation<M> {
             epochs: None,
             open_epoch: None,
             poisoned: None,
+            trace: None,
             posted: 0,
         };
         // Starts go the way of those that a caller makes later: the same checks, notes and sequence numbers.
@@ -175,6 +180,13 @@ impl<M: Message> Simulation<M> {
     /// What the engine did so far.
     pub fn stats(&self) -> &EngineStats {
         &self.stats
+    }
+
+    /// What the runs so far would come to on these numbers of threads, where they were traced
+    /// ([`RunOptions::trace`](super::RunOptions)); `barrier_ns` is the cost of a round's barrier by threads.
+    pub fn scaling(&self, threads: &[usize], barrier_ns: impl Fn(usize) -> f64) -> Option<Scaling> {
+        let trace = self.trace.as_ref()?;
+        Some(Traced::new(trace, &self.blocks, &self.home.cells).scaling(&self.names, threads, barrier_ns))
     }
 
     /// The windows of this topology's first tier when nothing else holds it back.

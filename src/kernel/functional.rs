@@ -15,6 +15,7 @@ mod access;
 mod cta;
 mod interface;
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use super::launch::Launch;
@@ -35,6 +36,19 @@ pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Res
     run_watched(launch, memory, limits, None)
 }
 
+/// Runs some CTAs of a launch, which wait for no other of its CTAs, to their end.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_ctas(
+    launch: &Launch,
+    memory: &mut FlatMemory,
+    limits: &Limits<'_>,
+    ctas: Range<u64>,
+) -> Result<Counts, RunError> {
+    drive(launch, ctas, memory, limits, &mut None, &mut None)
+}
+
 /// Runs a launch to its end and tells every write to global memory.
 ///
 /// # Errors
@@ -46,14 +60,14 @@ pub fn run_watched(
     writes: Option<Writes<'_>>,
 ) -> Result<Counts, RunError> {
     match writes {
-        None => drive(launch, memory, limits, &mut None, &mut None),
+        None => drive(launch, 0..launch.ctas(), memory, limits, &mut None, &mut None),
         Some(writes) => {
             let mut only_writes = |event: Event<'_>| {
                 if let Event::Wrote { writer, address, bytes } = event {
                     writes(writer, address, bytes);
                 }
             };
-            drive(launch, memory, limits, &mut Some(&mut only_writes), &mut None)
+            drive(launch, 0..launch.ctas(), memory, limits, &mut Some(&mut only_writes), &mut None)
         }
     }
 }
@@ -70,11 +84,12 @@ pub fn run_observed(
     mut observer: Option<Observer<'_>>,
     mut starts: Option<Starts<'_>>,
 ) -> Result<Counts, RunError> {
-    drive(launch, memory, limits, &mut observer, &mut starts)
+    drive(launch, 0..launch.ctas(), memory, limits, &mut observer, &mut starts)
 }
 
 fn drive(
     launch: &Launch,
+    ctas: Range<u64>,
     memory: &mut FlatMemory,
     limits: &Limits<'_>,
     observer: &mut Option<Observer<'_>>,
@@ -90,8 +105,7 @@ fn drive(
     let mut at_grid: Vec<Cta> = Vec::new();
     // Finished CTAs, whose allocations are used again.
     let mut spare: Vec<Cta> = Vec::new();
-    let total = launch.ctas();
-    let mut next = 0;
+    let (mut next, total) = (ctas.start, ctas.end);
     loop {
         if next == total && resident.is_empty() {
             if at_grid.is_empty() {

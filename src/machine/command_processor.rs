@@ -18,8 +18,10 @@ mod dma;
 mod host_program;
 mod kernel_barrier;
 mod look;
+mod part;
 mod persistency;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::counters;
@@ -49,6 +51,7 @@ pub use host_program::HostFault;
 use host_program::HostThread;
 use kernel_barrier::{KernelBarrier, Release};
 use look::HostLook;
+pub use part::LaunchPart;
 use persistency::{BoundaryWriteBack, HostPersistency};
 
 spec! {
@@ -95,6 +98,8 @@ pub struct LaunchRecord {
     pub end: Time,
     /// CTAs an SM could hold, and why not more.
     pub occupancy: Occupancy,
+    /// Of a launch that runs in part: when each CTA had ended, in order, in ticks.
+    pub cta_ends: Vec<Time>,
 }
 
 /// What is under way.
@@ -129,6 +134,8 @@ pub struct CommandProcessor {
     persistency: HostPersistency,
     timeline: Option<Box<Recorder>>,
     records: Vec<LaunchRecord>,
+    /// Launches of which only a part runs, by number.
+    parts: BTreeMap<u32, LaunchPart>,
     /// CTAs of all launches so far, and those of them that have ended.
     ctas_known: u64,
     ctas_ended: u64,
@@ -172,6 +179,7 @@ impl CommandProcessor {
             persistency: HostPersistency::new(handler),
             timeline: None,
             records: Vec::new(),
+            parts: BTreeMap::new(),
             ctas_known: 0,
             ctas_ended: 0,
         }
@@ -180,6 +188,11 @@ impl CommandProcessor {
     /// Halts the simulation when the host program is over.
     pub fn halt_at_end(&mut self) {
         self.host.halts = true;
+    }
+
+    /// Runs only these parts of launches, by the launches' numbers.
+    pub fn run_in_part(&mut self, parts: BTreeMap<u32, LaunchPart>) {
+        self.parts = parts;
     }
 
     /// Keeps a journal from now on.
@@ -302,11 +315,13 @@ impl CommandProcessor {
             start: cx.now() - excused,
             end: 0,
             occupancy: occupancy.clone(),
+            cta_ends: Vec::new(),
         });
         self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());
-        self.ctas_known += launch.ctas();
         let first = cx.now() + launch_ticks;
-        let ctas = CtaDispatch::new(launch.ctas(), self.pace, self.sm.count, occupancy.ctas, first);
+        let part = self.parts.get(&self.launch()).copied().unwrap_or(LaunchPart::whole(launch.ctas()));
+        self.ctas_known += part.ctas;
+        let ctas = CtaDispatch::new(part, self.pace, self.sm.count, occupancy.ctas, first);
         self.step = Step::Launch(ctas, KernelBarrier::default());
         self.dispatch(cx);
     }
@@ -325,6 +340,15 @@ impl CommandProcessor {
         let Step::Launch(ctas, _) = &mut self.step else { panic!("SM {sm} ended a CTA of no launch") };
         ctas.end_cta(sm);
         self.ctas_ended += 1;
+        let (_, done) = ctas.sent_and_done();
+        let number = self.launch();
+        if let (Some(part), Some(record)) = (self.parts.get(&number), self.records.last_mut()) {
+            record.cta_ends.push(cx.now());
+            if part.halt_after == Some(done) {
+                cx.halt();
+            }
+        }
+        let Step::Launch(ctas, _) = &mut self.step else { return };
         if !ctas.is_over() {
             self.dispatch(cx);
             self.check_barrier(cx);

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
+    /// Only a sample was simulated in detail: times and counters are estimates.
+    Sampled,
     /// What the program took for durable need not be.
     Undurable,
     /// Parameters that it depends on have no source of their own.
@@ -25,7 +27,8 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 7] = [
+    pub const ALL: [(Kind, &str); 8] = [
+        (Kind::Sampled, "sampled"),
         (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),
         (Kind::Unexercised, "unexercised"),

@@ -154,6 +154,7 @@ pub(crate) fn sample() -> Outcome {
         devices: None,
         energy: None,
         wear: None,
+        sampling: None,
         persists: Some(persists()),
         backlog: None,
         scheme_report: None,
@@ -166,6 +167,21 @@ pub(crate) fn sample() -> Outcome {
         memory_digest: "d2".to_owned(),
         engine: Engine { events: 84_000, messages: 51_000, rounds: 700, lookahead_ticks: 35, parallelism_bound: 5.3 },
         host: Host { threads: 4, threads_asked: 8, wall_s: 0.5, blocked_share: 0.137, functional_s: 0.04 },
+    }
+}
+
+/// A sample of which a quarter was simulated, without a spread.
+pub(crate) fn sampled() -> Sampling {
+    Sampling {
+        windows: 4,
+        low: cycles(10_000),
+        high: cycles(10_000),
+        kernels: Vec::new(),
+        ctas: 100,
+        ctas_in_detail: 25,
+        warp_instructions: 25_000,
+        warp_instructions_in_detail: 7_000,
+        stretches: 6,
     }
 }
 

@@ -104,6 +104,11 @@ fn facts(o: &Outcome) -> Table {
     let mc = |name| o.total("memory_controller", name);
     let mut table = plain_table();
     table.add_row(["cycles", &format!("{} at {} MHz", count(o.time.core_cycles), o.machine.core_khz as f64 / 1e3)]);
+    if let Some(sampling) = &o.sampling {
+        let (low, high) = (count(sampling.low.core_cycles), count(sampling.high.core_cycles));
+        let text = format!("{low} to {high}, +-{:.1} % (95 % confidence)", sampling.half_width_percent());
+        table.add_row(["estimated, sampled", &text]);
+    }
     table.add_row(["simulated time", &seconds(o.time.ps as f64 * 1e-12)]);
     let (warp, thread) = (o.warp_instructions(), sm("thread_instructions"));
     table.add_row(["instructions", &format!("{} warp, {} thread", count(warp), count(thread))]);

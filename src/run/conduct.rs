@@ -10,6 +10,10 @@ use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 pub struct Conduct<'a> {
     /// Threads: 0 for one a core, 1 for the sequential driver.
     pub threads: usize,
+    /// Choose how many of these threads, from what the first part of the run says that more would give.
+    pub auto: bool,
+    /// Run on one thread, and predict what the run would come to on these numbers of threads.
+    pub scaling: Option<&'a [usize]>,
     /// Start all `threads` even where there are fewer cores.
     pub oversubscribe: bool,
     /// Where components start.
@@ -41,6 +45,8 @@ impl Default for Conduct<'_> {
     fn default() -> Self {
         Conduct {
             threads: 1,
+            auto: false,
+            scaling: None,
             oversubscribe: false,
             placement: Placement::Auto,
             rebalance: Rebalance::Measured,

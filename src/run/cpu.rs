@@ -68,6 +68,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let (journal, other_journals) = (journals.next(), journals.collect());
     let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
     let components = machine.component_names();
+    let scaling = ran.scaling(conduct);
     // Whoever goes on after a power failure has a journal, too.
     let os = machine.systems().next().and_then(OperatingSystem::idle).filter(|_| journal.is_some()).cloned();
     let (mut memories, mut digest) = (Vec::new(), None);
@@ -83,8 +84,19 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let Some(memory) = memories.pop() else { unreachable!("no machine is without a server") };
     let bindings = Bindings::default();
     let formed = None;
-    let mut finished =
-        Finished { outcome, memory, bindings, formed, epochs, components, journal, other_journals, timeline, os };
+    let mut finished = Finished {
+        outcome,
+        memory,
+        bindings,
+        formed,
+        epochs,
+        components,
+        journal,
+        other_journals,
+        timeline,
+        scaling,
+        os,
+    };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);
     }

@@ -1,6 +1,6 @@
 //! What a run gives: an outcome, and what is too large for it.
 
-use crate::engine::EpochDigests;
+use crate::engine::{Barrier, EpochDigests, Scaling};
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::Outcome;
 use crate::persist::Journal;
@@ -32,6 +32,8 @@ pub struct Finished {
     pub other_journals: Vec<Journal>,
     /// What components did when, when asked for.
     pub timeline: Option<Timeline>,
+    /// What more threads would give, when asked for, and the barrier that this rests on.
+    pub scaling: Option<(Scaling, Barrier)>,
     /// What system calls of a process had done at its end, where a journal was asked for.
     pub os: Option<Os>,
 }

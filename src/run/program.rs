@@ -36,6 +36,8 @@ pub struct Experiment {
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,
+    /// Simulate a sample in detail and predict the rest: so many waves of CTAs of a launch of many waves.
+    pub sample: Option<u32>,
 }
 
 /// How a scheme of recoverable regions has kernels formed.
@@ -65,7 +67,7 @@ impl Experiment {
     /// # Errors
     /// It was resolved for something else; what keeps a run from starting.
     pub fn of_resolved(machine: MachineConfig, workload: Resolved, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
-        let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+        let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true, sample: None };
         experiment.check()?;
         Ok(experiment)
     }
@@ -109,6 +111,38 @@ impl Experiment {
         }
         if let Err(unformed) = self.workload.form_kernels(&region_options(rule)) {
             unformed.0.into_iter().for_each(|fault| faults.push(fault));
+        }
+        faults.into_result(())
+    }
+
+    /// Finds what keeps a run of it from being sampled.
+    ///
+    /// # Errors
+    /// All of it.
+    pub(super) fn check_sample(&self) -> Result<(), Diagnostics> {
+        let mut faults = Diagnostics::default();
+        if self.sample.is_none() {
+            return faults.into_result(());
+        }
+        if self.scheme.built.regions().is_some() {
+            let message = format!(
+                "under `{}` programs are formed into recoverable regions, which cannot be sampled: what a controller holds \
+                 back at one point depends on all that came before",
+                self.scheme.built.name()
+            );
+            faults.push(Diagnostic::nowhere("sample", message));
+        }
+        if self.workload.is_trace() {
+            let message = "a trace cannot be sampled: it has no values that the functional driver could compute";
+            faults.push(Diagnostic::nowhere("sample", message));
+        }
+        if self.workload.is_trace() {
+            let message = "a trace cannot be sampled: what is skipped would have to be executed, and it has no values";
+            faults.push(Diagnostic::nowhere("sample", message));
+        }
+        if self.max_cycles.is_some() {
+            let message = "a sampled run has no cycles to stop after: its time is an estimate of the whole";
+            faults.push(Diagnostic::nowhere("sample", message).with_help("take out `max_cycles`"));
         }
         faults.into_result(())
     }

@@ -8,7 +8,9 @@
 //! Invariants: setters never fail; what was wrong with them is told by [`Recipe::build`], together with the
 //! faults of all parts. Two equal recipes give equal outcomes: threads change nothing but `host`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
@@ -127,14 +129,25 @@ pub struct Recipe {
     pub(crate) choice: Choice,
     pub(crate) max_cycles: Option<u64>,
     pub(crate) reference: bool,
+    pub(crate) sample: Option<u32>,
     pub(crate) threads: usize,
     /// What is wrong with what was set.
     pub(crate) faults: Diagnostics,
 }
 
 /// Keys of [`Recipe::set`] that are no parameters.
-const WORDS: [&str; 9] =
-    ["machine", "scheme", "workload", "profile", "seed", "instrument", "flag_barrier", "loop_log", "max_cycles"];
+const WORDS: [&str; 10] = [
+    "machine",
+    "scheme",
+    "workload",
+    "profile",
+    "seed",
+    "instrument",
+    "flag_barrier",
+    "loop_log",
+    "max_cycles",
+    "sample",
+];
 
 impl Recipe {
     /// As [`Experiment::of`], which says what is chosen here.
@@ -148,6 +161,7 @@ impl Recipe {
             choice: Choice::default(),
             max_cycles: None,
             reference: true,
+            sample: None,
             threads: 1,
             faults: Diagnostics::default(),
         }
@@ -170,7 +184,7 @@ impl Recipe {
     /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
     /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
     /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
-    /// `loop_log`, `max_cycles`. These are the keys of sweep files. A wrong key is a fault that
+    /// `loop_log`, `max_cycles`, `sample`. These are the keys of sweep files. A wrong key is a fault that
     /// [`Recipe::build`] tells with the nearest valid one.
     ///
     /// # Example: a key that does not exist
@@ -188,6 +202,9 @@ impl Recipe {
             "profile" => self.profile(&value),
             "seed" => self.read(key, &value, "a whole number", |recipe, seed| recipe.choice.seed = seed),
             "max_cycles" => self.read(key, &value, "a whole number", |recipe, most| recipe.max_cycles = Some(most)),
+            "sample" => self.read(key, &value, "a whole number from 2 to 64", |recipe, windows: Windows| {
+                recipe.sample = Some(windows.0);
+            }),
             "loop_log" => {
                 self.read(key, &value, "true or false", |recipe, log| recipe.choice.instrument.loop_log = Some(log))
             }
@@ -318,6 +335,17 @@ impl Recipe {
     /// After how many core cycles it stops, if it was said.
     pub fn most_cycles(&self) -> Option<u64> {
         self.max_cycles
+    }
+
+    /// Simulates a sample in detail and predicts the rest: `windows` waves (2 to 64) of each launch of many
+    /// waves, and launches of which there are many ever more rarely. Cycles are an estimate with an interval
+    /// then ([`Outcome::sampling`](crate::outcome::Outcome)).
+    pub fn sample(mut self, windows: impl Into<Option<u32>>) -> Self {
+        self.sample = windows.into();
+        if self.sample.is_some_and(|windows| !Windows::RANGE.contains(&windows)) {
+            self.faults.push(Diagnostic::nowhere("sample", "expected a whole number from 2 to 64"));
+        }
+        self
     }
 
     /// Whether the final memory is compared with that of the functional driver.
@@ -534,13 +562,21 @@ impl Recipe {
         workload: AnyResolved,
         scheme: SchemeConfig,
     ) -> Result<AnyExperiment, Diagnostics> {
-        let &Recipe { max_cycles, reference, .. } = self;
+        let &Recipe { max_cycles, reference, sample, .. } = self;
         Ok(match (machine, workload) {
             (AnyMachine::Gpu(machine), AnyResolved::Kernels(workload)) => {
                 let experiment = Experiment::of_resolved(*machine, *workload, scheme)?;
-                AnyExperiment::Gpu(Box::new(Experiment { max_cycles, reference, ..experiment }))
+                // A sample is checked with the parts that may forbid it.
+                let experiment = Experiment { max_cycles, reference, sample, ..experiment };
+                experiment.check_sample()?;
+                AnyExperiment::Gpu(Box::new(experiment))
             }
             (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {
+                if sample.is_some() {
+                    let message =
+                        "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
+                    return Err(Diagnostic::nowhere("sample", message).into());
+                }
                 let experiment = CpuExperiment::of_parts(*machine, *program, scheme)?;
                 AnyExperiment::Cpu(Box::new(CpuExperiment {
                     max_cycles,
@@ -551,6 +587,21 @@ impl Recipe {
             }
             (machine, workload) => return Err(unfit(&machine, &workload.describe().workload).into()),
         })
+    }
+}
+
+/// Sampled waves of a launch: two at least, as one says nothing of their spread.
+struct Windows(u32);
+
+impl Windows {
+    const RANGE: RangeInclusive<u32> = 2..=64;
+}
+
+impl FromStr for Windows {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        text.parse().ok().filter(|windows| Self::RANGE.contains(windows)).map(Windows).ok_or(())
     }
 }
 

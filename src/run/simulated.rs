@@ -8,7 +8,7 @@ use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
-use crate::engine::{RunEnd, RunOptions, Time};
+use crate::engine::{Barrier, RunEnd, RunOptions, Scaling, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::MAX_CORE_CYCLES;
 use crate::machine::memory_controller::{CellWear, MemoryController};
@@ -35,18 +35,7 @@ impl Simulated {
         conduct: &Conduct<'_>,
     ) -> Simulated {
         let began = Instant::now();
-        let options = RunOptions {
-            threads: conduct.threads,
-            placement: conduct.placement.clone(),
-            rebalance: conduct.rebalance,
-            fallback: conduct.fallback,
-            time_limit: Some(clocks.core.cycles(max_cycles.unwrap_or(u64::MAX).min(MAX_CORE_CYCLES))),
-            epoch_ticks: conduct.epoch_cycles.map(|cycles| clocks.core.cycles(cycles)),
-            stop: conduct.stop,
-            observer: conduct.observer,
-            oversubscribe: conduct.oversubscribe,
-            ..RunOptions::default()
-        };
+        let options = options(clocks, max_cycles, conduct);
         let mut end = machine.simulation.run(&options);
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;
@@ -65,6 +54,15 @@ impl Simulated {
         Simulated { machine, clocks, end, left, wall: began.elapsed() }
     }
 
+    /// Simulates until it halts for the first time: at the program's end, or where a part of a launch says
+    /// so.
+    #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
+    pub(super) fn to_halt(mut machine: Assembly, clocks: Clocks, conduct: &Conduct<'_>) -> Simulated {
+        let began = Instant::now();
+        let end = machine.simulation.run(&options(clocks, None, conduct));
+        Simulated { machine, clocks, end, left: None, wall: began.elapsed() }
+    }
+
     /// When the program and all clients were done; for a run that was cut short, how far it came.
     pub(super) fn time(&self) -> Time {
         match self.end {
@@ -77,6 +75,14 @@ impl Simulated {
             | RunEnd::Failed { at, .. } => at,
             RunEnd::Panicked { .. } => self.machine.simulation.reached(),
         }
+    }
+
+    /// What the run would come to on the numbers of threads that were asked for.
+    pub(super) fn scaling(&self, conduct: &Conduct<'_>) -> Option<(Scaling, Barrier)> {
+        let counts = conduct.scaling?;
+        let barrier = Barrier::of_host();
+        let scaling = self.machine.simulation.scaling(counts, |threads| barrier.ns(threads))?;
+        Some((scaling, barrier))
     }
 
     /// What an outcome of either kind has; its tables, launches and the digest of memory are the caller's.
@@ -109,21 +115,32 @@ impl Simulated {
             energy: None,
             wear: None,
             persists: None,
+            sampling: None,
             backlog: self
                 .left
                 .filter(|_| finished)
                 .map(|left| left.backlog(simulated, |ticks| self.clocks.duration(ticks))),
             scheme_report: simulated.scheme_report(),
-            scheme_counters: scheme_counters(simulated),
+            scheme_counters: self.scheme_counters(),
             // These follow from the whole outcome and from memory, which are not known yet.
             warnings: Vec::new(),
             validity: Vec::new(),
             verification: None,
             digest: format!("{:016x}", simulated.simulation.digest()),
             memory_digest: String::new(),
-            engine: engine_of(simulated),
+            engine: self.engine(),
             host: self.host(conduct),
         }
+    }
+
+    /// What the scheme's handlers counted.
+    pub(super) fn scheme_counters(&self) -> BTreeMap<String, u64> {
+        scheme_counters(&self.machine)
+    }
+
+    /// What the engine did.
+    pub(super) fn engine(&self) -> Engine {
+        engine_of(&self.machine)
     }
 
     fn host(&self, conduct: &Conduct<'_>) -> Host {
@@ -137,6 +154,23 @@ impl Simulated {
             blocked_share: (blocked / (wall_s * stats.workers.max(1) as f64).max(1e-9)).min(1.0),
             functional_s: 0.0,
         }
+    }
+}
+
+fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {
+    RunOptions {
+        threads: conduct.threads,
+        auto: conduct.auto,
+        trace: conduct.scaling.is_some(),
+        placement: conduct.placement.clone(),
+        rebalance: conduct.rebalance,
+        fallback: conduct.fallback,
+        time_limit: Some(clocks.core.cycles(max_cycles.unwrap_or(u64::MAX).min(MAX_CORE_CYCLES))),
+        epoch_ticks: conduct.epoch_cycles.map(|cycles| clocks.core.cycles(cycles)),
+        stop: conduct.stop,
+        observer: conduct.observer,
+        oversubscribe: conduct.oversubscribe,
+        ..RunOptions::default()
     }
 }
 

@@ -62,8 +62,7 @@ fn keys_that_are_not_there_and_words_are_told_together() {
 #[test]
 fn effects_are_of_cycles_the_largest_first_and_what_a_machine_does_not_take_is_told() {
     let plan = Plan::new(&request(&["nvm.banks", "sm.warp_size", "l2.pipeline_cycles"])).unwrap();
-    let results =
-        campaign::without_store(plan.batch(), &Workers { jobs: 1, bytes: 1 << 30, stop: None, observer: None });
+    let results = campaign::without_store(plan.batch(), &Workers { jobs: 1, bytes: 1 << 30, ..Workers::default() });
     let found = Sensitivity::of(&plan, &results);
     let of = |key: &str| found.effects.iter().find(|effect| effect.key == key).unwrap();
     let shares = |key: &str| of(key).spreads.each_ref().map(|spread| spread.median());

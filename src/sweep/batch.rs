@@ -106,7 +106,7 @@ fn known<T>(
 const HASH_DIGITS: usize = 64;
 
 fn key_of(recipe: &Recipe, machine: &AnyMachine, scheme: &SchemeConfig, content: &str) -> String {
-    key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference)
+    key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample)
 }
 
 impl Batch {
@@ -258,6 +258,9 @@ impl Batch {
                 },
             };
             words.extend(option);
+        }
+        if let Some(windows) = recipe.sample {
+            words.push(format!("--sample={windows}"));
         }
         if choice.persistent {
             words.push("--persistent".to_owned());

@@ -166,7 +166,8 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 fn simulate(batch: &Batch, shared: &SharedReferences, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
     let (stop, observer) = (sweep.stop, Some(turn.observer));
     shared.within(batch, point, |references| {
-        let conduct = Conduct { threads: turn.threads, stop, observer, references, ..Conduct::default() };
+        let (threads, auto) = (turn.threads, sweep.auto);
+        let conduct = Conduct { threads, auto, stop, observer, references, ..Conduct::default() };
         match batch.experiment(point) {
             Ok(experiment) => Done::of(experiment.run(&conduct).outcome),
             Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },

@@ -82,6 +82,8 @@ pub struct SweepFile {
     pub reference: bool,
     /// Stop each run after this many core cycles: it has failed then.
     pub max_cycles: Option<u64>,
+    /// Sample each run: so many waves of a launch of many.
+    pub sample: Option<u32>,
     pub(super) place: Place,
 }
 
@@ -125,7 +127,10 @@ impl SweepFile {
         let metrics = metric_names(root, &mut faults);
         let options = root.table("base");
         let flag = |key: &str| options.and_then(|table| table.get(key)?.boolean());
-        let whole = |key: &str| options.and_then(|table| table.get(key)?.number());
+        let whole = |key: &str| match options.and_then(|table| table.get(key)?.number()) {
+            Some(crate::workload::Value::Int(number)) => u64::try_from(number).ok(),
+            _ => None,
+        };
         let name = root.text("name").map_or("", |(name, _)| name).to_owned();
         if let Some((_, place)) = root.text("name")
             && (name.is_empty() || name.contains(|c: char| c.is_control() || "/\\\"".contains(c)))
@@ -145,10 +150,8 @@ impl SweepFile {
             metrics,
             figures,
             reference: flag("reference").unwrap_or(true),
-            max_cycles: whole("max_cycles").and_then(|value| match value {
-                crate::workload::Value::Int(cycles) => u64::try_from(cycles).ok(),
-                _ => None,
-            }),
+            max_cycles: whole("max_cycles"),
+            sample: whole("sample").map(|windows| u32::try_from(windows).unwrap_or(u32::MAX)),
             place: Place::new(&source, 0..0),
         })
     }

@@ -50,8 +50,9 @@ pub(crate) fn of_run(
     content: &str,
     max_cycles: Option<u64>,
     reference: bool,
+    sample: Option<u32>,
 ) -> String {
-    let whole = json!({
+    let mut whole = json!({
         "machine": machine.tables(),
         "scheme": { "name": scheme.built.name(), "values": scheme.values },
         "workload": content,
@@ -60,6 +61,10 @@ pub(crate) fn of_run(
         "version": env!("CARGO_PKG_VERSION"),
         "outcome": outcome::SCHEMA,
     });
+    // Keys of runs that are not sampled are those from before there was this.
+    if let Some(windows) = sample {
+        whole["sample"] = windows.into();
+    }
     blake3::hash(canonical(&whole).as_bytes()).to_hex().to_string()
 }
 
@@ -94,7 +99,7 @@ mod tests {
             let choice = Choice { params, seed, ..Choice::default() };
             let demands = crate::run::demands(&*scheme.built);
             let workload = Workload::load("vecadd").unwrap().resolve_under(&choice, demands).unwrap();
-            of_run(&machine, &scheme, &of_content(&workload.into()), limit, true)
+            of_run(&machine, &scheme, &of_content(&workload.into()), limit, true, None)
         };
         let plain = key(&[], "base", "64", 0, None);
         assert_eq!(plain, key(&[], "base", "64", 0, None));
@@ -118,7 +123,7 @@ mod tests {
     fn a_key_is_the_hash_of_all_that_a_run_follows_from() {
         let machine = AnyMachine::load("agpm-table4", &[]).unwrap();
         let scheme = SchemeConfig::load("agpm", &[]).unwrap();
-        let key = |limit, reference| of_run(&machine, &scheme, "the content", limit, reference);
+        let key = |limit, reference| of_run(&machine, &scheme, "the content", limit, reference, None);
         let whole = |limit: &str, reference: bool| {
             let spec = canonical(&machine.tables());
             let values = canonical(&serde_json::to_value(&scheme.values).unwrap());
@@ -139,19 +144,21 @@ mod tests {
         let machine = |set: &str| AnyMachine::load("agpm-table4", &[Override::parse(set).unwrap()]).unwrap();
         let agpm = |set: &str| SchemeConfig::load("agpm", &[Override::parse(set).unwrap()]).unwrap();
         let (table4, scheme) = (machine("l2.slice_kb=256"), agpm("agpm.step_percent=11"));
-        let plain = of_run(&table4, &scheme, "content", None, true);
+        let plain = of_run(&table4, &scheme, "content", None, true, None);
         let own = table4.gpu().unwrap().clone();
         let renamed = MachineConfig { name: "other".to_owned(), description: "other".to_owned(), ..own }.into();
-        assert_eq!(of_run(&renamed, &scheme, "content", None, true), plain, "names do not matter");
+        assert_eq!(of_run(&renamed, &scheme, "content", None, true, None), plain, "names do not matter");
         let others = [
-            of_run(&table4, &scheme, "content", None, false),
-            of_run(&table4, &scheme, "content", Some(0), true),
-            of_run(&table4, &scheme, "content", Some(1), true),
-            of_run(&table4, &scheme, "contents", None, true),
-            of_run(&table4, &agpm("agpm.step_percent=12"), "content", None, true),
-            of_run(&table4, &SchemeConfig::load("base", &[]).unwrap(), "content", None, true),
-            of_run(&table4, &SchemeConfig::load("strict", &[]).unwrap(), "content", None, true),
-            of_run(&machine("l2.slice_kb=128"), &scheme, "content", None, true),
+            of_run(&table4, &scheme, "content", None, false, None),
+            of_run(&table4, &scheme, "content", Some(0), true, None),
+            of_run(&table4, &scheme, "content", None, true, Some(4)),
+            of_run(&table4, &scheme, "content", None, true, Some(5)),
+            of_run(&table4, &scheme, "content", Some(1), true, None),
+            of_run(&table4, &scheme, "contents", None, true, None),
+            of_run(&table4, &agpm("agpm.step_percent=12"), "content", None, true, None),
+            of_run(&table4, &SchemeConfig::load("base", &[]).unwrap(), "content", None, true, None),
+            of_run(&table4, &SchemeConfig::load("strict", &[]).unwrap(), "content", None, true, None),
+            of_run(&machine("l2.slice_kb=128"), &scheme, "content", None, true, None),
         ];
         for (nth, other) in others.iter().enumerate() {
             assert!(*other != plain && !others[..nth].contains(other), "{nth}");

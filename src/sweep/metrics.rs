@@ -4,7 +4,7 @@
 //! descriptions. Invariant: every name has a unit and a meaning.
 
 use crate::diagnostic::Diagnostic;
-use crate::outcome::{ENERGY_PARTS, Energy, Outcome, Wear};
+use crate::outcome::{ENERGY_PARTS, Energy, Outcome, Persists, Wear};
 use crate::run;
 
 /// A number that an outcome has.
@@ -68,9 +68,23 @@ pub(crate) const DEFAULT: [&str; 8] = [
 /// Name, unit, meaning, value.
 type Derived = (&'static str, &'static str, &'static str, fn(&Outcome) -> Option<f64>);
 
-const DERIVED: [Derived; 15] = [
+/// Of runs whose persists were told of: of a sampled run nothing is known.
+fn told(outcome: &Outcome, of: fn(&Persists) -> f64) -> Option<f64> {
+    match &outcome.persists {
+        Some(persists) => Some(of(persists)),
+        None => outcome.sampling.is_none().then_some(0.0),
+    }
+}
+
+const DERIVED: [Derived; 17] = [
     ("cycles", "core cycles", "From the start of the host program until its last step was done", |o| {
         Some(o.time.core_cycles as f64)
+    }),
+    ("cycles_low", "core cycles", "Of a sampled run: lower end of the 95 % confidence interval of cycles", |o| {
+        o.sampling.as_ref().map(|sampling| sampling.low.core_cycles as f64)
+    }),
+    ("cycles_high", "core cycles", "Of a sampled run: upper end of that interval", |o| {
+        o.sampling.as_ref().map(|sampling| sampling.high.core_cycles as f64)
     }),
     ("time_ns", "ns", "The same in simulated time", |o| Some(o.time.ps as f64 / 1e3)),
     ("warp_instructions", "warp instructions", "Instructions issued, one a warp; of CPU cores, retired", |o| {
@@ -84,18 +98,16 @@ const DERIVED: [Derived; 15] = [
     }),
     ("launches", "launches", "Kernel launches", |o| Some(o.launches.len() as f64)),
     ("persists.count", "requests", "Lines that warps wrote through or wrote back", |o| {
-        Some(o.persists.as_ref().map_or(0.0, |p| p.total.count as f64))
+        told(o, |p| p.total.count as f64)
     }),
     ("persists.mean_ns", "ns", "From issue to acknowledgement of a persist: mean", |o| {
         o.persists.as_ref().map(|p| p.total.mean_ns())
     }),
     ("persists.p50_ns", "ns", "The same: half were not longer", |o| o.persists.as_ref().map(|p| p.total.p50_ns)),
     ("persists.p99_ns", "ns", "The same: 99 of 100 were not longer", |o| o.persists.as_ref().map(|p| p.total.p99_ns)),
-    ("fences.sum_ns", "ns", "Warps waiting until their persists were durable: sum", |o| {
-        Some(o.persists.as_ref().map_or(0.0, |p| p.fences.sum_ns))
-    }),
+    ("fences.sum_ns", "ns", "Warps waiting until their persists were durable: sum", |o| told(o, |p| p.fences.sum_ns)),
     ("boundaries.sum_ns", "ns", "Ends of CTAs and kernels waiting for the write-back of the L2: sum", |o| {
-        Some(o.persists.as_ref().map_or(0.0, |p| p.boundaries.sum_ns))
+        told(o, |p| p.boundaries.sum_ns)
     }),
     ("events", "events", "Events that the engine handled", |o| Some(o.engine.events as f64)),
     ("wall_s", "s", "Host time of the simulation; never the same twice", |o| Some(o.host.wall_s)),
@@ -189,8 +201,8 @@ pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::EnergyPart;
-    use crate::outcome::sample::sample;
+    use crate::outcome::sample::{cycles, sample, sampled};
+    use crate::outcome::{EnergyPart, Sampling};
 
     #[test]
     fn every_metric_has_a_name_of_its_own_a_unit_and_a_meaning() {
@@ -205,9 +217,12 @@ mod tests {
 
     #[test]
     fn derived_metrics_are_in_the_units_that_they_name() {
-        let outcome = sample();
+        let (low, high) = (cycles(9_900), cycles(10_100));
+        let outcome = Outcome { sampling: Some(Sampling { low, high, ..sampled() }), ..sample() };
         let expected = [
             ("cycles", 10_000.0),
+            ("cycles_low", 9_900.0),
+            ("cycles_high", 10_100.0),
             ("time_ns", 7_142.857),
             ("warp_instructions", 25_000.0),
             ("thread_instructions", 777_000.0),

@@ -34,6 +34,8 @@ pub fn memory_of(buffers: u64) -> u64 {
 pub struct Workers<'a> {
     /// Points that run at a time; 0 for one a core.
     pub jobs: usize,
+    /// A point that has several cores to itself takes as many of them as are predicted to pay.
+    pub auto: bool,
     /// Bytes of memory that all running points may need together, as estimated.
     pub bytes: u64,
     /// Set it to end the sweep early.
@@ -45,7 +47,7 @@ pub struct Workers<'a> {
 impl Default for Workers<'_> {
     /// As many points at a time as the host has cores and memory for.
     fn default() -> Self {
-        Workers { jobs: 0, bytes: Memory::of_host().available_bytes, stop: None, observer: None }
+        Workers { jobs: 0, auto: false, bytes: Memory::of_host().available_bytes, stop: None, observer: None }
     }
 }
 

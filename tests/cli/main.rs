@@ -10,6 +10,8 @@ mod docs;
 mod imports;
 mod outputs;
 mod regions;
+mod sampling;
+mod scaling;
 mod shown;
 mod sweep;
 mod timeline;

@@ -33,6 +33,8 @@ fn all_ways() -> Vec<RunOptions<'static>> {
             ..threads(3)
         });
     }
+    ways.push(RunOptions { trace: true, ..threads(2) });
+    ways.push(RunOptions { auto: true, ..threads(4) });
     ways.push(RunOptions { fallback: Fallback::Measured, rebalance: Rebalance::Measured, ..threads(2) });
     ways
 }

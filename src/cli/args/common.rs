@@ -1,6 +1,6 @@
 //! Arguments that several commands have: what is simulated, under which scheme, how many runs at a time.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use durawarp::workload::{FlagBarrier, Mode};
 
 /// Most threads, and most jobs, that can be asked for.
@@ -65,9 +65,38 @@ pub(crate) struct Work {
     /// Runs at a time, one thread each while there are enough: 0 for one a core; results never depend on it
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: usize,
+    /// Threads of a point that starts when fewer points than jobs are left; results never depend on it
+    #[arg(long, value_enum, default_value_t = PointThreads::Share, value_name = "share|auto")]
+    pub(crate) threads: PointThreads,
     /// Memory that they may need together, as estimated; what the host has available unless named
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     pub(crate) memory_gib: Option<u64>,
+}
+
+/// What a point takes of the cores that no other point needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PointThreads {
+    /// Its share of them
+    Share,
+    /// As many of its share as are predicted to pay, from the first part of its run
+    Auto,
+}
+
+/// Threads of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threads {
+    /// 0 for one a core.
+    pub(crate) most: usize,
+    /// Choose how many of these.
+    pub(crate) auto: bool,
+}
+
+pub(crate) fn threads(text: &str) -> Result<Threads, String> {
+    if text == "auto" {
+        return Ok(Threads { most: 0, auto: true });
+    }
+    let most = jobs(text).map_err(|expected| format!("{expected}, or auto"))?;
+    Ok(Threads { most, auto: false })
 }
 
 pub(crate) fn jobs(text: &str) -> Result<usize, String> {

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::exchange::Exchange;
 use super::lines::{Abandoned, Report};
+use super::tracer::Tracer;
 use crate::engine::event::NEVER;
 use crate::engine::horizon::Clip;
 use crate::engine::message::Message;
@@ -25,6 +26,7 @@ use crate::engine::partition::{Meter, NoMeter, Partition};
 use crate::engine::stats::RoundTotals;
 use crate::engine::tiers::{PerTier, Tiers, least};
 use crate::engine::time::Time;
+use crate::engine::trace::RoundTrace;
 
 /// Flag: worker 0 ends the leg.
 pub(crate) const LEG_OVER: u64 = 1;
@@ -78,6 +80,11 @@ pub(crate) trait Watch {
     fn own(&mut self) -> u64;
     /// After the meeting: what all came to.
     fn all(&mut self, report: &Report);
+    /// Where the next round is traced, if it is.
+    #[inline]
+    fn trace(&mut self) -> Option<&mut RoundTrace> {
+        None
+    }
 }
 
 /// The watch of every worker but the first.
@@ -124,7 +131,12 @@ pub(crate) fn run<M: Message>(
             (one, other) => one.or(other),
         };
         let windows = tiers.windows(&left.next, clipped);
-        let count = if sample && busy && rounds.is_multiple_of(SAMPLE_EVERY) {
+        let count = if let Some(trace) = watch.trace() {
+            let mut tracer = Tracer::new(trace);
+            let count = partition.run_round(&tiers, &windows, &mut tracer);
+            tracer.end();
+            count
+        } else if sample && busy && rounds.is_multiple_of(SAMPLE_EVERY) {
             partition.run_round(&tiers, &windows, &mut Stopwatch { last: Instant::now() })
         } else {
             partition.run_round(&tiers, &windows, &mut NoMeter)
@@ -195,6 +207,8 @@ pub(crate) struct Pace {
 #[derive(Debug)]
 pub(crate) struct Lead<'a> {
     pub(crate) totals: RoundTotals,
+    /// Every component-round of a solo leg is timed into it.
+    pub(crate) trace: Option<RoundTrace>,
     stop: Option<&'a AtomicBool>,
     budget: Budget,
     began: Instant,
@@ -212,6 +226,7 @@ impl<'a> Lead<'a> {
         let began = Instant::now();
         Lead {
             totals: RoundTotals::default(),
+            trace: None,
             stop,
             budget,
             began,
@@ -264,6 +279,12 @@ impl Watch for Lead<'_> {
     #[inline]
     fn all(&mut self, report: &Report) {
         self.totals.add(report.events, report.heaviest);
+    }
+
+    #[inline]
+    fn trace(&mut self) -> Option<&mut RoundTrace> {
+        let trace = self.trace.as_mut()?;
+        trace.takes_next().then_some(trace)
     }
 }
 

@@ -5,6 +5,7 @@
 //! (`occupancy`); CTAs depart in the order of their numbers, on edges of the core clock. Not modelled:
 //! concurrent kernels, preemption.
 
+use super::part::LaunchPart;
 use crate::engine::{Clock, Time};
 
 /// When CTAs may leave the command processor.
@@ -32,13 +33,15 @@ pub(super) struct Departure {
 /// The launch whose CTAs are running.
 #[derive(Debug)]
 pub(super) struct CtaDispatch {
-    /// CTAs of the launch.
-    ctas: u64,
+    /// The CTAs to run.
+    part: LaunchPart,
     pace: Pace,
-    /// The first CTA that has not left.
+    /// CTAs that have left.
     next: u64,
     /// CTAs that have ended.
     done: u64,
+    /// CTAs that fit on all SMs.
+    most_resident: u64,
     /// By SM: CTAs that it has room for.
     room: Vec<u32>,
     next_sm: usize,
@@ -46,16 +49,17 @@ pub(super) struct CtaDispatch {
 }
 
 impl CtaDispatch {
-    /// A launch of `ctas` CTAs, the first of which leaves at `first` or after; each of `sms` SMs holds
-    /// `occupancy` CTAs.
-    pub(super) fn new(ctas: u64, pace: Pace, sms: u32, occupancy: u32, first: Time) -> Self {
+    /// CTAs of a launch, the first of which leaves at `first` or after; each of `sms` SMs holds `occupancy`
+    /// CTAs.
+    pub(super) fn new(part: LaunchPart, pace: Pace, sms: u32, occupancy: u32, first: Time) -> Self {
         let room = vec![occupancy; sms as usize];
-        CtaDispatch { ctas, pace, next: 0, done: 0, room, next_sm: 0, next_departure: first }
+        let most_resident = u64::from(sms) * u64::from(occupancy);
+        CtaDispatch { part, pace, next: 0, done: 0, most_resident, room, next_sm: 0, next_departure: first }
     }
 
     /// The next CTA that leaves; none when no SM has room or no CTA is left.
     pub(super) fn depart(&mut self, now: Time) -> Option<Departure> {
-        if self.next == self.ctas {
+        if self.next == self.part.ctas {
             return None;
         }
         let sms = self.room.len();
@@ -63,8 +67,10 @@ impl CtaDispatch {
         self.room[sm] -= 1;
         self.next_sm = (sm + 1) % sms;
         let at = self.pace.clock.edge_at_or_after(self.next_departure.max(now));
-        self.next_departure = at + self.pace.interval;
-        let cta = self.next;
+        let filling = self.next < self.most_resident;
+        let spread = if filling { self.part.fill_interval } else { 0 };
+        self.next_departure = at + self.pace.interval.max(spread);
+        let cta = self.part.first + self.next;
         self.next += 1;
         Some(Departure { sm: sm as u16, cta, at })
     }
@@ -77,17 +83,17 @@ impl CtaDispatch {
 
     /// Every CTA has ended.
     pub(super) fn is_over(&self) -> bool {
-        self.done == self.ctas
+        self.done == self.part.ctas
     }
 
     /// CTAs on SMs, once every CTA has left; none before, since those that wait for room come later.
     pub(super) fn last_resident(&self) -> Option<u64> {
-        (self.next == self.ctas).then(|| self.ctas - self.done)
+        (self.next == self.part.ctas).then(|| self.part.ctas - self.done)
     }
 
-    /// CTAs of the launch.
+    /// CTAs to run.
     pub(super) fn ctas(&self) -> u64 {
-        self.ctas
+        self.part.ctas
     }
 
     /// CTAs that have left, and CTAs that have ended.
@@ -103,7 +109,7 @@ mod tests {
     /// A clock of 10 ticks, two cycles between departures, the first at 25 or after.
     fn dispatch(ctas: u64, sms: u32, occupancy: u32) -> CtaDispatch {
         let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20 };
-        CtaDispatch::new(ctas, pace, sms, occupancy, 25)
+        CtaDispatch::new(LaunchPart::whole(ctas), pace, sms, occupancy, 25)
     }
 
     fn departures(dispatch: &mut CtaDispatch, now: Time) -> Vec<(u16, u64, Time)> {
@@ -115,6 +121,19 @@ mod tests {
         let mut launch = dispatch(3, 2, 2);
         assert_eq!(departures(&mut launch, 0), [(0, 0, 30), (1, 1, 50), (0, 2, 70)]);
         assert_eq!((launch.sent_and_done(), launch.last_resident()), ((3, 0), Some(3)));
+    }
+
+    #[test]
+    fn a_part_keeps_the_numbers_of_the_grid_and_spreads_the_ctas_that_fill_the_sms() {
+        let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20 };
+        let part = LaunchPart { first: 7, ctas: 4, fill_interval: 100, halt_after: None };
+        let mut launch = CtaDispatch::new(part, pace, 2, 1, 25);
+        assert_eq!(departures(&mut launch, 0), [(0, 7, 30), (1, 8, 130)]);
+        launch.end_cta(1);
+        assert_eq!(departures(&mut launch, 200), [(1, 9, 230)], "after the last that filled them");
+        launch.end_cta(0);
+        assert_eq!(departures(&mut launch, 231), [(0, 10, 250)], "the usual interval from then on");
+        assert_eq!(launch.last_resident(), Some(2));
     }
 
     #[test]

@@ -175,7 +175,13 @@ impl Sketch<'_> {
         let reading = &self.showing.readings[point];
         let why = match (&reading.state, &reading.data[self.nth]) {
             (PointState::Good | PointState::Cut, Datum::None(why)) => Why::NoValue(name, why.clone()),
-            (PointState::Good, datum) => return Some(datum.clone()),
+            (PointState::Good, datum) => {
+                let datum = datum.clone();
+                if let Some(percent) = reading.sampled {
+                    self.notes.add(Why::Sampled(name, format!("cycles +-{percent:.1} %")));
+                }
+                return Some(datum);
+            }
             (PointState::Cut, datum) => {
                 let datum = datum.clone();
                 if !self.spec.normalise {

@@ -17,6 +17,8 @@ pub(super) enum Why {
     NoValue(String, String),
     /// The point's value is of the part of its run before the cycle limit.
     Cut(String),
+    /// The point was sampled: its value is an estimate, and how wide its interval is.
+    Sampled(String, String),
     /// The point, or what it is compared with, was cut: its value is of a part.
     NotWhole(String),
     /// The point stands at every value of a key that does not apply to it.
@@ -70,6 +72,10 @@ impl Notes {
         // What is shown, but not as the reader may take it.
         all("Of the part before the cycle limit, unchecked", &|why| match why {
             Why::Cut(point) => Some(point.clone()),
+            _ => None,
+        });
+        all("Estimates of sampled runs, with 95 % confidence", &|why| match why {
+            Why::Sampled(point, interval) => with(point, interval),
             _ => None,
         });
         all("n/a since what the cycle limit cut is compared with nothing", &|why| match why {

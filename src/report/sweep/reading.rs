@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::outcome::validity::Kind;
-use crate::outcome::{Outcome, ratio};
+use crate::outcome::{Outcome, Sampling, ratio};
 use crate::sweep::Plan;
 use crate::sweep::Store;
 use crate::sweep::file::figure::Latency;
@@ -22,6 +22,8 @@ pub(super) struct Reading {
     pub(super) metrics: Vec<Option<f64>>,
     /// What each figure of the file shows of it.
     pub(super) data: Vec<Datum>,
+    /// How wide the confidence interval of its time is to either side, in percent, where it is an estimate.
+    pub(super) sampled: Option<f64>,
     /// Who it is; `None` without a result.
     pub(super) facts: Option<Facts>,
 }
@@ -71,7 +73,7 @@ pub(super) struct Facts {
 pub(super) fn read(plan: &Plan, store: &Store, point: usize) -> Result<Reading, String> {
     let none = |state, why: &str| {
         let data = plan.file.figures.iter().map(|_| Datum::None(why.to_owned())).collect();
-        Reading { state, metrics: vec![None; plan.file.metrics.len()], data, facts: None }
+        Reading { state, metrics: vec![None; plan.file.metrics.len()], data, sampled: None, facts: None }
     };
     let Some(entry) = store.result(&plan.points[point].key) else {
         return Ok(none(PointState::Missing, "was not run"));
@@ -87,6 +89,7 @@ pub(super) fn read(plan: &Plan, store: &Store, point: usize) -> Result<Reading, 
         state: if entry.head.state == Recorded::Cut { PointState::Cut } else { PointState::Good },
         metrics: plan.file.metrics.iter().map(|name| metrics::value(&outcome, name)).collect(),
         data: plan.file.figures.iter().map(|figure| datum(&outcome, &figure.shown)).collect(),
+        sampled: outcome.sampling.as_ref().map(Sampling::half_width_percent),
         facts: Some(facts(&outcome)),
     })
 }

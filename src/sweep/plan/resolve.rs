@@ -253,7 +253,7 @@ impl Making {
     fn recipe(&self, values: &Assignment) -> Recipe {
         let folder = &self.file.folder;
         let recipe = Recipe::of(located(folder, &text_of(&values["workload"])));
-        let recipe = recipe.max_cycles(self.file.max_cycles).reference(self.file.reference);
+        let recipe = recipe.max_cycles(self.file.max_cycles).sample(self.file.sample).reference(self.file.reference);
         values.iter().filter(|(_, value)| !value.is_null()).fold(recipe, |recipe, (key, value)| {
             let text = text_of(value);
             match key.as_str() {

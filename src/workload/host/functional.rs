@@ -185,27 +185,41 @@ pub(crate) fn drive(
     loop {
         match host.next(read.take()).map_err(FunctionalError::Host)? {
             HostAction::Launch(launch) => take_part(Action::Launch(&launch), memory)?,
-            HostAction::Read { address, bytes } => {
-                let mut value = [0; 8];
-                value[..bytes as usize].copy_from_slice(memory.read(address, bytes as usize)?);
-                read = Some(u64::from_le_bytes(value));
-            }
-            HostAction::Write { address, data } => {
-                memory.write(address, &data)?;
-                take_part(Action::Written(address, data.len()), memory)?;
-            }
-            HostAction::Copy { from, to, bytes } => {
-                let data = memory.read(from, bytes as usize)?.to_vec();
-                memory.write(to, &data)?;
-                take_part(Action::Written(to, data.len()), memory)?;
-            }
-            HostAction::Reduce(reduction) => {
-                let bytes = memory.read(reduction.address, reduction.bytes() as usize)?;
-                read = Some(reduction.of(bytes).map_err(FunctionalError::Host)?);
-            }
-            // There is no cache.
-            HostAction::Warm(_) => {}
             HostAction::Done => return Ok(()),
+            other => {
+                read = apply(&other, memory)?;
+                match other {
+                    HostAction::Write { address, data } => take_part(Action::Written(address, data.len()), memory)?,
+                    HostAction::Copy { to, bytes, .. } => take_part(Action::Written(to, bytes as usize), memory)?,
+                    _ => {}
+                }
+            }
         }
     }
+}
+
+/// Does what an action other than a launch does to memory; the value that it reads.
+///
+/// # Errors
+/// Memory that is not allocated; a reduction without a value.
+pub(crate) fn apply(action: &HostAction, memory: &mut FlatMemory) -> Result<Option<u64>, FunctionalError> {
+    match action {
+        HostAction::Read { address, bytes } => {
+            let mut value = [0; 8];
+            value[..*bytes as usize].copy_from_slice(memory.read(*address, *bytes as usize)?);
+            return Ok(Some(u64::from_le_bytes(value)));
+        }
+        HostAction::Reduce(reduction) => {
+            let bytes = memory.read(reduction.address, reduction.bytes() as usize)?;
+            return reduction.of(bytes).map(Some).map_err(FunctionalError::Host);
+        }
+        HostAction::Write { address, data } => memory.write(*address, data)?,
+        HostAction::Copy { from, to, bytes } => {
+            let data = memory.read(*from, *bytes as usize)?.to_vec();
+            memory.write(*to, &data)?;
+        }
+        // There is no cache.
+        HostAction::Warm(_) | HostAction::Launch(_) | HostAction::Done => {}
+    }
+    Ok(None)
 }
