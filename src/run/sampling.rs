@@ -79,10 +79,6 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         devices: None,
         persists: None,
         backlog: None,
-        // Neither follows from a part of a run, as which cells are written does not.
-        devices: None,
-        energy: None,
-        wear: None,
         warnings,
         digest: format!("{digest:016x}"),
         memory_digest: format!("{:016x}", digest_of(&memory)),
