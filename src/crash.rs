@@ -171,14 +171,14 @@ pub fn crash(
     let began = Instant::now();
     let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme.built);
     let domain = spec.persist.domain;
+    if experiment.sample.is_some() {
+        let message = "a sampled run cannot be judged: most of its stores are never simulated";
+        return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
+    }
     if workload.is_trace() {
         let message = "a trace has no values: what a power failure leaves of it cannot be recovered, nor judged";
         let fault = Diagnostic::nowhere(&workload.describe().workload, message);
         return Err(fault.with_help("`durawarp run` times it; kernels in PTX can be judged").into());
-    }
-    if experiment.sample.is_some() {
-        let message = "a sampled run cannot be judged: most of its stores are never simulated";
-        return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
     }
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";

@@ -74,6 +74,10 @@ pub struct Outcome {
     pub process: Option<ProcessOutcome>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
+    /// How a sampled run came by its time, which is an estimate then; `None` of a run that was simulated
+    /// whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// What memory devices did beside these counters. Not known of results kept before there was this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<Devices>,
@@ -83,10 +87,6 @@ pub struct Outcome {
     /// Wear of NVM, computed likewise; `None` where nothing was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear: Option<Wear>,
-    /// How a sampled run came by its time, which is an estimate then; `None` of a run that was simulated
-    /// whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampling: Option<Sampling>,
     /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,

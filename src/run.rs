@@ -44,10 +44,9 @@ pub use recipe::{Part, Recipe};
 pub use references::References;
 pub use repeated::recipe_of;
 use simulated::Simulated;
+pub use tables::counter_descriptions;
 use tables::{counters, describe, digest_of, persists, warnings};
 pub use traced::{Epochs, TracedEvent, TracedRun, Trail};
-
-pub use tables::counter_descriptions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

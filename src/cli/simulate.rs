@@ -45,8 +45,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 
     let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
-    let Threads { most, auto } = args.threads;
     let timeline = args.timeline.as_ref().map(|_| budget);
+    let Threads { most, auto } = args.threads;
     let conduct = Conduct { timeline, line_writes: args.wear, auto, ..threads(most) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);
 

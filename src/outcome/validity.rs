@@ -25,8 +25,8 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     let judge = Judge { outcome, selection: outcome.selection() };
     let of_kind = |kind: Kind, texts: Vec<String>| texts.into_iter().map(move |text| Caveat { kind, text });
     let all = [
-        of_kind(Kind::Trace, judge.trace()),
         of_kind(Kind::Sampled, outcome.sampling.iter().map(Sampling::told).collect()),
+        of_kind(Kind::Trace, judge.trace()),
         of_kind(Kind::Undurable, judge.undurable()),
         of_kind(Kind::Unsourced, judge.unsourced()),
         of_kind(Kind::Unexercised, judge.unexercised()),

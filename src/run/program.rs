@@ -136,10 +136,6 @@ impl Experiment {
             let message = "a trace cannot be sampled: it has no values that the functional driver could compute";
             faults.push(Diagnostic::nowhere("sample", message));
         }
-        if self.workload.is_trace() {
-            let message = "a trace cannot be sampled: what is skipped would have to be executed, and it has no values";
-            faults.push(Diagnostic::nowhere("sample", message));
-        }
         if self.max_cycles.is_some() {
             let message = "a sampled run has no cycles to stop after: its time is an estimate of the whole";
             faults.push(Diagnostic::nowhere("sample", message).with_help("take out `max_cycles`"));

@@ -332,11 +332,6 @@ impl Recipe {
         self
     }
 
-    /// After how many core cycles it stops, if it was said.
-    pub fn most_cycles(&self) -> Option<u64> {
-        self.max_cycles
-    }
-
     /// Simulates a sample in detail and predicts the rest: `windows` waves (2 to 64) of each launch of many
     /// waves, and launches of which there are many ever more rarely. Cycles are an estimate with an interval
     /// then ([`Outcome::sampling`](crate::outcome::Outcome)).
@@ -346,6 +341,11 @@ impl Recipe {
             self.faults.push(Diagnostic::nowhere("sample", "expected a whole number from 2 to 64"));
         }
         self
+    }
+
+    /// After how many core cycles it stops, if it was said.
+    pub fn most_cycles(&self) -> Option<u64> {
+        self.max_cycles
     }
 
     /// Whether the final memory is compared with that of the functional driver.

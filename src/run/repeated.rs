@@ -37,7 +37,8 @@ pub fn recipe_of(outcome: &Outcome) -> Recipe {
     for (key, parameter) in all {
         recipe = recipe.change(Override { key: key.clone(), value: text(&parameter.value) });
     }
-    // One that was cut is cut again.
+    // One that was sampled is sampled again, and one that was cut is cut again.
+    recipe = recipe.sample(outcome.sampling.as_ref().map(|sampling| sampling.windows));
     recipe.max_cycles(matches!(outcome.end, End::Cut { .. }).then_some(outcome.time.core_cycles))
 }
 

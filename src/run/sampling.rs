@@ -13,7 +13,7 @@
 //! runs in one stretch and takes exactly as long as unsampled; decisions rest on counts alone, so that a
 //! sampled run is the same on every host and at any number of threads. Not modelled: what a skipped part
 //! leaves in caches, queues, open rows and in the state of a scheme's handlers. Persists are not told of,
-//! nor are the backlog, energy and wear.
+//! nor is the backlog.
 
 mod estimate;
 mod plan;
