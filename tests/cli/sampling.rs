@@ -19,7 +19,7 @@ const MANY_WAVES: [&str; 6] = [
     "vecadd",
     "--set=sm.count=1",
     "--set=l2.slice_kb=4",
-    "--set=params.N=131072",
+    "--set=params.N=262144",
     "--profile=default",
     "--no-reference",
 ];
@@ -46,7 +46,7 @@ fn waves_between_samples_are_predicted_and_values_stay_right() {
     let truth = cycles(&whole["time"]);
     assert!(estimate.abs_diff(truth) < truth / 10, "{estimate} for {truth}");
     let count = |key: &str| sampling[key].as_u64().unwrap();
-    assert_eq!((count("ctas"), count("windows"), &sampling["kernels"][0]["cut"]), (512, 4, &1.into()));
+    assert_eq!((count("ctas"), count("windows"), &sampling["kernels"][0]["cut"]), (1024, 4, &1.into()));
     assert!(count("warp_instructions_in_detail") < count("warp_instructions"));
     // Counters are scaled up to the whole program: its instructions are known.
     let total = |outcome: &Value| -> u64 {
@@ -69,7 +69,7 @@ fn a_sampled_run_is_the_same_at_any_number_of_threads_and_tells_of_itself() {
     ended(
         &output,
         0,
-        &["estimated, sampled  ", " (95 % confidence)", "sampled: ", " of 512 CTAs were simulated in detail"],
+        &["estimated, sampled  ", " (95 % confidence)", "sampled: ", " of 1024 CTAs were simulated in detail"],
     );
 }
 

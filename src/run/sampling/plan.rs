@@ -14,9 +14,9 @@
 //! counted.
 //!
 //! How many waves warm up follows from a probe, the first wave of the group's first cut launch on an empty
-//! machine: as many as fill the L2 with the lines that a wave brings into it. An L2 that is not full of
-//! dirty lines writes nothing back, so that a kernel that streams would look faster than it is. The head
-//! has as many: it is what happens before.
+//! machine: as many as fill the L2 `FILLS` times with the lines that a wave brings into it. An L2 that is not
+//! full of dirty lines writes nothing back, so that a kernel that streams would look faster than it is. The
+//! head has as many: it is what happens before.
 //!
 //! Kernels whose CTAs may wait for each other are not cut: [`waits_for_ctas`] says why.
 
@@ -34,10 +34,13 @@ const BYTES_AN_INSTRUCTION: u64 = 200;
 /// Waves that a sampled launch has at least, in units of the waves that it simulates. Chosen.
 const WORTH_CUTTING: f64 = 1.5;
 
+/// How often the warm-up fills the L2. Chosen.
+const FILLS: f64 = 2.5;
+
 /// Waves that warm up: two at least, as the first fills the SMs and says nothing of how fast CTAs end; at
 /// most so many, as a kernel that needs more brings little into the L2. Chosen.
 const LEAST_WARM_WAVES: u64 = 2;
-const MOST_WARM_WAVES: u64 = 12;
+const MOST_WARM_WAVES: u64 = 16;
 
 /// The launches of one kernel, grid and block.
 #[derive(Debug, Clone)]
@@ -119,7 +122,7 @@ impl Cut {
 /// Waves that fill an L2 of so many lines, where a probe of `waves` waves brought `lines` of them in.
 pub(super) fn warm_waves(l2_lines: u64, waves: f64, lines: u64) -> u64 {
     let of_wave = (lines as f64 / waves).max(1.0);
-    ((l2_lines as f64 / of_wave).ceil() as u64).clamp(LEAST_WARM_WAVES, MOST_WARM_WAVES)
+    ((FILLS * l2_lines as f64 / of_wave).ceil() as u64).clamp(LEAST_WARM_WAVES, MOST_WARM_WAVES)
 }
 
 /// Why CTAs of a kernel may wait for each other, so that a part of them may never end by itself; none where
@@ -189,7 +192,7 @@ mod tests {
 
     #[test]
     fn as_many_waves_warm_up_as_fill_the_l2() {
-        assert_eq!(warm_waves(16_384, 1.5, 6_000), 5, "4,000 lines a wave");
+        assert_eq!(warm_waves(16_384, 1.5, 6_000), 11, "4,000 lines a wave");
         assert_eq!([warm_waves(16_384, 1.0, 100_000), warm_waves(16_384, 1.0, 0)], [LEAST_WARM_WAVES, MOST_WARM_WAVES]);
     }
 
