@@ -19,6 +19,7 @@ mod memory;
 mod parts;
 mod persistency;
 mod server;
+mod surviving;
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ pub use formed_process::FormedProcess;
 use links::Latencies;
 pub use memory::{NodeMemory, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
+pub use surviving::{SurvivingLine, SurvivingLines};
 
 /// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.
 ///

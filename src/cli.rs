@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod bisect;
 mod config;
 mod crash;
 mod determinism;
@@ -68,6 +69,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
         Command::Diff(args) => difference::diff(args),
+        Command::Bisect(args) => bisect::bisect(args),
         Command::Doctor => doctor::doctor(),
         Command::Completions(args) => shell::completions(args),
         Command::Man(args) => shell::man(args),

@@ -29,6 +29,7 @@ mod report;
 mod request;
 mod saved;
 mod servers;
+mod visible;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -173,6 +174,11 @@ pub fn crash(
     if experiment.sample.is_some() {
         let message = "a sampled run cannot be judged: most of its stores are never simulated";
         return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
+    }
+    if workload.is_trace() {
+        let message = "a trace has no values: what a power failure leaves of it cannot be recovered, nor judged";
+        let fault = Diagnostic::nowhere(&workload.describe().workload, message);
+        return Err(fault.with_help("`durawarp run` times it; kernels in PTX can be judged").into());
     }
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";

@@ -18,4 +18,5 @@ pub mod ptx;
 pub(crate) mod reduction;
 pub mod regions;
 pub mod semantics;
+pub mod traced;
 pub mod warp;

@@ -151,6 +151,8 @@ pub mod schemes;
 #[doc(hidden)]
 pub mod assemble;
 #[doc(hidden)]
+pub mod bisect;
+#[doc(hidden)]
 pub mod config;
 #[doc(hidden)]
 pub mod crash;

@@ -21,6 +21,7 @@ pub mod contents;
 pub mod core;
 pub mod cpu;
 pub mod crossbar;
+pub mod energy;
 pub mod handler_levels;
 pub mod home;
 pub mod hub;
@@ -62,6 +63,7 @@ use crate::spec;
 
 use self::command_processor::CommandProcessorSpec;
 use self::crossbar::{CrossbarSpec, SwitchKind};
+use self::energy::EnergySpec;
 use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
@@ -116,6 +118,8 @@ machine_spec! {
         dispatch: CommandProcessorSpec,
         /// Persistency.
         persist: PersistSpec,
+        /// Energy of events.
+        energy: EnergySpec,
     }
 }
 

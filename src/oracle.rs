@@ -35,6 +35,7 @@ mod scopes;
 pub mod undo;
 pub mod verbs;
 pub mod verdict;
+pub mod visible;
 
 #[cfg(test)]
 pub(crate) mod script;

@@ -5,22 +5,30 @@
 //! their unit and meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
 mod caveat;
+mod computed;
+mod devices;
 mod duration;
+mod energy;
 pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
 mod sampling;
 mod slots;
 pub mod validity;
+mod wear;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use self::caveat::Caveat;
+pub use self::computed::computed;
+pub use self::devices::{Devices, LineWrites};
 pub use self::duration::Duration;
+pub use self::energy::{Energy, EnergyPart, PARTS as ENERGY_PARTS};
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
+pub use self::wear::{Lifetimes, Wear};
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
@@ -70,6 +78,15 @@ pub struct Outcome {
     /// whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// What memory devices did beside these counters. Not known of results kept before there was this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices: Option<Devices>,
+    /// Energy by part: [`computed`] from counters and parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
+    /// Wear of NVM, computed likewise; `None` where nothing was written to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear: Option<Wear>,
     /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,
@@ -397,6 +414,11 @@ impl Outcome {
         }
     }
 
+    /// A parameter of the machine as a number; `None` where it has none of that key.
+    pub fn parameter(&self, key: &str) -> Option<f64> {
+        self.machine.parameters.get(key)?.value.as_f64()
+    }
+
     /// A counter summed over components.
     pub fn total(&self, kind: &str, name: &str) -> u64 {
         self.table(kind).total(name)
@@ -417,6 +439,11 @@ impl Outcome {
     pub fn count_of(&self, kind: &str, name: &str) -> Option<u64> {
         let table = self.counters.iter().find(|table| table.kind == kind)?;
         table.names.iter().any(|own| own == name).then(|| table.total(name))
+    }
+
+    /// How many components of a kind the machine has.
+    pub fn rows_of(&self, kind: &str) -> usize {
+        self.counters.iter().find(|table| table.kind == kind).map_or(0, |table| table.rows.len())
     }
 
     /// It is of a machine of CPU cores.

@@ -21,11 +21,13 @@ mod rates;
 mod recipe;
 mod references;
 pub(crate) mod regions_of_cores;
+mod repeated;
 mod sampling;
 mod simulated;
 mod slot_places;
 mod tables;
 mod timeline;
+mod traced;
 
 pub use any::{AnyExperiment, AnyResolved};
 pub use conduct::Conduct;
@@ -40,10 +42,11 @@ use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
 pub use references::References;
+pub use repeated::recipe_of;
 use simulated::Simulated;
-use tables::{counters, describe, digest_of, persists, warnings};
-
 pub use tables::counter_descriptions;
+use tables::{counters, describe, digest_of, persists, warnings};
+pub use traced::{Epochs, TracedEvent, TracedRun, Trail};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,6 +55,8 @@ use std::time::Instant;
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::engine::Time;
 use crate::kernel::functional::{Limits, RunError};
+use crate::kernel::host::HostProgram;
+use crate::kernel::memory::FlatMemory;
 use crate::outcome::{self, End, Launch, Outcome};
 use crate::workload::{Evidence, FormedProgram, FunctionalError, FunctionalRun};
 
@@ -71,16 +76,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
     let Program { formed, host, bindings } = Program::of(experiment, conduct.stop);
     let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
-    let persistency = Persistency {
-        scheme: experiment.scheme.built.clone(),
-        journal: conduct.journal,
-        timeline: conduct
-            .timeline
-            .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
-        places: false,
-        halts_at_end: true,
-    };
-    let machine = assemble_with(spec, image(), workload.local_bytes() as u32, host, &persistency);
+    let machine = machine_of(experiment, image(), host, conduct);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, time) = (&ran.machine, ran.time());
@@ -120,12 +116,33 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         scaling,
         os,
     };
-    if finished.outcome.end == End::Finished {
+    // A trace has no values to judge.
+    if finished.outcome.end == End::Finished && !workload.is_trace() {
         judge(experiment, conduct, &mut finished);
     }
-    // Last, as the caveats follow from the whole outcome.
-    finished.outcome.validity = outcome::validity::of(&finished.outcome);
-    finished
+    // Last, as this follows from the whole outcome.
+    Finished { outcome: outcome::computed(finished.outcome), ..finished }
+}
+
+/// The machine around a memory image and a host program, ready to run.
+fn machine_of(
+    experiment: &Experiment,
+    image: FlatMemory,
+    host: Box<dyn HostProgram>,
+    conduct: &Conduct<'_>,
+) -> Assembly {
+    let spec = &experiment.machine.spec;
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal,
+        timeline: conduct
+            .timeline
+            .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
+        places: false,
+        line_writes: conduct.line_writes,
+        halts_at_end: true,
+    };
+    assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)
 }
 
 /// Runs the reference and the checks.

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::config::{AnyMachine, Compute, Override};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::machine::energy::is_beside_time;
 use crate::run::Recipe;
 use crate::sweep::Batch;
 use crate::workload::Workload;
@@ -155,6 +156,9 @@ impl Plan {
             // A value that the machine does not take is a result, with its reason, and no fault of the
             // request.
             let variants = Factor::ALL.map(|factor| {
+                if is_beside_time(&key) {
+                    return Variant::Not("no cycle follows from it".to_owned());
+                }
                 let Some(typed) = factor.of(&value) else {
                     return Variant::Not(format!("{value} cannot be {}", factor.name()));
                 };

@@ -22,6 +22,13 @@ pub struct Megahertz {
     pub khz: u64,
 }
 
+/// An energy in picojoules as written in a file, kept exactly as femtojoules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Picojoules {
+    /// Femtojoules.
+    pub fj: u64,
+}
+
 /// The nearest thousandths of a decimal number that has at most three decimals; `None` when negative or
 /// finer.
 fn thousandths(value: f64) -> Option<u64> {
@@ -79,6 +86,7 @@ macro_rules! decimal {
 
 decimal!(Nanos, ps, "a duration in ns");
 decimal!(Megahertz, khz, "a frequency in MHz");
+decimal!(Picojoules, fj, "an energy in pJ");
 
 /// What values a key takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,6 +102,8 @@ pub enum Kind {
     Nanos,
     /// A frequency in MHz, greater than 0.
     Megahertz,
+    /// An energy in pJ, at most three decimals.
+    Picojoules,
     /// `true` or `false`.
     Flag,
     /// One of these names.
@@ -137,6 +147,9 @@ impl Parameter for Nanos {
 }
 impl Parameter for Megahertz {
     const KIND: Kind = Kind::Megahertz;
+}
+impl Parameter for Picojoules {
+    const KIND: Kind = Kind::Picojoules;
 }
 
 /// Declares a Spec: `/// doc` and `name: type` or `name: type in min..=max` a line.

@@ -14,9 +14,11 @@
 pub(crate) mod batch;
 mod book;
 pub mod campaign;
+pub(crate) mod comparison;
 pub mod file;
 pub(crate) mod grid;
 pub mod host;
+mod keeper;
 pub(crate) mod key;
 mod lint;
 pub mod metrics;
@@ -32,7 +34,9 @@ mod store;
 pub mod table;
 
 pub use batch::Batch;
+pub use comparison::Comparison;
 pub use file::SweepFile;
+pub use keeper::Keeper;
 pub use lint::lint;
 pub use plan::Plan;
 pub use runner::{Done, Progress, Workers};

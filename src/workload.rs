@@ -1,5 +1,5 @@
 //! Workloads: what runs on the simulated machine. A folder with a manifest (`workload.toml`) and PTX, or with
-//! a RISC-V executable for a machine of CPU cores (`cpu`); no Rust.
+//! a RISC-V executable for a machine of CPU cores (`cpu`); no Rust. Or an instruction trace (`trace`).
 //!
 //! ```text
 //! workload.toml ─ document ─> read ─> Manifest ─┐
@@ -13,6 +13,7 @@
 //! | `instrument` | undo logging added to plain kernels: a plan of plain launches becomes one of transactions |
 //! | `formed` | programs of kernels in recoverable regions, and how they go on after a power failure |
 //! | `cpu` | programs of CPUs: their manifests, what a run starts from, their checks |
+//! | `trace` | instruction traces of real GPUs: timing without values |
 //! | `check` | verdicts: final memory, expected figures, conditions on crash images |
 //! | `host` | the host program as a state machine, on the functional driver; recovery kernels |
 //! | `plan` | everything about a run that is known before it starts, as data |
@@ -43,6 +44,7 @@ mod instrument;
 mod manifest;
 mod plan;
 mod read;
+mod trace;
 
 use std::sync::Arc;
 
@@ -50,7 +52,7 @@ pub use check::conditions::{CrashCondition, Expected, Violation};
 pub use check::elements::WrongElement;
 pub use check::verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 pub use cpu::{CpuCheck, CpuCheckKind, CpuProgram, Ran};
-pub use description::{BufferDescription, Description, ProgramDescription};
+pub use description::{BufferDescription, Description, ProgramDescription, TraceDescription};
 pub use formed::regions::{KernelRegions, RegionRun};
 pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
@@ -74,10 +76,12 @@ use instrument::{apply, layout};
 use manifest::source::{self, Folder, Programs};
 use manifest::{Manifest, schema};
 use plan::{RunPlan, fingerprint, image, resolve};
+use trace::{Trace, TraceHost, TracePlan};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Setting, SourceText, TomlTable, parse};
 use crate::kernel::functional::Limits;
+use crate::kernel::host::HostProgram;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::kernel::regions::{Formed, RegionOptions};
 use crate::persist::undo::UndoLog;
@@ -92,6 +96,7 @@ pub struct Workload {
 enum WorkloadKind {
     Kernels { manifest: Arc<Manifest>, programs: Arc<Programs>, folder: Folder },
     Process(Arc<CpuManifest>),
+    Trace(Arc<Trace>),
 }
 
 /// A line of the list of built-in workloads.
@@ -106,8 +111,8 @@ pub struct Listing {
 }
 
 impl Workload {
-    /// Finds and reads a workload: a path of its folder or manifest, of a RISC-V executable, or the name of a
-    /// built-in one. A path that exists wins over a name.
+    /// Finds and reads a workload: a path of its folder or manifest, of a RISC-V executable, of the list of a
+    /// trace (`kernelslist.g`), or the name of a built-in one. A path that exists wins over a name.
     ///
     /// # Errors
     /// Everything that is wrong with the manifest and its program, each with file, line and column.
@@ -115,6 +120,10 @@ impl Workload {
         let path = std::path::Path::new(name_or_path);
         if cpu::is_executable(path) {
             return Ok(Workload { of: WorkloadKind::Process(Arc::new(cpu::of_executable(path)?)) });
+        }
+        let list = if trace::is_list(path) { Some(path.to_owned()) } else { trace::list_of(path) };
+        if let Some(list) = list.filter(|_| !path.join(source::MANIFEST_FILE).is_file()) {
+            return Ok(Workload { of: WorkloadKind::Trace(Arc::new(Trace::of_list(&list)?)) });
         }
         let folder = Folder::find(name_or_path)?;
         let file = folder.display_name(folder.manifest());
@@ -139,6 +148,10 @@ impl Workload {
         // What follows a broken line can mean anything: the faults of the syntax come alone.
         faults = faults.into_result(Diagnostics::default())?;
         let root = TomlTable::root(&source, &document);
+        if root.get(trace::TRACE_KEY).is_some() {
+            let trace = Trace::of_document(root, folder.path())?;
+            return Ok(Workload { of: WorkloadKind::Trace(Arc::new(trace)) });
+        }
         if cpu::is_of_a_cpu(root) {
             let manifest = cpu::of_document(root, &folder, &mut faults);
             return faults.into_result(Workload { of: WorkloadKind::Process(Arc::new(manifest)) });
@@ -183,8 +196,9 @@ impl Workload {
     /// Name, description, profiles.
     pub fn listing(&self) -> Listing {
         let (profiles, description) = match &self.of {
-            WorkloadKind::Kernels { manifest, .. } => (&manifest.profiles, &manifest.description),
-            WorkloadKind::Process(manifest) => (&manifest.profiles, &manifest.description),
+            WorkloadKind::Kernels { manifest, .. } => (&manifest.profiles[..], &manifest.description),
+            WorkloadKind::Process(manifest) => (&manifest.profiles[..], &manifest.description),
+            WorkloadKind::Trace(trace) => (&[][..], &trace.description),
         };
         let named = profiles.iter().map(|profile| profile.name.clone()).filter(|name| name != "default");
         let profiles = ["default".to_owned()].into_iter().chain(named).collect();
@@ -201,14 +215,16 @@ impl Workload {
         match &self.of {
             WorkloadKind::Kernels { manifest, .. } => &manifest.name,
             WorkloadKind::Process(manifest) => &manifest.name,
+            WorkloadKind::Trace(trace) => &trace.name,
         }
     }
 
     /// Names of its parameters.
     pub fn params(&self) -> impl Iterator<Item = &str> {
         let params = match &self.of {
-            WorkloadKind::Kernels { manifest, .. } => &manifest.params,
-            WorkloadKind::Process(manifest) => &manifest.params,
+            WorkloadKind::Kernels { manifest, .. } => &manifest.params[..],
+            WorkloadKind::Process(manifest) => &manifest.params[..],
+            WorkloadKind::Trace(_) => &[][..],
         };
         params.iter().map(|param| param.name.as_str())
     }
@@ -219,7 +235,7 @@ impl Workload {
             WorkloadKind::Kernels { manifest, .. } => {
                 manifest.instrument.as_ref().map_or(Mode::None, |instrument| instrument.mode)
             }
-            WorkloadKind::Process(_) => Mode::None,
+            WorkloadKind::Process(_) | WorkloadKind::Trace(_) => Mode::None,
         }
     }
 
@@ -240,6 +256,10 @@ impl Workload {
                 let message = format!("workload `{}` has kernels: it is no program of CPUs", manifest.name);
                 Err(Diagnostic::nowhere("", message).into())
             }
+            WorkloadKind::Trace(trace) => {
+                let message = format!("workload `{}` is a trace of a GPU: it is no program of CPUs", trace.name);
+                Err(Diagnostic::nowhere("", message).into())
+            }
         }
     }
 
@@ -248,7 +268,7 @@ impl Workload {
     pub(crate) fn settings(&self, choice: &Choice) -> Vec<Setting> {
         match &self.of {
             WorkloadKind::Process(manifest) => CpuProgram::settings_of(manifest, choice),
-            WorkloadKind::Kernels { .. } => Vec::new(),
+            WorkloadKind::Kernels { .. } | WorkloadKind::Trace(_) => Vec::new(),
         }
     }
 
@@ -272,6 +292,13 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`]; what stands in the way of the instrumentation.
     pub fn resolve_under(&self, choice: &Choice, demands: Demands) -> Result<Resolved, Diagnostics> {
+        if let WorkloadKind::Trace(trace) = &self.of {
+            trace::choice::check(trace, choice, demands)?;
+            let plan = trace.plan(choice.persistent)?;
+            let empty = trace::choice::empty_plan(&trace.name, choice, demands)?;
+            let empty = RunPlan { addresses: plan.addresses.clone(), ..empty };
+            return Ok(Resolved { plan: Arc::new(empty), trace: Some(Arc::new(plan)) });
+        }
         let WorkloadKind::Kernels { manifest, programs, folder } = &self.of else {
             let message = format!("workload `{}` is a program of CPUs: it has no kernels", self.name());
             return Err(Diagnostic::nowhere("", message).with_help("it runs on a machine of CPU cores").into());
@@ -286,7 +313,7 @@ impl Workload {
         host::check_steps(&plan, &mut faults);
         conditions::check(&plan, &mut faults);
         faults.into_result(())?;
-        Ok(Resolved { plan: apply::apply(plan, choice.instrument)? })
+        Ok(Resolved { plan: apply::apply(plan, choice.instrument)?, trace: None })
     }
 }
 
@@ -294,6 +321,8 @@ impl Workload {
 #[derive(Debug, Clone)]
 pub struct Resolved {
     plan: Arc<RunPlan>,
+    /// What runs in place of the plan's steps, which there are none of then.
+    trace: Option<Arc<TracePlan>>,
 }
 
 impl Resolved {
@@ -301,6 +330,14 @@ impl Resolved {
     /// Stores of results use it as a key.
     pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
         fingerprint::feed(&self.plan, take);
+        if let Some(trace) = &self.trace {
+            trace.fingerprint(take);
+        }
+    }
+
+    /// It is a trace: timing without values.
+    pub fn is_trace(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// What it was resolved for.
@@ -319,25 +356,42 @@ impl Resolved {
     }
 
     /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes
-    /// out.
+    /// out. That of a trace is another one, which [`run`](crate::run::run) gives its machine.
     pub fn host(&self) -> WorkloadHost {
         WorkloadHost::new(self.plan.clone())
     }
 
+    /// The host program of a trace, at its start.
+    pub(crate) fn trace_host(&self) -> Option<Box<dyn HostProgram>> {
+        self.trace.as_ref().map(|trace| Box::new(TraceHost::new(trace.clone())) as Box<dyn HostProgram>)
+    }
+
+    /// Warp instructions of a trace.
+    pub(crate) fn traced_instructions(&self) -> Option<u64> {
+        self.trace.as_ref().map(|trace| trace.warp_instructions())
+    }
+
     /// CTAs of all launches, for a progress display; `None` where the run decides (a loop until converged).
     pub fn total_ctas(&self) -> Option<u64> {
-        host::total_ctas(&self.plan)
+        match &self.trace {
+            Some(trace) => Some(trace.ctas()),
+            None => host::total_ctas(&self.plan),
+        }
     }
 
     /// Threads of the largest CTA of all launches; `None` where the run decides.
     pub(crate) fn largest_cta(&self) -> Option<u64> {
-        host::largest_cta(&self.plan)
+        match &self.trace {
+            Some(trace) => Some(trace.largest_cta()),
+            None => host::largest_cta(&self.plan),
+        }
     }
 
     /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine
     /// reserves it for every thread it can hold at once.
     pub fn local_bytes(&self) -> u64 {
-        self.plan.program.kernels().map(|kernel| u64::from(kernel.local_bytes)).max().unwrap_or(0)
+        let own = self.plan.program.kernels().map(|kernel| u64::from(kernel.local_bytes)).max();
+        self.trace.as_ref().map(|trace| trace.local_bytes()).or(own).unwrap_or(0)
     }
 
     /// Names of the buffers, in manifest order: what can be dumped, and given an input file.
@@ -353,7 +407,8 @@ impl Resolved {
             |warning: &Diagnostic, number: usize| modules[..number].iter().any(|m| m.warnings.contains(warning));
         let all =
             modules.iter().enumerate().flat_map(|(number, m)| m.warnings.iter().map(move |found| (number, found)));
-        all.filter(move |(number, found)| !earlier(found, *number)).map(|(_, found)| found)
+        let of_trace = self.trace.iter().flat_map(|trace| &trace.warnings);
+        all.filter(move |(number, found)| !earlier(found, *number)).map(|(_, found)| found).chain(of_trace)
     }
 
     /// Names of the figures that the profile's `[expect]`s compare, each once: a run that offers them as
@@ -368,8 +423,11 @@ impl Resolved {
     /// Runs the host program on the functional driver: no time, every kernel to completion.
     ///
     /// # Errors
-    /// A fault of the simulated program or of the host program, or `limits` reached.
+    /// A fault of the simulated program or of the host program, or `limits` reached; a trace has no values.
     pub fn run_functional(&self, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+        if self.is_trace() {
+            return Err(FunctionalError::Host("a trace has no values: it cannot be executed".to_owned()));
+        }
         functional::run(&self.plan, limits)
     }
 
@@ -540,6 +598,7 @@ impl Resolved {
             buffers: buffers.collect(),
             instrument: plan.settings,
             program: None,
+            trace: self.trace.as_ref().map(|trace| trace.describe()),
         }
     }
 }

@@ -144,10 +144,11 @@ impl Assembly {
     /// What the scheme tells about the run: its own component (of several nodes that of the first), and of
     /// recoverable regions all its handlers together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
-        let mut told = self.components::<Hub>().next()?.report();
-        if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())
-            && let Ok(serde_json::Value::Object(regions)) = serde_json::to_value(regions)
-        {
+        let told = self.components::<Hub>().next().map(Hub::report);
+        let regions = self.region_report().and_then(|regions| serde_json::to_value(regions).ok());
+        // A scheme may have regions without a component of its own.
+        let Some(mut told) = told else { return regions };
+        if let (Some(told), Some(serde_json::Value::Object(regions))) = (told.as_object_mut(), regions) {
             // What the component itself tells is not what handlers leave at zero.
             regions.into_iter().for_each(|(key, value)| {
                 told.entry(key).or_insert(value);

@@ -98,6 +98,9 @@ impl<'a> SharedParts<'a> {
             let mut controller = MemoryController::new(spec.clone(), clock, forward, ports, media, images);
             controller.set_persistence(persist, self.persistency.journal);
             self.persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
+            if self.persistency.line_writes {
+                controller.count_lines();
+            }
             controller.host(self.persistency.scheme.controller_handler(self.place(channel)));
             dram_cache.into_iter().for_each(|bytes| controller.cache_in_dram(bytes));
             self.add(Endpoint::Controller(channel), controller);

@@ -18,6 +18,8 @@ pub struct Persistency {
     pub timeline: Option<usize>,
     /// Cores note which instructions dispatch slots are lost at.
     pub places: bool,
+    /// Controllers count writes to the cells of NVM line by line.
+    pub line_writes: bool,
     /// The simulation halts once, when the host program is over, so that a caller can look at what has not
     /// drained. It continues from there as if it had not halted.
     pub halts_at_end: bool,
@@ -26,7 +28,14 @@ pub struct Persistency {
 impl Default for Persistency {
     /// No persistency, no journal, no timeline, no halt.
     fn default() -> Self {
-        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None, places: false, halts_at_end: false }
+        Persistency {
+            scheme: Arc::new(BASE),
+            journal: false,
+            timeline: None,
+            places: false,
+            line_writes: false,
+            halts_at_end: false,
+        }
     }
 }
 

@@ -151,6 +151,9 @@ impl<'a> CpuComponents<'a> {
             if persistency.places {
                 core.keep_places();
             }
+            if spec.persist.domain == Domain::Eadr {
+                core.note_retirement();
+            }
             // The loader starts the first hart of each server; the others begin by clone.
             if index == 0 {
                 let mut registers = [0; 64];

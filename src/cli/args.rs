@@ -72,6 +72,8 @@ pub(super) enum Command {
     /// Compare two runs, as `run --json` wrote them: configuration, results, every count; exit code 1 when
     /// they differ
     Diff(DiffArgs),
+    /// Find where two runs part: the first epoch, component and event; exit code 1 when they do
+    Bisect(BisectArgs),
     /// List what is built in
     List(ListArgs),
     /// Show, check, compare and explain machines and schemes
@@ -90,7 +92,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Workload: a built-in name, a folder, or a manifest
+    /// Workload: a built-in name, a folder, a manifest, an executable, or the list of a trace (kernelslist.g)
     pub(super) workload: String,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -110,6 +112,10 @@ pub(super) struct RunArgs {
     /// Size of that file before compression, at most; what is left out to keep it is told
     #[arg(long, value_name = "N", default_value_t = 64, requires = "timeline", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(super) timeline_budget_mib: u64,
+    /// Count writes to the cells of NVM line by line, too: the line that wears most, lines by writes,
+    /// lifetime without levelling
+    #[arg(long)]
+    pub(super) wear: bool,
     /// Write the final bytes of a buffer, raw little-endian; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(super) dump: Vec<String>,
@@ -119,7 +125,7 @@ pub(super) struct RunArgs {
     /// Simulate a sample in detail, the rest on the functional driver, and estimate the time with an
     /// interval: so many waves of CTAs (2 to 64) of each launch of many, and ever fewer of many launches
     #[arg(long, value_name = "WAVES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
-          conflicts_with_all = ["max_cycles", "timeline", "compat"], value_parser = clap::value_parser!(u32).range(2..=64))]
+          conflicts_with_all = ["max_cycles", "timeline", "compat", "wear"], value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) sample: Option<u32>,
     /// Do not compare with the functional run; the manifest's own checks remain
     #[arg(long)]
@@ -510,6 +516,37 @@ pub(super) struct DiffArgs {
     /// Write the differences as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BisectArgs {
+    /// A run: a workload, or a file of `run --json` (.json), whose run is repeated
+    pub(super) first: String,
+    /// Another; the same one, with --other, unless named
+    pub(super) second: Option<String>,
+    /// Change something of the second run: a parameter (l2.slice_kb=256), or machine, scheme, profile, seed
+    /// (scheme=strict); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) other: Vec<String>,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Length of an epoch in core cycles of the first run
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) epoch_cycles: u64,
+    /// Stop every run after so many core cycles
+    #[arg(long, value_name = "N")]
+    pub(super) max_cycles: Option<u64>,
+    /// Write what the run did, epoch by epoch, for a comparison with another version of this program
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "other"])]
+    pub(super) save: Option<PathBuf>,
+    /// Keep the events of this epoch in that file, too
+    #[arg(long, value_name = "N", requires = "save")]
+    pub(super) epoch: Option<u64>,
+    /// Compare the run with that of such a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "other", "epoch_cycles"])]
+    pub(super) against: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

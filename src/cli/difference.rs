@@ -27,7 +27,7 @@ pub(super) fn diff(args: &DiffArgs) -> Result<Exit, Stop> {
 }
 
 /// The run in a file.
-fn outcome(path: &Path) -> Result<Outcome, Diagnostic> {
+pub(super) fn outcome(path: &Path) -> Result<Outcome, Diagnostic> {
     let name = path.display().to_string();
     let text = input::text(path).map_err(|fault| Diagnostic::nowhere(&name, format!("cannot be read: {fault}")))?;
     let wrong = |fault: serde_json::Error| {

@@ -1,9 +1,9 @@
 //! How far a run is: its instructions over those that the functional driver counts, and the time left.
 //!
 //! A program's length is not known before it runs. Where a run lasts longer than [`COUNTING_BEGINS`] (without
-//! a terminal: [`COUNTING_BEGINS_UNSEEN`]), a thread of its own counts it; until then, and where it cannot be counted, the bar is one of CTAs, or none.
-//! A run that takes longer than [`LONG_S`] says so once, on a terminal or not. Nothing of this changes a
-//! result.
+//! a terminal: [`COUNTING_BEGINS_UNSEEN`]), a thread of its own counts it; until then, and where it cannot be
+//! counted, the bar is one of CTAs, or none. A run that takes longer than [`LONG_S`] says so once, on a
+//! terminal or not. Nothing of this changes a result.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -45,8 +45,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 
     let name = experiment.describe().workload;
     let budget = args.timeline_budget_mib << 20;
+    let timeline = args.timeline.as_ref().map(|_| budget);
     let Threads { most, auto } = args.threads;
-    let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), auto, ..threads(most) };
+    let conduct = Conduct { timeline, line_writes: args.wear, auto, ..threads(most) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);
 
     let outcome = &finished.outcome;
@@ -119,6 +120,9 @@ fn dumps(args: &RunArgs, workload: Option<&Resolved>) -> Result<Vec<(String, Pat
             }
             Some((buffer, _)) => {
                 let message = match buffers.is_empty() {
+                    true if workload.is_some_and(Resolved::is_trace) => {
+                        format!("there is no buffer `{buffer}`: a trace has no values")
+                    }
                     true => format!("there is no buffer `{buffer}`: a program of CPUs has none"),
                     false => format!("there is no buffer `{buffer}`; there are {}", buffers.join(", ")),
                 };

@@ -1,5 +1,5 @@
-//! Crash tests of what clients posted over the network: the verbs of each channel (P6), beside the server's
-//! own program.
+//! Crash tests of what clients, or harts of other servers, posted over the network: the verbs of each channel
+//! (P6), beside the server's own program.
 //!
 //! Clients do not fail: one whose server comes back writes again what was not acknowledged. That is judged in
 //! memory, not run.

@@ -7,8 +7,10 @@
 //! Facts are those of GPUs, with a core for an SM and a hart for a warp: so are history, level A and level B
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
-//! What clients over the network posted is judged by itself ([`channels`]): their memory is their own.
-//! Each of several servers is judged by itself ([`servers`](super::servers)).
+//! What clients over the network, or harts of other servers, posted is judged by itself ([`channels`]): that
+//! memory is theirs.
+//! Each of several servers is judged by itself ([`servers`](super::servers)). A program without recovery
+//! can be judged where caches survive ([`visible`](super::visible)).
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
 //! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
 //! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
@@ -54,6 +56,7 @@ use super::report::{CrashReport, Judgement};
 use super::request::{CrashRequest, Phase, Watching};
 use super::saved::crash_saved;
 use super::servers::{JudgedServer, together};
+use super::visible::{crash_visible, is_judged_by_visibility};
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -123,8 +126,8 @@ impl ProcessRecovery<'_> {
 /// Runs a program of CPUs once and judges what power failures leave.
 ///
 /// # Errors
-/// A program without persistent memory or without recovery arguments; a crash point beyond the end of the
-/// run; one state of several servers; a claim, which is about kernels.
+/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point
+/// beyond the end of the run; one state of several servers; a claim, which is about kernels.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash_cpu(
     experiment: &CpuExperiment,
@@ -140,6 +143,9 @@ pub fn crash_cpu(
     }
     if experiment.scheme.built.regions().is_some() {
         return crash_regions_of_cores(experiment, request, watching);
+    }
+    if is_judged_by_visibility(experiment) {
+        return crash_visible(experiment, request, watching, began);
     }
     refuse(program, &spec.nodes, request)?;
     let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
@@ -177,7 +183,9 @@ pub fn crash_cpu(
     }
     if channels.is_some() {
         promises.push(
-            "of what a client posted a prefix of verbs is durable, with all that is acknowledged (P6)".to_owned(),
+            "of what a client, or a hart of another server, posted a prefix of verbs is durable, with all that is \
+             acknowledged (P6)"
+                .to_owned(),
         );
     }
     let twice = "recovery of level A, cut off after a durable step, ends well when it starts again (P8)".to_owned();
@@ -243,7 +251,8 @@ impl TestedServer<'_> {
             None => AllowedStates::ByFences(Allowed::new(&order, initial, Regions::default(), budget)),
         };
         let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
-        let channels = (spec.nodes.clients > 0).then(|| channels::judge(of_clients, domain, request, watching));
+        let posted = spec.nodes.clients > 0 || spec.nodes.peers() > 0;
+        let channels = posted.then(|| channels::judge(of_clients, domain, request, watching));
         // What no image shows: acknowledgements that came too early, values that go back, order that is
         // missing.
         let mut history = judge_history(&states, &order, false, request.keep);
@@ -274,8 +283,8 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
         fault("the program has no persistent memory: a power failure leaves nothing to judge".into(), "`pm_mb` of it");
     }
     if program.recovery.is_none() {
-        let help =
-            "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right";
+        let help = "`recovery = { args = [...] }`: the same program on what is left, with exit code 0 where it is right; \
+                    without it memory alone is judged where caches survive (--set persist.domain=eadr, --scheme psp-ideal)";
         fault("the manifest does not say how the program recovers".into(), help);
     }
     if nodes.servers > 1 && (request.only_allowed.is_some() || matches!(request.plan, Plan::Only(_))) {

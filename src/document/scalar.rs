@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::toml::Item;
 use super::value::Value as Number;
-use crate::spec::{Key, Kind, Megahertz, Nanos};
+use crate::spec::{Key, Kind, Megahertz, Nanos, Picojoules};
 
 /// A scalar as it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,8 +62,8 @@ pub(super) struct ValueFault {
     pub(super) help: Option<String>,
 }
 
-/// Physical dimensions of units, with each unit as a multiple of the dimension's base (ps, kHz, bytes).
-const UNITS: [(&str, &str, f64); 19] = [
+/// Physical dimensions of units, with each unit as a multiple of the dimension's base (ps, kHz, fJ, bytes).
+const UNITS: [(&str, &str, f64); 22] = [
     ("ps", "a time", 1.0),
     ("ns", "a time", 1e3),
     ("us", "a time", 1e6),
@@ -73,6 +73,9 @@ const UNITS: [(&str, &str, f64); 19] = [
     ("kHz", "a frequency", 1.0),
     ("MHz", "a frequency", 1e3),
     ("GHz", "a frequency", 1e6),
+    ("fJ", "an energy", 1.0),
+    ("pJ", "an energy", 1e3),
+    ("nJ", "an energy", 1e6),
     ("B", "a size", 1.0),
     ("bytes", "a size", 1.0),
     ("KB", "a size", 1024.0),
@@ -90,6 +93,7 @@ fn unit_of_key(key: &Key) -> Option<(&'static str, &'static str, f64)> {
     let (unit, dimension, size) = match key.name.rsplit('_').next()? {
         "ns" => ("ns", "a time", 1e3),
         "mhz" => ("MHz", "a frequency", 1e3),
+        "pj" => ("pJ", "an energy", 1e3),
         "kb" => ("KiB", "a size", 1024.0),
         "bytes" => ("bytes", "a size", 1.0),
         "cycles" => ("cycles", "a number of cycles", 1.0),
@@ -111,6 +115,7 @@ pub(crate) fn expectation(key: &Key) -> String {
         Kind::Whole { min, max } => format!("a whole number{unit} from {min} to {max}"),
         Kind::Nanos => "a time in ns, for example 160, 0.4 or \"1.5us\"".to_owned(),
         Kind::Megahertz => "a frequency in MHz, for example 1400 or \"1.4GHz\"".to_owned(),
+        Kind::Picojoules => "an energy in pJ, for example 2.47 or \"1.2nJ\"".to_owned(),
         Kind::Flag => "true or false".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
     }
@@ -156,6 +161,7 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
             Ok(Value::Number((whole as u64).into()))
         }
         Kind::Nanos if Nanos::from_decimal(number).is_some() => decimal(number).ok_or_else(wrong),
+        Kind::Picojoules if Picojoules::from_decimal(number).is_some() => decimal(number).ok_or_else(wrong),
         Kind::Megahertz if Megahertz::from_decimal(number).is_some_and(|f| f.khz > 0) => {
             decimal(number).ok_or_else(wrong)
         }

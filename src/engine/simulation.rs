@@ -4,6 +4,7 @@
 use std::mem;
 
 use super::component::{Component, Wait};
+use super::context::Ctx;
 use super::digest::{self, EpochDigests};
 use super::event::{OUTSIDE, Tie};
 use super::horizon::Horizon;
@@ -222,6 +223,22 @@ impl<M: Message> Simulation<M> {
         &*self.home.cells[id.0 as usize].component
     }
 
+    /// Messages under way between two runs, in the order of their arrival. Cost: all that is pending.
+    pub fn under_way(&self) -> Vec<&M> {
+        let mut pending: Vec<_> = self.home.sink.queues.iter().flat_map(Queue::messages).collect();
+        pending.sort_unstable_by_key(|(key, _)| *key);
+        pending.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Puts something around every component: `around` gets each in id order and returns what takes its
+    /// place, which must do to events what the component would. For tools that watch a run from outside.
+    pub fn surround(&mut self, mut around: impl FnMut(Box<dyn Component<M>>) -> Box<dyn Component<M>>) {
+        for cell in &mut self.home.cells {
+            let inner = mem::replace(&mut cell.component, Box::new(Absent));
+            cell.component = around(inner);
+        }
+    }
+
     /// What components wait for, in order of components: id, name, wait.
     pub fn waits(&self) -> Vec<(ComponentId, String, Wait)> {
         self.waits_of(&self.home.cells)
@@ -250,5 +267,18 @@ impl<M: Message> Simulation<M> {
     /// Takes the simulation apart: names and components, in id order.
     pub fn into_components(self) -> Vec<(String, Box<dyn Component<M>>)> {
         self.names.into_iter().zip(self.home.cells.into_iter().map(|cell| cell.component)).collect()
+    }
+}
+
+/// In the place of a component that is away.
+struct Absent;
+
+impl<M: Message> Component<M> for Absent {
+    fn handle(&mut self, _: M, _: &mut Ctx<'_, M>) {
+        unreachable!("no event is handled while components are exchanged")
+    }
+
+    fn wake(&mut self, _: &mut Ctx<'_, M>) {
+        unreachable!("no event is handled while components are exchanged")
     }
 }

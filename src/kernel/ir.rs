@@ -137,14 +137,32 @@ pub struct Mem {
     pub atom: AtomOp,
     /// Loads: the destination slots are 64-bit. Stores and atomics: the data slots are.
     pub wide: bool,
-    /// The address operand is a 64-bit slot (else 32-bit).
-    pub address64: bool,
+    /// Where its addresses are.
+    pub address: AddressIn,
 }
 
 impl Mem {
     /// Bytes that one lane accesses.
     pub fn bytes(self) -> u32 {
         self.elem.bytes() * u32::from(self.vec)
+    }
+}
+
+/// Where the addresses of a memory access are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressIn {
+    /// In the 64-bit slot `src[0]`.
+    Wide,
+    /// In the 32-bit slot `src[0]`.
+    Narrow,
+    /// In the warp's trace ([`super::traced`]).
+    Trace,
+}
+
+impl AddressIn {
+    /// In a slot of this width.
+    pub fn slot(wide: bool) -> Self {
+        if wide { AddressIn::Wide } else { AddressIn::Narrow }
     }
 }
 
@@ -344,7 +362,8 @@ pub enum Scope {
 /// syntax).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PmOp {
-    /// Write the line back, keep it clean. Address in `src[0]` (64-bit, generic), `imm` offset.
+    /// Write the line back, keep it clean. Address in `src[0]` (64-bit, generic), `imm` offset; with
+    /// [`NONE`] there, in the warp's trace.
     Clwb,
     /// The write-back that belongs to a log update; a scheme may drop or add it.
     ClwbLog,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
+use super::traced::CtaSource;
 
 /// Threads of a CTA, at most.
 pub const MAX_THREADS: u32 = 1024;
@@ -165,6 +166,8 @@ pub struct Launch {
     /// Its threads communicate through shared memory, or not, where that is stated: a scheme may use it, no
     /// value depends on it.
     pub communicates: Option<bool>,
+    /// What its warps execute in place of the kernel from its entry, where it comes from a trace.
+    pub traced: Option<Arc<dyn CtaSource>>,
 }
 
 /// A texture bound to a launch: a pitched array in global memory, point-sampled, clamped at its edges.
@@ -345,7 +348,26 @@ impl Launch {
             textures,
             addresses: binding.addresses.clone(),
             communicates: None,
+            traced: None,
         })
+    }
+
+    /// A launch of a kernel whose warps follow a trace: it takes no parameters, and its constants are zeros.
+    pub fn of_trace(kernel: Arc<Kernel>, [grid, block]: [[u32; 3]; 2], addresses: Arc<AddressMap>) -> Launch {
+        Launch {
+            grid,
+            block,
+            shared_bytes: kernel.shared_bytes,
+            registers_per_thread: kernel.registers_per_thread,
+            consts32: vec![[0; LANES]; kernel.consts32.len()],
+            consts64: vec![[0; LANES]; kernel.consts64.len()],
+            const_bank: Arc::default(),
+            textures: Vec::new(),
+            addresses,
+            communicates: None,
+            traced: None,
+            kernel,
+        }
     }
 
     /// Bytes that one lane of a memory access moves.
@@ -358,7 +380,10 @@ impl Launch {
 
     /// CTAs of the grid.
     pub fn ctas(&self) -> u64 {
-        self.grid.iter().map(|&n| u64::from(n)).product()
+        match &self.traced {
+            None => self.grid.iter().map(|&n| u64::from(n)).product(),
+            Some(traced) => traced.ctas(),
+        }
     }
 
     /// Threads of a CTA.
@@ -378,6 +403,9 @@ impl Launch {
 
     /// The index of CTA number `linear` (x fastest).
     pub fn cta_index(&self, linear: u64) -> [u32; 3] {
+        if let Some(traced) = &self.traced {
+            return traced.index(linear);
+        }
         let [gx, gy, _] = self.grid.map(u64::from);
         [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32]
     }

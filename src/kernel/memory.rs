@@ -150,6 +150,13 @@ impl AddressMap {
         start + front
     }
 
+    /// Maps `bytes` at an address of the caller's choice, where no range is, nor touches it.
+    pub fn place(&mut self, name: &str, start: u64, bytes: u64) {
+        let at = self.ranges.partition_point(|range| range.start < start);
+        let name = name.to_owned();
+        self.ranges.insert(at, Range { name, start, bytes, front: 0, behind: 0, guard: 0 });
+    }
+
     /// The first address of the range of this name, and the first address after it.
     pub fn extent_of(&self, name: &str) -> Option<(u64, u64)> {
         let range = self.ranges.iter().find(|range| range.name == name)?;

@@ -7,7 +7,8 @@
 //! 2007): a divergent branch turns the current path into the one that continues at the reconvergence point,
 //! and puts one path a side above it; a path that arrives there is popped. The fall-through side runs first.
 //! Lanes that exit leave every path, so an early exit never keeps other lanes from meeting (see `cfg.rs`).
-//! Memory operands are in `warp/memory.rs`, calls in `warp/calls.rs`.
+//! Memory operands are in `warp/memory.rs`, calls in `warp/calls.rs`. A warp that follows a trace
+//! ([`super::traced`]) has its whole way on the stack.
 //!
 //! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty
 //! and the warp done; the top path is never at its own reconvergence point. Not modelled: independent thread
@@ -23,6 +24,7 @@ use smallvec::SmallVec;
 use super::ir::{Barrier, BarrierRed, CONST, Hazards, Inst, Kernel, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
+use super::traced::{Accesses, WarpTrace};
 
 pub use super::semantics::Registers;
 
@@ -52,13 +54,15 @@ pub struct Warp {
     // The top of the stack by itself, since every instruction asks for it.
     top: Path,
     below: SmallVec<[Path; 2]>,
+    /// Addresses of a warp that follows a trace.
+    traced: Option<Box<Accesses>>,
     cta: u64,
     first_thread: u32,
 }
 
 impl Default for Warp {
     fn default() -> Self {
-        Warp { groups: SmallVec::new(), top: NOWHERE, below: SmallVec::new(), cta: 0, first_thread: 0 }
+        Warp { groups: SmallVec::new(), top: NOWHERE, below: SmallVec::new(), traced: None, cta: 0, first_thread: 0 }
     }
 }
 
@@ -90,11 +94,30 @@ impl Warp {
         }
         let lanes = launch.threads_per_cta().saturating_sub(self.first_thread).min(warp_size);
         self.below.clear();
+        self.traced = None;
         let mask = if lanes > 0 { u64::MAX >> (64 - lanes) } else { 0 };
         self.top = Path { mask, ..NOWHERE };
         if !kernel.specials.is_empty() {
             self.write_specials(launch);
         }
+    }
+
+    /// Makes this warp, which has just started, execute a trace in place of the kernel from its entry.
+    pub fn follow(&mut self, trace: WarpTrace) {
+        let (way, lanes, accesses) = trace.into_parts();
+        // Each path joins the next below it at once; the bottom has every lane that has not exited.
+        let bottom = Path { pc: 0, reconverge: super::ir::NEVER, mask: u64::from(lanes) };
+        let path = |&(pc, lanes): &(u32, u32)| Path { pc, reconverge: pc + 1, mask: u64::from(lanes) };
+        self.continue_on(std::iter::once(bottom).chain(way.iter().rev().map(path)));
+        self.traced = Some(Box::new(accesses));
+    }
+
+    /// The addresses of `lanes` in the step of its trace that is at hand.
+    #[cold]
+    fn traced_addresses(&self, lanes: u64, out: &mut [u64; 64]) {
+        let Some(accesses) = &self.traced else { panic!("an address of a trace, and no trace") };
+        // All that is below but the bottom is still to come.
+        accesses.of_step(self.below.len() - 1, lanes_of(lanes), out);
     }
 
     fn write_specials(&mut self, launch: &Launch) {

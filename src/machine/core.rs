@@ -158,6 +158,21 @@ impl Core {
         self.record.journal.as_ref()
     }
 
+    /// With a journal: it has the retirement of stores from now on, too.
+    pub fn note_retirement(&mut self) {
+        self.record.notes_retirement = self.record.journal.is_some();
+    }
+
+    /// With a journal: how many stores and atomics to persistent memory were performed.
+    pub fn performed(&self) -> u64 {
+        self.record.performed
+    }
+
+    /// Lines that the L1 has changed since they came: address and bytes.
+    pub fn modified_lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.cache.l1.modified().map(|(line, bytes)| (line, &bytes[..]))
+    }
+
     /// Notes from now on which instructions dispatch slots are lost at.
     pub fn keep_places(&mut self) {
         self.record.watch.get_or_insert_default().places = Some(SlotPlaces::default());
@@ -457,7 +472,10 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
                 m.record.counters.inserted += 1;
                 hart.stores.retire();
             }
-            Retires::Store => hart.stores.retire(),
+            Retires::Store => {
+                hart.stores.retire();
+                commit::retired(hart.index, &hart.stores, cycle, m);
+            }
             Retires::Operation => m.record.counters.operations += 1,
         }
         if let Some((faulty, kind)) = hart.fault

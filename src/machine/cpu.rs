@@ -22,6 +22,7 @@ use crate::spec::Megahertz;
 use super::client::ClientSpec;
 use super::coherence::CPU_LINE_BYTES;
 use super::core::{CoreSpec, L1dSpec};
+use super::energy::CpuEnergySpec;
 use super::home::LlcSpec;
 use super::media::{BusSpec, MediaSpec, NvmSpec};
 use super::memory_controller::{ControllerSpec, DramCacheSpec, LINK_WITHOUT_LATENCY};
@@ -74,6 +75,8 @@ machine_spec! {
         nic: NicSpec,
         /// Clients.
         client: ClientSpec,
+        /// Energy of events.
+        energy: CpuEnergySpec,
     }
 }
 

@@ -72,7 +72,7 @@ use crate::persist::vocab::Domain;
 
 use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg};
 use super::memory_port::MemoryPort;
-use super::msg::{Line, Msg};
+use super::msg::{Line, MemoryWrite, Msg};
 use super::persistence::{Clwb, PersistSpec};
 use super::ports::{Ports, Requester};
 use super::slice_timeline::SliceTimeline;
@@ -186,6 +186,11 @@ impl HomeSlice {
     /// newer ones.
     pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8], u128)> {
         self.directory.dirty_lines().map(|(line, bytes)| (line, bytes, CPU_LINE_MASK))
+    }
+
+    /// Writes that wait for credit to their controller, in the order in which they will leave.
+    pub fn held_writes(&self) -> impl Iterator<Item = &MemoryWrite> {
+        self.memory.held_writes()
     }
 
     /// The journal, where it keeps one. Controllers note what becomes durable and cores what they store: it

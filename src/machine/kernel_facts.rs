@@ -1,8 +1,8 @@
 //! What a persistency scheme learns of a kernel that starts: what the driver and the compiler know of it.
 //!
 //! Facts are static, from the launch and the program's text: nothing is known of branches, so a persist that
-//! some warps skip counts as if all executed it. Source: AGPM sections III (reason h: shared memory) and IV-A
-//! (the number of log updates sets the first threshold).
+//! some warps skip counts as if all executed it, and of a trace their number is not known. Source: AGPM
+//! sections III (reason h: shared memory) and IV-A (the number of log updates sets the first threshold).
 
 use crate::kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
 use crate::kernel::launch::Launch;
@@ -12,7 +12,6 @@ use crate::persist::handler::KernelFacts;
 /// The facts of a launch, the `number`th of the program from 0.
 pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> KernelFacts {
     let code = &launch.kernel.code;
-    let ctas: u64 = launch.grid.iter().map(|&extent| u64::from(extent)).product();
     let (mut writes, mut waits, mut reads) = (false, false, false);
     let (mut persists, mut log_write_backs) = (Vec::new(), Vec::new());
     let mut loops = Vec::new();
@@ -32,11 +31,13 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
             _ => {}
         }
     }
-    let repeated = persists.iter().chain(&log_write_backs).any(|pc| loops.iter().any(|around| around.contains(pc)));
+    // A trace has an instruction once in its code, however often its warps execute it.
+    let repeated = launch.traced.is_some()
+        || persists.iter().chain(&log_write_backs).any(|pc| loops.iter().any(|around| around.contains(pc)));
     KernelFacts {
         kernel: launch.kernel.name.clone(),
         launch: number,
-        warps: ctas * u64::from(launch.warps_per_cta(warp_size)),
+        warps: launch.ctas() * u64::from(launch.warps_per_cta(warp_size)),
         shared_bytes: launch.shared_bytes,
         communicates: writes && waits && reads,
         stated_to_communicate: launch.communicates,

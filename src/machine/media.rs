@@ -20,7 +20,8 @@
 //! tables (JEDEC names); the numbers are each preset's. Invariants: a bank does one thing at a time; the data
 //! bus carries one burst at a time; a command that comes too early panics. Commands are issued on memory
 //! clock edges by the controller. Not modelled: refresh, tFAW, command-bus slots beyond one row and one
-//! column command a cycle, wear.
+//! column command a cycle. Cells never fail: the controller counts
+//! their writes.
 
 mod parameters;
 mod writes;
@@ -179,6 +180,15 @@ impl Media {
     /// The first bank of NVM, and how many there are.
     pub fn nvm_banks(&self) -> (BankId, BankId) {
         (self.devices[0].banks as BankId, self.devices[1].banks as BankId)
+    }
+
+    /// Bytes of a line whose cells a write of `mask` drives: whole granules where cells are written by
+    /// granules.
+    pub fn driven_bytes(&self, medium: Medium, mask: u128) -> u128 {
+        match self.devices[medium as usize].writes {
+            Writes::Cells { granule: Some(granule), .. } => whole_granules(mask, granule),
+            _ => mask,
+        }
     }
 
     /// The row that is open in a bank.
@@ -413,6 +423,13 @@ impl Media {
 fn covers_a_part(mask: u128, granule: u32) -> bool {
     let full = u128::MAX >> (128 - granule);
     (0..128 / granule).map(|at| mask >> (at * granule) & full).any(|bytes| bytes != 0 && bytes != full)
+}
+
+/// All bytes of the granules that have one in `mask`.
+fn whole_granules(mask: u128, granule: u32) -> u128 {
+    let full = u128::MAX >> (128 - granule);
+    let granules = (0..128 / granule).map(|at| full << (at * granule));
+    granules.filter(|bytes| mask & bytes != 0).fold(0, |all, bytes| all | bytes)
 }
 
 /// A bandwidth.

@@ -30,6 +30,7 @@ mod pending_write;
 mod schedule;
 mod timeline;
 mod undo_log;
+mod wear;
 mod write_queue;
 
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
@@ -49,6 +50,7 @@ use super::ports::Ports;
 
 pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY};
 pub use timeline::{ControllerTimeline, RegionTimeline};
+pub use wear::CellWear;
 
 use channel::Channel;
 use dram_cache::{DirtyVictims, DramCache};
@@ -161,6 +163,16 @@ impl MemoryController {
     fn bytes_moved(&self) -> [u64; 2] {
         let counted = &self.channel.counters;
         [counted.dram_read_bytes + counted.dram_written_bytes, counted.nvm_read_bytes + counted.nvm_written_bytes]
+    }
+
+    /// Counts writes to cells line by line, too, from now on.
+    pub fn count_lines(&mut self) {
+        self.channel.wear.count_lines();
+    }
+
+    /// Writes to the cells of its NVM, and rows opened.
+    pub fn wear(&self) -> &CellWear {
+        &self.channel.wear
     }
 
     /// What it counted.

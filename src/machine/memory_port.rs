@@ -85,6 +85,14 @@ impl MemoryPort {
         self.pump(cx);
     }
 
+    /// Writes that wait for a credit, in the order in which they will leave.
+    pub(super) fn held_writes(&self) -> impl Iterator<Item = &MemoryWrite> {
+        self.outbox.iter().filter_map(|message| match message {
+            Msg::MemoryWrite(write) => Some(write),
+            _ => None,
+        })
+    }
+
     /// A read credit came back.
     pub(super) fn read_done(&mut self) {
         self.read_credits += 1;

@@ -360,8 +360,14 @@ impl Component<Msg> for Sm {
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => {
                 let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
-                let slot = self.core.start_cta(cta, cycle, launch, &mut self.host);
-                self.record.cta_begins(slot, &self.core.ctas[slot]);
+                match self.core.start_cta(cta, cycle, launch, &mut self.host) {
+                    Ok(slot) => self.record.cta_begins(slot, &self.core.ctas[slot]),
+                    Err(fault) => {
+                        self.failed = true;
+                        cx.fail(Box::new(fault));
+                        return;
+                    }
+                }
             }
             Msg::Scheme { from, message } => {
                 self.host.handler.message(from, message, &mut self.host.outbox);

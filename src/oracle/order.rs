@@ -407,6 +407,7 @@ impl Reader<'_, '_> {
                 | FactKind::EpochEnded
                 | FactKind::Buffered
                 | FactKind::Forgotten
+                | FactKind::Retired
                 | FactKind::VerbPosted
                 | FactKind::VerbWritten
                 | FactKind::VerbAcknowledged

@@ -35,6 +35,9 @@ pub enum Property {
     Resume,
     /// P4': after stores that are not known to be durable are replayed, memory has all that was stored.
     Replay,
+    /// Where caches survive: memory is all that was performed, and a hart's stores are performed in program
+    /// order.
+    Visible,
     /// P5: non-temporal stores are durable before what the machine orders after them.
     Ordered,
     /// P5: a persist is durable after those that its thread ordered before it, and after what it followed

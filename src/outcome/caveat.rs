@@ -21,11 +21,13 @@ pub enum Kind {
     Saturated,
     /// The program asked for something that is not modelled.
     Unmodelled,
+    /// The program is a trace: what came of it is timing alone.
+    Trace,
 }
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 7] = [
+    pub const ALL: [(Kind, &str); 8] = [
         (Kind::Sampled, "sampled"),
         (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),
@@ -33,6 +35,7 @@ impl Kind {
         (Kind::Cap, "cap"),
         (Kind::Saturated, "saturated"),
         (Kind::Unmodelled, "unmodelled"),
+        (Kind::Trace, "trace"),
     ];
 
     /// Its word.

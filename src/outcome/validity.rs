@@ -26,6 +26,7 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     let of_kind = |kind: Kind, texts: Vec<String>| texts.into_iter().map(move |text| Caveat { kind, text });
     let all = [
         of_kind(Kind::Sampled, outcome.sampling.iter().map(Sampling::told).collect()),
+        of_kind(Kind::Trace, judge.trace()),
         of_kind(Kind::Undurable, judge.undurable()),
         of_kind(Kind::Unsourced, judge.unsourced()),
         of_kind(Kind::Unexercised, judge.unexercised()),
@@ -90,6 +91,29 @@ impl Judge<'_> {
         of_program + self.count("nic", &["lines"])
     }
 
+    /// What a trace does not tell.
+    fn trace(&self) -> Vec<String> {
+        let trace = &self.outcome.workload["trace"];
+        if !trace.is_object() {
+            return Vec::new();
+        }
+        let mut texts = vec![
+            "timing without values: instructions, lanes and addresses are those of the traced run; nothing was \
+             computed, and no result was checked"
+                .to_owned(),
+        ];
+        let counts = trace["stood_in"].as_object().into_iter().flatten();
+        let counts: Vec<String> = counts.map(|(opcode, count)| format!("{count} {opcode}")).collect();
+        if !counts.is_empty() {
+            let text = "there is no tensor core, texture or surface unit; timed as computations of the SM's cores";
+            texts.push(format!("{text}, without accesses to memory: {}", counts.join(", ")));
+        }
+        if trace["streams"].as_u64() > Some(1) {
+            texts.push("kernels of several streams run one after another, though they may have overlapped".to_owned());
+        }
+        texts
+    }
+
     /// What its fences do not make durable, though the program took it for that.
     fn undurable(&self) -> Vec<String> {
         let ended = self.is_set_to("persist.clwb", "l2") && !self.is_set_to("persist.domain", "eadr");
@@ -105,6 +129,7 @@ impl Judge<'_> {
             return false;
         }
         match table {
+            "energy" if name.starts_with("nvm_") => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
             "nvm" => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
             "dram" => self.mc(&["dram_reads", "dram_writes"]) > 0,
             "shared" => self.sm(&["shared_accesses"]) > 0,

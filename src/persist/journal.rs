@@ -30,8 +30,12 @@ pub enum FactKind {
     /// What was stored non-temporally before a warp's first such fence that this was not said of yet is
     /// durable, as its SM knows.
     FenceSettled,
-    /// A warp issued a store through the caches (program order within a warp).
+    /// A warp issued a store through the caches (program order within a warp). Of cores it is noted when the
+    /// store is performed.
     Stored,
+    /// A hart retired a store, or performed an atomic (program order within a hart). Noted where caches
+    /// survive a power failure.
+    Retired,
     /// A warp issued a non-temporal store, which a fence of the warp covers without a write-back.
     StoredNonTemporal,
     /// A warp issued an atomic on the line; what it wrote is in the [`FactKind::Performed`] that follows from
@@ -286,6 +290,7 @@ impl Journal {
             | FactKind::Accepted
             | FactKind::AtMedia
             | FactKind::Stored
+            | FactKind::Retired
             | FactKind::StoredNonTemporal
             | FactKind::VerbPosted
             | FactKind::VerbWritten

@@ -8,6 +8,7 @@
 
 use super::console::{align_right, legend, lines, plain_table};
 use super::cores;
+use super::energy;
 use super::explain::{REASONS, reasons};
 use super::numbers::{count, percent};
 use super::title::subject;
@@ -18,7 +19,7 @@ use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 const BAR: f64 = 40.0;
 
 /// What the columns are.
-const LEGEND: [(&str, &str); 13] = [
+const LEGEND: [(&str, &str); 14] = [
     ("cycles", "core cycles of the program, from its start until its last step was done"),
     ("x base", "cycles over those of base; the bars below"),
     ("log updates", "stores to undo logs (warp instructions)"),
@@ -29,6 +30,7 @@ const LEGEND: [(&str, &str); 13] = [
     ("write-backs", "write-backs and flushes of lines that the program issued (warp instructions)"),
     ("L1>L2 B, L2>L1 B", "bytes from the SMs to the L2 slices, and back, headers included"),
     ("WPQ", "entries of the write-pending queues in use, of those there are: a mean over time and channels"),
+    ("energy", "of what is counted: `durawarp run` tells its parts, and what is not in it"),
     ("persist", "share of resident warp cycles: waiting for persists to be durable"),
     ("fence", "the same: waiting at a fence for stores to be performed"),
     ("memory", "the same: waiting for the data of a load or an atomic"),
@@ -53,6 +55,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         "L1>L2 B",
         "L2>L1 B",
         "WPQ",
+        "energy",
         "persist",
         "fence",
         "memory",
@@ -77,6 +80,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
             count(sm("bytes_out")),
             count(sm("bytes_in")),
             percent(wpq_occupancy(run)),
+            energy::total(run),
             share("slots_persist"),
             share("slots_fence"),
             share("slots_memory"),
@@ -169,8 +173,7 @@ pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
 fn wpq_occupancy(run: &Outcome) -> f64 {
     let entries = run.machine.parameters.get("controller.write_queue_entries");
     let entries = entries.and_then(|parameter| parameter.value.as_u64()).unwrap_or(0);
-    let channels =
-        run.counters.iter().find(|table| table.kind == "memory_controller").map_or(0, |table| table.rows.len() as u64);
+    let channels = run.rows_of("memory_controller") as u64;
     ratio(run.total("memory_controller", "wpq_entry_ticks"), run.time.ticks * entries * channels)
 }
 

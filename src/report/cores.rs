@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
+use super::energy;
 use super::numbers::{bandwidth, count, percent, seconds};
 use super::title::subject;
 use crate::outcome::{Outcome, ProcessOutcome, ratio};
@@ -97,7 +98,7 @@ fn l1_misses(o: &Outcome) -> u64 {
 pub(super) fn facts(o: &Outcome) -> Table {
     let core = |name| of(o, "core", name);
     let llc = |name| of(o, "llc", name);
-    let cores = o.counters.iter().find(|table| table.kind == "core").map_or(0, |table| table.rows.len());
+    let cores = o.rows_of("core");
     let mut table = plain_table();
     let mut row = |name: &str, text: String| {
         table.add_row([name, &text]);
@@ -250,7 +251,7 @@ pub(super) fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     // The columns are base's accounts: those of the others are the same, as cores count them.
     let named: Vec<String> = accounts(base).into_iter().map(|account| account.name).collect();
     let mut header: Vec<String> =
-        ["scheme", "cycles", &over, "IPC", "cleaned", "fences", "NVM B"].map(str::to_owned).to_vec();
+        ["scheme", "cycles", &over, "IPC", "cleaned", "fences", "NVM B", "energy"].map(str::to_owned).to_vec();
     header.extend(named.iter().cloned());
     let columns = header.len();
     table.set_header(header);
@@ -263,6 +264,7 @@ pub(super) fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
             count(of(run, "core", "cleans")),
             count(of(run, "core", "durable_fences")),
             count(of(run, "memory_controller", "nvm_written_bytes")),
+            energy::total(run),
         ];
         let own = accounts(run);
         let share = |name: &String| own.iter().find(|account| account.name == *name).map_or(0, |found| found.tenths);
@@ -277,6 +279,7 @@ pub(super) fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         out += &format!("  {over}: cycles over those of {first}, as {BASE} does not fit the machine;\n");
     }
     out += "  cleaned: lines written back for the program; fences: those that waited; NVM B: bytes written to NVM;\n";
+    out += "  energy: of what is counted, `durawarp run` tells its parts;\n";
     out += "  then shares of dispatch slots, which sum to 100 %:\n";
     for Account { name, meaning, .. } in accounts(base) {
         out += &format!("    {name}: {meaning}\n");

@@ -188,6 +188,7 @@ fn property(property: &Property) -> &str {
         Property::Regions => "P4",
         Property::Resume => "P4, resuming",
         Property::Replay => "P4', replay",
+        Property::Visible => "order of visibility",
         Property::Ordered | Property::Epochs => "P5",
         Property::Verbs => "P6",
         Property::Idempotent => "P8",

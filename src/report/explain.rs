@@ -3,6 +3,7 @@
 //! what persist buffers and their queues, held registers or recoverable regions did, where the scheme has
 //! them.
 
+mod core_regions;
 mod explanation;
 mod held_registers;
 mod markers;
@@ -53,7 +54,8 @@ pub fn explanation(outcome: &Outcome, storage: &[StorageCost]) -> Option<Explana
     if outcome.is_of_a_cpu() {
         let Explanation { mut text, mut data } = processes::explain(outcome)?;
         let own = persist_queues::explain(outcome).or_else(|| held_registers::explain(outcome));
-        if let Some((own, of_scheme)) = own.or_else(|| regions::of_cores(outcome)) {
+        let own = own.or_else(|| regions::of_cores(outcome)).or_else(|| core_regions::explain(outcome));
+        if let Some((own, of_scheme)) = own {
             text += &own;
             data["scheme"] = of_scheme;
         }

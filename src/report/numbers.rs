@@ -68,6 +68,16 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// An energy in J, mJ, µJ or nJ.
+pub fn joules(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1.0 => format!("{value:.3} J"),
+        v if v >= 1e-3 => format!("{:.3} mJ", value * 1e3),
+        v if v >= 1e-6 => format!("{:.3} µJ", value * 1e6),
+        _ => format!("{:.1} nJ", value * 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,9 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_times_choose_a_prefix() {
+    fn rates_times_and_energies_choose_a_prefix() {
         assert_eq!([rate(12.0), rate(3_800_000.0), rate(250_000.0)], ["12.00 ", "3.80 M", "250 k"]);
         assert_eq!([seconds(1.5e-3), seconds(42e-9), seconds(2.0)], ["1.500 ms", "42.0 ns", "2.000 s"]);
+        assert_eq!([joules(2.0), joules(1.5e-6), joules(42e-9)], ["2.000 J", "1.500 µJ", "42.0 nJ"]);
         assert_eq!(percent(0.5), "50.0 %");
         assert_eq!(bandwidth(307.2e9), "307.2 GB/s");
     }

@@ -10,6 +10,7 @@ use comfy_table::Table;
 use super::backlog::backlog;
 use super::console::{align_right, lines, plain_table};
 use super::cores;
+use super::energy;
 use super::numbers::{bandwidth, count, percent, rate, seconds};
 use super::program::logging;
 use super::title::{plain, title};
@@ -54,6 +55,7 @@ pub fn summary(outcome: &Outcome) -> String {
         out += "\nPersists\n";
         out += &lines(&super::persists::stages(persists), 1);
     }
+    out += &energy::sections(outcome);
     if let Some(process) = &outcome.process {
         out += "\nProcess\n";
         out += &lines(&cores::process(process), 1);
@@ -238,6 +240,7 @@ fn result(o: &Outcome) -> Table {
     };
     table.add_row(["end", &end]);
     let check = match &o.verification {
+        None if o.workload["trace"].is_object() => "none: a trace has no values".to_owned(),
         None => "not done: the run did not finish".to_owned(),
         Some(v) if v.passed => format!("passed{}", checks_in_words(&v.checks)),
         Some(v) => format!("FAILED\n{}", v.failures.join("\n")),

@@ -30,6 +30,8 @@ pub struct Conduct<'a> {
     pub timeline: Option<u64>,
     /// Tell where cores lost their dispatch slots: by hart, function and instruction. Of machines of cores.
     pub places: bool,
+    /// Count writes to the cells of NVM line by line.
+    pub line_writes: bool,
     /// Functional references of the experiment's workload that this run shares with others.
     pub references: Option<&'a References>,
     /// Set it to end the run early; what is known by then is reported.
@@ -53,6 +55,7 @@ impl Default for Conduct<'_> {
             journal: false,
             timeline: None,
             places: false,
+            line_writes: false,
             references: None,
             stop: None,
             observer: None,

@@ -47,12 +47,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let spec = &config.spec;
     let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
     let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
-    let process = match program.process() {
-        Ok(process) => process,
-        Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
-    };
-    let formed = formed_process(&process, scheme.built.regions(), spec.harts());
-    let formed = formed.unwrap_or_else(|faults| panic!("an experiment that was checked cannot be formed: {faults}"));
+    let (process, formed) = process_of(experiment);
     let load = load_of(experiment, &process, formed.as_ref());
     let machine = assembled(experiment, load, conduct);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
@@ -105,9 +100,23 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);
     }
-    // Last, as the caveats follow from the whole outcome.
-    finished.outcome.validity = outcome::validity::of(&finished.outcome);
-    finished
+    // Last, as this follows from the whole outcome.
+    Finished { outcome: outcome::computed(finished.outcome), ..finished }
+}
+
+/// The process of a program and, under a scheme of recoverable regions, what it is formed into.
+///
+/// # Panics
+/// When the program does not fit its memory, which is a fault of its resolution.
+pub(super) fn process_of(experiment: &CpuExperiment) -> (Process, Option<FormedProcess>) {
+    let process = match experiment.program.process() {
+        Ok(process) => process,
+        Err(faults) => panic!("a program that was resolved does not fit its memory: {faults}"),
+    };
+    let (regions, harts) = (experiment.scheme.built.regions(), experiment.machine.spec.harts());
+    let formed = formed_process(&process, regions, harts);
+    let formed = formed.unwrap_or_else(|faults| panic!("an experiment that was checked cannot be formed: {faults}"));
+    (process, formed)
 }
 
 /// What the machine runs; under a scheme of recoverable regions, formed.
@@ -132,6 +141,7 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
         journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
         places: conduct.places,
+        line_writes: conduct.line_writes,
         halts_at_end: alone,
     };
     assemble_cpu(spec, load, &persistency)

@@ -16,6 +16,9 @@ pub(super) fn of_kernels(experiment: &Experiment, stop: &AtomicBool) -> Option<u
     if experiment.scheme.built.regions().is_some() {
         return None;
     }
+    if let Some(instructions) = experiment.workload.traced_instructions() {
+        return Some(instructions);
+    }
     let limits = Limits {
         warp_size: experiment.machine.spec.sm.warp_size,
         stop: Some(stop),

@@ -18,6 +18,9 @@ use crate::persist::vocab::{Domain, RegionRule};
 use crate::schemes::catalogue::{self, Entry};
 use crate::workload::{Bindings, Demands, FormedProgram, Resolved};
 
+/// Lanes of a warp in a trace.
+const TRACED_WARP: u32 = 32;
+
 /// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`](super::Recipe) that makes one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -89,6 +92,13 @@ impl Experiment {
         } else if let Some((key, why)) = self.scheme.built.unfit(first_place(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
+        if self.workload.is_trace() && self.machine.spec.sm.warp_size != TRACED_WARP {
+            let message = format!(
+                "is {}, and the warps of a trace have {TRACED_WARP} lanes, as those of NVIDIA's GPUs",
+                self.machine.spec.sm.warp_size
+            );
+            faults.push(Diagnostic::nowhere("sm.warp_size", message));
+        }
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
         let domain = self.machine.spec.persist.domain;
         if domain != Domain::Adr {
@@ -120,6 +130,10 @@ impl Experiment {
                  back at one point depends on all that came before",
                 self.scheme.built.name()
             );
+            faults.push(Diagnostic::nowhere("sample", message));
+        }
+        if self.workload.is_trace() {
+            let message = "a trace cannot be sampled: it has no values that the functional driver could compute";
             faults.push(Diagnostic::nowhere("sample", message));
         }
         if self.max_cycles.is_some() {
@@ -171,7 +185,9 @@ impl Program {
             }
             Ok(None) => {
                 let host = experiment.workload.host();
-                Program { bindings: host.bindings(), host: Box::new(host), formed: None }
+                let bindings = host.bindings();
+                let host = experiment.workload.trace_host().unwrap_or_else(|| Box::new(host));
+                Program { bindings, host, formed: None }
             }
             // An experiment whose parts were exchanged is refused by the run.
             Err(faults) => Program {

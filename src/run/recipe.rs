@@ -19,8 +19,8 @@ use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, Sc
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::Setting;
 use crate::persist::Scheme;
-use crate::schemes::catalogue::{DEFAULT_CLUSTER_SCHEME, DEFAULT_SCHEME};
-use crate::workload::{Choice, Demands, Overrides, Workload};
+use crate::schemes::catalogue::{self, DEFAULT_CLUSTER_SCHEME, DEFAULT_SCHEME};
+use crate::workload::{Choice, Demands, FlagBarrier, Overrides, Workload};
 
 /// A part of a recipe: by name or path, or as a value that the caller has.
 #[derive(Debug, Clone)]
@@ -343,6 +343,11 @@ impl Recipe {
         self
     }
 
+    /// After how many core cycles it stops, if it was said.
+    pub fn most_cycles(&self) -> Option<u64> {
+        self.max_cycles
+    }
+
     /// Whether the final memory is compared with that of the functional driver.
     pub fn reference(mut self, compared: bool) -> Self {
         self.reference = compared;
@@ -365,6 +370,45 @@ impl Recipe {
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.choice.args = args.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// What it is made of, as keys and values of [`Recipe::set`]: set in this order on another recipe they
+    /// make the same one, but for `reference`, `persistent` and `args`, which are no keys. `...` stands for a
+    /// part that is given as a value and has no name.
+    ///
+    /// # Example: the same recipe again
+    /// ```
+    /// let recipe = durawarp::Experiment::of("vecadd").scheme("strict").set("params.N", 64);
+    /// let set = |all: durawarp::Recipe, (key, value): (String, String)| all.set(&key, value);
+    /// let again = recipe.keys().into_iter().fold(durawarp::Experiment::of(""), set);
+    /// assert_eq!(again.keys(), recipe.keys());
+    /// ```
+    pub fn keys(&self) -> Vec<(String, String)> {
+        let Recipe { choice, .. } = self;
+        let named = |name: Option<&str>| name.unwrap_or("...").to_owned();
+        let mut keys = vec![("workload".to_owned(), named(self.workload.name()))];
+        let mut put = |key: &str, value: Option<String>| keys.extend(value.map(|value| (key.to_owned(), value)));
+        // What the recipe leaves open is left out: it is resolved in the same way again.
+        put("machine", self.machine.as_ref().map(|machine| named(machine.name())));
+        put("scheme", self.scheme.as_ref().map(|scheme| named(scheme.name())));
+        put("profile", choice.profile.clone());
+        put("seed", Some(choice.seed.to_string()));
+        for Override { key, value } in self.machine_set.iter().chain(&self.scheme_set) {
+            put(key, Some(value.clone()));
+        }
+        for (name, value) in &choice.params {
+            put(&format!("params.{name}"), Some(value.clone()));
+        }
+        for (buffer, file) in &choice.inputs {
+            put(&format!("inputs.{buffer}"), Some(file.display().to_string()));
+        }
+        let Overrides { mode, flag_barrier, loop_log } = choice.instrument;
+        put("instrument", mode.map(|mode| mode.to_string()));
+        let word = |barrier| FlagBarrier::ALL.iter().find(|(_, of)| *of == barrier).map(|(word, _)| (*word).to_owned());
+        put("flag_barrier", flag_barrier.and_then(word));
+        put("loop_log", loop_log.map(|log| log.to_string()));
+        put("max_cycles", self.max_cycles.map(|cycles| cycles.to_string()));
+        keys
     }
 
     /// As [`Recipe::build_any`], of kernels on a machine with a GPU.
@@ -442,6 +486,25 @@ impl Recipe {
         let machine = self.load_machine(workload.as_ref())?;
         let scheme = self.load_scheme(workload.as_ref(), machine.compute())?;
         Ok((machine, scheme))
+    }
+
+    /// Whether it is of a program of CPUs: its machine says, else its workload. What cannot be read is told
+    /// when it is built.
+    pub fn is_of_a_cpu(&self) -> bool {
+        let compute = match &self.machine {
+            Some(Part::Named(name)) => Compute::of(name),
+            Some(Part::Value(machine)) => machine.compute(),
+            None => return self.load_workload().is_ok_and(|workload| workload.is_of_a_cpu()),
+        };
+        compute == Compute::Cpu
+    }
+
+    /// Names of the built-in schemes for machines of its kind, the default one first.
+    pub fn schemes(&self) -> Vec<&'static str> {
+        let fitting = if self.is_of_a_cpu() { catalogue::of_cpus() } else { catalogue::all() };
+        let mut names: Vec<&str> = fitting.iter().map(|scheme| scheme.name()).collect();
+        names.sort_by_key(|name| *name != DEFAULT_SCHEME);
+        names
     }
 
     /// The machine for a workload.

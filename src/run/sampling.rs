@@ -76,6 +76,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         scheme_counters,
         scheme_report: None,
         sampling: Some(sampling),
+        devices: None,
         persists: None,
         backlog: None,
         warnings,
@@ -95,9 +96,8 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
             failures,
         });
     }
-    outcome.validity = outcome::validity::of(&outcome);
     Finished {
-        outcome,
+        outcome: outcome::computed(outcome),
         memory,
         bindings,
         formed: None,

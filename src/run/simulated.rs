@@ -9,8 +9,10 @@ use super::end::{Clocks, end_of};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
 use crate::engine::{Barrier, RunEnd, RunOptions, Scaling, Time};
+use crate::kernel::memory::Medium;
 use crate::machine::MAX_CORE_CYCLES;
-use crate::outcome::{self, Engine, Host, Outcome, Parameter};
+use crate::machine::memory_controller::{CellWear, MemoryController};
+use crate::outcome::{self, Devices, Engine, Host, LineWrites, Outcome, Parameter};
 use crate::spec::Key;
 
 /// A machine that has run.
@@ -109,6 +111,9 @@ impl Simulated {
             // Of the kind of machine: launches and kernels, or a process.
             process: None,
             counters: Vec::new(),
+            devices: Some(devices(simulated)),
+            energy: None,
+            wear: None,
             persists: None,
             sampling: None,
             backlog: self
@@ -196,6 +201,22 @@ fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
     let of_cpus = of_cpus.chain(machine.nics().map(|nic| nic.report()));
     of_cpus.flat_map(|report| report.counters).for_each(|(name, value)| add(name, value));
     counters
+}
+
+/// What devices did: their rows and cells.
+fn devices(machine: &Assembly) -> Devices {
+    let wear = || machine.controllers().map(MemoryController::wear);
+    let rows = |medium: Medium| wear().map(|wear| wear.activates()[medium as usize]).sum();
+    Devices {
+        dram_activates: rows(Medium::Dram),
+        nvm_activates: rows(Medium::Nvm),
+        nvm_cell_bytes: wear().map(CellWear::cell_bytes).sum(),
+        nvm_bank_writes: wear().map(|wear| wear.bank_writes().to_vec()).collect(),
+        nvm_lines: wear()
+            .map(CellWear::lines)
+            .collect::<Option<Vec<_>>>()
+            .map(|all| LineWrites::of(all.into_iter().flatten())),
+    }
 }
 
 fn engine_of(machine: &Assembly) -> Engine {

@@ -19,6 +19,7 @@
 //! neither `fence` nor `pause` in the loop, keeps its region open, and others may wait for that for ever.
 //! Not modelled: cores of several harts, which are refused; what keeping the last region of a line costs.
 
+pub mod account;
 pub mod asked;
 pub mod buffer;
 pub mod held;

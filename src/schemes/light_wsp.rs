@@ -29,7 +29,6 @@
 //! younger region than its own. Not modelled: the power failure itself, which the oracle does from journals;
 //! bandwidth of ACKs; time to search buffers.
 
-mod account;
 mod front_end;
 mod gate;
 pub mod messages;

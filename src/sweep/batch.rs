@@ -11,13 +11,11 @@ use super::host::Memory;
 use super::key;
 use crate::config::AnyMachine;
 use crate::config::Compute;
-use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::run::{AnyExperiment, AnyResolved, Recipe, demands};
 use crate::workload::Demands;
-use crate::workload::FlagBarrier;
 use crate::workload::Workload;
 
 /// A point.
@@ -244,43 +242,22 @@ impl Batch {
     pub fn command(&self, point: usize) -> String {
         let recipe = &self.points[point].recipe;
         let choice = &recipe.choice;
-        // What is given as a value has no name that a command line could say.
-        let said = |name: Option<&str>| name.unwrap_or("...").to_owned();
-        let mut words = vec!["durawarp".to_owned(), "run".to_owned(), said(recipe.workload.name())];
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        // Without one, `run` takes the same default.
-        if let Some(machine) = &recipe.machine {
-            option("--machine", said(machine.name()));
-        }
-        if let Some(scheme) = &recipe.scheme {
-            option("--scheme", said(scheme.name()));
-        }
-        // What the recipe leaves open is left out: `run` resolves it in the same way.
-        if let Some(profile) = &choice.profile {
-            option("--profile", profile.clone());
-        }
-        option("--seed", choice.seed.to_string());
-        for Override { key, value } in recipe.machine_set.iter().chain(&recipe.scheme_set) {
-            option("--set", format!("{key}={value}"));
-        }
-        for (name, value) in &choice.params {
-            option("--set", format!("params.{name}={value}"));
-        }
-        for (buffer, file) in &choice.inputs {
-            option("--input", format!("{buffer}={}", file.display()));
-        }
-        if let Some(mode) = choice.instrument.mode {
-            option("--instrument", mode.to_string());
-        }
-        if let Some(barrier) = choice.instrument.flag_barrier {
-            let word = FlagBarrier::ALL.iter().find(|(_, of)| *of == barrier);
-            option("--flag-barrier", word.map_or("", |(word, _)| word).to_owned());
-        }
-        if let Some(loop_log) = choice.instrument.loop_log {
-            option("--loop-log", loop_log.to_string());
-        }
-        if let Some(cycles) = recipe.max_cycles {
-            option("--max-cycles", cycles.to_string());
+        let mut words = vec!["durawarp".to_owned(), "run".to_owned()];
+        for (key, value) in recipe.keys() {
+            // Words have options of their own; all other keys are said with `--set`.
+            let option = match key.as_str() {
+                "workload" => {
+                    words.push(value);
+                    continue;
+                }
+                "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log"
+                | "max_cycles" => [format!("--{}", key.replace('_', "-")), value],
+                _ => match key.strip_prefix("inputs.") {
+                    Some(buffer) => ["--input".to_owned(), format!("{buffer}={value}")],
+                    None => ["--set".to_owned(), format!("{key}={value}")],
+                },
+            };
+            words.extend(option);
         }
         if let Some(windows) = recipe.sample {
             words.push(format!("--sample={windows}"));

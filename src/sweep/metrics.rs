@@ -4,7 +4,7 @@
 //! descriptions. Invariant: every name has a unit and a meaning.
 
 use crate::diagnostic::Diagnostic;
-use crate::outcome::{Outcome, Persists};
+use crate::outcome::{ENERGY_PARTS, Energy, Outcome, Persists, Wear};
 use crate::run;
 
 /// A number that an outcome has.
@@ -45,7 +45,8 @@ impl Metric {
         let name = self.name.as_str();
         match self.unit.as_str() {
             "warp instructions/core cycle" | "warp instructions/s" => Some(Better::Higher),
-            "core cycles" | "ns" | "s" | "bytes" => Some(Better::Lower),
+            "core cycles" | "ns" | "s" | "bytes" | "nJ" => Some(Better::Lower),
+            "years" => Some(Better::Higher),
             _ if name.ends_with("_hits") => Some(Better::Higher),
             _ => None,
         }
@@ -118,6 +119,29 @@ const DERIVED: [Derived; 17] = [
     ),
 ];
 
+/// The energy of a part, in nJ.
+const ENERGY: (&str, &str) = ("energy.", "_nj");
+
+/// What is told of energy and wear beside energies of parts.
+const OF_DEVICES: [Derived; 8] = [
+    ("energy_nj", "nJ", "Energy of all that is counted", |o| o.energy.as_ref().map(Energy::nj)),
+    ("energy_watts", "W", "The same over simulated time", |o| o.energy.as_ref().map(|e| e.watts(o.time.ps))),
+    ("nvm.activates", "rows", "NVM rows opened", |o| Some(o.devices.as_ref()?.nvm_activates as f64)),
+    ("nvm.cell_writes", "lines", "Lines written to the cells of NVM", |o| Some(o.wear.as_ref()?.writes as f64)),
+    ("nvm.most_of_a_bank", "lines", "The same of the bank that was written most", |o| {
+        Some(o.wear.as_ref()?.most_of_a_bank as f64)
+    }),
+    ("nvm.bank_imbalance", "mean banks", "Writes of that bank over the mean of banks", |o| {
+        o.wear.as_ref().map(Wear::bank_imbalance)
+    }),
+    ("nvm.lifetime_in_banks_years", "years", "Lifetime of NVM with ideal levelling in banks", |o| {
+        Some(o.wear.as_ref()?.lifetimes?.levelled_in_banks_years)
+    }),
+    ("nvm.lifetime_years", "years", "Lifetime of NVM with ideal levelling over all of it", |o| {
+        Some(o.wear.as_ref()?.lifetimes?.levelled_years)
+    }),
+];
+
 /// A description "Meaning (unit)" in its parts.
 fn parts(doc: &str) -> (&str, &str) {
     match doc.trim().strip_suffix(')').and_then(|doc| doc.rsplit_once(" (")) {
@@ -128,7 +152,7 @@ fn parts(doc: &str) -> (&str, &str) {
 
 /// Every metric.
 pub fn all() -> Vec<Metric> {
-    let derived = DERIVED.iter().map(|(name, unit, meaning, _)| Metric {
+    let derived = DERIVED.iter().chain(&OF_DEVICES).map(|(name, unit, meaning, _)| Metric {
         name: (*name).to_owned(),
         unit: (*unit).to_owned(),
         meaning: (*meaning).to_owned(),
@@ -140,7 +164,12 @@ pub fn all() -> Vec<Metric> {
             Metric { name, unit: unit.to_owned(), meaning: meaning.to_owned() }
         })
     });
-    derived.chain(counters).collect()
+    let of_parts = ENERGY_PARTS.iter().map(|(part, meaning)| Metric {
+        name: format!("{}{part}{}", ENERGY.0, ENERGY.1),
+        unit: "nJ".to_owned(),
+        meaning: format!("Energy of {meaning}"),
+    });
+    derived.chain(of_parts).chain(counters).collect()
 }
 
 /// The metric of a name.
@@ -157,8 +186,12 @@ pub(super) fn unknown(fault: Diagnostic, name: &str) -> Diagnostic {
 
 /// Its value; `None` where an outcome does not have it.
 pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
-    if let Some((.., of)) = DERIVED.iter().find(|(own, ..)| *own == name) {
+    if let Some((.., of)) = DERIVED.iter().chain(&OF_DEVICES).find(|(own, ..)| *own == name) {
         return of(outcome);
+    }
+    let part = name.strip_prefix(ENERGY.0).and_then(|rest| rest.strip_suffix(ENERGY.1));
+    if let Some((part, _)) = ENERGY_PARTS.iter().find(|(own, _)| Some(*own) == part) {
+        return outcome.energy.as_ref().map(|energy| energy.part_nj(part));
     }
     let (kind, counter) = name.split_once('.')?;
     let table = outcome.counters.iter().find(|table| table.kind == kind)?;
@@ -168,8 +201,8 @@ pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Sampling;
     use crate::outcome::sample::{cycles, sample, sampled};
+    use crate::outcome::{EnergyPart, Sampling};
 
     #[test]
     fn every_metric_has_a_name_of_its_own_a_unit_and_a_meaning() {
@@ -212,6 +245,24 @@ mod tests {
         assert_eq!(value(&outcome, "l2.read_hits"), Some(490.0), "summed over slices");
         assert_eq!(value(&outcome, "memory_controller.nvm_written_bytes"), Some(57_143.0));
         assert_eq!(["l2.nothing", "l3.reads", "reads", "persists"].map(|name| value(&outcome, name)), [None; 4]);
+    }
+
+    #[test]
+    fn energy_is_told_as_a_whole_and_by_part_where_it_is_known() {
+        let part = |part: &str, count| EnergyPart {
+            part: part.to_owned(),
+            event: "bits".to_owned(),
+            count,
+            each_pj: 2.0,
+            source: String::new(),
+        };
+        let energy =
+            Energy { events: vec![part("dram", 3_000), part("nvm", 1_000), part("nvm", 500)], left_out: String::new() };
+        let outcome = Outcome { energy: Some(energy), ..sample() };
+        let names = ["energy_nj", "energy.nvm_nj", "energy.cores_nj", "energy.nvm_pj", "nvm.cell_writes"];
+        assert_eq!(names.map(|name| value(&outcome, name)), [Some(9.0), Some(3.0), Some(0.0), None, None]);
+        assert_eq!(value(&sample(), "energy_nj"), None);
+        assert_eq!(find("energy.nvm_nj").unwrap().better(), Some(Better::Lower));
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct Description {
     /// How a program of CPUs is started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramDescription>,
+    /// What a trace has, in place of buffers and parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceDescription>,
 }
 
 /// How a program of CPUs is started.
@@ -38,6 +41,25 @@ pub struct ProgramDescription {
     pub memory_bytes: u64,
     /// Bytes of its persistent memory.
     pub pm_bytes: u64,
+}
+
+/// A trace as plain data, for result files.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct TraceDescription {
+    /// The list of its kernels.
+    pub list: String,
+    /// Launches.
+    pub kernels: u64,
+    /// CTAs of all launches.
+    pub ctas: u64,
+    /// Warp instructions of all launches, with those that labels add.
+    pub warp_instructions: u64,
+    /// Streams that kernels were launched in; they run one after another all the same.
+    pub streams: u64,
+    /// Persistent ranges by name: first address in the traced program, and bytes.
+    pub persistent: BTreeMap<String, [u64; 2]>,
+    /// Warp instructions by opcode that are timed as a computation, for want of their unit.
+    pub stood_in: BTreeMap<String, u64>,
 }
 
 /// A buffer of a resolved workload.

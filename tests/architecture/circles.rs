@@ -241,8 +241,20 @@ fn no_circle_among_files() {
 
 #[test]
 fn modules_of_workload_lie_on_floors() {
-    let floors =
-        ["expr", "manifest", "description", "data", "read", "plan", "host", "check", "cpu", "formed", "instrument"];
+    let floors = [
+        "expr",
+        "manifest",
+        "description",
+        "data",
+        "read",
+        "plan",
+        "trace",
+        "host",
+        "check",
+        "cpu",
+        "formed",
+        "instrument",
+    ];
     let floor = |path: &Path| match path.get(1) {
         Some(module) => floors.iter().position(|name| name == module).expect("a module of workload has a floor"),
         None => floors.len(),

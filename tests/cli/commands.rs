@@ -533,6 +533,38 @@ fn regions_of_a_program_of_cpus_are_explained_with_who_waited_for_what() {
 }
 
 #[test]
+fn regions_that_each_core_orders_are_explained_with_their_path_and_their_undo_log() {
+    for (scheme, words, absent) in [
+        ("capri", ["behind boundaries while something waited", "55296 B a core"], "undo log"),
+        ("cwsp", ["stores written ahead", "512 B a core"], "behind boundaries"),
+    ] {
+        let told = folder("cli/explain_core_regions").join(format!("{scheme}.json"));
+        let machine = ["--machine", "lightwsp-cpu", "--json", told.to_str().unwrap()];
+        let output = durawarp(&[&["explain", scheme, "kvlog"][..], &machine].concat());
+        let text = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let all = ["Functions", "Recoverable regions, ordered by each core", "checkpoints:", "regions of other cores"];
+        for words in all.into_iter().chain(words).chain(["bdry-ACKs", "a region has persisted"]) {
+            assert!(text.contains(words), "no `{words}` in:\n{text}");
+        }
+        assert!(!text.contains(absent) && !text.contains("flush-ACKs") && !text.contains("warp"), "{text}");
+        let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+        let of = &told["scheme"];
+        let number = |value: &serde_json::Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
+        // Every store and boundary takes the path once.
+        let sizes = &of["regions"]["report"]["sizes"];
+        assert_eq!(number(&of["paths"]["entries"]), number(&sizes["stores"]) + number(&sizes["regions"]));
+        let used = number(&of["paths"]["used_share"]);
+        assert!(used > 0.01 && used < 1.0, "{used}");
+        // Oldest regions of the four cores that ran waited most of the time.
+        let waits = &of["regions"]["controllers"][0];
+        let all = ["boundary_cycles", "boundary_ack_cycles", "flush_cycles"].map(|wait| number(&waits[wait]));
+        assert!(all.iter().sum::<f64>() > 0.0 && number(&waits["flush_ack_cycles"]) == 0.0, "{waits}");
+        assert!(number(&of["tracker"]["mean_persisting_ns"]) > 40.0, "there and back: {of}");
+    }
+}
+
+#[test]
 fn persist_buffers_and_their_queues_are_explained_by_scheme() {
     let folder = folder("cli/explain_queues");
     let told = |scheme: &str| {

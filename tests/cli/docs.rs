@@ -159,8 +159,19 @@ fn names_and_keys_in_the_commands_of_pages_exist() {
 
 #[test]
 fn options_named_in_prose_exist() {
-    let commands =
-        ["run", "stalls", "compare", "explain", "crash", "regions", "check", "bench", "reproduce", "sensitivity"];
+    let commands = [
+        "run",
+        "stalls",
+        "compare",
+        "explain",
+        "crash",
+        "regions",
+        "check",
+        "bench",
+        "bisect",
+        "reproduce",
+        "sensitivity",
+    ];
     let of_sweeps = ["run", "status", "table", "figures", "report", "lint"].map(|command| ["sweep", command]);
     let two = [["config", "diff"], ["ptx", "instrument"]].into_iter().chain(of_sweeps);
     let mut help = String::new();
@@ -288,7 +299,7 @@ fn block(name: &str, word: &str) -> String {
 fn every_block_of_toml_in_the_manual_has_a_test() {
     let all: usize =
         PAGES.iter().filter(|page| page.path.starts_with("docs")).map(|page| page.blocks("toml").len()).sum();
-    assert_eq!(all, 4, "the sweep, the workload, the machine, the scheme: below");
+    assert_eq!(all, 5, "the sweep, the workload, the machine, the scheme, the labels: below");
 }
 
 #[test]
@@ -317,6 +328,18 @@ fn its_scheme_loads() {
     std::fs::write(&file, block("docs/schemes.md", "scheme =")).unwrap();
     let scheme = SchemeConfig::load(file.to_str().unwrap(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!((scheme.name.as_str(), scheme.built.name()), ("mine", "epoch-cta"));
+}
+
+#[test]
+fn its_labels_load() {
+    let folder = folder("docs_labels");
+    std::fs::write(folder.join("kernelslist.g"), "kernel-3.traceg\n").unwrap();
+    std::fs::copy("tests/traces/small/kernel-3.traceg", folder.join("kernel-3.traceg")).unwrap();
+    std::fs::write(folder.join("mine.toml"), block("docs/traces.md", "trace =")).unwrap();
+    let workload =
+        Workload::load(folder.join("mine.toml").to_str().unwrap()).unwrap_or_else(|faults| panic!("{faults}"));
+    let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(resolved.is_trace() && resolved.has_persistent_memory());
 }
 
 #[test]

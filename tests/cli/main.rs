@@ -16,3 +16,4 @@ mod shown;
 mod sweep;
 mod timeline;
 mod tools;
+mod traces;

@@ -478,6 +478,38 @@ fn regions_of_harts_are_tracks_and_change_no_bit() {
 }
 
 #[test]
+fn regions_that_each_core_orders_are_tracks_beside_what_its_buffer_holds() {
+    for scheme in ["capri", "cwsp"] {
+        let ran = |conduct: &Conduct<'_>| {
+            let recipe = Experiment::of("kvlog").machine("lightwsp-cpu").scheme(scheme).profile("ci");
+            recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")).run(conduct)
+        };
+        let (plain, kept) = (ran(&Conduct::default()), ran(&kept(1)));
+        assert_eq!((&plain.outcome.digest, &plain.outcome.counters), (&kept.outcome.digest, &kept.outcome.counters));
+        let (timeline, outcome) = (kept.timeline.as_ref().unwrap(), &kept.outcome);
+        checked(&file(timeline, outcome, 64 << 20));
+        assert_eq!(slices(timeline, "regions").len() as u64, outcome.scheme_counters["regions"], "{scheme}");
+        let tracks = |process: &str, name: &str| {
+            let of = timeline.processes.iter().find(|other| other.name == process).unwrap();
+            of.tracks.iter().filter(|track| track.name.starts_with(name)).count()
+        };
+        // The first core has a hart that runs, the last has none.
+        let buffers = ["core 0", "core 7"].map(|core| tracks(core, "persist buffer of hart"));
+        assert_eq!(buffers, [1, 0], "{scheme}");
+        // What regions wait for at a controller: ACKs, then their own writes.
+        let waits = ["bdry-ACKs", "flush"].map(|wait| {
+            let spans = timeline.processes.iter().flat_map(|process| &process.tracks);
+            let labels = spans.filter_map(|track| match &track.content {
+                Content::Slices(slices) => Some(slices.iter().map(|slice| slice.label)),
+                _ => None,
+            });
+            labels.flatten().filter(|label| matches!(label, Label::Region { what, .. } if *what == wait)).count()
+        });
+        assert!(waits.iter().all(|&spans| spans > 100), "{scheme}: {waits:?}");
+    }
+}
+
+#[test]
 fn persist_buffers_queues_of_the_controller_and_verbs_are_tracks() {
     let ran = |conduct: &Conduct<'_>| {
         let recipe = Experiment::of("hash").machine("broi-cluster").scheme("broi").profile("ci").reference(false);

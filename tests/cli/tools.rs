@@ -1,6 +1,6 @@
 //! Tools beside the simulations: two runs compared, what the host offers, completions, manual pages.
 
-use crate::cli_common::{durawarp, folder, text};
+use crate::cli_common::{durawarp, ended, folder, text};
 
 #[test]
 fn two_runs_are_compared_by_what_they_were_and_what_came_of_them() {
@@ -40,6 +40,83 @@ fn files_that_are_no_runs_are_told_both_with_their_places() {
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("this is no result of a run") && told.contains("one.json:2"), "{told}");
     assert!(told.contains("other.json") && told.contains("2 errors"), "{told}");
+}
+
+#[test]
+fn two_configurations_are_followed_to_the_event_at_which_they_part() {
+    let bisect = |arguments: &[&str]| durawarp(&[&["bisect", "vecadd", "--profile", "ci"], arguments].concat());
+    let equal = ended(&bisect(&["--other", "dram.t_cl_ns=36"]), 0, &["equal: ", "all final states"]);
+    assert!(equal.starts_with("A: vecadd (ci) on agpm-table4, scheme base\nB: vecadd (ci)"), "{equal}");
+    // A read of DRAM takes 4 ns longer: the first reply of a controller comes later.
+    let slow = bisect(&["--other", "dram.t_cl_ns=40"]);
+    let slow = ended(&slow, 1, &["they part in epoch 5 (core cycles 5000 to 6000), at `l2."]);
+    let at = |run: &str| {
+        let is_of = |line: &&str| line.starts_with(&format!("  {run}: at ")) && line.contains("MemoryData");
+        let line = slow.lines().find(is_of).unwrap_or_else(|| panic!("{slow}"));
+        line.split_whitespace().nth(2).and_then(|ns| ns.parse::<f64>().ok()).unwrap_or_else(|| panic!("{slow}"))
+    };
+    assert!(at("A") < at("B") && at("B") < at("A") + 4.9, "at an edge of the controller's: {slow}");
+    // Other topologies and schemes are compared by the names of components.
+    ended(&bisect(&["--other", "sm.count=10"]), 1, &["they part in epoch", "  A: at "]);
+    ended(&bisect(&["--other", "scheme=strict", "--other", "seed=1"]), 1, &["scheme strict"]);
+}
+
+#[test]
+fn programs_of_cpus_part_at_an_event_too() {
+    let bisect = |other: &str| durawarp(&["bisect", "hash", "--profile", "ci", "--other", other]);
+    ended(&bisect("llc.service_cycles=9"), 1, &["on lightwsp-cpu", "they part in epoch", "  A: at "]);
+    ended(&bisect("seed=0"), 0, &["equal: "]);
+}
+
+#[test]
+fn a_run_is_repeated_from_its_result_and_compared_with_a_file_of_another_version() {
+    let folder = folder("cli/bisect");
+    let file = |name: &str| folder.join(name).display().to_string();
+    let run = |name: &str, set: &str| {
+        let json = file(name);
+        let run = ["run", "vecadd", "--profile", "ci", "-q", "--json", &json, "--set", set];
+        assert_eq!(durawarp(&run).status.code(), Some(0));
+        json
+    };
+    let (one, other) = (run("one.json", "l2.ways=16"), run("other.json", "dram.t_cl_ns=40"));
+    ended(&durawarp(&["bisect", &one, &one]), 0, &["equal: "]);
+    ended(&durawarp(&["bisect", &one, &other]), 1, &["they part in epoch"]);
+    let saved = file("saved.epochs");
+    let save = ["bisect", "vecadd", "--profile", "ci", "--save", &saved];
+    ended(&durawarp(&save), 0, &[]);
+    let against = ["bisect", "vecadd", "--profile", "ci", "--against", &saved];
+    ended(&durawarp(&against), 0, &["equal: ", "version "]);
+    let slow = [&against[..], &["--set", "dram.t_cl_ns=40"]].concat();
+    let told = ended(&durawarp(&slow), 1, &["which event: write", "with --epoch "]);
+    let epoch = told.trim_end().rsplit(' ').next().unwrap();
+    ended(&durawarp(&[&save[..], &["--epoch", epoch]].concat()), 0, &[]);
+    ended(&durawarp(&slow), 1, &["its events in the epoch are equal up to", "  A: at ", "  B: at "]);
+    ended(&durawarp(&["bisect", "vecadd"]), 2, &["nothing to compare with"]);
+    ended(&durawarp(&["bisect", "vecadd", "--against", &one]), 2, &["no file of `durawarp bisect --save`"]);
+}
+
+#[test]
+fn a_run_tells_its_energy_by_part_and_the_wear_of_its_nvm() {
+    let run = |arguments: &[&str]| {
+        durawarp(&[&["run", "kv_store", "--profile", "ci", "--scheme", "strict"], arguments].concat())
+    };
+    let told =
+        ended(&run(&["--wear"]), 0, &["\nEnergy\n", "not in it: static power", "\nNVM wear\n", "most of a line"]);
+    assert!(told.contains("lines by writes") && told.contains("without levelling"), "{told}");
+    let plain = ended(&run(&["--json", "-"]), 0, &[]);
+    let outcome: serde_json::Value = serde_json::from_str(&plain).unwrap();
+    let events = outcome["energy"]["events"].as_array().unwrap();
+    let nvm = events.iter().find(|event| event["part"] == "nvm" && event["event"] == "bits written").unwrap();
+    let bytes = outcome["devices"]["nvm_cell_bytes"].as_u64().unwrap();
+    assert_eq!((nvm["count"].as_u64(), nvm["each_pj"].as_f64()), (Some(bytes * 8), Some(17.84)));
+    assert!(nvm["source"].as_str().unwrap().contains("Lee et al., ISCA 2009"), "{nvm}");
+    assert!(
+        outcome["devices"]["nvm_lines"].is_null() && outcome["wear"]["writes"].as_u64() > Some(0),
+        "{}",
+        outcome["wear"]
+    );
+    let of_cpus = durawarp(&["run", "hash", "--profile", "ci", "--scheme", "sync"]);
+    ended(&of_cpus, 0, &["\nEnergy\n", "instructions", "llc", "\nNVM wear\n", "with ideal levelling"]);
 }
 
 #[test]

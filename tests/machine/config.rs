@@ -310,7 +310,7 @@ proptest! {
         let (table, key) = pick.get(&all);
         let value = match key.kind {
             Kind::Whole { min, max } => (min + number % (max - min).clamp(1, 1 << 20)).to_string(),
-            Kind::Nanos | Kind::Megahertz => format!("{number}.{thousandths:03}"),
+            Kind::Nanos | Kind::Megahertz | Kind::Picojoules => format!("{number}.{thousandths:03}"),
             Kind::Flag => (number % 2 == 0).to_string(),
             Kind::Choice(names) => names[number as usize % names.len()].to_owned(),
         };

@@ -24,3 +24,4 @@ mod persist_stalls;
 mod random_kernels;
 mod row_buffer;
 mod same_results;
+mod traces;

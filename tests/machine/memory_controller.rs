@@ -13,7 +13,7 @@ use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
-use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
+use durawarp::machine::memory_controller::{CellWear, ControllerCounters, ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
 use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, PersistSpec};
 use durawarp::machine::ports::{Endpoint, Roster};
@@ -176,6 +176,8 @@ pub(super) struct Ran {
     dram: Vec<u8>,
     /// When which lines of persistent memory were in their cells, as the journal has it.
     pub(super) at_media: Vec<(Time, u64)>,
+    /// Writes to cells, also by line.
+    pub(super) wear: CellWear,
 }
 
 /// The same on another NVM, of which another part survives.
@@ -196,6 +198,7 @@ pub(super) fn run_on(
     let mut controller = MemoryController::new(spec, clock, forward, ports, media, [filled(&image), filled(&image)]);
     controller.host(handler);
     controller.set_persistence(&persist(domain), true);
+    controller.count_lines();
     let mut t = Topology::new();
     let first = script.first().map_or(0, |s| s.0);
     let script = script.into_iter().map(|(at, m)| (at, Some(m))).collect();
@@ -214,7 +217,8 @@ pub(super) fn run_on(
     let journal = Journal::merged(&[mc.journal().expect("it keeps one")]);
     let at_media = journal.facts().iter().filter(|fact| fact.kind == FactKind::AtMedia);
     let at_media = at_media.map(|fact| (fact.time, fact.line)).collect();
-    Ran { seen, counters: *mc.counters(), dram: mc.image(Medium::Dram).to_vec(), at_media }
+    let (counters, wear) = (*mc.counters(), mc.wear().clone());
+    Ran { seen, counters, dram: mc.image(Medium::Dram).to_vec(), at_media, wear }
 }
 
 fn data_times(seen: &[Seen]) -> Vec<(u16, Time)> {

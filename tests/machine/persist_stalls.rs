@@ -167,10 +167,7 @@ fn figures_are_the_same_at_any_number_of_threads() {
     let run = |threads: usize| {
         let scheme = catalogue::find("store+clwb").unwrap_or_else(|faults| panic!("{faults}"));
         let options = RunOptions { threads, oversubscribe: true, ..RunOptions::default() };
-        let ran = busy().run_under(
-            &Persistency { scheme, journal: false, timeline: None, places: false, halts_at_end: false },
-            &options,
-        );
+        let ran = busy().run_under(&Persistency { scheme, journal: false, ..Persistency::default() }, &options);
         stalls(&ran)
     };
     let one = run(1);

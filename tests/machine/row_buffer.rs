@@ -73,3 +73,45 @@ fn a_durable_row_buffer_is_enough_and_under_adr_acceptance_is() {
     let adr = ran(&nvm, Domain::Adr, one());
     assert_eq!((adr.seen, adr.at_media), (vec![Seen::Accepted { at: 2 }], Vec::new()));
 }
+
+/// Writes of the banks of NVM, bytes whose cells were written, and writes by line.
+fn wear(ran: &Ran) -> (Vec<u64>, u64, Vec<(u64, u64)>) {
+    let lines = ran.wear.lines().expect("they are counted").collect();
+    (ran.wear.bank_writes().to_vec(), ran.wear.cell_bytes(), lines)
+}
+
+#[test]
+fn a_line_that_is_written_again_while_its_row_holds_it_wears_its_cells_once() {
+    let again = |at| vec![(0, write(NVM_BASE, 7, FULL)), (at, write(NVM_BASE, 8, FULL))];
+    // Under ADR nobody writes the row before its bank needs another one.
+    let close = ran(&nvm(RowWriteWhen::Close), Domain::Adr, again(5_000));
+    assert_eq!(wear(&close), (vec![1, 0, 0, 0], 128, vec![(NVM_BASE, 1)]));
+    assert_eq!(close.wear.activates(), [0, 1], "one row of NVM was opened");
+    // Behind the last write the cells are written at once: what comes later is another write.
+    let idle = ran(&nvm(RowWriteWhen::Idle), Domain::Adr, again(5_000));
+    assert_eq!(wear(&idle), (vec![2, 0, 0, 0], 256, vec![(NVM_BASE, 2)]));
+    let mode = |write_mode| NvmSpec { write_mode, ..NvmSpec::through(&dram(), ns(480)) };
+    for mode in [WriteMode::Through, WriteMode::Latency].map(mode) {
+        let direct = ran(&mode, Domain::Adr, again(5_000));
+        assert_eq!(wear(&direct), (vec![2, 0, 0, 0], 256, vec![(NVM_BASE, 2)]), "{mode:?}");
+    }
+}
+
+#[test]
+fn another_row_has_the_cells_of_the_one_before_written() {
+    let lines = [NVM_BASE, NVM_BASE + bank0(1), NVM_BASE];
+    let script = (0..).zip(lines).map(|(nth, line)| (nth * 5_000, write(line, 7, FULL))).collect();
+    let ran = ran(&nvm(RowWriteWhen::Close), Domain::Adr, script);
+    assert_eq!(wear(&ran), (vec![3, 0, 0, 0], 384, vec![(NVM_BASE, 2), (NVM_BASE + bank0(1), 1)]));
+}
+
+#[test]
+fn a_write_of_a_few_bytes_drives_the_cells_of_its_granules() {
+    // Bytes 30 to 33: of two granules of 32 bytes.
+    let mask = 0xf << 30;
+    let few = |write_mode| {
+        let nvm = NvmSpec { write_mode, row_write_ns: ns(320), ..NvmSpec::through(&dram(), ns(480)) };
+        wear(&ran(&nvm, Domain::Adr, vec![(0, write(NVM_BASE, 7, mask))])).1
+    };
+    assert_eq!([WriteMode::Through, WriteMode::Latency, WriteMode::RowBuffer].map(few), [64, 4, 4]);
+}

@@ -294,8 +294,7 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     let overrides = sets.map(|text| Override::parse(text).unwrap());
     let scheme = SchemeConfig::load("light-wsp", &overrides).unwrap().built;
     let ran = |threads: usize| {
-        let persistency =
-            Persistency { scheme: scheme.clone(), journal: true, timeline: None, places: false, halts_at_end: false };
+        let persistency = Persistency { scheme: scheme.clone(), journal: true, ..Persistency::default() };
         let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
         let ran = bench.run_under(&persistency, &options);
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
@@ -337,7 +336,7 @@ fn a_run_that_halts_when_its_program_is_over_goes_on_as_if_it_had_not() {
     let ran = |halts_at_end: bool, threads: usize| {
         let scheme = scheme.built.clone();
         let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
-        let persistency = Persistency { scheme, journal: false, timeline: None, places: false, halts_at_end };
+        let persistency = Persistency { scheme, journal: false, halts_at_end, ..Persistency::default() };
         bench.run_under(&persistency, &options)
     };
     let whole = ran(false, 1);

@@ -100,10 +100,7 @@ fn run(body: &str, overrides: &str, scheme: Arc<dyn Scheme>) -> (PmImage, Journa
     for (start, bytes) in memory.ranges().filter(|(start, _)| *start >= data) {
         initial.write(start, bytes).expect("inside");
     }
-    let ran = bench.run_under(
-        &Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false },
-        &RunOptions::default(),
-    );
+    let ran = bench.run_under(&Persistency { scheme, journal: true, ..Persistency::default() }, &RunOptions::default());
     assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
     (initial, ran.assembly.journal(), bench.spec.sm.count as u16, [data, log, flag])
 }

@@ -327,13 +327,7 @@ fn a_site_that_lets_lines_go_out_of_order_is_found() {
     // At a barrier of the kernel the machine itself has every line leave the L1, so that other CTAs see it.
     for barrier in ["pm.barrier.wi;", "pm.barrier.wg;"] {
         let (bench, _) = bench("", 6, 256, &rounds(barrier, 3));
-        let under = Persistency {
-            scheme: Arc::new(Disorder),
-            journal: true,
-            timeline: None,
-            places: false,
-            halts_at_end: false,
-        };
+        let under = Persistency { scheme: Arc::new(Disorder), journal: true, ..Persistency::default() };
         let ran = bench.run_under(&under, &RunOptions::default());
         let found = history(&bench, &ran);
         assert!(found.failures.iter().any(|failure| failure.property == Property::Scope), "{barrier}: {found:?}");

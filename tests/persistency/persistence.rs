@@ -357,7 +357,7 @@ proptest! {
         let bench = random_bench(&steps, "adr");
         let run = |journal: bool, threads: usize| {
             let options = RunOptions { threads, oversubscribe: true, ..RunOptions::default() };
-            let ran = bench.run_under(&Persistency { scheme: scheme.clone(), journal, timeline: None, places: false, halts_at_end: false }, &options);
+            let ran = bench.run_under(&Persistency { scheme: scheme.clone(), journal, ..Persistency::default() }, &options);
             assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
             (ran.assembly.simulation.digest(), ran.assembly.journal())
         };
@@ -417,8 +417,7 @@ fn the_digest_of_a_run_covers_the_final_state_of_every_component() {
     bench.launch(&body, 1, 256, (out, a, a, 0));
     let scheme = catalogue::find("agpm").unwrap();
     let states = |time_limit: Option<u64>| -> Vec<(String, u64)> {
-        let persistency =
-            Persistency { scheme: scheme.clone(), journal: false, timeline: None, places: false, halts_at_end: false };
+        let persistency = Persistency { scheme: scheme.clone(), journal: false, ..Persistency::default() };
         let assembly = bench.run_under(&persistency, &RunOptions { time_limit, ..RunOptions::default() }).assembly;
         let digest = |(id, name): (u32, String)| (name, assembly.simulation.component(ComponentId(id)).digest());
         (0..).zip(assembly.component_names()).map(digest).collect()

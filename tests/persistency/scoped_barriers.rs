@@ -193,7 +193,7 @@ fn a_grid_that_is_not_resident_is_a_deadlock_that_says_so() {
     let (bench, _) = bench("sm.count=1 sm.ctas=2", 3, 64, "pm.barrier.kr;\n");
     let scheme = durawarp::schemes::catalogue::find("nvw-fifo").unwrap();
     let persistency =
-        durawarp::assemble::Persistency { scheme, journal: false, timeline: None, places: false, halts_at_end: false };
+        durawarp::assemble::Persistency { scheme, journal: false, ..durawarp::assemble::Persistency::default() };
     let ran = bench.run_under(&persistency, &RunOptions::default());
     let report = &ran.end;
     assert!(matches!(report, RunEnd::Deadlock { .. }), "{report:?}");

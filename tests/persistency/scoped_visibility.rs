@@ -29,7 +29,7 @@ fn bench(grid: u32, body: &str) -> (Bench, [u64; 3]) {
 /// Runs until a core cycle.
 fn cut(bench: &Bench, cycle: u64) -> Ran {
     let scheme = catalogue::find("nvw-fifo").unwrap();
-    let persistency = Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false };
+    let persistency = Persistency { scheme, journal: true, ..Persistency::default() };
     let base = bench.spec.timebase().unwrap();
     let time_limit = Some(base.clock(bench.spec.clock.core_mhz.khz).cycles(cycle));
     let ran = bench.run_under(&persistency, &RunOptions { time_limit, ..RunOptions::default() });

@@ -29,4 +29,5 @@ mod regions;
 mod saved_registers;
 mod system_calls;
 mod timed;
+mod visible;
 mod workloads;

@@ -1,11 +1,16 @@
 //! Verbs that harts post to other servers: a replicated log, faults of descriptors in both drivers, how long
 //! a verb takes, what is durable in which order, equal results on any number of threads.
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
 use durawarp::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
+use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::cpu::CpuSpec;
+use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::verbs::{VerbOrder, is_of_clients};
 use durawarp::persist::{FactKind, Journal};
 use durawarp::riscv::functional::{self, End, Options};
@@ -17,6 +22,9 @@ use durawarp::{Experiment, MachineConfig, Outcome, Recipe};
 
 use crate::common::{DATA, program};
 use crate::encoding::{b_type, i_type, opcode, s_type, u_type};
+
+/// `replicate` without the fence between its transactions.
+const WITHOUT_FENCE: &[u8] = include_bytes!("samples/missing_fence/replicate.elf");
 
 const A0: u32 = 10;
 const A1: u32 = 11;
@@ -211,6 +219,45 @@ fn what_peers_have_of_a_channel_is_a_prefix_at_every_instant() {
             assert!(!VerbOrder::new(&early(&journal), spec.persist.domain).judge_history(8).failures.is_empty());
         }
     }
+}
+
+/// Judges the replicated log after power failures of each of two servers.
+fn crashed(recipe: Recipe) -> CrashReport {
+    let recipe = recipe.set("params.TRANSACTIONS", 3).set("params.BYTES", 128);
+    let Ok(AnyExperiment::Cpu(experiment)) = recipe.build_any() else { panic!("a program of CPUs") };
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    let few = Budget { instants: 16, boundaries: 32, ..CPU_BUDGET };
+    let request = CrashRequest { allowed: Some(few), ..CrashRequest::default() };
+    crash_cpu(&experiment, &request, &Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} }).unwrap()
+}
+
+#[test]
+fn the_log_at_a_peer_and_the_own_table_survive_a_power_failure_of_any_server() {
+    for scheme in ["epoch", "broi"] {
+        let report = crashed(replicate(scheme, 1, false));
+        assert!(report.holds(), "{scheme}: {report:#?}");
+        let channels = report.channels.as_ref().unwrap();
+        // Two servers, two threads of each, three transactions of six verbs, the last of which is acknowledged.
+        assert_eq!((channels.channels, channels.verbs, channels.acknowledgements), (4, 72, 12), "{scheme}");
+        let allowed = channels.allowed.as_ref().unwrap();
+        assert!(allowed.verdict.judged > 100 && channels.history.verdict.judged > 100, "{scheme}: {channels:#?}");
+        assert!(report.changes > 100 && report.allowed.is_some(), "{scheme}: {report:#?}");
+    }
+}
+
+#[test]
+fn a_table_without_a_fence_between_its_transactions_is_found() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("riscv/missing_fence_replicate");
+    std::fs::create_dir_all(&folder).unwrap();
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/replicate/workload.toml");
+    std::fs::copy(manifest, folder.join("workload.toml")).unwrap();
+    std::fs::write(folder.join("replicate.elf"), WITHOUT_FENCE).unwrap();
+    let recipe = Experiment::of(folder.to_str().unwrap()).profile("ci").scheme("broi");
+    let report = crashed(recipe.set("params.PEERS", 1).set("params.SYNC", 0));
+    let failures = &report.allowed.as_ref().unwrap().verdict.failures;
+    assert!(failures.iter().any(|failure| failure.what.contains("exited with 23: wrong table")), "{report:#?}");
+    // The verbs have the NIC's order, which needs no fence.
+    assert!(report.channels.as_ref().unwrap().history.verdict.holds());
 }
 
 /// The same facts, but for acknowledgements, which come when the first line is durable.

@@ -496,8 +496,7 @@ fn a_timed_machine_leaves_the_same_data_logs_and_flags() {
     let keeps_logs: Vec<_> = catalogue::all().into_iter().filter(|scheme| scheme.logs()).collect();
     assert!(keeps_logs.len() >= 2);
     for scheme in keeps_logs {
-        let persistency =
-            Persistency { scheme: scheme.clone(), journal: false, timeline: None, places: false, halts_at_end: false };
+        let persistency = Persistency { scheme: scheme.clone(), journal: false, ..Persistency::default() };
         for (name, loop_log) in [("atax", false), ("vecadd", true), ("gemm_tiled", false), ("histogram", true)] {
             let instrument = Overrides { loop_log: Some(loop_log), ..Overrides::default() };
             let with = logged(&Workload::load(name).unwrap(), &Choice { instrument, ..ci() });

@@ -2,7 +2,7 @@
 // persistent memory, and a log at every peer, written by rdma_pwrite. Every server runs this program: each is the primary
 // of its own tables and a replica of those of the servers before it.
 //
-//   --transactions 200 --epochs 6 --bytes 512 --peers 1 --threads 2 --log-kb 64 --sync 0
+//   --transactions 200 --epochs 6 --bytes 512 --peers 1 --threads 2 --log-kb 64 --sync 0 | --recover
 //
 // A transaction adds to words of the table. Its log has `epochs` parts of `bytes` bytes, each one verb: the words and what
 // is added, and last a commit record.
@@ -10,12 +10,16 @@
 //   --sync 0   all parts are posted at once, and the last alone is acknowledged (BSP)
 // When every peer has the commit record the table is changed. The log begins anew at its end: what is there was applied.
 //
+// After a power failure (--recover, with the other arguments as they were) a thread's table must have all of the transactions
+// before one, of that one some words, and nothing of later ones: the rest of that one is in the logs of the peers, which a
+// program does not read. Nothing is written.
+//
 // Exit codes: 0, 1 wrong arguments or memory, 20 a table that is not what its transactions make of it, 21 a count of
-// acknowledgements.
+// acknowledgements, 22 a word that no number of additions makes, 23 a transaction that began before an earlier one was whole.
 #include "cpu_rt.h"
 #include "pm.h"
 
-enum { LINE = 64, WORDS = 1024, TABLE = WORDS * 8, MAX_PEERS = 64, BAD_TABLE = 20, BAD_COUNT = 21 };
+enum { LINE = 64, WORDS = 1024, TABLE = WORDS * 8, MAX_PEERS = 64, BAD_TABLE = 20, BAD_COUNT = 21, BAD_WORD = 22, BAD_ORDER = 23 };
 
 static u64 transactions, epochs, bytes, peers, threads, log_bytes, sync;
 static u64 *tables;
@@ -90,6 +94,44 @@ static int is_right(u64 thread) {
     return 1;
 }
 
+// What is wrong with a thread's table, or 0. Of each word the additions that it has are the first ones of all.
+static int judge(u64 thread) {
+    enum { SEARCHED, FOUND, BEYOND };
+    const u64 *table = tables + thread * WORDS;
+    u64 *sum = alloc(TABLE), *state = alloc(TABLE), complete = transactions, begun = 0;
+    for (u64 word = 0; word < WORDS; word++) state[word] = table[word] ? SEARCHED : FOUND;
+    for (u64 t = 0; t < transactions; t++)
+        for (u64 entry = 0; entry < (epochs - 1) * (bytes / 16); entry++) {
+            u64 word = place_of(thread, t, entry);
+            if (state[word] == SEARCHED) {
+                sum[word] += added_by(thread, t, entry);
+                if (sum[word] != table[word]) continue;
+                // The last addition that it has: transaction t has begun.
+                state[word] = FOUND;
+                if (t + 1 > begun) begun = t + 1;
+            } else if (state[word] == FOUND) {
+                // The first addition that it lacks: transactions before t may be complete.
+                state[word] = BEYOND;
+                if (t < complete) complete = t;
+            }
+        }
+    for (u64 word = 0; word < WORDS; word++)
+        if (state[word] == SEARCHED) return BAD_WORD;
+    // One transaction at most has begun and is not complete.
+    return begun > complete + 1 ? BAD_ORDER : 0;
+}
+
+static int recover(void) {
+    for (u64 thread = 0; thread < threads; thread++) {
+        int wrong_with = judge(thread);
+        if (wrong_with) {
+            print_line("wrong table", thread);
+            return wrong_with;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
     transactions = arg_u64(argc, argv, "--transactions", 200);
     epochs = arg_u64(argc, argv, "--epochs", 6);
@@ -104,6 +146,7 @@ int main(int argc, char **argv) {
     check(threads >= 1 && threads <= 64, "--threads");
     check(log_bytes >= epochs * bytes, "--log-kb: a transaction does not fit");
     tables = pm_map(threads * TABLE);
+    if (arg_flag(argc, argv, "--recover")) return recover();
     barrier_init(&begun, (u32)threads);
     threads_run((u32)threads, work);
     for (u64 thread = 0; thread < threads; thread++) {

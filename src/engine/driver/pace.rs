@@ -149,6 +149,7 @@ impl Chooser {
             return;
         };
         let better = if crew > WORTH * solo { Mode::Crew } else { Mode::Solo };
+        // Once may be chance: the rate of the other way is an average, that of a try is not.
         if better == self.mode && !mem::replace(&mut self.won, true) {
             return;
         }

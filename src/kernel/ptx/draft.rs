@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::super::ir::{
-    AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Slot, Space, Special, StoreHint,
+    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Slot, Space, Special, StoreHint,
 };
 use super::types::Bank;
 use crate::diagnostic::Diagnostic;
@@ -281,6 +281,6 @@ pub(super) fn plain_access(kind: MemKind, space: Space, elem: Elem) -> Mem {
         hint: StoreHint::Plain,
         atom: AtomOp::None,
         wide: false,
-        address64: true,
+        address: AddressIn::Wide,
     }
 }

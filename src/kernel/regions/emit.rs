@@ -23,8 +23,8 @@
 
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{
-    AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem, MemKind,
-    NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
+    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem,
+    MemKind, NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
@@ -320,7 +320,7 @@ impl Emitter<'_> {
         let from = inst.src[0];
         // The place in the shadow is worked out before either write: the instruction may overwrite the
         // register that holds its address.
-        let (sum, from_board) = if mem.address64 {
+        let (sum, from_board) = if mem.address == AddressIn::Wide {
             (alu(AluOp::Int64(IntOp::Add), Guard::ALWAYS, self.place, [from, base, NONE]), self.board64(from))
         } else {
             let src = [from, self.one, base];
@@ -328,9 +328,16 @@ impl Emitter<'_> {
         };
         let of_sum: Vec<u16> = from_board.into_iter().chain(self.board64(base)).collect();
         let place = self.kernel.slots32 + self.place;
-        self.push(sum, if mem.address64 { Class::Int } else { Class::IntMul }, &of_sum, &[place], pos, Role::Shadow);
+        self.push(
+            sum,
+            if mem.address == AddressIn::Wide { Class::Int } else { Class::IntMul },
+            &of_sum,
+            &[place],
+            pos,
+            Role::Shadow,
+        );
         let there = |kind| {
-            let mem = Mem { kind, space: Space::Global, address64: true, cache: CacheOp::All, ..mem };
+            let mem = Mem { kind, space: Space::Global, address: AddressIn::Wide, cache: CacheOp::All, ..mem };
             let src = [self.place, inst.src[1], inst.src[2], inst.src[3]];
             Inst { op: Op::Mem(mem), src, ..inst }
         };
@@ -422,7 +429,7 @@ impl Emitter<'_> {
             hint: StoreHint::Plain,
             atom: AtomOp::None,
             wide,
-            address64: true,
+            address: AddressIn::Wide,
         };
         let dst = [data, NONE, NONE, NONE];
         let inst = Inst { op: Op::Mem(mem), guard, dst, src: [base, NONE, NONE, NONE], imm };

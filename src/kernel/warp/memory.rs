@@ -3,7 +3,7 @@
 //! The caller (functional driver or machine) moves the bytes; this file knows only how registers become
 //! addresses and bytes. Fast paths: 4-byte scalars, and whole groups whose bytes lie side by side.
 
-use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims, element};
+use super::super::ir::{AddressIn, Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims, element};
 use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
@@ -12,24 +12,28 @@ impl Warp {
     /// The byte address that each of `lanes` accesses: as written for the instruction's space (texture:
     /// global addresses of the texels). Other entries of `out` are left alone.
     pub fn addresses(&self, inst: &Inst, launch: &Launch, lanes: u64, out: &mut [u64; 64]) {
-        let address64 = match inst.op {
+        let address = match inst.op {
             Op::Mem(Mem { kind: MemKind::Texture(dims), .. }) => return self.texels(inst, launch, dims, lanes, out),
-            Op::Mem(mem) => mem.address64,
-            _ => true,
+            Op::Mem(mem) => mem.address,
+            _ if inst.src[0] == NONE => AddressIn::Trace,
+            _ => AddressIn::Wide,
         };
         let offset = inst.imm;
         for (i, group) in self.groups.iter().enumerate() {
             let mask = (lanes >> (i * LANES)) as u32;
-            let out: &mut [u64; LANES] = (&mut out[i * LANES..(i + 1) * LANES]).try_into().expect("a group's lanes");
             if mask == 0 {
                 continue;
             }
-            if address64 {
-                let a = get(&group.r64, &launch.consts64, inst.src[0]);
-                select(out, mask, |lane| a[lane].wrapping_add_signed(i64::from(offset)));
-            } else {
-                let a = get(&group.r32, &launch.consts32, inst.src[0]);
-                select(out, mask, |lane| u64::from(a[lane].wrapping_add_signed(offset)));
+            match address {
+                AddressIn::Wide => {
+                    let a = get(&group.r64, &launch.consts64, inst.src[0]);
+                    select(of_group(out, i), mask, |lane| a[lane].wrapping_add_signed(i64::from(offset)));
+                }
+                AddressIn::Narrow => {
+                    let a = get(&group.r32, &launch.consts32, inst.src[0]);
+                    select(of_group(out, i), mask, |lane| u64::from(a[lane].wrapping_add_signed(offset)));
+                }
+                AddressIn::Trace => return self.traced_addresses(lanes, out),
             }
         }
     }
@@ -171,6 +175,12 @@ impl Warp {
             (slot, false) => group.r32[usize::from(slot)][lane] = old as u32,
         }
     }
+}
+
+/// The entries of a group's lanes.
+#[inline]
+fn of_group(out: &mut [u64; 64], group: usize) -> &mut [u64; LANES] {
+    (&mut out[group * LANES..(group + 1) * LANES]).try_into().expect("a group's lanes")
 }
 
 /// Sets the entries of a mask.

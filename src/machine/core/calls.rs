@@ -107,6 +107,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         };
         hart.stores.push(StoreEntry { number: 0, pc, address, value, width, kind });
         hart.stores.retire();
+        commit::retired(hart.index, &hart.stores, cycle, m);
         some = true;
     }
     // The rest may wake or start threads: they must see what was written.

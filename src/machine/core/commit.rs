@@ -2,7 +2,7 @@
 //! cycle, when the core may write their line.
 
 use crate::kernel::memory::Medium;
-use crate::machine::coherence::Want;
+use crate::machine::coherence::{CPU_LINE_BYTES, Want};
 use crate::persist::handler::{Event, WriteBack};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::{WriteBackClass, WriteBackRule};
@@ -12,7 +12,7 @@ use super::hart::{Hart, Moment};
 use super::l1d::{LineState, line_of};
 use super::policy::Performed;
 use super::region;
-use super::store_queue::{StoreEntry, StoreKind};
+use super::store_queue::{StoreEntry, StoreKind, StoreQueue};
 
 /// What became of the oldest store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +57,34 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
     }
 }
 
+/// The journal hears of the store that has retired last, where it has retirement: a part for each line.
+#[inline]
+pub(super) fn retired(hart: u8, stores: &StoreQueue, cycle: u64, m: &mut Moment<'_, '_>) {
+    if !m.record.notes_retirement {
+        return;
+    }
+    let Some(entry) = stores.last_retired().filter(|entry| entry.kind == StoreKind::Store) else { return };
+    let (Some(address), Some(value)) = (entry.address, entry.value) else { return };
+    let (time, width, first) = (m.program.clock.cycles(cycle), usize::from(entry.width), in_first_line(entry));
+    m.record.retired(time, hart, entry.pc, address, first, value);
+    if first < width {
+        m.record.retired(time, hart, entry.pc, address + first as u64, width - first, value >> (8 * first));
+    }
+}
+
+/// Bytes of a store in the line of its address.
+fn in_first_line(entry: &StoreEntry) -> usize {
+    let to_end = entry.address.map_or(CPU_LINE_BYTES, |address| CPU_LINE_BYTES - address % CPU_LINE_BYTES);
+    usize::from(entry.width).min(to_end as usize)
+}
+
 fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>) -> Committed {
     let (Some(address), Some(value)) = (entry.address, entry.value) else {
         unreachable!("a store that has retired has an address and bytes")
     };
     let width = usize::from(entry.width);
     // A store across lines is performed in two parts.
-    let first = width.min((64 - address % 64) as usize);
+    let first = in_first_line(entry);
     let (address, bytes, value) = if hart.half_stored {
         (address + first as u64, width - first, value >> (8 * first))
     } else {

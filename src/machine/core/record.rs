@@ -16,6 +16,10 @@ pub(super) struct CoreRecord {
     pub(super) counters: CoreCounters,
     pub(super) journal: Option<Notebook>,
     pub(super) watch: Option<Box<CoreWatch>>,
+    /// The journal has the retirement of stores, too.
+    pub(super) notes_retirement: bool,
+    /// Stores and atomics performed to persistent memory that are in the journal.
+    pub(super) performed: u64,
     width: u64,
     core: u16,
     /// The latest time of what is in the journal.
@@ -33,6 +37,8 @@ impl CoreRecord {
             counters: CoreCounters::default(),
             journal,
             watch: None,
+            notes_retirement: false,
+            performed: 0,
             width: width.into(),
             core,
             noted: 0,
@@ -91,17 +97,41 @@ impl CoreRecord {
     /// Notes that a store was performed, if it was to persistent memory.
     #[inline]
     pub(super) fn performed(&mut self, time: Time, hart: u8, pc: u64, address: u64, width: usize, value: u64) {
-        if self.journal.is_none() || Medium::of(address) != Medium::Nvm {
-            return;
+        if self.journal.is_some() && Medium::of(address) == Medium::Nvm {
+            self.performed += 1;
+            let author = self.author(hart, pc);
+            self.note_store(&[FactKind::Stored, FactKind::Performed], time, author, (address, width), value);
         }
-        let author = self.author(hart, pc);
+    }
+
+    /// Notes that a store has retired, where that is noted and it is to persistent memory.
+    #[inline]
+    pub(super) fn retired(&mut self, time: Time, hart: u8, pc: u64, address: u64, width: usize, value: u64) {
+        if self.notes_retirement && Medium::of(address) == Medium::Nvm {
+            let author = self.author(hart, pc);
+            self.note_store(&[FactKind::Retired], time, author, (address, width), value);
+        }
+    }
+
+    /// Notes facts about bytes of one line.
+    fn note_store(
+        &mut self,
+        kinds: &[FactKind],
+        time: Time,
+        author: Author,
+        (address, width): (u64, usize),
+        value: u64,
+    ) {
         self.noted = self.noted.max(time);
+        // At the end of a process an event may lie before cycles that were executed ahead: the order of a
+        // hart's stores is that of events.
+        let time = if self.notes_retirement { self.noted } else { time };
         let Some(journal) = &mut self.journal else { return };
         let offset = (address % CPU_LINE_BYTES) as usize;
         let mut bytes = [0; 128];
         bytes[offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
         let mask = ((1u128 << width) - 1) << offset;
-        for kind in [FactKind::Stored, FactKind::Performed] {
+        for &kind in kinds {
             journal.note_data(time, kind, line_of(address), mask, author, &bytes);
         }
     }

@@ -203,6 +203,7 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     if let Some(new) = new {
         m.cache.l1.write(place, offset, width.into(), new);
         m.changed.push((line, Some(hart.index)));
+        m.record.retired(m.program.clock.cycles(cycle), hart.index, pc, address, width.into(), new);
         commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);
         if m.policy.renames && inst.class() == Class::Amo {
             region::atomic(hart, cycle, m);

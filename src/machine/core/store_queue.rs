@@ -158,6 +158,11 @@ impl StoreQueue {
         self.retired += 1;
     }
 
+    /// The entry that has retired last.
+    pub(super) fn last_retired(&self) -> Option<&StoreEntry> {
+        self.entries.get(self.retired.checked_sub(1)?)
+    }
+
     /// The oldest entry is performed.
     pub(super) fn pop(&mut self) {
         if let Some(entry) = self.entries.pop_front() {

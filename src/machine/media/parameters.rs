@@ -122,12 +122,19 @@ spec! {
         row_buffer_durable: bool,
         /// Writes that the devices of a channel take, in every mode; as much as the bus carries is no bound.
         write_bandwidth_mb_s: u32 where 1..=10000000,
+        /// Writes that a cell takes before it fails; 0 where there is no such bound. Nothing fails in a run:
+        /// lifetimes follow from it.
+        endurance_writes: u64,
+        /// Size of a channel's devices. No address beyond it is refused: wear levelling spreads writes over
+        /// it.
+        capacity_gb: u32 where 1..=1048576,
     }
 }
 
 impl NvmSpec {
     /// NVM with such rows, whose writes each drive the cells of a sector; the rest is of no effect then.
     pub fn through(rows: &MediaSpec, cell_write_ns: Nanos) -> Self {
+        // Of readings that these writes do not have.
         let none = Nanos::default();
         NvmSpec {
             banks: rows.banks,
@@ -151,6 +158,8 @@ impl NvmSpec {
             write_hit_ns: none,
             row_buffer_durable: false,
             write_bandwidth_mb_s: 10_000_000,
+            endurance_writes: 0,
+            capacity_gb: 1,
         }
     }
 

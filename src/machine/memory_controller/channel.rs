@@ -15,6 +15,7 @@ use super::arbiter::Arbiter;
 use super::images::{ChannelImages, in_channel};
 use super::notes::Notes;
 use super::parameters::{ControllerCounters, ControllerSpec};
+use super::wear::CellWear;
 use super::write_queue::WriteQueue;
 
 /// Reads that the scheduler chooses from, and those that wait to be among them.
@@ -63,6 +64,7 @@ pub(super) struct Channel {
     pub(super) arbiter: Arbiter,
     pub(super) notes: Notes,
     pub(super) counters: ControllerCounters,
+    pub(super) wear: CellWear,
     /// Plain writes of a handler that reach the media: when, and their tokens. Taken by the handler's host.
     pub(super) finished: Vec<(Time, u64)>,
 }
@@ -72,6 +74,7 @@ impl Channel {
     pub(super) fn new(spec: ControllerSpec, clock: Clock, ports: Ports, media: Media, images: [Image; 2]) -> Self {
         let banks = media.banks();
         Channel {
+            wear: CellWear::new(&media),
             clock,
             ports,
             media,

@@ -59,6 +59,7 @@ impl Channel {
             self.arbiter.row_opened(at.bank);
             self.bank_changed(at.bank);
             self.counters.activates += 1;
+            self.wear.opened(self.media.place_in(at.bank).medium);
         }
         Some(Edge { acts: choice.acts(), column: choice.column.map(|at| (direction, at)), next: choice.next, rows })
     }
@@ -148,6 +149,9 @@ impl Channel {
         self.count_column(Direction::Write, at.bank, passes);
         let (row, line, write) = self.writes.remove(at, now, &mut self.counters, &mut self.notes);
         let place = DeviceRow { row, ..self.media.place_in(at.bank) };
+        if place.medium == Medium::Nvm {
+            self.wear.write(&self.media, at.bank, (line, write.mask), now);
+        }
         let transfer = self.media.write(place, write.mask, now);
         self.count_gap(place.medium, transfer.held_by);
         self.notes.media_write(usize::from(at.bank), line, now, transfer.media_done);

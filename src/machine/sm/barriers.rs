@@ -9,6 +9,7 @@
 use crate::engine::Time;
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
+use crate::kernel::traced::TraceFault;
 use crate::persist::handler::Event;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::{FenceKind, PersistScope};
@@ -51,13 +52,25 @@ impl Core {
 
     /// Puts a CTA's warps into free slots; they may issue from `cycle` on. The slot of the CTA.
     ///
+    /// # Errors
+    /// Its trace is not to be had.
+    ///
     /// # Panics
     /// When there is no room for it.
-    pub(super) fn start_cta(&mut self, cta: u64, cycle: u32, launch: &Launch, host: &mut HandlerHost) -> usize {
+    pub(super) fn start_cta(
+        &mut self,
+        cta: u64,
+        cycle: u32,
+        launch: &Launch,
+        host: &mut HandlerHost,
+    ) -> Result<usize, TraceFault> {
         let Some(index) = self.ctas.iter().position(CtaSlot::is_free) else {
             panic!("CTA {cta} sent to a full SM");
         };
         let warps = launch.warps_per_cta(self.warp_size);
+        // The trace comes first: without it nothing of the CTA is there.
+        let traced = launch.traced.as_ref().map(|traced| traced.warps(cta)).transpose()?;
+        let mut traced = traced.into_iter().flatten();
         let watched = if host.wants.shared_memory { launch.shared_bytes } else { 0 };
         self.ctas[index].begin(cta, warps, launch.shared_bytes, watched);
         let mut free = 0;
@@ -66,12 +79,15 @@ impl Core {
                 free += 1;
             }
             self.place_warp(free, index, warp, launch);
+            if let Some(trace) = traced.next() {
+                self.slots[free].warp.follow(trace);
+            }
             if host.wants.front_end {
                 host.tell(&Event::WarpStarts { warp: free as u8, cta: index as u8 });
             }
             self.settle(free, cycle, launch);
         }
-        index
+        Ok(index)
     }
 
     fn place_warp(&mut self, at: usize, cta: usize, warp: u32, launch: &Launch) {

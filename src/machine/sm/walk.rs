@@ -212,7 +212,11 @@ impl Sm {
                 }
                 slot.warp.advance();
             }
-            Op::Nop => slot.warp.advance(),
+            Op::Nop => {
+                // What a trace names only by its class and its registers.
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+            }
             Op::Pm(_) => {
                 // As with memory, the pc moves after the issue, and before any wait, after which the warp
                 // goes on there.

@@ -156,7 +156,7 @@ pub(super) fn explain(o: &Outcome) -> Option<Explanation> {
         let all = cores::slots(o).values().sum();
         out += "\nBy core and hart, of the core's slots\n";
         out += &lines(&by_hart(&slots.harts), 1);
-        let cores = o.counters.iter().find(|table| table.kind == "core").map_or(0, |table| table.rows.len());
+        let cores = o.rows_of("core");
         let ran = slots.harts.chunk_by(|a, b| a.core == b.core).count();
         if ran < cores {
             out += &format!("  {} cores ran nothing\n", cores - ran);

@@ -77,8 +77,9 @@ struct Hits {
     victim_conflicts: u64,
 }
 
+/// Regions of a run, as data.
 #[derive(Debug, Serialize)]
-struct Regions {
+pub(super) struct Regions {
     report: RegionReport,
     sizes: Vec<Bucket>,
     warps: OfWarps,
@@ -105,7 +106,7 @@ pub(super) fn of_cores(outcome: &Outcome) -> Option<(String, Value)> {
 }
 
 /// What components of a machine are called.
-struct Words {
+pub(super) struct Words {
     waiters: &'static str,
     waiter: &'static str,
     /// Who ends regions.
@@ -114,10 +115,25 @@ struct Words {
     cache: &'static str,
     /// Atomics wait for leave.
     turns: bool,
+    /// Controllers tell each other that they have written a region.
+    flush_acks: bool,
+    /// Each core's regions have an order of their own.
+    order_a_core: bool,
 }
 
-const OF_SMS: Words = Words { waiters: "warps", waiter: "warp", host: "an SM", cache: "the L2", turns: true };
-const OF_CORES: Words = Words { waiters: "harts", waiter: "core", host: "a core", cache: "the caches", turns: false };
+const OF_SMS: Words = Words {
+    waiters: "warps",
+    waiter: "warp",
+    host: "an SM",
+    cache: "the L2",
+    turns: true,
+    flush_acks: true,
+    order_a_core: false,
+};
+const OF_CORES: Words =
+    Words { waiters: "harts", waiter: "core", host: "a core", cache: "the caches", turns: false, ..OF_SMS };
+/// Of a scheme whose regions are ordered by each core.
+pub(super) const OF_EACH_CORE: Words = Words { flush_acks: false, order_a_core: true, ..OF_CORES };
 
 /// Regions by how many stores they had: up to 1, 2, 4, 8 and so on.
 fn buckets(report: &RegionReport) -> Vec<Bucket> {
@@ -136,7 +152,7 @@ fn buckets(report: &RegionReport) -> Vec<Bucket> {
 }
 
 impl Regions {
-    fn of(outcome: &Outcome) -> Option<Self> {
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
         let report = outcome.regions()?;
         let scheme = |name: &str| outcome.scheme_counters.get(name).copied().unwrap_or_default();
         // Handlers measure in ticks, readers think in core cycles.
@@ -167,7 +183,7 @@ impl Regions {
                 wpq_hits_merged: scheme("wpq_hits_merged"),
                 wpq_hits_waited: scheme("wpq_hits_waited"),
                 wpq_hit_fallbacks: scheme("wpq_hit_fallbacks"),
-                nvm_reads: outcome.total("memory_controller", "nvm_reads"),
+                nvm_reads: outcome.count_of("memory_controller", "nvm_reads").unwrap_or_default(),
                 victims_searched: scheme("victims_searched_lines"),
                 victim_conflicts: scheme("victim_conflicts_lines"),
             },
@@ -176,6 +192,16 @@ impl Regions {
             spilled_stores: scheme("wpq_spilled_stores"),
             report,
         })
+    }
+
+    /// Regions that have ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.report.sizes.regions
+    }
+
+    /// How often a hart waited for room in the front-end buffer.
+    pub(super) fn room_waits(&self) -> u64 {
+        self.warps.room
     }
 
     fn text(&self, outcome: &Outcome) -> String {
@@ -197,19 +223,19 @@ impl Regions {
             count(hits.wpq_hits_waited),
             count(hits.wpq_hit_fallbacks),
         );
-        out += &format!(
-            "  {} of {} lines that were to leave {} had copies on their way\n",
-            count(hits.victim_conflicts),
-            count(hits.victims_searched),
-            words.cache,
-        );
+        out += &self.victims_text(words);
         if let Some(left) = outcome.backlog.as_ref().filter(|backlog| backlog.is_some()) {
             out += &format!("  left at the end: {}\n", crate::report::backlog::backlog(left, outcome.time.ticks));
         }
         out
     }
 
-    fn sizes_text(&self) -> String {
+    pub(super) fn victims_text(&self, words: &Words) -> String {
+        let (conflicts, searched) = (count(self.hits.victim_conflicts), count(self.hits.victims_searched));
+        format!("  {conflicts} of {searched} lines that were to leave {} had copies on their way\n", words.cache)
+    }
+
+    pub(super) fn sizes_text(&self) -> String {
         let (sizes, checkpoints) = (&self.report.sizes, &self.report.checkpoints);
         let mut table = plain_table();
         let header = ["stores a region", "regions", "", "their stores", "", ""];
@@ -270,38 +296,42 @@ impl Regions {
         format!("{}\n", lines(&table, 1))
     }
 
-    fn controllers_text(&self, outcome: &Outcome, words: &Words) -> String {
+    pub(super) fn controllers_text(&self, outcome: &Outcome, words: &Words) -> String {
         let mut table = plain_table();
-        let header = [
-            "controller",
-            "boundaries",
-            "bdry-ACKs",
-            "its own flushes",
-            "flush-ACKs",
-            "longest for",
-            "cycles",
-            "of the run",
-        ];
+        let flush_acks = words.flush_acks.then_some("flush-ACKs");
+        let header: Vec<&str> = ["controller", "boundaries", "bdry-ACKs", "its own flushes"]
+            .into_iter()
+            .chain(flush_acks)
+            .chain(["longest for", "cycles", "of the run"])
+            .collect();
+        let columns = header.len();
         table.set_header(header);
+        // Orders wait at the same time: their shares are of all of them.
+        let orders = if words.order_a_core { outcome.rows_of("core") } else { 1 };
+        let cycles_of_orders = (outcome.time.core_cycles * orders as u64).max(1) as f64;
         for (index, of) in self.controllers.iter().enumerate() {
             let whole = |cycles: f64| count(cycles.round() as u64);
             let slowest = of.slowest();
             // An order is in one of the four waits at a time: they may be added.
             let all = of.boundary_cycles + of.boundary_ack_cycles + of.flush_cycles + of.flush_ack_cycles;
-            table.add_row([
+            let mut row = vec![
                 index.to_string(),
                 whole(of.boundary_cycles),
                 whole(of.boundary_ack_cycles),
                 whole(of.flush_cycles),
-                whole(of.flush_ack_cycles),
+            ];
+            row.extend(words.flush_acks.then(|| whole(of.flush_ack_cycles)));
+            row.extend([
                 slowest.as_ref().map_or_else(|| "-".to_owned(), |(who, _)| who.clone()),
                 slowest.map_or_else(|| "-".to_owned(), |(_, cycles)| whole(cycles)),
-                percent(all / outcome.time.core_cycles.max(1) as f64),
+                percent(all / cycles_of_orders),
             ]);
+            table.add_row(row);
         }
-        align_right(&mut table, 0..header.len());
+        align_right(&mut table, 0..columns);
+        let whose = if words.order_a_core { ", core by core" } else { "" };
         let about = format!(
-            "core cycles in which a controller's oldest regions waited, those after the program's end included; {} that is slow to end a region is a wait for boundaries",
+            "core cycles in which a controller's oldest regions waited{whose}, those after the program's end included; {} that is slow to end a region is a wait for boundaries",
             words.host
         );
         format!("{}\n  {about}\n", lines(&table, 1))

@@ -19,6 +19,7 @@ use crate::persist::handler::{
     ControllerHandler, Event, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
 use crate::persist::vocab::RegionStep;
+use crate::schemes::core_regions::account::{Account, Stage};
 use crate::schemes::core_regions::asked::AskedRegions;
 use crate::schemes::core_regions::held::HeldStores;
 use crate::schemes::core_regions::messages::{Copied, CoreRegion, CoreRegionMessage};
@@ -38,6 +39,20 @@ struct OfCore {
     flushes: bool,
     /// Writes that the write queue has not taken yet.
     flushing: u32,
+    /// Its regions that have been written here: the number of its oldest, for the account.
+    written: u32,
+}
+
+impl OfCore {
+    /// What its oldest region waits for.
+    fn stage(&self, others: u16) -> Stage {
+        match self.bounded {
+            None if self.held.is_empty() => Stage::Unknown,
+            None => Stage::Boundary,
+            Some(_) if self.acks < others => Stage::BoundaryAcks,
+            Some(_) => Stage::Flush,
+        }
+    }
 }
 
 /// The handler of a controller.
@@ -48,6 +63,7 @@ pub(super) struct BackEndBuffer {
     stores: HeldStores,
     cores: Vec<OfCore>,
     asked: AskedRegions,
+    account: Account,
     persisted: u64,
     beyond: u64,
 }
@@ -60,6 +76,7 @@ impl BackEndBuffer {
             stores: HeldStores::default(),
             cores: (0..place.sms).map(|_| OfCore::default()).collect(),
             asked: AskedRegions::new(place.sms),
+            account: Account::new(place.sms.into(), place.controllers),
             persisted: 0,
             beyond: 0,
         }
@@ -73,6 +90,7 @@ impl BackEndBuffer {
         let slot = self.stores.insert(region, copied);
         let of = &mut self.cores[usize::from(region.core)];
         of.held.push(slot);
+        self.account.grew(of.held.len() as u32, 1, self.spec.backend_entries);
         self.beyond += u64::from(of.held.len() as u64 == u64::from(self.spec.backend_entries) + 1);
     }
 
@@ -83,6 +101,13 @@ impl BackEndBuffer {
             outbox.send(Peer::Controller(other), CoreRegionMessage::BoundaryAck(region));
         }
         self.advance(region.core, outbox);
+    }
+
+    /// Notes down what the oldest region of a core waits for now.
+    fn keep_account(&mut self, core: u16, from: Option<u16>, outbox: &Outbox) {
+        let of = &self.cores[usize::from(core)];
+        let stage = of.stage(self.place.controllers - 1);
+        self.account.see(core.into(), of.written, stage, from, outbox.now());
     }
 
     /// Does what is due for a core's region.
@@ -100,7 +125,8 @@ impl BackEndBuffer {
         if of.flushing > 0 {
             return;
         }
-        *of = OfCore { acks: of.acks - others, held: std::mem::take(&mut of.held), ..OfCore::default() };
+        let written = of.written + 1;
+        *of = OfCore { acks: of.acks - others, held: std::mem::take(&mut of.held), written, ..OfCore::default() };
         self.persisted += 1;
         outbox.note(RegionStep::Done, region.at(index));
         outbox.note(RegionStep::Committed, region.at(index));
@@ -111,16 +137,24 @@ impl BackEndBuffer {
 
 impl Handler for BackEndBuffer {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match (opened(message), from) {
-            (CoreRegionMessage::Store(region, copied), _) => self.store(region, copied, outbox),
-            (CoreRegionMessage::Boundary(region), _) => self.boundary(region, outbox),
-            (CoreRegionMessage::BoundaryAck(region), _) => {
+        let (core, other) = match (opened(message), from) {
+            (CoreRegionMessage::Store(region, copied), _) => {
+                self.store(region, copied, outbox);
+                (region.core, None)
+            }
+            (CoreRegionMessage::Boundary(region), _) => {
+                self.boundary(region, outbox);
+                (region.core, None)
+            }
+            (CoreRegionMessage::BoundaryAck(region), Peer::Controller(other)) => {
                 self.cores[usize::from(region.core)].acks += 1;
                 self.advance(region.core, outbox);
+                (region.core, Some(other))
             }
-            (CoreRegionMessage::Asked(region), Peer::Sm(core)) => self.asked.ask(region, core, outbox),
+            (CoreRegionMessage::Asked(region), Peer::Sm(core)) => return self.asked.ask(region, core, outbox),
             (other, from) => panic!("a controller received {other:?} from {from:?}"),
-        }
+        };
+        self.keep_account(core, other, outbox);
     }
 
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
@@ -128,6 +162,7 @@ impl Handler for BackEndBuffer {
             let core = self.stores.remove(token as usize).0.core;
             self.cores[usize::from(core)].flushing -= 1;
             self.advance(core, outbox);
+            self.keep_account(core, None, outbox);
         }
     }
 
@@ -135,6 +170,7 @@ impl Handler for BackEndBuffer {
         report.count("regions_persisted_summed", self.persisted);
         report.count("backend_most_entries_summed", self.stores.most());
         report.count("backend_overfull_regions", self.beyond);
+        report.regions = Some(self.account.report());
         let left = self.stores.held().stores;
         if left > 0 {
             let what = format!("{left} stores of regions that have not ended everywhere");

@@ -50,6 +50,8 @@ enum PathItem {
 struct BufferTally {
     stores: u64,
     most_entries: u64,
+    /// Regions that had ended and not persisted, at most.
+    most_persisting: u64,
     /// From ends of regions until all controllers have persisted them, added up.
     persisting_ticks: u64,
     /// While the path stood still and something was in the buffer.
@@ -207,6 +209,7 @@ impl CoreBuffer {
         }
         self.report.sizes.ended(std::mem::take(&mut self.region_stores));
         self.ended.push_back(outbox.now());
+        self.tally.most_persisting = self.tally.most_persisting.max(self.ended.len() as u64);
         self.items.push_back(PathItem::End(self.last(), author));
         self.pump(outbox);
     }
@@ -286,6 +289,11 @@ impl Handler for CoreBuffer {
         }
     }
 
+    /// Entries of the front-end buffer that are in use.
+    fn occupancy(&self, lane: usize) -> Option<u64> {
+        (lane == 0).then_some(self.used.into())
+    }
+
     fn report(&self, report: &mut HandlerReport) {
         let ns = |ticks: u64| (u128::from(ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1))) as u64;
         report.regions = Some(self.report.clone());
@@ -293,6 +301,7 @@ impl Handler for CoreBuffer {
             ("regions", self.opened.into()),
             ("feb_stores", self.tally.stores),
             ("feb_most_entries_summed", self.tally.most_entries),
+            ("regions_most_persisting_summed", self.tally.most_persisting),
             ("regions_persisting_ns", ns(self.tally.persisting_ticks)),
             ("path_stopped_ns", ns(self.tally.stopped_ticks)),
             ("awaited_regions", self.tally.waited_regions),

@@ -19,6 +19,7 @@ use crate::persist::handler::{
     ControllerHandler, Event, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
 use crate::persist::vocab::RegionStep;
+use crate::schemes::core_regions::account::{Account, Stage};
 use crate::schemes::core_regions::asked::AskedRegions;
 use crate::schemes::core_regions::held::HeldStores;
 use crate::schemes::core_regions::messages::{Copied, CoreRegion, CoreRegionMessage};
@@ -26,6 +27,8 @@ use crate::schemes::core_regions::messages::{Copied, CoreRegion, CoreRegionMessa
 /// What a controller knows of a region that has not persisted here.
 #[derive(Debug, Default)]
 struct UnpersistedRegion {
+    /// Its stores that have come.
+    stores: u32,
     /// Slots of stores that wait for its turn.
     held: Vec<usize>,
     /// How many of them are in the front-end buffer still.
@@ -57,6 +60,16 @@ impl OfCore {
         }
         &mut self.regions[place]
     }
+
+    /// What its oldest region waits for.
+    fn stage(&self, others: u16) -> Stage {
+        match self.regions.front() {
+            None => Stage::Unknown,
+            Some(oldest) if !oldest.bounded => Stage::Boundary,
+            Some(oldest) if oldest.acks < others => Stage::BoundaryAcks,
+            Some(_) => Stage::Flush,
+        }
+    }
 }
 
 /// The handler of a controller.
@@ -68,6 +81,7 @@ pub(super) struct SpeculativeWrites {
     /// By line: stores held for their region's turn.
     waiting: BTreeMap<u64, u32>,
     asked: AskedRegions,
+    account: Account,
     persisted: u64,
     logged: u64,
     held: u64,
@@ -81,6 +95,7 @@ impl SpeculativeWrites {
             cores: (0..place.sms).map(|_| OfCore::default()).collect(),
             waiting: BTreeMap::new(),
             asked: AskedRegions::new(place.sms),
+            account: Account::new(place.sms.into(), place.controllers),
             persisted: 0,
             logged: 0,
             held: 0,
@@ -94,6 +109,8 @@ impl SpeculativeWrites {
         // Without that a younger store could be under an older one in the end.
         let waits = region.number == of.number || self.waiting.contains_key(&line);
         let own = of.region(region.number);
+        own.stores += 1;
+        self.account.grew(own.stores, 1, u32::MAX);
         if waits {
             let author = region.at(self.place.index);
             outbox.note_bytes(RegionStep::Buffered, author, line, copied.mask, &copied.bytes);
@@ -161,7 +178,8 @@ impl SpeculativeWrites {
         }
     }
 
-    fn written(&mut self, slot: usize, outbox: &mut Outbox) {
+    /// The write queue has taken a store: its core.
+    fn written(&mut self, slot: usize, outbox: &mut Outbox) -> u16 {
         let (region, line) = self.stores.remove(slot);
         let own = self.cores[usize::from(region.core)].region(region.number);
         own.writing -= 1;
@@ -178,29 +196,44 @@ impl SpeculativeWrites {
             outbox.send(Peer::Sm(region.core), CoreRegionMessage::Taken);
             self.meet_boundary(region, outbox);
         }
+        region.core
+    }
+
+    /// Notes down what the oldest region of a core waits for now.
+    fn keep_account(&mut self, core: u16, from: Option<u16>, outbox: &Outbox) {
+        let of = &self.cores[usize::from(core)];
+        let stage = of.stage(self.place.controllers - 1);
+        self.account.see(core.into(), of.number, stage, from, outbox.now());
     }
 }
 
 impl Handler for SpeculativeWrites {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match (opened(message), from) {
-            (CoreRegionMessage::Store(region, copied), _) => self.store(region, copied, outbox),
+        let (core, other) = match (opened(message), from) {
+            (CoreRegionMessage::Store(region, copied), _) => {
+                self.store(region, copied, outbox);
+                (region.core, None)
+            }
             (CoreRegionMessage::Boundary(region), _) => {
                 self.cores[usize::from(region.core)].region(region.number).ended = true;
                 self.meet_boundary(region, outbox);
+                (region.core, None)
             }
-            (CoreRegionMessage::BoundaryAck(region), _) => {
+            (CoreRegionMessage::BoundaryAck(region), Peer::Controller(other)) => {
                 self.cores[usize::from(region.core)].region(region.number).acks += 1;
                 self.advance(region.core, outbox);
+                (region.core, Some(other))
             }
-            (CoreRegionMessage::Asked(region), Peer::Sm(core)) => self.asked.ask(region, core, outbox),
+            (CoreRegionMessage::Asked(region), Peer::Sm(core)) => return self.asked.ask(region, core, outbox),
             (other, from) => panic!("a controller received {other:?} from {from:?}"),
-        }
+        };
+        self.keep_account(core, other, outbox);
     }
 
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         if let Event::Flushed(token) = *event {
-            self.written(token as usize, outbox);
+            let core = self.written(token as usize, outbox);
+            self.keep_account(core, None, outbox);
         }
     }
 
@@ -209,6 +242,7 @@ impl Handler for SpeculativeWrites {
         report.count("logged_stores", self.logged);
         report.count("held_stores", self.held);
         report.count("most_held_stores_summed", self.stores.most());
+        report.regions = Some(self.account.report());
         let left: usize = self.cores.iter().map(|of| of.regions.len()).sum();
         if left > 0 {
             let what = format!("{left} regions have not persisted");

@@ -34,7 +34,7 @@ use choice::{Choice, Chosen};
 use super::buckets::Buckets;
 use super::messages::{DelegatedMessage, Persist};
 use super::parameters::{BarrierScope, BroiSpec, Delegated, EpochSpec};
-use super::queues::{PersistRequest, Queue};
+use super::queues::{PersistRequest, Queue, bank_bit};
 
 /// What a controller counted.
 #[derive(Debug, Default, Clone, Copy)]
@@ -65,11 +65,6 @@ const BANKS: [&str; 5] =
 /// Sets by their requests.
 const SETS: [&str; 5] =
     ["persist_sets_1", "persist_sets_2", "persist_sets_to_4", "persist_sets_to_8", "persist_sets_more"];
-
-/// Banks are few: a set of 128, where two may share a bit.
-fn bank_bit(bank: usize) -> u128 {
-    1 << (bank % 128)
-}
 
 /// The handler of the controller.
 #[derive(Debug)]

@@ -32,6 +32,11 @@ pub(super) struct PersistRequest {
     pub(super) persists: u32,
 }
 
+/// A bank in a set of banks. They are few: of more than 128 two share a bit.
+pub(super) fn bank_bit(bank: usize) -> u128 {
+    1 << (bank % 128)
+}
+
 #[derive(Debug)]
 enum QueueItem {
     Request(PersistRequest),

@@ -50,8 +50,8 @@ use crate::persist::handler::{
 };
 use crate::persist::regions::Overflow;
 use crate::persist::vocab::RegionStep;
+use crate::schemes::core_regions::account::{Account, Stage};
 
-use super::account::{Account, Stage};
 use super::messages::{Copied, RegionMessage, Tag};
 use super::parameters::{Commit, LightWspSpec, RegionOrder, Snoop, Victims, WpqHit};
 

@@ -208,6 +208,15 @@ impl Writer {
         }
     }
 
+    /// Appends whole lines, which are on the disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Writer::write`], and where the disk does not take them.
+    pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), String> {
+        self.write(lines)?;
+        self.sync()
+    }
+
     /// What was written stays after a failure of power.
     fn sync(&self) -> Result<(), String> {
         self.file.sync_data().map_err(|error| cannot("write", &self.path, &error))

@@ -163,6 +163,7 @@ impl CpuProgram {
             buffers: Vec::new(),
             instrument: None,
             program: Some(ProgramDescription { args, threads: self.threads, memory_bytes, pm_bytes }),
+            trace: None,
         }
     }
 

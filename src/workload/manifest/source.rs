@@ -119,6 +119,14 @@ impl Folder {
         }
     }
 
+    /// The folder on disk; of a built-in workload, or of a text, the current one.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Folder::Disk { folder, .. } => folder,
+            Folder::Builtin { .. } | Folder::Text(_) => Path::new(""),
+        }
+    }
+
     /// The manifest's file name.
     pub(crate) fn manifest(&self) -> &str {
         match self {

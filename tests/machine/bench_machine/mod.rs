@@ -195,10 +195,8 @@ impl Bench {
     /// Runs everything under a scheme, with journals, on one thread to its proper end.
     pub fn run_scheme(&self, scheme: &str) -> Ran {
         let scheme = catalogue::find(scheme).unwrap_or_else(|faults| panic!("{faults}"));
-        let ran = self.run_under(
-            &Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false },
-            &RunOptions::default(),
-        );
+        let ran =
+            self.run_under(&Persistency { scheme, journal: true, ..Persistency::default() }, &RunOptions::default());
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
         ran
     }
@@ -207,10 +205,8 @@ impl Bench {
     pub fn run_set(&self, scheme: &str, sets: &str) -> Ran {
         let overrides: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
         let scheme = SchemeConfig::load(scheme, &overrides).unwrap_or_else(|faults| panic!("{faults}")).built;
-        let ran = self.run_under(
-            &Persistency { scheme, journal: true, timeline: None, places: false, halts_at_end: false },
-            &RunOptions::default(),
-        );
+        let ran =
+            self.run_under(&Persistency { scheme, journal: true, ..Persistency::default() }, &RunOptions::default());
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
         ran
     }

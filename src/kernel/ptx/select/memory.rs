@@ -5,7 +5,9 @@
 //! constants, so `ld.param` of an entry is a move.
 
 use super::super::super::alu::{AluOp, Cvt, Round};
-use super::super::super::ir::{AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims};
+use super::super::super::ir::{
+    AddressIn, AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims,
+};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
@@ -200,7 +202,7 @@ impl<'a> Lower<'_, 'a> {
             cache: access.cache,
             hint,
             wide,
-            address64: address.wide,
+            address: AddressIn::slot(address.wide),
             ..plain_access(MemKind::Load, space, access.elem)
         };
         self.emit(Op::Mem(mem), Class::Mem, &dst, &[address.base], address.offset);
@@ -236,7 +238,7 @@ impl<'a> Lower<'_, 'a> {
             cache: access.cache,
             hint,
             wide,
-            address64: address.wide,
+            address: AddressIn::slot(address.wide),
             ..plain_access(MemKind::Store, space, access.elem)
         };
         self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
@@ -298,7 +300,7 @@ impl<'a> Lower<'_, 'a> {
                 let mem = Mem {
                     vec: access.vec,
                     wide,
-                    address64: address.wide,
+                    address: AddressIn::slot(address.wide),
                     ..plain_access(MemKind::Load, space, access.elem)
                 };
                 self.emit(Op::Mem(mem), Class::Mem, &dst, &[address.base], address.offset);
@@ -348,7 +350,7 @@ impl<'a> Lower<'_, 'a> {
                 let mem = Mem {
                     vec: access.vec,
                     wide,
-                    address64: address.wide,
+                    address: AddressIn::slot(address.wide),
                     ..plain_access(MemKind::Store, Space::Local, access.elem)
                 };
                 self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
@@ -428,7 +430,7 @@ impl<'a> Lower<'_, 'a> {
         let mem = Mem {
             atom: op,
             wide: ty.bits == 64,
-            address64: address.wide,
+            address: AddressIn::slot(address.wide),
             cache: CacheOp::Volatile,
             ..plain_access(kind, space, elem)
         };
@@ -498,7 +500,7 @@ impl<'a> Lower<'_, 'a> {
         let mem = Mem {
             vec: 4,
             cache: CacheOp::ReadOnly,
-            address64: false,
+            address: AddressIn::Narrow,
             ..plain_access(MemKind::Texture(dims), Space::Global, elem)
         };
         self.emit(Op::Mem(mem), Class::Mem, &dst, &src, index as i32);

@@ -18,8 +18,7 @@ use std::cmp::Reverse;
 use crate::engine::Time;
 
 use super::super::parameters::BroiSpec;
-use super::super::queues::{PersistRequest, Queue};
-use super::bank_bit;
+use super::super::queues::{PersistRequest, Queue, bank_bit};
 
 /// What the choice of a request depends on beside the queues.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ use crate::persist::regions::{ControllerWaits, Overflow, RegionReport, RegionSiz
 
 /// How far the oldest region of an order is at a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Stage {
+pub enum Stage {
     /// Nothing is known of it.
     #[default]
     Unknown,
@@ -37,7 +37,7 @@ struct Watch {
 
 /// The account of a controller.
 #[derive(Debug)]
-pub(super) struct Account {
+pub struct Account {
     watches: Vec<Watch>,
     waits: ControllerWaits,
     sizes: RegionSizes,
@@ -47,7 +47,7 @@ pub(super) struct Account {
 
 impl Account {
     /// Of so many orders, among so many controllers.
-    pub(super) fn new(orders: usize, controllers: u16) -> Self {
+    pub fn new(orders: usize, controllers: u16) -> Self {
         let for_controller_ticks = vec![0; usize::from(controllers)];
         Account {
             watches: vec![Watch::default(); orders],
@@ -60,7 +60,7 @@ impl Account {
 
     /// The oldest region of an order is this one, in this stage, behind an event that came `from` a
     /// controller or not.
-    pub(super) fn see(&mut self, order: usize, region: u32, stage: Stage, from: Option<u16>, now: Time) {
+    pub fn see(&mut self, order: usize, region: u32, stage: Stage, from: Option<u16>, now: Time) {
         let watch = &mut self.watches[order];
         if (watch.region, watch.stage) == (region, stage) {
             watch.acknowledged = from.map(|_| now).or(watch.acknowledged);
@@ -92,13 +92,13 @@ impl Account {
     }
 
     /// A region has so many entries here now, `more` of them just come, of a queue of so many.
-    pub(super) fn grew(&mut self, entries: u32, more: u32, queue: u32) {
+    pub fn grew(&mut self, entries: u32, more: u32, queue: u32) {
         self.sizes.largest_entries = self.sizes.largest_entries.max(u64::from(entries));
         self.sizes.beyond_queue += u64::from(entries > queue && entries - more <= queue);
     }
 
     /// An episode of the fallback.
-    pub(super) fn overflowed(&mut self, overflow: Overflow) {
+    pub fn overflowed(&mut self, overflow: Overflow) {
         self.episodes += 1;
         if self.overflows.len() < RegionReport::KEPT {
             self.overflows.push(overflow);
@@ -106,7 +106,7 @@ impl Account {
     }
 
     /// What there is to tell.
-    pub(super) fn report(&self) -> RegionReport {
+    pub fn report(&self) -> RegionReport {
         RegionReport {
             sizes: self.sizes.clone(),
             controllers: vec![self.waits.clone()],

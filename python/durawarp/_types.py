@@ -1,0 +1,41 @@
+"""What crosses between Python and the native half, beside texts and numbers."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Request(TypedDict):
+    keys: list[tuple[str, str]]
+    args: list[str]
+    persistent: bool
+    reference: bool
+    small: bool
+
+
+class Ask(TypedDict):
+    points: str
+    double: bool
+    actual_only: bool
+    claim: str | None
+    resume: int
+    keep: int
+
+
+class Work(TypedDict):
+    jobs: int
+    memory_gib: int | None
+    results: str | None
+    shard: tuple[int, int] | None
+    keep_failed: bool
+
+
+class Worth(TypedDict):
+    state: str
+    why: str | None
+    outcome: str | None
+
+
+class Compared(TypedDict):
+    scheme: str
+    worth: Worth

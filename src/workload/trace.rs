@@ -1,0 +1,181 @@
+//! Instruction traces of real GPUs, as Accel-Sim's tracer and post-processor write them: workloads without
+//! values.
+//!
+//! ```text
+//!  kernelslist.g ──list──> commands ─────────────────────────────┐
+//!  kernel-N.traceg[.xz] ──survey──> code, CTAs, what is touched ─┼─> TracePlan ─> host program, launches
+//!  labels.toml ──labels──> persistent ranges, fences ──layout────┘        during the run: CTA by CTA ─> warps
+//! ```
+//! | file | what it has |
+//! |---|---|
+//! | `choice` | what can be chosen of a trace |
+//! | `host` | the host program: copies and launches in order |
+//! | `plan` | a trace ready to run, as data |
+//! | `source` | CTAs of a file, read when they start |
+//! | `survey` | a file before the run |
+//! | `cta` | the walk through the lines of a CTA |
+//! | `layout` | addresses of the trace to addresses of the machine |
+//! | `code`, `opcodes` | instructions as the machine executes them |
+//! | `labels` | what a scheme needs to know |
+//! | `header`, `instruction`, `list`, `lines`, `faults` | the format |
+//!
+//! Every file is read twice: before the run, when all its faults are told, and CTA by CTA during it, so that
+//! memory is bounded. Source: the tracer of Accel-Sim, versions up to 5 (Khairy et al., ISCA 2020).
+//!
+//! Invariant: a result follows from the files alone, whose text is a part of the workload's fingerprint; a
+//! file that changes during a run fails it. Not modelled: values and all that depends on them (atomics add
+//! zeros, loops are as long as in the trace), texture and surface accesses, the time of copies, streams.
+
+pub(crate) mod choice;
+mod code;
+mod cta;
+mod faults;
+mod header;
+mod host;
+mod instruction;
+mod labels;
+mod layout;
+mod lines;
+mod list;
+mod opcodes;
+mod plan;
+mod source;
+mod survey;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::TomlTable;
+use crate::input;
+pub(crate) use host::TraceHost;
+use labels::Labels;
+pub(crate) use labels::TRACE_KEY;
+use layout::{TouchedMemory, TraceLayout};
+pub(crate) use list::LIST_FILE;
+use list::{TraceCommand, read_list};
+pub(crate) use plan::TracePlan;
+use survey::KernelSurvey;
+
+/// A trace that was found; its kernels are read when it is resolved.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    list: PathBuf,
+    commands: Arc<Vec<TraceCommand>>,
+    labels: Arc<Labels>,
+    surveys: OnceLock<Result<Vec<Arc<KernelSurvey>>, Diagnostics>>,
+}
+
+/// The file is the list of a trace, by its name.
+pub(crate) fn is_list(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "g") && path.is_file()
+}
+
+/// The list of a folder that is no other workload.
+pub(crate) fn list_of(folder: &Path) -> Option<PathBuf> {
+    Some(folder.join(LIST_FILE)).filter(|list| list.is_file())
+}
+
+impl Trace {
+    /// A trace by its list; labels are in a file of the same name with the end `.toml`, if there is one.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the list and the labels.
+    pub(crate) fn of_list(list: &Path) -> Result<Trace, Diagnostics> {
+        let beside = list.with_extension("toml");
+        let labels = match beside.is_file() {
+            true => {
+                let file = beside.display().to_string();
+                let text = input::text(&beside).map_err(|error| Diagnostic::nowhere(&file, error.to_string()))?;
+                Labels::read(&file, text)?
+            }
+            false => Labels::default(),
+        };
+        Self::new(list.to_owned(), labels)
+    }
+
+    /// A trace by its labels, which name its list relative to their folder.
+    ///
+    /// # Errors
+    /// Everything that is wrong with both.
+    pub(crate) fn of_document(root: TomlTable<'_>, folder: &Path) -> Result<Trace, Diagnostics> {
+        let mut faults = Diagnostics::default();
+        let labels = Labels::of_document(root, &mut faults);
+        let list = labels.trace.as_ref().map(|trace| folder.join(trace));
+        if let (Some(list), Some((_, place))) = (&list, root.text(TRACE_KEY))
+            && !list.is_file()
+        {
+            faults.push(place.fault(format!("there is no file `{}`", list.display())));
+        }
+        faults.into_result(())?;
+        Self::new(list.unwrap_or_default(), labels)
+    }
+
+    fn new(list: PathBuf, labels: Labels) -> Result<Trace, Diagnostics> {
+        let commands = Arc::new(read_list(&list)?);
+        // The folder says what was traced: every list has the same name.
+        let folder = list.canonicalize().ok().and_then(|list| Some(list.parent()?.file_name()?.to_owned()));
+        let of_folder = || folder.map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned());
+        let name = labels.name.clone().unwrap_or_else(of_folder);
+        let description = labels.description.clone().unwrap_or_else(|| format!("the trace `{}`", list.display()));
+        Ok(Trace { name, description, list, commands, labels: Arc::new(labels), surveys: OnceLock::new() })
+    }
+
+    /// Surveys the kernels, and lays out what they touch; all of it in persistent memory where `persistent`
+    /// is set.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the files.
+    pub(crate) fn plan(&self, persistent: bool) -> Result<TracePlan, Diagnostics> {
+        let kernels = self.surveys.get_or_init(|| self.survey()).clone()?;
+        let mut touched = TouchedMemory::default();
+        kernels.iter().for_each(|kernel| touched.merge(&kernel.touched));
+        for command in &*self.commands {
+            if let TraceCommand::CopyIn(range) = command {
+                touched.touch_range(*range);
+            }
+        }
+        touched.settle();
+        let layout = TraceLayout::new(&touched, &self.labels, persistent)?;
+        Ok(TracePlan {
+            list: self.list.clone(),
+            commands: self.commands.clone(),
+            labels: self.labels.clone(),
+            kernels,
+            addresses: Arc::new(layout.addresses.clone()),
+            layout: Arc::new(layout),
+            warnings: self.unused(&touched),
+        })
+    }
+
+    /// Persistent ranges that nothing touches.
+    fn unused(&self, touched: &TouchedMemory) -> Vec<Diagnostic> {
+        let unused = self.labels.persistent.iter().filter(|range| {
+            let end = range.start + range.bytes;
+            !touched.is_touched(range.start, end)
+        });
+        let warning = |range: &labels::PersistentRange| {
+            let message = format!("nothing accesses the persistent range `{}` at {:#x}", range.name, range.start);
+            Diagnostic::nowhere(&self.name, message).with_help("`start` is an address of the traced program")
+        };
+        unused.map(warning).collect()
+    }
+
+    /// Surveys every file once, however often it is launched.
+    fn survey(&self) -> Result<Vec<Arc<KernelSurvey>>, Diagnostics> {
+        let (mut known, mut faults) = (BTreeMap::new(), Diagnostics::default());
+        let mut kernels = Vec::new();
+        for command in &*self.commands {
+            let TraceCommand::Kernel(path) = command else { continue };
+            let survey = known.entry(path).or_insert_with(|| {
+                input::remember(path);
+                KernelSurvey::of(path, &self.labels).map(Arc::new).map_err(|found| faults.0.extend(found.0)).ok()
+            });
+            kernels.extend(survey.clone());
+        }
+        faults.into_result(kernels)
+    }
+}

@@ -1,0 +1,420 @@
+//! The instructions of a CTA, from the text of its file to what its warps execute.
+//!
+//! ```text
+//!   #BEGIN_TB
+//!   thread block = x,y,z
+//!   warp = W
+//!   insts = K
+//!   K lines
+//!   #END_TB
+//! ```
+//! The same walk surveys a file before a run, where it takes new instructions in and notes what is touched,
+//! and follows it during the run, where it maps addresses ([`AddressPlaces`]). So both see the same
+//! instructions.
+//!
+//! Copies past the registers (`LDGSTS`) belong to groups, which `LDGDEPBAR` ends and `DEPBAR` waits for. A
+//! group is taken for complete with its last copy: loads of a warp come back nearly in order.
+//!
+//! Invariants: every warp of the CTA has instructions and ends with the exit of all its lanes; a lane that
+//! has exited executes nothing. Source: Accel-Sim's trace parser.
+
+use std::io;
+
+use super::code::{COPIES, TraceCode, TraceVariant};
+use super::faults::TraceFaults;
+use super::header::TraceHeader;
+use super::instruction::{LineFault, TraceLine, read_line};
+use super::labels::{Labels, StoresAre};
+use super::lines::TraceLines;
+use super::opcodes::{Operation, names};
+use crate::diagnostic::Diagnostic;
+use crate::kernel::ir::Space;
+use crate::kernel::memory::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::kernel::traced::WarpTrace;
+
+/// Bytes of the windows of shared and of local memory in generic addresses.
+const GENERIC_WINDOW_BYTES: u64 = 16 << 20;
+
+/// The lines of a CTA, without those that begin and end it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CtaText {
+    text: Vec<u8>,
+    /// The number of each line, and where it ends.
+    lines: Vec<(u32, usize)>,
+}
+
+impl CtaText {
+    /// The next CTA of a file; none at its end, or at a fault. `seen` gets every line.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn next(
+        lines: &mut TraceLines,
+        faults: &mut TraceFaults,
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Option<CtaText>> {
+        let Some((number, line)) = lines.next()? else { return Ok(None) };
+        seen(line);
+        if line != b"#BEGIN_TB" {
+            let text = String::from_utf8_lossy(line).into_owned();
+            faults.at(
+                number,
+                &text,
+                0..text.len(),
+                "expected `#BEGIN_TB`: CTA by CTA, as the post-processor writes it",
+            );
+            return Ok(None);
+        }
+        let mut cta = CtaText::default();
+        // To its end: the instructions are looked at by the walk, one CTA at a time.
+        while let Some((number, line)) = lines.next()? {
+            seen(line);
+            match line {
+                b"#END_TB" => return Ok(Some(cta)),
+                b"#BEGIN_TB" => {
+                    faults.at(number, "#BEGIN_TB", 0..9, "a CTA begins before `#END_TB` of the last");
+                    return Ok(None);
+                }
+                line => {
+                    cta.text.extend_from_slice(line);
+                    cta.lines.push((number, cta.text.len()));
+                }
+            }
+        }
+        faults.nowhere(&format!("the file ends at line {} within a CTA: `#END_TB` is missing", lines.number()));
+        Ok(None)
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let mut from = 0;
+        self.lines.iter().map(move |&(number, end)| {
+            let line = &self.text[from..end];
+            from = end;
+            (number, line)
+        })
+    }
+}
+
+/// What becomes of addresses.
+pub(crate) trait AddressPlaces {
+    /// Global addresses of lanes that access `bytes` each.
+    ///
+    /// # Errors
+    /// One that has no place.
+    fn global(&mut self, addresses: &mut [u64], bytes: u32) -> Result<(), String>;
+    /// Offsets in the CTA's shared memory.
+    fn shared(&mut self, addresses: &mut [u64], bytes: u32);
+    /// Addresses of the thread's local memory, which become offsets.
+    fn local(&mut self, addresses: &mut [u64], bytes: u32);
+}
+
+/// The code of the kernel: in the making, or as it was surveyed.
+#[derive(Debug)]
+pub(crate) enum CodeAccess<'a> {
+    Growing(&'a mut TraceCode),
+    Fixed(&'a TraceCode),
+}
+
+impl CodeAccess<'_> {
+    fn code(&self) -> &TraceCode {
+        match self {
+            CodeAccess::Growing(code) => code,
+            CodeAccess::Fixed(code) => code,
+        }
+    }
+
+    fn template(&mut self, line: &TraceLine<'_>, number: u32) -> Option<u32> {
+        match (self.code().find(line), self) {
+            (Some(known), _) => Some(known),
+            (None, CodeAccess::Growing(code)) => code.add(line, number),
+            (None, CodeAccess::Fixed(_)) => None,
+        }
+    }
+
+    fn variant(&mut self, template: u32, variant: TraceVariant) -> Option<u32> {
+        match self {
+            CodeAccess::Growing(code) => Some(code.add_variant(template, variant)),
+            CodeAccess::Fixed(code) => code.find_variant(template, variant),
+        }
+    }
+}
+
+/// A warp under way.
+#[derive(Debug, Default)]
+struct WarpWalk {
+    number: u32,
+    line: u32,
+    declared: Option<u64>,
+    seen: u64,
+    /// Lanes that there are, and of these those that have exited.
+    lanes: u32,
+    exited: u32,
+    trace: WarpTrace,
+    /// The last copy of the group that has not ended: its step and template.
+    copy: Option<(usize, u32)>,
+    /// Groups that have ended: whether a copy is in each.
+    groups: Vec<bool>,
+}
+
+impl WarpWalk {
+    /// The places of the copies that a wait is for which leaves `pending` groups.
+    fn awaited(&self, pending: usize) -> u8 {
+        let until = self.groups.len().saturating_sub(pending);
+        let from = self.groups.len().saturating_sub(COPIES as usize);
+        (from..until).filter(|&group| self.groups[group]).fold(0, |places, group| places | 1 << (group as u32 % COPIES))
+    }
+}
+
+/// The walk through the CTAs of a kernel.
+#[derive(Debug)]
+pub(crate) struct CtaWalk<'a, P> {
+    pub(crate) header: &'a TraceHeader,
+    pub(crate) labels: &'a Labels,
+    pub(crate) code: CodeAccess<'a>,
+    pub(crate) places: P,
+    pub(crate) faults: &'a mut TraceFaults,
+}
+
+impl<P: AddressPlaces> CtaWalk<'_, P> {
+    /// The index of a CTA in its grid, and what its warps execute. What comes back counts only if no fault
+    /// was pushed.
+    pub(crate) fn walk(&mut self, cta: &CtaText) -> ([u32; 3], Vec<WarpTrace>) {
+        let count = self.header.threads().div_ceil(32);
+        let mut warps: Vec<Option<WarpTrace>> = vec![None; count as usize];
+        let (mut index, mut current, mut addresses) = (None, None, Vec::new());
+        // Lines of a warp that is told of are passed over.
+        let (mut last, mut passed_over) = (0, false);
+        for (number, line) in cta.lines() {
+            last = number;
+            if let Some(text) = line.strip_prefix(b"thread block = ") {
+                index = self.index(number, line, text);
+            } else if let Some(text) = line.strip_prefix(b"warp = ") {
+                self.close(current.take(), &mut warps);
+                current = self.number(number, line, text).and_then(|warp| self.open(number, line, warp, &warps));
+                passed_over = current.is_none();
+            } else if let (Some(text), Some(warp)) = (line.strip_prefix(b"insts = "), &mut current) {
+                let declared = self.number(number, line, text);
+                let warp: &mut WarpWalk = warp;
+                warp.declared = declared;
+            } else if let Some(warp) = &mut current {
+                warp.seen += 1;
+                if let Err(fault) = self.instruction(warp, number, line, &mut addresses) {
+                    let text = String::from_utf8_lossy(line).into_owned();
+                    self.faults.at(number, &text, fault.at, &fault.message);
+                }
+            } else if !passed_over {
+                self.wrong(number, line, "expected `thread block = X,Y,Z` or `warp = W`");
+            }
+        }
+        self.close(current.take(), &mut warps);
+        if index.is_none() && self.faults.is_empty() {
+            self.wrong(last, b"", "the CTA that ends here has no `thread block = X,Y,Z`");
+        }
+        let missing: Vec<String> =
+            warps.iter().enumerate().filter(|(_, warp)| warp.is_none()).map(|(n, _)| n.to_string()).collect();
+        if !missing.is_empty() && self.faults.is_empty() {
+            let message = format!("the CTA that ends here has no instructions of warp {}", missing.join(", "));
+            self.wrong(last, b"", &message);
+        }
+        (index.unwrap_or_default(), warps.into_iter().flatten().collect())
+    }
+
+    fn wrong(&mut self, number: u32, line: &[u8], message: &str) {
+        let text = String::from_utf8_lossy(line).into_owned();
+        self.faults.at(number, &text, 0..text.len(), message);
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, number: u32, line: &[u8], text: &[u8]) -> Option<T> {
+        let read = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+        if read.is_none() {
+            self.wrong(number, line, "expected a number");
+        }
+        read
+    }
+
+    fn index(&mut self, number: u32, line: &[u8], text: &[u8]) -> Option<[u32; 3]> {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let parts: Vec<u32> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
+        let within = |index: &[u32; 3]| index.iter().zip(self.header.grid).all(|(&at, size)| at < size);
+        let index = <[u32; 3]>::try_from(parts).ok().filter(within);
+        if index.is_none() {
+            let [x, y, z] = self.header.grid;
+            self.wrong(number, line, &format!("expected `thread block = X,Y,Z` within the grid ({x},{y},{z})"));
+        }
+        index
+    }
+
+    fn open(&mut self, number: u32, line: &[u8], warp: u32, warps: &[Option<WarpTrace>]) -> Option<WarpWalk> {
+        match warps.get(warp as usize) {
+            Some(None) => {
+                Some(WarpWalk { number: warp, line: number, lanes: self.header.lanes(warp), ..WarpWalk::default() })
+            }
+            Some(Some(_)) => {
+                self.wrong(number, line, "the CTA has this warp twice");
+                None
+            }
+            None => {
+                let message =
+                    format!("a block of {} threads has warps 0 to {}", self.header.threads(), warps.len() - 1);
+                self.wrong(number, line, &message);
+                None
+            }
+        }
+    }
+
+    fn close(&mut self, warp: Option<WarpWalk>, warps: &mut [Option<WarpTrace>]) {
+        let Some(warp) = warp else { return };
+        let line = format!("warp = {}", warp.number);
+        if warp.declared != Some(warp.seen) {
+            let declared = warp.declared.map_or_else(|| "no `insts`".to_owned(), |n| format!("`insts = {n}`"));
+            let message = format!("the warp has {declared}, and {} lines", warp.seen);
+            self.wrong(warp.line, line.as_bytes(), &message);
+        } else if warp.exited != warp.lanes && self.faults.is_empty() {
+            let message = format!("lanes {:08x} of the warp do not exit", warp.lanes & !warp.exited);
+            self.wrong(warp.line, line.as_bytes(), &message);
+        }
+        warps[warp.number as usize] = Some(warp.trace);
+    }
+
+    fn instruction(
+        &mut self,
+        warp: &mut WarpWalk,
+        number: u32,
+        line: &[u8],
+        addresses: &mut Vec<u64>,
+    ) -> Result<(), LineFault> {
+        let read = read_line(line, self.header.format, addresses)?;
+        // Lanes first: what a wrong mask would do to the warp is told of, and not done.
+        let whole = |message: String| LineFault { at: 0..line.len(), message };
+        if read.mask & !warp.lanes != 0 || read.mask & warp.exited != 0 {
+            let which = if read.mask & warp.exited != 0 { "have exited" } else { "are not there" };
+            return Err(whole(format!("lanes {:08x} {which}", read.mask & (warp.exited | !warp.lanes))));
+        }
+        let changed = || whole("the file is not what it was before the run".to_owned());
+        let Some(at) = self.code.template(&read, number) else {
+            if let CodeAccess::Fixed(_) = self.code {
+                return Err(changed());
+            }
+            let name = read.opcode.split('.').next().unwrap_or_default().to_owned();
+            let fault = |file: &str| {
+                let text = String::from_utf8_lossy(line).into_owned();
+                let start = text.find(&name).unwrap_or(0);
+                let fault = Diagnostic::at(file, &text, start..start + name.len(), format!("unknown opcode `{name}`"));
+                fault.with_nearest(&name, names())
+            };
+            self.faults.of_word(&name, fault, number);
+            return Ok(());
+        };
+        let template = self.code.code().template(at);
+        let (operation, bytes, scope) = (template.operation, template.bytes, template.scope());
+        if read.mask == 0 {
+            // It issues, and does nothing.
+            let off = self.code.variant(at, TraceVariant::Off).ok_or_else(changed)?;
+            warp.trace.step(off, warp.lanes & !warp.exited);
+            return Ok(());
+        }
+        // Where the access goes, and what its store is to a scheme, decide the variant.
+        let space = match operation {
+            Operation::Load(space) | Operation::Store(space) | Operation::Atomic(space) => Some(space),
+            Operation::AsyncCopy => Some(Space::Global),
+            Operation::Reduction => Some(Space::Generic),
+            _ => None,
+        };
+        let stores = match (space, operation) {
+            (Some(space), Operation::Store(_)) => self.stores_are(space, addresses),
+            _ => StoresAre::Plain,
+        };
+        let variant = match operation {
+            Operation::AsyncWait => match warp.awaited(usize::try_from(read.imm).unwrap_or(0)) {
+                0 => TraceVariant::Plain,
+                places => TraceVariant::Wait(places),
+            },
+            _ if matches!(stores, StoresAre::NonTemporal | StoresAre::Log) => TraceVariant::Store(stores),
+            _ => TraceVariant::Plain,
+        };
+        let step = self.code.variant(at, variant).ok_or_else(changed)?;
+        warp.trace.step(step, read.mask);
+        if let Some(space) = space {
+            if addresses.is_empty() {
+                return Err(whole(format!("`{}` accesses memory, and the line has no addresses", read.opcode)));
+            }
+            if let Some(address) = addresses.iter().find(|address| !address.is_multiple_of(u64::from(bytes))) {
+                return Err(whole(format!("address {address:#x} is no multiple of its {bytes} bytes")));
+            }
+            self.place(space, addresses, bytes).map_err(whole)?;
+            warp.trace.access(addresses);
+        }
+        // What follows an instruction, or is noted of it.
+        match operation {
+            Operation::Store(_) if stores == StoresAre::WriteBack => {
+                let write_back = self.code.variant(at, TraceVariant::WriteBack).ok_or_else(changed)?;
+                warp.trace.step(write_back, read.mask);
+                warp.trace.access(addresses);
+            }
+            Operation::Fence if self.labels.behind_fence(scope).is_some() => {
+                let fence = self.code.variant(at, TraceVariant::Persist).ok_or_else(changed)?;
+                warp.trace.step(fence, read.mask);
+            }
+            Operation::AsyncCopy => warp.copy = Some((warp.trace.steps() - 1, at)),
+            Operation::AsyncGroup => {
+                if let Some((step, template)) = warp.copy {
+                    let place = (warp.groups.len() as u32 % COPIES) as u8;
+                    let copy = self.code.variant(template, TraceVariant::Copy(place)).ok_or_else(changed)?;
+                    warp.trace.replace(step, copy);
+                }
+                warp.groups.push(warp.copy.take().is_some());
+            }
+            Operation::Exit => warp.exited |= read.mask,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What the stores of an instruction are: the first lane says it.
+    fn stores_are(&self, space: Space, addresses: &[u64]) -> StoresAre {
+        let global = matches!(space, Space::Global | Space::Generic);
+        let range = addresses.first().filter(|_| global).and_then(|&address| self.labels.range_of(address));
+        range.map_or(StoresAre::Plain, |range| range.stores)
+    }
+
+    /// Gives addresses their places in a space.
+    fn place(&mut self, space: Space, addresses: &mut [u64], bytes: u32) -> Result<(), String> {
+        let (shared, local) = (self.header.shared_base, self.header.local_base);
+        let in_window = |base: Option<u64>, length: u64, address: u64| {
+            base.and_then(|base| address.checked_sub(base)).filter(|&offset| offset < length)
+        };
+        // Generic addresses of the windows stand for offsets, lane by lane.
+        match space {
+            Space::Shared => {
+                for address in &mut *addresses {
+                    *address = in_window(shared, GENERIC_WINDOW_BYTES, *address).unwrap_or(*address);
+                }
+                self.places.shared(addresses, bytes);
+            }
+            Space::Local => {
+                for address in &mut *addresses {
+                    *address = in_window(local, GENERIC_WINDOW_BYTES, *address).unwrap_or(*address);
+                }
+                self.places.local(addresses, bytes);
+            }
+            Space::Generic if shared.is_some() || local.is_some() => {
+                for address in addresses {
+                    let one = std::slice::from_mut(address);
+                    if let Some(offset) = in_window(shared, GENERIC_WINDOW_BYTES, one[0]) {
+                        one[0] = offset;
+                        self.places.shared(one, bytes);
+                        one[0] += SHARED_WINDOW;
+                    } else if let Some(offset) = in_window(local, GENERIC_WINDOW_BYTES, one[0]) {
+                        one[0] = offset;
+                        self.places.local(one, bytes);
+                        one[0] += LOCAL_WINDOW;
+                    } else {
+                        self.places.global(one, bytes)?;
+                    }
+                }
+            }
+            Space::Global | Space::Generic | Space::Const => self.places.global(addresses, bytes)?,
+        }
+        Ok(())
+    }
+}

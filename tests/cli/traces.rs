@@ -1,0 +1,148 @@
+//! Traces as a user meets them: what says that a result is timing without values, what is refused and why, what is wrong
+//! with a file.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli_common::{durawarp, durawarp_in, ended, folder, text};
+
+const SMALL: &str = "tests/traces/small";
+
+/// A folder with a copy of the small trace.
+fn copy(name: &str) -> PathBuf {
+    let folder = folder(name);
+    for entry in std::fs::read_dir(SMALL).unwrap() {
+        let from = entry.unwrap().path();
+        std::fs::copy(&from, folder.join(from.file_name().unwrap())).unwrap();
+    }
+    folder
+}
+
+/// Runs the trace in a folder, whose files are not what they should be: all that is told.
+#[track_caller]
+fn refused(folder: &Path) -> String {
+    let output = durawarp_in(folder, &["run", "kernelslist.g", "--machine", "titan-x"]);
+    ended(&output, 2, &[]);
+    text(&output.stderr)
+}
+
+/// Changes the lines of a file of text.
+fn change(file: &Path, change: impl FnOnce(&mut Vec<String>)) {
+    let mut lines: Vec<String> = std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect();
+    change(&mut lines);
+    std::fs::write(file, lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn every_output_says_that_a_trace_has_no_values() {
+    let folder = copy("cli_traces/outputs");
+    let run = ["run", "kernelslist.g", "--machine", "titan-x", "--json", "out.json"];
+    let shown = ended(&durawarp_in(&folder, &run), 0, &["trace: timing without values", "none: a trace has no values"]);
+    assert!(shown.starts_with("outputs (trace) on titan-x"), "{shown}");
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("out.json")).unwrap()).unwrap();
+    assert_eq!(json["validity"][0]["kind"], "trace");
+    assert_eq!(json["workload"]["trace"]["warp_instructions"], 64);
+    assert_eq!(json["verification"], serde_json::Value::Null);
+    // A sweep has it in its table.
+    let sweep = "schema = 1\nname = \"it\"\n[base]\nmachine = \"titan-x\"\nworkloads = [\"kernelslist.g\", \"persistent.toml\"]\n";
+    std::fs::write(folder.join("sweep.toml"), sweep).unwrap();
+    ended(&durawarp_in(&folder, &["sweep", "run", "sweep.toml"]), 0, &["done 2 (0 cached)"]);
+    let table = ended(&durawarp_in(&folder, &["sweep", "table", "sweep.toml"]), 0, &["warnings"]);
+    assert!(table.lines().skip(1).all(|line| line.ends_with(" trace")), "{table}");
+    assert!(table.contains("kernelslist.g") && table.contains("persistent.toml"), "{table}");
+}
+
+#[test]
+fn a_folder_or_labels_stand_for_the_list() {
+    let folder = copy("cli_traces/folder");
+    ended(&durawarp_in(&folder, &["run", ".", "--machine", "titan-x"]), 0, &["_Z5scalePf"]);
+    let labelled = durawarp_in(&folder, &["run", "persistent.toml", "--machine", "titan-x", "--scheme", "store+clwb"]);
+    ended(&labelled, 0, &["small-persistent (trace)", "5 stores, 5 write-backs, 2 fences"]);
+}
+
+#[test]
+fn what_needs_values_is_refused_with_the_reason() {
+    let list = format!("{SMALL}/kernelslist.g");
+    let labels = format!("{SMALL}/persistent.toml");
+    let crash = durawarp(&["crash", &labels, "--machine", "titan-x", "--scheme", "store+clwb"]);
+    ended(&crash, 2, &["a trace has no values", "cannot be recovered, nor judged"]);
+    let regions = durawarp(&["run", &list, "--machine", "titan-x", "--scheme", "light-wsp"]);
+    ended(&regions, 2, &["is a trace: schemes of recoverable regions form a program's code"]);
+    let several = ["run", &list, "--profile", "ci", "--set", "params.N=3", "--input", "a=b"];
+    let several = durawarp(&[&several[..], &["--machine", "titan-x"]].concat());
+    ended(&several, 2, &["has no profile `ci`", "it has no parameters", "it has no buffers, and no values"]);
+    let wide = durawarp(&["run", &list, "--machine", "scoped-table2"]);
+    ended(&wide, 2, &["sm.warp_size", "the warps of a trace have 32 lanes"]);
+}
+
+#[test]
+fn every_fault_of_a_trace_is_told_at_once_with_its_line() {
+    let folder = copy("cli_traces/faults");
+    change(&folder.join("kernel-1.traceg"), |lines| {
+        let line = |lines: &Vec<String>, word: &str| lines.iter().position(|line| line.contains(word)).unwrap();
+        lines.iter_mut().for_each(|line| *line = line.replace("IADD3", "IADDD3"));
+        let at = line(lines, "STG.E");
+        lines[at] = lines[at].replace("0x00007f2b00002000 4 0", "0x00007f2b00002001 4 0");
+        let at = line(lines, "0000000d 1 R8");
+        lines[at] = lines[at].replace(" 128 -64 0", " 128");
+        let at = line(lines, "insts = 5");
+        lines[at] = "insts = 6".to_owned();
+    });
+    change(&folder.join("kernel-3.traceg"), |lines| lines.retain(|line| !line.starts_with("-grid dim")));
+    let told = refused(&folder);
+    for expected in [
+        "unknown opcode `IADDD3`",
+        "did you mean `IADD3`?",
+        "address 0x7f2b00002001 is no multiple of its 4 bytes",
+        "the line ends where a delta of addresses is expected",
+        "the warp has `insts = 6`, and 5 lines",
+        "the header has no `-grid dim`",
+        "kernel-1.traceg:",
+        "kernel-3.traceg",
+    ] {
+        assert!(told.contains(expected), "no `{expected}` in:\n{told}");
+    }
+    assert_eq!(told.matches("unknown opcode").count(), 1, "an opcode is told of once:\n{told}");
+}
+
+#[test]
+fn a_file_that_is_cut_short_or_missing_is_told() {
+    let folder = copy("cli_traces/cut");
+    let file = folder.join("kernel-1.traceg");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 300]).unwrap();
+    let packed = std::fs::read(folder.join("kernel-2.traceg.xz")).unwrap();
+    std::fs::write(folder.join("kernel-2.traceg.xz"), &packed[..packed.len() / 2]).unwrap();
+    let told = refused(&folder);
+    assert!(told.contains("within a CTA: `#END_TB` is missing"), "{told}");
+    assert!(told.contains("cannot read the file: its compressed text is cut short"), "{told}");
+    assert_eq!(told.matches("kernel-2.traceg.xz").count(), 1, "one fault, and none that follows from it:\n{told}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(refused(&folder).contains("there is no file `kernel-1.traceg`"));
+    std::fs::remove_file(folder.join("kernelslist.g")).unwrap();
+    let none = durawarp_in(&folder, &["run", "kernelslist.g"]);
+    ended(&none, 2, &["kernelslist.g"]);
+    ended(
+        &durawarp_in(&folder, &["run", "persistent.toml"]),
+        2,
+        &["persistent.toml:2:9", "there is no file `kernelslist.g`"],
+    );
+}
+
+#[test]
+fn a_lane_that_has_exited_or_does_not_exit_is_told() {
+    let folder = copy("cli_traces/exit");
+    let file = folder.join("kernel-3.traceg");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let of = |from: &str, to: &str| {
+        assert!(whole.contains(from));
+        std::fs::write(&file, whole.replace(from, to)).unwrap();
+        refused(&folder)
+    };
+    assert!(of("0028 ffffffff 0 EXIT", "0028 0fffffff 0 EXIT").contains("lanes f0000000 of the warp do not exit"));
+    let twice = of("0010 ffffffff 1 R2 FMUL 1 R2 0", "0010 00000003 0 EXIT 0 0");
+    assert!(twice.contains("lanes 00000003 have exited"), "{twice}");
+    let block = of("-block dim = (32,1,1)", "-block dim = (16,1,1)");
+    assert!(block.contains("lanes ffff0000 are not there"), "{block}");
+    let warps = of("-block dim = (32,1,1)", "-block dim = (64,1,1)");
+    assert!(warps.contains("has no instructions of warp 1"), "{warps}");
+}

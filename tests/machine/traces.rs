@@ -1,0 +1,190 @@
+//! Instruction traces on the timed machine. A trace of one of our own kernels comes to what the kernel comes to: the same
+//! instructions and the same accesses at every level of memory, and nearly the same cycles.
+
+mod export;
+
+use durawarp::Experiment;
+use durawarp::determinism::{Way, compare_all, run_one};
+use durawarp::outcome::validity::Kind;
+use durawarp::outcome::{End, Outcome};
+use durawarp::run::{AnyExperiment, Conduct, Recipe};
+use tempfile::TempDir;
+
+/// What a kernel and its trace have alike, by component.
+const ALIKE: [(&str, &[&str]); 3] = [
+    (
+        "sm",
+        &[
+            "warp_instructions",
+            "thread_instructions",
+            "memory_instructions",
+            "fp32_instructions",
+            "l1_loads",
+            "l1_stores",
+            "shared_accesses",
+            "shared_conflict_passes",
+            "degree_1",
+            "degree_2",
+            "ctas",
+            "pm_stores",
+            "pm_write_backs",
+            "pm_fences",
+            "persists",
+        ],
+    ),
+    ("l2", &["reads", "writes", "atomics"]),
+    (
+        "memory_controller",
+        &["dram_reads", "nvm_reads", "dram_read_bytes", "nvm_read_bytes", "nvm_accepted_bytes", "nvm_written_bytes"],
+    ),
+];
+
+/// A workload's recipe at profile ci.
+fn kernels(workload: &str) -> Recipe {
+    Experiment::of(workload).profile_if_any("ci").reference(false)
+}
+
+/// The trace of a workload, in a folder that lasts as long as it is held.
+fn traced(workload: &str, stores: &str, labels: &str) -> (TempDir, Recipe) {
+    let folder = tempfile::tempdir().unwrap();
+    let resolved = kernels(workload).build().unwrap_or_else(|faults| panic!("{faults}")).workload;
+    export::export(&resolved, folder.path(), stores, labels);
+    let list = folder.path().join("kernelslist.g");
+    (folder, Experiment::of(list.display().to_string()))
+}
+
+fn run(recipe: Recipe) -> Outcome {
+    let experiment = recipe.build().unwrap_or_else(|faults| panic!("{faults}"));
+    AnyExperiment::from(experiment).run(&Conduct::default()).outcome
+}
+
+/// Runs a workload and its trace, and compares what they came to; cycles may differ by `percent`.
+#[track_caller]
+fn compare(workload: &str, scheme: &str, (stores, labels): (&str, &str), percent: f64) -> [Outcome; 2] {
+    let (_folder, trace) = traced(workload, stores, labels);
+    let with = |recipe: Recipe| run(recipe.machine("titan-x").scheme(scheme));
+    let (of_kernel, of_trace) = (with(kernels(workload)), with(trace));
+    assert_eq!((&of_kernel.end, &of_trace.end), (&End::Finished, &End::Finished));
+    for (component, names) in ALIKE {
+        let of =
+            |outcome: &Outcome| names.iter().map(|name| (*name, outcome.total(component, name))).collect::<Vec<_>>();
+        assert_eq!(of(&of_kernel), of(&of_trace), "{workload}: {component}");
+    }
+    let cycles = [&of_kernel, &of_trace].map(|outcome| outcome.time.core_cycles as f64);
+    let apart = (cycles[1] / cycles[0] - 1.0).abs() * 100.0;
+    println!("{workload}: {cycles:?} cycles, {apart:.3} % apart");
+    assert!(apart <= percent, "{workload}: {cycles:?} cycles, {apart:.2} % apart");
+    [of_kernel, of_trace]
+}
+
+#[test]
+fn a_streaming_kernel_and_its_trace_are_alike() {
+    let [of_kernel, of_trace] = compare("vecadd", "base", ("plain", ""), 1.0);
+    // Accesses that no cache merges are the same requests in the same order.
+    assert_eq!(of_kernel.total("sm", "l1_hits"), of_trace.total("sm", "l1_hits"));
+    assert_eq!(of_trace.launches[0].kernel, "vecadd");
+    assert_eq!((of_trace.launches[0].grid, of_trace.launches[0].block), ([40, 1, 1], [256, 1, 1]));
+}
+
+#[test]
+fn a_kernel_with_reuse_and_its_trace_are_alike() {
+    compare("gemm", "base", ("plain", ""), 1.0);
+}
+
+#[test]
+fn a_kernel_of_shared_memory_and_barriers_and_its_trace_are_alike() {
+    compare("gemm_tiled", "base", ("plain", ""), 1.0);
+}
+
+#[test]
+fn labels_bring_a_trace_under_every_scheme_that_can_run_it() {
+    let (_folder, trace) = traced("vecadd", "write-back", "");
+    let baseline = run(trace.clone().machine("titan-x").scheme("base"));
+    // 313 warps store; each is followed by one write-back.
+    assert_eq!([baseline.total("sm", "pm_stores"), baseline.total("sm", "pm_write_backs")], [313, 313]);
+    for scheme in durawarp::schemes::catalogue::all() {
+        let recipe = trace.clone().machine("titan-x").scheme(scheme.name());
+        match recipe.build() {
+            Ok(_) => {
+                let outcome = run(recipe);
+                assert_eq!(outcome.end, End::Finished, "{}", scheme.name());
+                assert!(outcome.total("sm", "pm_stores") > 0, "{}", scheme.name());
+            }
+            Err(faults) => {
+                assert!(scheme.regions().is_some(), "{}: {faults}", scheme.name());
+                assert!(faults.to_string().contains("is a trace: schemes of recoverable regions"), "{faults}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_label_nothing_is_persistent_and_with_the_option_all_is() {
+    let (folder, trace) = traced("vecadd", "plain", "");
+    std::fs::remove_file(folder.path().join("kernelslist.toml")).unwrap();
+    let on_dram = run(trace.clone().machine("titan-x"));
+    assert_eq!([on_dram.total("sm", "pm_stores"), on_dram.total("memory_controller", "nvm_reads")], [0, 0]);
+    let on_nvm = run(trace.machine("titan-x").persistent(true));
+    assert_eq!(on_nvm.total("memory_controller", "dram_reads"), 0);
+    assert_eq!(on_nvm.total("sm", "pm_stores"), 313);
+}
+
+#[test]
+fn a_trace_is_the_same_at_every_number_of_threads() {
+    let (_folder, trace) = traced("gemm", "write-back", "fences = { sys = \"sfence\" }\n");
+    let experiment = AnyExperiment::from(trace.machine("titan-x").scheme("store+clwb").build().unwrap());
+    let reference = run_one(&experiment, &Way::REFERENCE, 1000, None);
+    let ways: Vec<Way> = [2, 8].into_iter().flat_map(|threads| Way::at(threads).into_iter().take(2)).collect();
+    for compared in compare_all(&experiment, &reference, &ways, 1000, None, |_| {}) {
+        assert_eq!(compared.difference, None, "{}", compared.way);
+    }
+}
+
+/// The trace in `tests/traces/small`, which was written by hand.
+fn small(file: &str) -> Recipe {
+    Experiment::of(format!("tests/traces/small/{file}")).machine("titan-x")
+}
+
+#[test]
+fn all_that_the_format_has_comes_to_what_it_says() {
+    let outcome = run(small("kernelslist.g"));
+    assert_eq!(outcome.end, End::Finished);
+    // 2 CTAs of 21 + 5 instructions, 2 of 4 in the compressed file, 1 of 4.
+    assert_eq!(outcome.warp_instructions(), 2 * 26 + 2 * 4 + 4);
+    let launches: Vec<_> = outcome.launches.iter().map(|launch| (launch.kernel.as_str(), launch.grid[0])).collect();
+    assert_eq!(launches, [("_Z4copyPiS_", 3), ("_Z5scalePf", 2), ("_Z5scalePf", 1)]);
+    assert_eq!(outcome.total("sm", "ctas"), 5, "a CTA without instructions does not start");
+    // A CTA's lanes: 11 lines of all 32 and one of none before the loads of 2, 3 and 1 lane, and so on.
+    let lanes = 32 * 4 + 2 + 3 + 1 + 32 * 9 + 16 * 4 + 16 * 5;
+    assert_eq!(outcome.total("sm", "thread_instructions"), 2 * lanes + 2 * 128 + 128);
+    // Shared memory: STS, LDS and the generic load of the upper half.
+    assert_eq!(outcome.total("sm", "shared_accesses"), 2 * 3);
+    assert_eq!(outcome.total("sm", "atomic_lanes"), 2 * 16);
+    let kinds: Vec<Kind> = outcome.validity.iter().map(|caveat| caveat.kind).collect();
+    assert_eq!(kinds[0], Kind::Trace, "what makes it worth less than it looks comes first");
+    assert_eq!(outcome.verification, None);
+}
+
+#[test]
+fn what_the_host_copied_in_lies_in_the_l2() {
+    let hits = |recipe: Recipe| run(recipe).total("l2", "read_hits");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["kernel-1.traceg", "kernel-2.traceg.xz", "kernel-3.traceg", "kernelslist.g"] {
+        std::fs::copy(format!("tests/traces/small/{name}"), folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("kernelslist.toml"), "copies = \"none\"\n").unwrap();
+    let cold = Experiment::of(folder.path().display().to_string()).machine("titan-x");
+    assert!(hits(small("kernelslist.g")) > hits(cold));
+}
+
+#[test]
+fn a_fence_of_the_labels_waits_for_what_was_stored() {
+    let outcome = run(small("persistent.toml").scheme("store+clwb"));
+    assert_eq!(outcome.workload["workload"], "small-persistent");
+    assert_eq!(outcome.workload["trace"]["persistent"]["results"], serde_json::json!([0x7f2b_0000_2000_u64, 4096]));
+    // A store of each warp of 32 lanes: 2 CTAs, 3 of the other kernels.
+    assert_eq!([outcome.total("sm", "pm_stores"), outcome.total("sm", "pm_write_backs")], [5, 5]);
+    assert_eq!(outcome.total("sm", "pm_fences"), 2);
+    // Each write-back and each fence is an instruction that the trace does not have.
+    assert_eq!(outcome.warp_instructions(), 64 + 5 + 2);
+}
