@@ -70,7 +70,7 @@ fn news(now: &Progress, cached: usize) -> News {
 fn working<T>(work: &Work, watch: &Watch, cached: usize, run: impl FnOnce(&Workers<'_>) -> T) -> T {
     let observer = |now: &Progress| watch.put(news(now, cached));
     let bytes = work.memory_gib.map_or_else(|| Memory::of_host().available_bytes, |gib| gib << 30);
-    run(&Workers { jobs: work.jobs, bytes, stop: Some(&watch.stop), observer: Some(&observer) })
+    run(&Workers { jobs: work.jobs, auto: false, bytes, stop: Some(&watch.stop), observer: Some(&observer) })
 }
 
 /// Runs what a folder of results lacks of a batch, and keeps it there.
