@@ -50,3 +50,53 @@ fn row<T>(values: &[T; LANES]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::ptx;
+
+    /// Reads and writes registers of both widths and a predicate.
+    const PTX: &str = "
+.version 6.0
+.target sm_60
+.address_size 64
+.visible .entry k(.param .u64 p) {
+    .reg .b32 %r<3>;
+    .reg .b64 %d<3>;
+    .reg .pred %p<2>;
+    ld.param.u64 %d1, [p];
+    mov.u32 %r1, %tid.x;
+    setp.lt.u32 %p1, %r1, 5;
+    mul.wide.u32 %d2, %r1, 4;
+    @%p1 st.global.u32 [%d1], %r1;
+    ret;
+}";
+
+    fn kernel() -> Kernel {
+        let module = ptx::parse("k.ptx", PTX).expect("valid PTX");
+        Kernel::clone(module.kernel("k").expect("the kernel"))
+    }
+
+    #[test]
+    fn it_pays_beyond_the_private_cache_and_not_at_it() {
+        // 32 bytes a lane, 1,024 a warp.
+        let kernel = Kernel { slots32: 4, slots64: 2, ..kernel() };
+        assert_eq!([1024, 1025].map(|warps| pays(&kernel, warps, 32)), [false, true]);
+    }
+
+    #[test]
+    fn predicates_and_unused_entries_name_no_row() {
+        let kernel = kernel();
+        // Any index beyond the rows that there are would panic.
+        let group = Registers {
+            r32: vec![[0; LANES]; usize::from(kernel.slots32)],
+            r64: vec![[0; LANES]; usize::from(kernel.slots64)],
+            predicates: vec![0; usize::from(kernel.predicates)],
+        };
+        assert!(
+            kernel.hazards.iter().any(|hazards| hazards.read().iter().any(|&of| of >= kernel.slots32 + kernel.slots64))
+        );
+        kernel.hazards.iter().for_each(|hazards| rows(std::slice::from_ref(&group), hazards, &kernel));
+    }
+}
