@@ -70,7 +70,7 @@ use self::media::{BusSpec, MediaSpec, NvmSpec};
 use self::memory_controller::{ControllerSpec, LINK_WITHOUT_LATENCY};
 use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
-use self::sm::{IntervalSpec, LatencySpec, SmSpec};
+use self::sm::{IntervalSpec, LatencySpec, SmSpec, TensorSpec};
 use crate::spec::Megahertz;
 
 spec! {
@@ -98,6 +98,8 @@ machine_spec! {
         latency: LatencySpec,
         /// Initiation intervals by instruction class.
         interval: IntervalSpec,
+        /// Tensor cores.
+        tensor: TensorSpec,
         /// Shared memory.
         shared: SharedSpec,
         /// L1 data cache.

@@ -86,6 +86,7 @@ impl<'a> Components<'a> {
             sm: spec.sm.clone(),
             latency: spec.latency.clone(),
             interval: spec.interval.clone(),
+            tensor: spec.tensor.clone(),
             shared: spec.shared.clone(),
             l1: spec.l1.clone(),
             crossbar: spec.crossbar.clone(),

@@ -160,6 +160,40 @@ impl AluOp {
     }
 }
 
+/// A product of matrices, `mma.sync` with m = 16 and n = 8: elements of a and b, and those of c and d.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MatrixOp {
+    /// Elements of a and b.
+    pub factors: MatrixFactors,
+    /// Elements of c and d.
+    pub sums: MatrixSums,
+    /// a has four registers and b two (else half of that): k is 16 for 16-bit elements, 8 for `tf32`, 32 for
+    /// bytes.
+    pub deep: bool,
+}
+
+/// Elements of the factors of a matrix product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MatrixFactors {
+    /// Two half-precision values a register.
+    Half(HalfFormat),
+    /// `tf32`: the upper 19 bits of a single.
+    Tf32,
+    /// Four bytes a register, of a and of b signed or not.
+    Bytes(bool, bool),
+}
+
+/// Elements of the sums of a matrix product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MatrixSums {
+    /// Two `f16` a register.
+    F16,
+    /// Single precision.
+    F32,
+    /// 32-bit integers, clamped to their range when `true` (`.satfinite`), else modulo 2^32.
+    S32(bool),
+}
+
 /// Moves between a register and the elements of a vector operand; lowest element first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Split {

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::alu::{AluOp, HalfType};
+use super::alu::{AluOp, HalfType, MatrixOp};
 use crate::diagnostic::Diagnostic;
 
 /// Lanes of one register group; a 64-wide warp is two groups.
@@ -107,6 +107,18 @@ pub enum Op {
     Pm(PmOp),
     /// Reads something only the machine knows into `dst[0]`.
     Machine(MachineRead),
+    /// d = a b + c of matrices whose elements lie across a warp. `src` is the fragment of a, `dst` that of d;
+    /// those of b and c are entry `imm` of [`Kernel::fragments`]. Executed by `Warp::multiply`.
+    Matrix(MatrixOp),
+}
+
+/// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragments {
+    /// Of the second factor.
+    pub b: [Slot; 2],
+    /// Of the summand.
+    pub c: [Slot; 4],
 }
 
 /// What an [`Op::Trap`] reports.
@@ -179,6 +191,9 @@ pub enum MemKind {
     Reduction,
     /// A texture fetch: coordinates in `src[0..2]`, four destinations, `imm` = texture index of the launch.
     Texture(TexDims),
+    /// `ldmatrix`: one 8x8 matrix of 16-bit elements for each destination, from shared memory, transposed when
+    /// `true`. Lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i, 16 bytes each.
+    Matrix(bool),
 }
 
 /// Dimensions and coordinate type of a texture fetch.
@@ -480,11 +495,15 @@ pub enum Class {
     Mem,
     /// Branches, barriers, fences, exit.
     Control,
+    /// Products of matrices: `mma` with four registers of a.
+    Matrix,
+    /// The same with two, half as deep.
+    MatrixHalf,
 }
 
 impl Class {
     /// Every class, in the order of their discriminants.
-    pub const ALL: [Class; 17] = [
+    pub const ALL: [Class; 19] = [
         Class::Int,
         Class::IntMul,
         Class::IntDiv,
@@ -502,6 +521,8 @@ impl Class {
         Class::Const,
         Class::Mem,
         Class::Control,
+        Class::Matrix,
+        Class::MatrixHalf,
     ];
 }
 
@@ -514,6 +535,9 @@ pub struct SourcePos {
     pub column: u32,
 }
 
+/// Registers that an instruction reads and writes, at most: fragments of `mma` and its guard.
+pub const MOST_CHECKS: usize = 15;
+
 /// The registers an instruction must find ready, and those it makes busy, as scoreboard indices.
 ///
 /// Scoreboard index of a register: 32-bit slots first, then 64-bit slots, then predicates (see [`Kernel`]).
@@ -522,7 +546,7 @@ pub struct SourcePos {
 pub struct Hazards {
     /// Registers read (guard included), then those that are only written: all must be ready before issue.
     /// Never a constant.
-    pub check: [u16; 9],
+    pub check: [u16; MOST_CHECKS],
     /// How many of `check` are read, and how many are used.
     pub reads: u8,
     pub checks: u8,
@@ -654,6 +678,8 @@ pub struct Kernel {
     pub consts32: Vec<ConstSource>,
     /// 64-bit constant pool.
     pub consts64: Vec<ConstSource>,
+    /// What matrix instructions read besides their own operands.
+    pub fragments: Vec<Fragments>,
     /// Special registers to write when a warp starts: what, and the 32-bit slot.
     pub specials: Vec<(Special, Slot)>,
     /// Parameters in order.

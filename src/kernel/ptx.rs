@@ -8,7 +8,8 @@
 //! of a file and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain
 //! anything.
 //!
-//! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions.
+//! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions
+//! but `mma.sync` and `ldmatrix`.
 
 mod allocate;
 mod ast;

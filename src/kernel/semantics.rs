@@ -25,6 +25,7 @@ mod frame;
 mod half;
 mod int;
 mod lanes;
+mod matrix;
 #[cfg(test)]
 mod portable;
 mod rounding;
@@ -39,6 +40,7 @@ use frame::{V32, V64, bits_of, map, negation, zip, zip3};
 
 pub use frame::Registers;
 pub(super) use frame::{Frame, get, merge};
+pub(super) use matrix::multiply;
 
 /// Executes `op` in one register group.
 #[inline(always)]

@@ -18,7 +18,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
     for (pc, inst) in code.iter().enumerate() {
         match inst.op {
             Op::Mem(mem) if mem.space == Space::Shared => {
-                writes |= mem.kind != MemKind::Load;
+                writes |= !matches!(mem.kind, MemKind::Load | MemKind::Matrix(_));
                 reads |= mem.kind != MemKind::Store;
             }
             Op::Mem(mem) if mem.kind == MemKind::Store && mem.hint != StoreHint::Plain => persists.push(pc),

@@ -33,10 +33,12 @@ pub enum Unit {
     Sfu = 2,
     /// Load-store unit: memory, shuffles excluded.
     Memory = 3,
+    /// Tensor cores.
+    Tensor = 4,
 }
 
-/// Number of units.
-pub const UNITS: usize = 4;
+/// Places for units: a power of two, so that to find one takes no division.
+pub const UNITS: usize = 8;
 
 impl Unit {
     /// The unit of an instruction class.
@@ -45,6 +47,7 @@ impl Unit {
             Class::Fp64 | Class::Fp64Div => Unit::Fp64,
             Class::Sfu => Unit::Sfu,
             Class::Mem => Unit::Memory,
+            Class::Matrix | Class::MatrixHalf => Unit::Tensor,
             Class::Int
             | Class::IntMul
             | Class::IntDiv

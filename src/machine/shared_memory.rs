@@ -48,7 +48,7 @@ impl Writers {
         for address in addresses {
             for writer in &mut self.of_word[(address / 4) as usize..=((address + u64::from(bytes) - 1) / 4) as usize] {
                 read |= kind != MemKind::Store && ![0, warp + 1].contains(writer);
-                if kind != MemKind::Load {
+                if !matches!(kind, MemKind::Load | MemKind::Matrix(_)) {
                     *writer = warp + 1;
                 }
             }

@@ -61,7 +61,7 @@ use super::ports::Endpoint;
 use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
-pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
+pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorSpec};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 

@@ -35,6 +35,11 @@ pub(super) fn execute(
     pc: u32,
     memories: &mut Memories<'_>,
 ) -> Result<(), ProgramFault> {
+    let mut lanes = lanes;
+    if let MemKind::Matrix(_) = mem.kind {
+        warp.check_whole(launch, lanes, "ldmatrix").map_err(|fault| *fault)?;
+        lanes = Warp::row_lanes(inst, lanes);
+    }
     let mut addresses = [0; 64];
     warp.addresses(inst, launch, lanes, &mut addresses);
     let site = Site { launch, pc };
@@ -181,6 +186,14 @@ fn in_space(
                 }
             }
             warp.write_back(inst, launch, lanes, &offset, &data);
+        }
+        MemKind::Matrix(_) => {
+            for lane in lanes_of(lanes) {
+                if read(memories, launch, space, addresses[lane], bytes).is_none() {
+                    return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories));
+                }
+            }
+            warp.write_matrices(inst, lanes, addresses, memories.shared);
         }
         MemKind::Store => {
             if span <= 1 << 16

@@ -250,6 +250,10 @@ impl Cta {
                         return Ok(());
                     }
                 }
+                Op::Matrix(_) => {
+                    warp.multiply(inst, launch, lanes).map_err(RunError::Fault)?;
+                    warp.advance();
+                }
                 Op::Machine(what) => {
                     // There is no time and no machine here: instructions done so far stand for the clock, and
                     // the whole grid runs on one SM.

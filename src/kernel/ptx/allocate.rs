@@ -37,7 +37,7 @@ fn bank_index(bank: Bank) -> usize {
 /// The registers that an instruction reads: sources, guard, and the data of a store.
 pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
     let data = if draft.is_store() { draft.dst } else { [Arg::None; 4] };
-    for arg in draft.src.into_iter().chain(data) {
+    for arg in draft.src.into_iter().chain(draft.more).chain(data) {
         if let Arg::Reg(register) = arg {
             f(register);
         }

@@ -60,6 +60,8 @@ pub(super) struct Draft {
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) dst: [Arg; 4],
     pub(super) src: [Arg; 4],
+    /// Fragments of b and c of a matrix instruction, which are read too.
+    pub(super) more: [Arg; 6],
     pub(super) imm: i32,
     pub(super) class: Class,
     /// Byte offset in the text.

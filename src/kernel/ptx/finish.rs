@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::super::cfg::{Blocks, Flow};
 use super::super::ir::{
-    Class, ConstSource, Guard, Hazards, Inst, Kernel, NEVER, NONE, Op, Param, Slot, SourcePos, Special,
+    Class, ConstSource, Fragments, Guard, Hazards, Inst, Kernel, MOST_CHECKS, NEVER, NONE, Op, Param, Slot, SourcePos,
+    Special,
 };
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
@@ -83,6 +84,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         predicates: predicates as u16,
         consts32: constants(&body.pool32, shared_bytes),
         consts64: constants(&body.pool64, shared_bytes),
+        fragments: Vec::new(),
         specials: specials(&body, &slots),
         params: frame.params,
         param_bytes: frame.param_bytes,
@@ -101,7 +103,12 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     for (block, &join) in joins.iter().enumerate().take(blocks.len()) {
         for pc in blocks.range(block) {
             let draft = &body.code[pc];
-            kernel.code.push(numbering.inst(draft, join));
+            let mut inst = numbering.inst(draft, join);
+            if let Op::Matrix(_) = inst.op {
+                inst.imm = kernel.fragments.len() as i32;
+                kernel.fragments.push(numbering.fragments(draft));
+            }
+            kernel.code.push(inst);
             kernel.class.push(class_of(draft));
             kernel.hazards.push(numbering.hazards(draft));
             kernel.pos.push(position(draft.at));
@@ -166,6 +173,11 @@ impl Numbering<'_> {
         Inst { op, guard, dst: slots(draft.dst), src: slots(draft.src), imm: draft.imm }
     }
 
+    fn fragments(&self, draft: &Draft) -> Fragments {
+        let [b0, b1, c0, c1, c2, c3] = draft.more.map(|arg| self.slot(arg));
+        Fragments { b: [b0, b1], c: [c0, c1, c2, c3] }
+    }
+
     /// The scoreboard index of a register.
     fn board(&self, r: VReg) -> u16 {
         let [n32, n64, _] = self.slots.used.map(|n| n as u16);
@@ -179,7 +191,7 @@ impl Numbering<'_> {
 
     fn hazards(&self, draft: &Draft) -> Hazards {
         let none = self.slots.used.iter().sum::<usize>() as u16;
-        let mut hazards = Hazards { check: [none; 9], reads: 0, checks: 0, set: [none; 4], sets: 0 };
+        let mut hazards = Hazards { check: [none; MOST_CHECKS], reads: 0, checks: 0, set: [none; 4], sets: 0 };
         let mut checks = 0;
         let mut check = |index: u16| {
             if !hazards.check[..checks].contains(&index) {

@@ -11,6 +11,7 @@ mod float;
 mod half;
 mod int;
 mod lanes;
+mod matrix;
 mod memory;
 mod persist;
 mod surface;
@@ -92,6 +93,8 @@ impl<'a> Lower<'_, 'a> {
                 Some(elements) => self.video_simd(i, m, op, elements)?,
             },
             "match" => self.matching(i, m)?,
+            "mma" => self.mma(i, m)?,
+            "ldmatrix" => self.ldmatrix(i, m)?,
             "redux" => self.redux(i, m)?,
             "activemask" => self.activemask(i, m)?,
             "pm" | "clwb" | "clflushopt" | "sfence" | "ofence" | "dfence" => self.persist(i, m)?,

@@ -7,7 +7,7 @@
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
 use super::super::ir::{
-    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op,
+    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op,
     PmOp, SourcePos, Space,
 };
 
@@ -53,7 +53,7 @@ pub(super) fn items_of(kernel: &Kernel) -> Vec<Item> {
 
 fn gap(pos: SourcePos, no_register: u16) -> Item {
     let inst = Inst { op: Op::Nop, guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
-    let hazards = Hazards { check: [no_register; 9], reads: 0, checks: 0, set: [no_register; 4], sets: 0 };
+    let hazards = Hazards { check: [no_register; MOST_CHECKS], reads: 0, checks: 0, set: [no_register; 4], sets: 0 };
     Item { inst, class: Class::Control, hazards, pos, gap: true, asked: false }
 }
 

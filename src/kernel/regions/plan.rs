@@ -14,7 +14,7 @@
 //! 3. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
-use super::super::ir::{Guard, Inst, NEVER, Op};
+use super::super::ir::{MemKind, Guard, Inst, NEVER, Op};
 use super::code::{Code, looks_again, words};
 use super::terms::Reason;
 use super::uniform::Fork;
@@ -249,6 +249,8 @@ impl Ground<'_> {
 fn across_lanes(inst: &Inst) -> bool {
     match inst.op {
         Op::Alu(op) => op.is_across_lanes(),
+        Op::Matrix(_) => true,
+        Op::Mem(mem) => matches!(mem.kind, MemKind::Matrix(_)),
         _ => false,
     }
 }

@@ -44,8 +44,8 @@ impl Core {
             accounts: Accounts::default(),
             ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
             warp_size: p.sm.warp_size,
-            latency: p.latency.by_class(),
-            interval: p.interval.by_class(),
+            latency: p.latency.by_class(&p.tensor),
+            interval: p.interval.by_class(&p.tensor),
             class_counts: [0; Class::ALL.len()],
             prefetches: false,
         }

@@ -12,6 +12,7 @@ use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Op, Space};
 use crate::kernel::memory::resolve_generic;
 use crate::kernel::semantics::atomic::apply_atomic;
+use crate::kernel::warp::Warp;
 use crate::machine::coalescer::{Form, coalesce, coalesce_form, lanes_of};
 use crate::machine::msg::{Atomics, Payload};
 use crate::machine::shared_memory::passes;
@@ -117,6 +118,11 @@ pub(super) fn issue_memory(
     let pc = core.slots[warp].warp.pc() as usize;
     let inst = &launch.kernel.code[pc];
     let Op::Mem(mem) = inst.op else { unreachable!("a memory instruction") };
+    let mut lanes = lanes;
+    if let MemKind::Matrix(_) = mem.kind {
+        core.slots[warp].warp.check_whole(launch, lanes, "ldmatrix")?;
+        lanes = Warp::row_lanes(inst, lanes);
+    }
     let mut address = [0; 64];
     core.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
     let bytes = match mem.kind {
@@ -215,7 +221,7 @@ impl Share<'_> {
         let cta = &mut core.ctas[usize::from(slot.cta)];
         // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its
         // own, a warp that reads takes what is there.
-        if mem.kind != MemKind::Load {
+        if !matches!(mem.kind, MemKind::Load | MemKind::Matrix(_)) {
             cta.fenced = cta.fenced.max(slot.order.fenced);
         }
         if mem.kind != MemKind::Store {
@@ -230,6 +236,7 @@ impl Share<'_> {
             MemKind::Load | MemKind::Texture(_) => in_reach(&self, |base, offset, lanes| {
                 slot.warp.write_back(inst, launch, lanes, offset, &memory[base..]);
             }),
+            MemKind::Matrix(_) => slot.warp.write_matrices(inst, lanes, address, memory),
             MemKind::Store => in_reach(&self, |base, offset, lanes| {
                 slot.warp.gather(inst, launch, lanes, offset, &mut memory[base..]);
             }),
@@ -258,7 +265,7 @@ impl Share<'_> {
         };
         m.record.counters.shared_accesses += 1;
         m.record.counters.shared_conflict_passes += u64::from(passes - 1);
-        let load = if mem.kind == MemKind::Load || mem.kind == MemKind::Atomic {
+        let load = if matches!(mem.kind, MemKind::Load | MemKind::Matrix(_) | MemKind::Atomic) {
             let load = self.open_load(lsu);
             lsu.load(load).left += 1;
             load
@@ -360,6 +367,7 @@ impl Share<'_> {
                 }
             }
             MemKind::Store | MemKind::Atomic | MemKind::Reduction => Work::Send,
+            MemKind::Matrix(_) => unreachable!("matrices are loaded from shared memory"),
         };
         let load = if mem.kind == MemKind::Store { NO_LOAD } else { self.open_load(lsu) };
         let mut entry = lsu.entry(warp as u8, work, load);
@@ -371,7 +379,7 @@ impl Share<'_> {
             *to = (from & in_line) as u16;
         }
         match mem.kind {
-            MemKind::Load | MemKind::Texture(_) => {
+            MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) => {
                 lsu.load(load).offset = offset;
                 if mem.kind == MemKind::Load {
                     m.record.counters.count_degree(entry.accesses.len());

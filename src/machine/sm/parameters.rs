@@ -117,9 +117,31 @@ spec! {
     }
 }
 
+spec! {
+    /// Tensor cores of a machine. Four registers of a: m16n8k16 of 16-bit elements, m16n8k8 of `tf32`, m16n8k32
+    /// of bytes; these are the same work for a tensor core.
+    pub struct TensorSpec {
+        /// Products of matrices with four registers of a: to the issue of what uses it; 0 without tensor cores.
+        matrix_cycles: u32 where 0..=10000,
+        /// These: cycles for which one holds the tensor cores of its scheduler.
+        matrix_interval_cycles: u32 where 1..=10000,
+        /// Products of matrices with two registers of a, half as deep: to the issue of what uses it.
+        half_cycles: u32 where 1..=10000,
+        /// These: cycles for which one holds the tensor cores of its scheduler.
+        half_interval_cycles: u32 where 1..=10000,
+    }
+}
+
+impl TensorSpec {
+    /// The machine has tensor cores.
+    pub fn is_present(&self) -> bool {
+        self.matrix_cycles > 0
+    }
+}
+
 impl LatencySpec {
     /// Cycles from issue to result, in the order of [`Class::ALL`]; memory instructions have their own ways.
-    pub(super) fn by_class(&self) -> [u32; Class::ALL.len()] {
+    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::ALL.len()] {
         [
             self.int_cycles,
             self.int_mul_cycles,
@@ -138,13 +160,15 @@ impl LatencySpec {
             self.const_cycles,
             1,
             self.control_cycles,
+            tensor.matrix_cycles,
+            tensor.half_cycles,
         ]
     }
 }
 
 impl IntervalSpec {
     /// Cycles for which an instruction keeps its unit, in the order of [`Class::ALL`].
-    pub(super) fn by_class(&self) -> [u32; Class::ALL.len()] {
+    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::ALL.len()] {
         [
             self.int_cycles,
             self.int_mul_cycles,
@@ -163,6 +187,8 @@ impl IntervalSpec {
             self.const_cycles,
             self.memory_cycles,
             self.control_cycles,
+            tensor.matrix_interval_cycles,
+            tensor.half_interval_cycles,
         ]
     }
 }

@@ -241,6 +241,15 @@ impl Sm {
                     }
                 }
             }
+            Op::Matrix(_) => {
+                let multiplied = slot.warp.multiply(inst, launch, lanes);
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+                if let Err(fault) = multiplied {
+                    self.fail(*fault, cx);
+                    return;
+                }
+            }
             Op::Machine(read) => {
                 self.read_machine(warp, inst, read, lanes, cycle, cx);
                 self.core.write_from(warp, pc, cycle + latency, launch);

@@ -8,7 +8,7 @@ use crate::machine::ports::Ports;
 use crate::machine::shared_memory::SharedSpec;
 use crate::machine::stalls::LinkParts;
 
-use super::parameters::{IntervalSpec, LatencySpec, SmSpec};
+use super::parameters::{IntervalSpec, LatencySpec, SmSpec, TensorSpec};
 
 /// How an SM is wired and what it shares with its neighbours' specifications.
 #[derive(Debug, Clone)]
@@ -42,6 +42,8 @@ pub struct SmParameters {
     pub latency: LatencySpec,
     /// Initiation intervals.
     pub interval: IntervalSpec,
+    /// Tensor cores.
+    pub tensor: TensorSpec,
     /// Shared memory.
     pub shared: SharedSpec,
     /// L1 data cache.

@@ -20,13 +20,17 @@ use super::instruction::TraceLine;
 use super::labels::{Labels, StoresAre};
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use crate::kernel::ir::{
-    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, Mem, MemKind,
-    NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
+    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS, Mem,
+    MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
 /// Chosen: what an instruction may check.
 pub(crate) const COPIES: u32 = 8;
+
+/// Registers of an instruction that stand on the scoreboard, at most. Chosen: what other instructions than
+/// those of tensor cores need.
+const TRACED_CHECKS: usize = 9;
 
 /// The predicate that never holds.
 const NEVER_TRUE: Slot = 0;
@@ -172,6 +176,7 @@ impl TraceCode {
             // Stores write zeros.
             consts32: vec![crate::kernel::ir::ConstSource::Literal(0)],
             consts64: Vec::new(),
+            fragments: Vec::new(),
             specials: Vec::new(),
             params: Vec::new(),
             param_bytes: 0,
@@ -222,9 +227,9 @@ impl Scoreboard {
     }
 
     fn hazards(&self, template: &Template, variant: TraceVariant) -> Hazards {
-        let mut hazards = Hazards { check: [self.none; 9], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
+        let mut hazards = Hazards { check: [self.none; MOST_CHECKS], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
         let mut read = |register: u16| {
-            if usize::from(hazards.reads) < hazards.check.len() {
+            if usize::from(hazards.reads) < TRACED_CHECKS {
                 hazards.check[usize::from(hazards.reads)] = register;
                 hazards.reads += 1;
             }
@@ -252,7 +257,7 @@ impl Scoreboard {
             let register = self.register(register);
             hazards.set[usize::from(hazards.sets)] = register;
             hazards.sets += 1;
-            if usize::from(hazards.checks) < hazards.check.len() {
+            if usize::from(hazards.checks) < TRACED_CHECKS {
                 hazards.check[usize::from(hazards.checks)] = register;
                 hazards.checks += 1;
             }
