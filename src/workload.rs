@@ -81,6 +81,7 @@ use trace::{Trace, TraceHost, TracePlan};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Setting, SourceText, TomlTable, parse};
 use crate::kernel::functional::Limits;
+use crate::kernel::ir::Kernel;
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::kernel::regions::{Formed, RegionOptions};
@@ -385,6 +386,11 @@ impl Resolved {
             Some(trace) => Some(trace.largest_cta()),
             None => host::largest_cta(&self.plan),
         }
+    }
+
+    /// The kernel of every launch of the host program; none of a trace.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Arc<Kernel>> {
+        self.plan.program.kernels()
     }
 
     /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine

@@ -107,9 +107,30 @@ pub enum Op {
     Pm(PmOp),
     /// Reads something only the machine knows into `dst[0]`.
     Machine(MachineRead),
+    /// A step of asynchronous copies ([`MemKind::Copy`]).
+    Copies(CopyStep),
     /// d = a b + c of matrices whose elements lie across a warp. `src` is the fragment of a, `dst` that of d;
     /// those of b and c are entry `imm` of [`Kernel::fragments`]. Executed by `Warp::multiply`.
     Matrix(MatrixOp),
+}
+
+impl Op {
+    /// Only machines with tensor cores have it: products and loads of matrices, asynchronous copies.
+    pub fn is_of_tensor_cores(&self) -> bool {
+        let of_memory = |mem: &Mem| matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy);
+        matches!(self, Op::Matrix(_) | Op::Copies(_)) || matches!(self, Op::Mem(mem) if of_memory(mem))
+    }
+}
+
+/// What a warp does with the groups of its asynchronous copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyStep {
+    /// The copies since the last commit are a group (`cp.async.commit_group`).
+    Commit,
+    /// Waits for all groups but the last ones, of this number (`cp.async.wait_group`).
+    Wait(u32),
+    /// Waits for all copies (`cp.async.wait_all`).
+    WaitAll,
 }
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
@@ -194,6 +215,10 @@ pub enum MemKind {
     /// `ldmatrix`: one 8x8 matrix of 16-bit elements for each destination, from shared memory, transposed when
     /// `true`. Lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i, 16 bytes each.
     Matrix(bool),
+    /// `cp.async`: global memory to shared memory, past the registers. `src[0]` is the address in global memory,
+    /// `src[1]` that in shared memory (64-bit when [`Mem::wide`]), to which the constant `src[3]` is added. With
+    /// a `src[2]` only so many bytes are read and the others are zeros.
+    Copy,
 }
 
 /// Dimensions and coordinate type of a texture fetch.

@@ -28,6 +28,7 @@ use super::semantics::{Frame, executor, multiply};
 use super::traced::{Accesses, WarpTrace};
 
 pub use super::semantics::Registers;
+pub use memory::CopyTargets;
 
 /// The reconvergence point of a path that ends by a return.
 pub const RETURN: u32 = u32::MAX - 1;

@@ -21,6 +21,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
                 writes |= !matches!(mem.kind, MemKind::Load | MemKind::Matrix(_));
                 reads |= mem.kind != MemKind::Store;
             }
+            Op::Mem(mem) if mem.kind == MemKind::Copy => writes = true,
             Op::Mem(mem) if mem.kind == MemKind::Store && mem.hint != StoreHint::Plain => persists.push(pc),
             Op::Pm(PmOp::Clwb | PmOp::ClflushOpt) => persists.push(pc),
             Op::Pm(PmOp::ClwbLog) => log_write_backs.push(pc),

@@ -20,6 +20,7 @@ mod barriers;
 mod by_kernel;
 mod cleaning;
 mod combine;
+mod copies;
 mod core;
 mod cta;
 mod front_end;
@@ -61,7 +62,7 @@ use super::ports::Endpoint;
 use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
-pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorSpec};
+pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 
@@ -206,6 +207,16 @@ impl Sm {
         }
     }
 
+    /// What it counted of tensor cores and asynchronous copies, where it has tensor cores.
+    pub fn tensor_counters(&self) -> Option<TensorCounters> {
+        let n = &self.core.class_counts;
+        self.p.tensor.is_present().then_some(TensorCounters {
+            matrix_instructions: n[Class::Matrix as usize],
+            matrix_half_instructions: n[Class::MatrixHalf as usize],
+            ..self.record.tensor
+        })
+    }
+
     /// The same by kernel, in the order of first launches.
     pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
         self.record.by_kernel.totals(&self.counters())
@@ -252,6 +263,9 @@ impl Sm {
     fn tick(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         self.core.accounts.tick(cycle);
         self.core.end_latencies(cycle);
+        while let Some(load) = self.core.copies.take_landed(cycle) {
+            self.land(load, cycle, launch, cx);
+        }
         self.step_lsu(cycle, launch, cx);
         for scheduler in 0..self.core.schedulers.len() {
             // One instruction may fill the load-store unit, so that it is asked for each scheduler.
@@ -287,6 +301,7 @@ impl Sm {
     /// Asks to be woken for the next cycle in which something can happen.
     fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let mut next = self.core.timers.next_after(cycle).unwrap_or(u32::MAX);
+        next = next.min(self.core.copies.next().map_or(u32::MAX, |at| at.max(cycle + 1)));
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
         for s in &self.core.schedulers {

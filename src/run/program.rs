@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::cpu_experiment::other_machines;
 use crate::assemble::first_place;
+use crate::config::presets::MACHINES;
 use crate::config::{MachineConfig, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
@@ -60,6 +61,31 @@ pub fn demands(scheme: &dyn Scheme) -> Demands {
     Demands { undo_logs: scheme.logs(), persistent: scheme.regions().is_some() }
 }
 
+/// The first instruction of each kernel that takes tensor cores, or a copy past the registers, which the same
+/// machines have; a kernel of several launches once.
+fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut faults = Vec::new();
+    for kernel in workload.kernels() {
+        let Some(pc) = kernel.code.iter().position(|inst| inst.op.is_of_tensor_cores()) else { continue };
+        if seen.contains(&kernel.name.as_str()) {
+            continue;
+        }
+        seen.push(&kernel.name);
+        let pos = kernel.pos[pc];
+        let has = |name: &&str| MachineConfig::load(name, &[]).is_ok_and(|found| found.spec.tensor.is_present());
+        let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(has).collect();
+        let message = format!(
+            "kernel `{}` multiplies matrices or copies asynchronously here, and {machine} has no tensor cores \
+             (tensor.matrix_cycles is 0); machines that have: {}",
+            kernel.name,
+            names.join(", ")
+        );
+        faults.push(Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message));
+    }
+    faults
+}
+
 impl Experiment {
     /// An experiment of parts that are read, to its end and compared with the functional reference. The
     /// workload was resolved for what the scheme demands.
@@ -98,6 +124,9 @@ impl Experiment {
                 self.machine.spec.sm.warp_size
             );
             faults.push(Diagnostic::nowhere("sm.warp_size", message));
+        }
+        if !self.machine.spec.tensor.is_present() {
+            tensor_cores_missing(&self.workload, &self.machine.name).into_iter().for_each(|fault| faults.push(fault));
         }
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
         let domain = self.machine.spec.persist.domain;

@@ -11,7 +11,7 @@ use crate::machine::home::HomeCounters;
 use crate::machine::l2::L2Counters;
 use crate::machine::memory_controller::ControllerCounters;
 use crate::machine::os::OsCounters;
-use crate::machine::sm::SmCounters;
+use crate::machine::sm::{SmCounters, TensorCounters};
 use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::switch::SwitchCounters;
 use crate::outcome::{Distributions, Machine, Persists, Spread, Stage, Warning};
@@ -21,18 +21,23 @@ use super::simulated::parameters;
 
 /// The counters of every component.
 pub(super) fn counters(machine: &Assembly) -> Vec<Table> {
-    vec![
+    let mut tables = vec![
         Table::of("sm", &machine.sms().map(|sm| sm.counters()).collect::<Vec<_>>()),
         Table::of("l2", &machine.slices().map(|slice| *slice.counters()).collect::<Vec<_>>()),
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
         Table::of("switch", &machine.switches().map(|switch| *switch.counters()).collect::<Vec<_>>()),
-    ]
+    ];
+    // A machine without tensor cores has no such table.
+    let tensor: Vec<TensorCounters> = machine.sms().filter_map(|sm| sm.tensor_counters()).collect();
+    tables.extend((!tensor.is_empty()).then(|| Table::of("tensor", &tensor)));
+    tables
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
-pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 7] {
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 8] {
     [
         ("sm", SmCounters::DESCRIPTIONS),
+        ("tensor", TensorCounters::DESCRIPTIONS),
         ("l2", L2Counters::DESCRIPTIONS),
         ("memory_controller", ControllerCounters::DESCRIPTIONS),
         ("switch", SwitchCounters::DESCRIPTIONS),

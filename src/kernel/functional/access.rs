@@ -195,6 +195,25 @@ fn in_space(
             }
             warp.write_matrices(inst, lanes, addresses, memories.shared);
         }
+        MemKind::Copy => {
+            let targets = warp.copy_targets(inst, launch, lanes);
+            if lanes_of(lanes).any(|lane| !targets.to[lane].is_multiple_of(bytes as u64)) {
+                return Err(misaligned(warp, lanes, &targets.to, bytes, Space::Shared, site));
+            }
+            for lane in lanes_of(lanes) {
+                let (mut word, read_bytes) = ([0; 16], usize::from(targets.bytes[lane]));
+                if read_bytes > 0 {
+                    let Some(found) = read(memories, launch, space, addresses[lane], read_bytes) else {
+                        return Err(unmapped(warp, lane, addresses[lane], read_bytes, space, site, memories));
+                    };
+                    word[..read_bytes].copy_from_slice(found);
+                }
+                let Some(found) = write(memories, Space::Shared, targets.to[lane], bytes) else {
+                    return Err(unmapped(warp, lane, targets.to[lane], bytes, Space::Shared, site, memories));
+                };
+                found.copy_from_slice(&word[..bytes]);
+            }
+        }
         MemKind::Store => {
             if span <= 1 << 16
                 && let Some(data) = write(memories, space, low, span)

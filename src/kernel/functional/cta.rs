@@ -223,7 +223,8 @@ impl Cta {
                     }
                     warp.advance();
                 }
-                Op::Nop => warp.advance(),
+                // Copies happen at once here, so that there is nothing to wait for.
+                Op::Nop | Op::Copies(_) => warp.advance(),
                 Op::Pm(op) => {
                     if lanes == 0 {
                         warp.advance();

@@ -382,7 +382,7 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
     }
     // The first operand is a destination, but for opcodes without one, whose operands are all read.
     let only_reads =
-        matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call")
+        matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call" | "cp")
             && !(opcode.starts_with("bar") && has("red"));
     let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: OperandKind::List(_), .. }));
     let (to, from) = inst.operands.split_at(usize::from(!only_reads || returns).min(inst.operands.len()));
@@ -400,7 +400,7 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
     to.iter().for_each(|operand| names(operand, &mut written));
     from.iter().for_each(|operand| names(operand, &mut read));
     step.writes = written.iter().filter_map(|(name, _)| scopes.register(scope, name)).collect();
-    let loads = matches!(opcode, "ld" | "ldu" | "tex" | "tld4" | "atom" | "suld");
+    let loads = matches!(opcode, "ld" | "ldu" | "ldmatrix" | "tex" | "tld4" | "atom" | "suld");
     let of_param = has("param") || has("param::entry");
     for (name, offset) in read {
         if let Some(register) = scopes.register(scope, name) {
@@ -432,7 +432,7 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
             None => VARIABLE,
         };
     }
-    let across_threads = ["shfl", "vote", "match", "activemask", "elect", "call"].contains(&opcode);
+    let across_threads = ["shfl", "vote", "match", "activemask", "elect", "call", "mma"].contains(&opcode);
     step.own |= if across_threads { VARYING } else { 0 };
     step.own |= if opcode == "call" { LOADED } else { 0 };
     step

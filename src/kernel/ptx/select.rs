@@ -7,6 +7,7 @@
 mod compare;
 mod control;
 mod convert;
+mod copy;
 mod float;
 mod half;
 mod int;
@@ -93,6 +94,7 @@ impl<'a> Lower<'_, 'a> {
                 Some(elements) => self.video_simd(i, m, op, elements)?,
             },
             "match" => self.matching(i, m)?,
+            "cp" => self.async_copy(i, m)?,
             "mma" => self.mma(i, m)?,
             "ldmatrix" => self.ldmatrix(i, m)?,
             "redux" => self.redux(i, m)?,

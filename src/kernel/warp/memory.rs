@@ -8,6 +8,23 @@ use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
 
+/// Where the bytes of each lane of an asynchronous copy go in shared memory, and how many of them are read;
+/// the others are zeros.
+#[derive(Debug, Clone)]
+pub struct CopyTargets {
+    /// Addresses in shared memory.
+    pub to: [u64; 64],
+    /// Bytes read.
+    pub bytes: [u8; 64],
+}
+
+impl CopyTargets {
+    /// The lanes that read anything.
+    pub fn reading(&self, lanes: u64) -> u64 {
+        lanes_of(lanes).filter(|&lane| self.bytes[lane] > 0).fold(0, |reading, lane| reading | 1 << lane)
+    }
+}
+
 impl Warp {
     /// The byte address that each of `lanes` accesses: as written for the instruction's space (texture:
     /// global addresses of the texels). Other entries of `out` are left alone.
@@ -129,6 +146,25 @@ impl Warp {
                 });
             }
         }
+    }
+
+    /// Where the bytes of a `cp.async` of `lanes` go in shared memory, and how many of them are read.
+    pub fn copy_targets(&self, inst: &Inst, launch: &Launch, lanes: u64) -> CopyTargets {
+        let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
+        let (mut to, mut bytes) = ([0; 64], [mem.bytes() as u8; 64]);
+        for lane in lanes_of(lanes) {
+            let (group, column) = (&self.groups[lane / LANES], lane % LANES);
+            let narrow = |slot| get(&group.r32, &launch.consts32, slot)[column];
+            let base = match mem.wide {
+                true => get(&group.r64, &launch.consts64, inst.src[1])[column],
+                false => u64::from(narrow(inst.src[1])),
+            };
+            to[lane] = base.wrapping_add_signed(i64::from(narrow(inst.src[3]) as i32));
+            if inst.src[2] != NONE {
+                bytes[lane] = narrow(inst.src[2]).min(mem.bytes()) as u8;
+            }
+        }
+        CopyTargets { to, bytes }
     }
 
     /// The lanes whose addresses an `ldmatrix` of `lanes` reads: eight a matrix.

@@ -9,6 +9,7 @@ use crate::kernel::launch::Launch;
 use crate::machine::scheduler::{Scheduler, Unit};
 use crate::machine::timers::Timers;
 
+use super::copies::Copies;
 use super::cta::CtaSlot;
 use super::slots::{Accounts, PENDING, WarpSlot};
 use super::wait::Wait;
@@ -30,6 +31,8 @@ pub(super) struct Core {
     pub(super) interval: [u32; Class::ALL.len()],
     /// Warp instructions issued, by class.
     pub(super) class_counts: [u64; Class::ALL.len()],
+    /// Asynchronous copies under way.
+    pub(super) copies: Copies,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
 }
@@ -47,6 +50,7 @@ impl Core {
             latency: p.latency.by_class(&p.tensor),
             interval: p.interval.by_class(&p.tensor),
             class_counts: [0; Class::ALL.len()],
+            copies: Copies::new(p.sm.warps),
             prefetches: false,
         }
     }

@@ -98,7 +98,7 @@ impl FrontEndWaits {
             Op::Mem(mem) if matches!(mem.space, Space::Global | Space::Generic) => match mem.kind {
                 MemKind::Store => (false, false),
                 MemKind::Atomic | MemKind::Reduction => (true, false),
-                MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) => return false,
+                MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => return false,
             },
             Op::Pm(PmOp::Region) => (false, true),
             _ => return false,

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::engine::Time;
-use crate::kernel::ir::Inst;
+use crate::kernel::ir::{Inst, Mem, Op};
 use crate::kernel::launch::Launch;
 use crate::machine::address::Interleave;
 use crate::machine::coalescer::{LineAccess, lanes_of};
@@ -18,6 +18,7 @@ use crate::machine::l1::Waiter;
 use crate::machine::msg::{Atomics, Payload, RequestKind};
 use crate::persist::handler::Marker;
 
+use super::copies::CopyUnderWay;
 use super::record::Record;
 use super::slots::WarpSlot;
 
@@ -113,8 +114,11 @@ pub(super) struct PendingLoad {
     pub(super) left: u32,
     /// Cycle from which the registers may be read, as known so far.
     pub(super) ready: u32,
-    /// Words of a local access wider than 4 bytes collect here, 16 bytes a lane.
+    /// What does not go to registers line by line collects here, 16 bytes a lane: words of a local access wider
+    /// than 4 bytes, and the bytes of an asynchronous copy.
     pub(super) staging: Option<Box<[u8; 1024]>>,
+    /// It is an asynchronous copy: where to.
+    pub(super) copy: Option<Box<CopyUnderWay>>,
 }
 
 impl PendingLoad {
@@ -126,13 +130,20 @@ impl PendingLoad {
                 slots[usize::from(self.warp)].warp.write_back(&self.inst, launch, lanes, &self.offset, bytes);
             }
             Some(words) => {
+                let each = if self.copy.is_some() { copied_bytes(&self.inst) } else { 4 };
                 for lane in lanes_of(lanes) {
                     let (from, to) = (usize::from(self.offset[lane]), 16 * lane + 4 * usize::from(part));
-                    words[to..to + 4].copy_from_slice(&bytes[from..from + 4]);
+                    words[to..to + each].copy_from_slice(&bytes[from..from + each]);
                 }
             }
         }
     }
+}
+
+/// Bytes that a lane of an asynchronous copy writes.
+fn copied_bytes(inst: &Inst) -> usize {
+    let Op::Mem(mem) = inst.op else { unreachable!("a copy is a memory instruction") };
+    mem.bytes() as usize
 }
 
 /// A load whose last byte has come.
@@ -143,6 +154,8 @@ pub(super) struct LoadDone {
     pub(super) pc: usize,
     /// Cycle from which the registers may be read.
     pub(super) ready: u32,
+    /// It is an asynchronous copy, which stays open until its bytes have landed.
+    pub(super) copies: bool,
 }
 
 /// Queue and pending loads of one SM.
@@ -247,7 +260,7 @@ impl Lsu {
 
     /// Opens a pending load with nothing left to wait for yet.
     pub(super) fn open_load(&mut self, warp: u8, pc: u32, inst: Inst, lanes: u64) -> u16 {
-        let load = |offset| PendingLoad { warp, pc, inst, lanes, offset, left: 0, ready: 0, staging: None };
+        let load = |offset| PendingLoad { warp, pc, inst, lanes, offset, left: 0, ready: 0, staging: None, copy: None };
         match self.free.pop() {
             Some(index) => {
                 let slot = &mut self.loads[usize::from(index)];
@@ -292,7 +305,11 @@ impl Lsu {
         if pending.left > 0 {
             return None;
         }
-        let done = LoadDone { warp: usize::from(pending.warp), pc: pending.pc as usize, ready: pending.ready };
+        let copies = pending.copy.is_some();
+        let done = LoadDone { warp: usize::from(pending.warp), pc: pending.pc as usize, ready: pending.ready, copies };
+        if copies {
+            return Some(done);
+        }
         if let Some(words) = &pending.staging {
             let apart = std::array::from_fn(|lane| 16 * lane as u16);
             slots[done.warp].warp.write_back(&pending.inst, launch, pending.lanes, &apart, &words[..]);
@@ -316,6 +333,22 @@ impl Lsu {
             self.load(entry.load).left += accesses;
         }
         self.queue.push_back(entry);
+    }
+
+    /// Makes a load with its accesses in the queue an asynchronous copy.
+    pub(super) fn copies(&mut self, load: u16, copy: CopyUnderWay) {
+        self.stage(load);
+        self.load(load).copy = Some(Box::new(copy));
+    }
+
+    /// Closes a copy all of whose bytes are there: its warp, where they go, its access, the bytes.
+    pub(super) fn land(&mut self, load: u16, write: impl FnOnce(usize, &CopyUnderWay, Mem, &[u8])) {
+        let pending = self.load(load);
+        let Op::Mem(mem) = pending.inst.op else { unreachable!("a copy is a memory instruction") };
+        let (warp, copy) = (usize::from(pending.warp), pending.copy.take());
+        let (Some(copy), Some(words)) = (copy, &pending.staging) else { unreachable!("a copy has its bytes") };
+        write(warp, &copy, mem, &words[..]);
+        self.close_load(load);
     }
 
     fn close_load(&mut self, index: u16) {

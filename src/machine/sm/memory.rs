@@ -18,6 +18,7 @@ use crate::machine::msg::{Atomics, Payload};
 use crate::machine::shared_memory::passes;
 use crate::persist::handler::Event;
 
+use super::copies::CopyUnderWay;
 use super::core::Core;
 use super::front_end::FrontEndWaits;
 use super::lsu::{Lsu, NO_LOAD, Work};
@@ -122,6 +123,7 @@ pub(super) fn issue_memory(
     if let MemKind::Matrix(_) = mem.kind {
         core.slots[warp].warp.check_whole(launch, lanes, "ldmatrix")?;
         lanes = Warp::row_lanes(inst, lanes);
+        m.record.tensor.matrix_loads += 1;
     }
     let mut address = [0; 64];
     core.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
@@ -130,7 +132,23 @@ pub(super) fn issue_memory(
         _ => mem.bytes(),
     };
     let mut load = NO_LOAD;
-    if mem.space != Space::Generic {
+    if mem.kind == MemKind::Copy {
+        let targets = core.slots[warp].warp.copy_targets(inst, launch, lanes);
+        core.check_copy(warp, &targets, lanes, &address, launch)?;
+        let reading = targets.reading(lanes);
+        m.record.tensor.async_copies += 1;
+        m.record.tensor.async_copy_bytes += u64::from(lanes.count_ones() * bytes);
+        let copy = CopyUnderWay { targets, lanes, group: core.copies.groups[warp].begin() };
+        if reading == 0 {
+            core.write_copy(warp, &copy, mem, &[]);
+            core.copies.groups[warp].land(copy.group);
+            return Ok(());
+        }
+        let form = Form::of(&address, reading, bytes);
+        let share = Share { warp, pc, inst, mem, bytes, lanes: reading, address: &address, form, load: &mut load };
+        share.access(Space::Global, core, lsu, memory, front_end, m)?;
+        lsu.copies(load, copy);
+    } else if mem.space != Space::Generic {
         let form = Form::of(&address, lanes, bytes);
         let share = Share { warp, pc, inst, mem, bytes, lanes, address: &address, form, load: &mut load };
         share.access(mem.space, core, lsu, memory, front_end, m)?;
@@ -237,6 +255,7 @@ impl Share<'_> {
                 slot.warp.write_back(inst, launch, lanes, offset, &memory[base..]);
             }),
             MemKind::Matrix(_) => slot.warp.write_matrices(inst, lanes, address, memory),
+            MemKind::Copy => unreachable!("copies read global memory"),
             MemKind::Store => in_reach(&self, |base, offset, lanes| {
                 slot.warp.gather(inst, launch, lanes, offset, &mut memory[base..]);
             }),
@@ -351,14 +370,16 @@ impl Share<'_> {
         m: &mut Moment<'_>,
     ) -> Result<(), Fault> {
         let launch = m.launch;
-        self.check_global(core, m)?;
+        if self.mem.kind != MemKind::Copy {
+            self.check_global(core, m)?;
+        }
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
         let line_bytes = m.w.line_bytes;
         let in_line = u64::from(line_bytes) - 1;
         // Stores and atomics pass the L1 or join it when they leave the queue; for a load the cache operator
         // decides now.
         let work = match mem.kind {
-            MemKind::Load | MemKind::Texture(_) => {
+            MemKind::Load | MemKind::Texture(_) | MemKind::Copy => {
                 let through = m.p.l1.global_loads || matches!(mem.kind, MemKind::Texture(_));
                 match mem.cache {
                     CacheOp::ReadOnly => Work::Load,
@@ -379,9 +400,9 @@ impl Share<'_> {
             *to = (from & in_line) as u16;
         }
         match mem.kind {
-            MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) => {
+            MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => {
                 lsu.load(load).offset = offset;
-                if mem.kind == MemKind::Load {
+                if matches!(mem.kind, MemKind::Load | MemKind::Copy) {
                     m.record.counters.count_degree(entry.accesses.len());
                     if m.host.wants.loads && work == Work::Load {
                         persist::steer_load(&mut entry, mem.cache == CacheOp::ReadOnly, m);

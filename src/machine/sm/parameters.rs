@@ -208,6 +208,22 @@ impl SmCounters {
 }
 
 counters! {
+    /// What one SM counted of tensor cores and asynchronous copies.
+    pub struct TensorCounters {
+        /// Warp instructions: products of matrices with four registers of a (warp instructions)
+        matrix_instructions,
+        /// Warp instructions: products of matrices with two registers of a (warp instructions)
+        matrix_half_instructions,
+        /// Loads of matrices from shared memory (warp instructions)
+        matrix_loads,
+        /// Asynchronous copies from global to shared memory (warp instructions)
+        async_copies,
+        /// Bytes that these wrote to shared memory (bytes)
+        async_copy_bytes,
+    }
+}
+
+counters! {
     /// What one SM counted.
     pub struct SmCounters {
         /// Instructions issued, one a warp (warp instructions)

@@ -20,7 +20,7 @@ use super::cta::CtaSlot;
 use super::slots::WarpSlot;
 use super::wait::Wait;
 use super::wiring::SmWiring;
-use super::{SmCounters, SmTimeline};
+use super::{SmCounters, SmTimeline, TensorCounters};
 
 /// Journal, timeline and counters.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(super) struct Record {
     pub(super) journal: Option<Box<Notebook>>,
     pub(super) timeline: Option<Box<SmTimeline>>,
     pub(super) counters: SmCounters,
+    pub(super) tensor: TensorCounters,
     pub(super) by_kernel: ByKernel,
     pub(super) stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
@@ -50,6 +51,7 @@ impl Record {
             journal: journal.then(Box::default),
             timeline: None,
             counters: SmCounters::default(),
+            tensor: TensorCounters::default(),
             by_kernel: ByKernel::default(),
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),

@@ -33,6 +33,7 @@ fn describe(core: &Core, index: usize, slot: &WarpSlot, launch: &Launch) -> Stri
         },
         Wait::Latency => "a result of fixed latency".to_owned(),
         Wait::Register => "memory data for its next instruction's registers".to_owned(),
+        Wait::Copies(kept) => format!("its groups of asynchronous copies but the last {kept}"),
         Wait::Barrier => core.ctas[usize::from(slot.cta)].describe_barrier(index, core.warp_size),
         // The warp's own accesses come first, then what its SM has combined for others, too.
         Wait::Performed(_) => {

@@ -7,6 +7,7 @@
 //! | `Latency` | the cycle has come that its scoreboard names | execution |
 //! | `Register` | memory has written the registers of its next instruction | memory |
 //! | `Barrier` | the barrier opens | barrier |
+//! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
 //! | `Performed` | its loads and stores are performed | fence |
 //! | `Released` | what the L1 has combined is performed, too | fence |
 //! | `Durable` | its persists are durable; behind an ordered fence, its write-backs | persist |
@@ -33,6 +34,8 @@ pub(super) enum Wait {
     Register,
     /// A barrier of its CTA, or a persist barrier that others have yet to come to.
     Barrier,
+    /// Its groups of asynchronous copies, but the last ones, of this number.
+    Copies(u32),
     /// Its loads and stores, at a fence.
     Performed(
         /// What the fence asks for then.
@@ -122,7 +125,7 @@ impl Wait {
             Wait::NoWarp => Account::Empty,
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
-            Wait::Register => Account::Memory,
+            Wait::Register | Wait::Copies(_) => Account::Memory,
             Wait::Barrier => Account::Barrier,
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,

@@ -241,6 +241,15 @@ impl Sm {
                     }
                 }
             }
+            Op::Copies(step) => {
+                slot.warp.advance();
+                if lanes != 0
+                    && let Some(kept) = self.core.step_copies(warp, step)
+                {
+                    self.core.enter(warp, Wait::Copies(kept), cycle + 1);
+                    return;
+                }
+            }
             Op::Matrix(_) => {
                 let multiplied = slot.warp.multiply(inst, launch, lanes);
                 slot.warp.advance();
@@ -332,9 +341,28 @@ impl Sm {
     /// A line access of a load is answered, and usable from `ready` on.
     fn answered(&mut self, load: u16, ready: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if let Some(done) = self.lsu.answer(load, ready, &mut self.core.slots, launch) {
+            if done.copies {
+                self.core.copies.lands_at(done.ready, load);
+                return;
+            }
             self.core.write_from(done.warp, done.pc, done.ready, launch);
             self.core.slots[done.warp].under_way.loads -= 1;
             self.resume(done.warp, cycle, launch, cx);
+        }
+    }
+
+    /// An asynchronous copy's bytes arrive in shared memory.
+    pub(super) fn land(&mut self, load: u16, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let (lsu, core) = (&mut self.lsu, &mut self.core);
+        let mut landed = None;
+        lsu.land(load, |warp, copy, mem, words| {
+            core.write_copy(warp, copy, mem, words);
+            landed = Some((warp, copy.group));
+        });
+        if let Some((warp, group)) = landed {
+            self.core.copies.groups[warp].land(group);
+            self.core.slots[warp].under_way.loads -= 1;
+            self.resume(warp, cycle, launch, cx);
         }
     }
 
@@ -343,6 +371,9 @@ impl Sm {
         let slot = &self.core.slots[warp];
         match slot.wait {
             Wait::Register => self.core.settle(warp, cycle, launch),
+            Wait::Copies(kept) if self.core.copies.groups[warp].are_complete(kept) => {
+                self.core.settle(warp, cycle, launch);
+            }
             Wait::Performed(then) if slot.under_way.is_performed() => {
                 self.release(warp, then, cycle, launch, cx);
             }

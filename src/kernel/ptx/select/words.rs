@@ -8,9 +8,9 @@ use super::super::types::Ty;
 
 /// Opcodes that lower to something.
 #[rustfmt::skip]
-pub(in crate::kernel::ptx) const OPCODES: [&str; 116] = [
+pub(in crate::kernel::ptx) const OPCODES: [&str; 117] = [
     "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
-    "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cvt", "cvta",
+    "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cp", "cvt", "cvta",
     "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldmatrix", "ldu", "lg2",
     "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mma", "mov", "mul", "mul24", "nanosleep", "neg", "not",
     "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
@@ -32,13 +32,12 @@ pub(in crate::kernel::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 23] = [
+pub(super) const UNSUPPORTED: [(&str, &str); 22] = [
     ("wmma", "matrix instructions"),
     ("wgmma", "matrix instructions"),
     ("stmatrix", "matrix instructions"),
     ("movmatrix", "matrix instructions"),
     ("tcgen05", "matrix instructions"),
-    ("cp", "asynchronous copies"),
     ("mbarrier", "asynchronous copies"),
     ("multimem", "multicast memory"),
     ("getctarank", "thread block clusters"),

@@ -1,0 +1,240 @@
+//! Asynchronous copies from global to shared memory (`cp.async`), and the groups by which warps wait for them.
+//!
+//! ```text
+//! cp.async ──> load-store unit: a load of global memory ──> its last line is there: the bytes go to shared memory
+//! commit_group: the copies since the last one are a group      wait_group N: all groups but the last N are there
+//! ```
+//! A copy is a load whose bytes collect aside in place of registers. All of its bytes arrive in shared memory at
+//! once, in the cycle from which a register could be read; so a warp that reads before it has waited finds what
+//! was there before. What a lane does not read of its bytes (`src-size`) is zeros.
+//!
+//! Source: PTX ISA 9.7.9.25, "Asynchronous copy". Groups are a warp's here and a thread's in the ISA: where lanes
+//! of a warp commit apart, a wait is for at least what each lane waits for. Invariants: groups are complete in
+//! any order; what is under way for a group is counted once a warp instruction. Not modelled: the write's passes
+//! through the banks of shared memory; a memory fence waits for copies too, as for loads.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::kernel::fault::FaultKind;
+use crate::kernel::ir::{CopyStep, Mem, Op};
+use crate::kernel::launch::Launch;
+use crate::kernel::warp::CopyTargets;
+use crate::machine::coalescer::lanes_of;
+
+use super::core::Core;
+use super::slots::Fault;
+
+/// Copies of a warp that are under way, by group.
+#[derive(Debug, Default)]
+pub(super) struct CopyGroups {
+    /// In the group that is not committed yet.
+    open: u32,
+    /// In committed groups, from the oldest that is not complete.
+    committed: VecDeque<u32>,
+    /// The number of the first of these.
+    first: u64,
+}
+
+impl CopyGroups {
+    /// A copy leaves; the number of its group.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.open += 1;
+        self.first + self.committed.len() as u64
+    }
+
+    /// What left since the last commit is a group.
+    pub(super) fn commit(&mut self) {
+        self.committed.push_back(std::mem::take(&mut self.open));
+        self.settle();
+    }
+
+    /// A copy of a group has arrived.
+    pub(super) fn land(&mut self, group: u64) {
+        match self.committed.get_mut((group - self.first) as usize) {
+            Some(left) => *left -= 1,
+            None => self.open -= 1,
+        }
+        self.settle();
+    }
+
+    /// All committed groups but the last `kept` are complete.
+    pub(super) fn are_complete(&self, kept: u32) -> bool {
+        self.committed.len() <= kept as usize
+    }
+
+    fn settle(&mut self) {
+        while self.committed.front() == Some(&0) {
+            self.committed.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// A copy under way: where its bytes go.
+#[derive(Debug)]
+pub(super) struct CopyUnderWay {
+    pub(super) targets: CopyTargets,
+    /// All lanes that execute it; fewer may read.
+    pub(super) lanes: u64,
+    pub(super) group: u64,
+}
+
+/// Copies of all warps of an SM.
+#[derive(Debug)]
+pub(super) struct Copies {
+    pub(super) groups: Vec<CopyGroups>,
+    /// Loads whose bytes are there in a later cycle.
+    landing: BinaryHeap<Reverse<(u32, u16)>>,
+}
+
+impl Copies {
+    pub(super) fn new(warps: u32) -> Self {
+        Copies { groups: (0..warps).map(|_| CopyGroups::default()).collect(), landing: BinaryHeap::new() }
+    }
+
+    /// The bytes of a copy, a load, are there from `cycle` on.
+    pub(super) fn lands_at(&mut self, cycle: u32, load: u16) {
+        self.landing.push(Reverse((cycle, load)));
+    }
+
+    /// The first cycle in which something lands.
+    #[inline]
+    pub(super) fn next(&self) -> Option<u32> {
+        self.landing.peek().map(|Reverse((cycle, _))| *cycle)
+    }
+
+    /// A load whose bytes are there at `cycle`.
+    pub(super) fn take_landed(&mut self, cycle: u32) -> Option<u16> {
+        self.next().filter(|&at| at <= cycle)?;
+        self.landing.pop().map(|Reverse((_, load))| load)
+    }
+}
+
+impl Core {
+    /// A warp commits a group, or begins to wait; for how many groups it then waits all but.
+    pub(super) fn step_copies(&mut self, warp: usize, step: CopyStep) -> Option<u32> {
+        let groups = &mut self.copies.groups[warp];
+        let kept = match step {
+            CopyStep::Commit => {
+                groups.commit();
+                return None;
+            }
+            CopyStep::Wait(kept) => kept,
+            CopyStep::WaitAll => {
+                groups.commit();
+                0
+            }
+        };
+        (!groups.are_complete(kept)).then_some(kept)
+    }
+
+    /// Writes a copy's bytes, 16 apart a lane, to its CTA's shared memory.
+    pub(super) fn write_copy(&mut self, warp: usize, copy: &CopyUnderWay, mem: Mem, words: &[u8]) {
+        let slot = &self.slots[warp];
+        let cta = &mut self.ctas[usize::from(slot.cta)];
+        // As a store to shared memory does, it carries what its warp knows of fences.
+        cta.fenced = cta.fenced.max(slot.order.fenced);
+        let bytes = mem.bytes() as usize;
+        let to = lanes_of(copy.lanes).map(|lane| copy.targets.to[lane]);
+        cta.writers.write(warp as u8, to, bytes as u32);
+        for lane in lanes_of(copy.lanes) {
+            let (at, read) = (copy.targets.to[lane] as usize, usize::from(copy.targets.bytes[lane]));
+            let target = &mut cta.shared[at..at + bytes];
+            target[..read].copy_from_slice(&words[16 * lane..16 * lane + read]);
+            target[read..].fill(0);
+        }
+    }
+
+    /// Finds that every lane of a copy writes inside of shared memory and reads inside of an allocation.
+    pub(super) fn check_copy(
+        &self,
+        warp: usize,
+        targets: &CopyTargets,
+        lanes: u64,
+        from: &[u64; 64],
+        launch: &Launch,
+    ) -> Result<(), Fault> {
+        let slot = &self.slots[warp];
+        let Op::Mem(mem) = launch.kernel.code[slot.warp.pc() as usize].op else { unreachable!("a copy") };
+        let bytes = mem.bytes();
+        for lane in lanes_of(lanes) {
+            let (to, from, read) = (targets.to[lane], from[lane], u32::from(targets.bytes[lane]));
+            let kind = if to.checked_add(u64::from(bytes)).is_none_or(|end| end > u64::from(launch.shared_bytes)) {
+                let hint = format!("there are {} bytes", launch.shared_bytes);
+                FaultKind::OutOfBounds { address: to, bytes, space: "shared", hint }
+            } else if !to.is_multiple_of(u64::from(bytes)) {
+                FaultKind::Misaligned { address: to, bytes, space: "shared" }
+            } else if !from.is_multiple_of(u64::from(bytes)) {
+                FaultKind::Misaligned { address: from, bytes, space: "global" }
+            } else if read > 0
+                && from
+                    .checked_add(u64::from(read) - 1)
+                    .is_none_or(|last| launch.addresses.containing(from, last).is_none())
+            {
+                let hint = launch.addresses.describe(from);
+                FaultKind::OutOfBounds { address: from, bytes: read, space: "global", hint }
+            } else {
+                continue;
+            };
+            return Err(Box::new(slot.fault(lane as u32, kind, launch)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_for_all_but_the_last_group_leaves_that_one_under_way() {
+        let mut groups = CopyGroups::default();
+        let first = [groups.begin(), groups.begin()];
+        groups.commit();
+        let second = groups.begin();
+        groups.commit();
+        assert_eq!((first, second), ([0, 0], 1));
+        groups.land(0);
+        assert!(!groups.are_complete(1) && groups.are_complete(2), "a copy of the first is under way");
+        groups.land(0);
+        assert!(groups.are_complete(1) && !groups.are_complete(0));
+        groups.land(1);
+        assert!(groups.are_complete(0));
+    }
+
+    #[test]
+    fn groups_complete_in_any_order_and_those_without_copies_are_complete_at_once() {
+        let mut groups = CopyGroups::default();
+        groups.commit();
+        assert!(groups.are_complete(0));
+        let [old, new] = [0; 2].map(|_| {
+            let group = groups.begin();
+            groups.commit();
+            group
+        });
+        groups.land(new);
+        assert!(!groups.are_complete(1), "the older one is awaited");
+        groups.land(old);
+        assert!(groups.are_complete(0));
+    }
+
+    #[test]
+    fn a_copy_that_is_not_committed_is_awaited_by_no_group() {
+        let mut groups = CopyGroups::default();
+        let group = groups.begin();
+        assert!(groups.are_complete(0));
+        groups.land(group);
+        groups.commit();
+        assert!(groups.are_complete(0));
+    }
+
+    #[test]
+    fn what_lands_later_is_taken_in_its_cycle_and_not_before() {
+        let mut copies = Copies::new(1);
+        copies.lands_at(12, 3);
+        copies.lands_at(10, 7);
+        assert_eq!((copies.next(), copies.take_landed(9)), (Some(10), None));
+        assert_eq!([10, 11, 12].map(|cycle| copies.take_landed(cycle)), [Some(7), None, Some(3)]);
+    }
+}
