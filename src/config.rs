@@ -24,5 +24,5 @@ pub use any_machine::AnyMachine;
 pub use compute::{Compute, ComputeSpec};
 pub use kind::Kind;
 pub use listing::Listing;
-pub use machine::{CpuMachine, MachineConfig};
+pub use machine::{CpuMachine, MachineConfig, has_tensor_cores};
 pub use scheme::SchemeConfig;

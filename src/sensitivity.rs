@@ -14,7 +14,7 @@ mod effect;
 
 use serde_json::Value;
 
-use crate::config::{AnyMachine, Compute, Override};
+use crate::config::{AnyMachine, Compute, Override, has_tensor_cores};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::machine::energy::is_beside_time;
 use crate::run::Recipe;
@@ -129,7 +129,10 @@ impl Plan {
             Compute::Gpu => Workload::builtin,
             Compute::Cpu => Workload::builtin_of_cpus,
         };
-        let builtin = || all().into_iter().map(|listing| listing.name).collect();
+        // Of the built-in ones those that the machine can run.
+        let tensor = has_tensor_cores(&request.machine);
+        let runs = |name: &String| tensor || Workload::load(name).is_ok_and(|workload| !workload.needs_tensor_cores());
+        let builtin = || all().into_iter().map(|listing| listing.name).filter(runs).collect();
         let workloads = if request.workloads.is_empty() { builtin() } else { request.workloads.clone() };
         let loaded: Vec<_> = workloads.iter().filter_map(|name| Workload::load(name).map_err(&mut keep).ok()).collect();
         let machine = AnyMachine::load(&request.machine, &request.machine_set).map_err(&mut keep).ok();

@@ -245,6 +245,13 @@ impl Workload {
         matches!(self.of, WorkloadKind::Process(_))
     }
 
+    /// It multiplies matrices or copies asynchronously: it needs a machine with tensor cores.
+    pub fn needs_tensor_cores(&self) -> bool {
+        let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
+        let kernels = programs.modules.iter().flat_map(|module| &module.kernels);
+        kernels.flat_map(|kernel| &kernel.code).any(|inst| inst.op.is_of_tensor_cores())
+    }
+
     /// Applies a choice to a program of CPUs: arguments and sizes are computed, its executable is looked at
     /// in its memory.
     ///

@@ -1,6 +1,6 @@
 //! `durawarp check`.
 
-use durawarp::config::Compute;
+use durawarp::config::{Compute, has_tensor_cores};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::outcome::End;
 use durawarp::report;
@@ -14,9 +14,14 @@ use super::terminal;
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     let of_cpus = args.subject.machine.as_ref().is_some_and(|machine| Compute::of(machine) == Compute::Cpu);
     let all = if of_cpus { Workload::builtin_of_cpus() } else { Workload::builtin() };
-    // Workloads of clients need a machine of their own, and are checked where they are named.
-    let has_clients = |name: &str| Workload::load(name).is_ok_and(|workload| workload.has_clients());
-    let all: Vec<String> = all.into_iter().map(|listed| listed.name).filter(|name| !has_clients(name)).collect();
+    // Workloads of clients need a machine of their own, those of tensor cores one that has some: others are
+    // checked where they are named.
+    let of = |name: &str, kind: fn(&Workload) -> bool| Workload::load(name).is_ok_and(|workload| kind(&workload));
+    let has_tensor_cores = args.subject.machine.as_ref().is_none_or(|machine| has_tensor_cores(machine));
+    let left_out = |name: &str| {
+        of(name, Workload::has_clients) || !has_tensor_cores && of(name, Workload::needs_tensor_cores)
+    };
+    let all: Vec<String> = all.into_iter().map(|listed| listed.name).filter(|name| !left_out(name)).collect();
     let names = if args.workloads.is_empty() { &all } else { &args.workloads };
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();

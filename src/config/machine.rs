@@ -61,6 +61,11 @@ impl MachineConfig {
     }
 }
 
+/// The machine with a GPU of this name or path has tensor cores; one that cannot be read has none.
+pub fn has_tensor_cores(name_or_path: &str) -> bool {
+    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.is_present())
+}
+
 impl<S: ComputeSpec> MachineConfig<S> {
     /// The machine of this kind called `name_or_path`, with overrides applied.
     ///

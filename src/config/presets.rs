@@ -29,6 +29,9 @@ pub const CPU_MACHINES: [(&str, &str); 7] = [
 /// The machine used when none is named, for programs of GPUs.
 pub const DEFAULT_MACHINE: &str = "agpm-table4";
 
+/// The machine used when none is named, for programs of GPUs that need tensor cores.
+pub const DEFAULT_TENSOR_MACHINE: &str = "ampere-a100";
+
 /// The machine used when none is named, for programs of CPUs.
 pub const DEFAULT_CPU_MACHINE: &str = "lightwsp-cpu";
 

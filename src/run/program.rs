@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use super::cpu_experiment::other_machines;
 use crate::assemble::first_place;
 use crate::config::presets::MACHINES;
-use crate::config::{MachineConfig, SchemeConfig};
+use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
@@ -73,8 +73,7 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
         }
         seen.push(&kernel.name);
         let pos = kernel.pos[pc];
-        let has = |name: &&str| MachineConfig::load(name, &[]).is_ok_and(|found| found.spec.tensor.is_present());
-        let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(has).collect();
+        let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(|name| has_tensor_cores(name)).collect();
         let message = format!(
             "kernel `{}` multiplies matrices or copies asynchronously here, and {machine} has no tensor cores \
              (tensor.matrix_cycles is 0); machines that have: {}",

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
-use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE};
+use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, DEFAULT_TENSOR_MACHINE};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::Setting;
@@ -513,6 +513,7 @@ impl Recipe {
             Some(machine) => machine.clone(),
             None if workload.is_some_and(Workload::has_clients) => DEFAULT_CLUSTER.into(),
             None if workload.is_some_and(Workload::is_of_a_cpu) => DEFAULT_CPU_MACHINE.into(),
+            None if workload.is_some_and(Workload::needs_tensor_cores) => DEFAULT_TENSOR_MACHINE.into(),
             None => DEFAULT_MACHINE.into(),
         }
     }

@@ -11,6 +11,7 @@ mod floats;
 mod half;
 mod instructions;
 mod kernels;
+mod matrix;
 mod memory;
 mod persist_barriers;
 mod recursion;

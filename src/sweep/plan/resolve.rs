@@ -13,7 +13,7 @@ use super::planned::{Planned, label};
 use crate::config::AnyMachine;
 use crate::config::Override;
 use crate::config::SchemeConfig;
-use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE};
+use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_TENSOR_MACHINE};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::document::Place;
@@ -124,13 +124,19 @@ impl Making {
             }
         }
         // A file that names no machine means the one of its workloads' kind.
-        let of_cpus = !self.workloads.is_empty() && self.workloads.values().all(Workload::is_of_a_cpu);
+        let all = |of: fn(&Workload) -> bool| !self.workloads.is_empty() && self.workloads.values().all(of);
+        let meant = if all(Workload::has_clients) {
+            Some(DEFAULT_CLUSTER)
+        } else if all(Workload::is_of_a_cpu) {
+            Some(DEFAULT_CPU_MACHINE)
+        } else {
+            all(Workload::needs_tensor_cores).then_some(DEFAULT_TENSOR_MACHINE)
+        };
         if let Some(machine) = self.file.base.get_mut("machine")
             && machine.place.start() == 0
-            && of_cpus
+            && let Some(meant) = meant
         {
-            let of_clients = self.workloads.values().all(Workload::has_clients);
-            machine.value = if of_clients { DEFAULT_CLUSTER } else { DEFAULT_CPU_MACHINE }.into();
+            machine.value = meant.into();
         }
         // Profiles come last, as they are looked up in the workloads. One workload that has it is enough;
         // without any workload the fault is theirs.
