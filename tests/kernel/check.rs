@@ -80,10 +80,10 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("atom.global.and.f32 %f1, [%rd1], %f2;", "2:1: `atom` on type .f32 is not supported"),
         ("lop3.b32 %r1, %r2, %r3, %r4, 256;", "2:30: the truth table of `lop3` must be a constant from 0 to 255"),
         (
-            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2;",
-            "2:1: `mma` is not supported (matrix instructions)",
+            "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], %r2;",
+            "2:1: `stmatrix` is not supported (matrix instructions)",
         ),
-        ("cp.async.wait_all;", "2:1: `cp` is not supported (asynchronous copies)"),
+        ("mbarrier.inval.shared.b64 [%r1];", "2:1: `mbarrier` is not supported (asynchronous copies)"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),
         (
             "vadd.s32.s32.s32 %r1, %r2.b4, %r3;",

@@ -13,6 +13,7 @@ mod datasheet_latency;
 mod datasheet_memory;
 mod datasheet_semantics;
 mod datasheet_sm;
+mod datasheet_tensor;
 mod datasheet_throughput;
 mod dram_cache;
 mod faults;

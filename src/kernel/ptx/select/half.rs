@@ -38,6 +38,7 @@ pub(super) fn refuses(opcode: &str) -> bool {
     let takes = matches!(
         opcode,
         "mov" | "ld" | "ldu" | "st" | "pm" | "set" | "setp" | "selp" | "slct" | "cvt" | "atom" | "red" | "prefetch"
+            | "mma"
     );
     !takes && OPCODES.contains(&opcode)
 }
