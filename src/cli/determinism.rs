@@ -18,9 +18,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     // checked where they are named.
     let of = |name: &str, kind: fn(&Workload) -> bool| Workload::load(name).is_ok_and(|workload| kind(&workload));
     let has_tensor_cores = args.subject.machine.as_ref().is_none_or(|machine| has_tensor_cores(machine));
-    let left_out = |name: &str| {
-        of(name, Workload::has_clients) || !has_tensor_cores && of(name, Workload::needs_tensor_cores)
-    };
+    let left_out =
+        |name: &str| of(name, Workload::has_clients) || !has_tensor_cores && of(name, Workload::needs_tensor_cores);
     let all: Vec<String> = all.into_iter().map(|listed| listed.name).filter(|name| !left_out(name)).collect();
     let names = if args.workloads.is_empty() { &all } else { &args.workloads };
     // Every input is looked at before the first run.

@@ -212,12 +212,12 @@ pub enum MemKind {
     Reduction,
     /// A texture fetch: coordinates in `src[0..2]`, four destinations, `imm` = texture index of the launch.
     Texture(TexDims),
-    /// `ldmatrix`: one 8x8 matrix of 16-bit elements for each destination, from shared memory, transposed when
-    /// `true`. Lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i, 16 bytes each.
+    /// `ldmatrix`: one 8x8 matrix of 16-bit elements for each destination, from shared memory, transposed
+    /// when `true`. Lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i, 16 bytes each.
     Matrix(bool),
-    /// `cp.async`: global memory to shared memory, past the registers. `src[0]` is the address in global memory,
-    /// `src[1]` that in shared memory (64-bit when [`Mem::wide`]), to which the constant `src[3]` is added. With
-    /// a `src[2]` only so many bytes are read and the others are zeros.
+    /// `cp.async`: global memory to shared memory, past the registers. `src[0]` is the address in global
+    /// memory, `src[1]` that in shared memory (64-bit when [`Mem::wide`]), to which the constant `src[3]` is
+    /// added. With a `src[2]` only so many bytes are read and the others are zeros.
     Copy,
 }
 

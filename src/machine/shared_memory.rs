@@ -39,11 +39,6 @@ impl Writers {
         self.of_word.resize(bytes.div_ceil(4) as usize, 0);
     }
 
-    /// A copy of a warp has arrived: `bytes` at each address.
-    pub(super) fn write(&mut self, warp: u8, addresses: impl Iterator<Item = u64>, bytes: u32) {
-        self.access(warp, MemKind::Store, addresses, bytes);
-    }
-
     /// A warp accesses `bytes` at each address. True when it reads what another warp wrote.
     pub(super) fn access(&mut self, warp: u8, kind: MemKind, addresses: impl Iterator<Item = u64>, bytes: u32) -> bool {
         if self.of_word.is_empty() {

@@ -307,7 +307,11 @@ fn ldmatrix_gives_each_lane_two_elements_of_each_matrix() {
                 let of = |low: u32, high: u32| if m < matrices { low | high << 16 } else { 0 };
                 let row = of(half(m, group, 2 * thread), half(m, group, 2 * thread + 1));
                 let column = of(half(m, 2 * thread, group), half(m, 2 * thread + 1, group));
-                assert_eq!((plain[lane][m], transposed[lane][m]), (row, column), "lane {lane}, matrix {m} of {matrices}");
+                assert_eq!(
+                    (plain[lane][m], transposed[lane][m]),
+                    (row, column),
+                    "lane {lane}, matrix {m} of {matrices}"
+                );
             }
         }
     }
@@ -390,11 +394,13 @@ fn forms_that_are_not_supported_are_refused_by_name() {
         );
         durawarp::kernel::ptx::parse("k.ptx", &text).unwrap_err().to_string()
     };
-    for mma in ["m8n8k4.row.col.f32.f16.f16.f32", "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f64.f64.f64.f64"] {
+    for mma in ["m8n8k4.row.col.f32.f16.f16.f32", "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f64.f64.f64.f64"]
+    {
         let text = format!("mma.sync.aligned.{mma} {{r1}}, {{r2}}, {{r3}}, {{r4}}");
         assert!(fault(&text).contains("this `mma` is not supported: supported are m16n8k16"), "{mma}");
     }
-    let short = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}";
+    let short =
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}";
     assert!(fault(short).contains("expected 4 register(s), found 2"));
     assert!(fault("mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 r1, r2, r3, r4").contains("needs `.col`"));
     assert!(fault("ldmatrix.sync.aligned.m8n8.x4.b16 {r1, r2, r3, r4}, [r5]").contains("`.shared`"));

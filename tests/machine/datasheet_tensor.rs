@@ -88,9 +88,8 @@ fn a_matrix_is_loaded_as_fast_as_any_row_of_shared_memory_and_four_take_three_pa
         cycles(&spec, address, &measured, "st.global.u32 [%a], %r59;")
     };
     let word = load("ld.shared.b32 %r10, [tile];");
-    let of = |count: u32, list: &str| {
-        load(&format!("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{list}}}, [%r1];"))
-    };
+    let of =
+        |count: u32, list: &str| load(&format!("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{list}}}, [%r1];"));
     let times = [of(1, "%r10"), of(2, "%r10, %r11"), of(4, "%r10, %r11, %r12, %r13")];
     assert_eq!(times, [word, word + 1, word + 3]);
 }
@@ -191,5 +190,9 @@ fn a_product_of_matrices_on_its_default_machine_counts_what_tensor_cores_did() {
     let bytes = 2 * 3 * (64 * 32 + 32 * 64) * 2;
     assert_eq!(outcome.total("tensor", "async_copy_bytes"), bytes);
     assert_eq!(outcome.total("tensor", "async_copies"), bytes / 16 / 32);
-    assert_eq!(outcome.total("sm", "shared_conflict_passes"), 3 * products / 2, "four passes of a matrix load, no more");
+    assert_eq!(
+        outcome.total("sm", "shared_conflict_passes"),
+        3 * products / 2,
+        "four passes of a matrix load, no more"
+    );
 }

@@ -187,6 +187,11 @@ fn every_workload_survives_failures_wherever_they_come() {
         let program = Program::of(&listing.name, &RegionOptions::default());
         let obstacles = program.formed.obstacles();
         println!("{}: {} steps, {obstacles:?}", listing.name, program.steps);
+        if !obstacles.is_empty() {
+            // Copies past the registers have no shadow.
+            assert_eq!(listing.name, "gemm_tensor", "{obstacles:?}");
+            continue;
+        }
         let last = program.steps;
         let mut cuts: Vec<Vec<u64>> = vec![vec![0], vec![1], vec![last - 1], vec![last], vec![last / 2, 1, 1, 2]];
         for _ in 0..4 {

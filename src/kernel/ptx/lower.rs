@@ -461,7 +461,16 @@ impl<'e, 'a> Lower<'e, 'a> {
     pub(super) fn emit_draft(&mut self, op: DraftOp, class: Class, dst: &[Arg], src: &[Arg], imm: i32) {
         let pad = |args: &[Arg]| std::array::from_fn(|i| args.get(i).copied().unwrap_or(Arg::None));
         let (dst, src) = (pad(dst), pad(src));
-        self.body.code.push(Draft { op, guard: self.guard, dst, src, more: [Arg::None; 6], imm, class, at: self.at.start });
+        self.body.code.push(Draft {
+            op,
+            guard: self.guard,
+            dst,
+            src,
+            more: [Arg::None; 6],
+            imm,
+            class,
+            at: self.at.start,
+        });
     }
 
     /// The body being lowered is that of a function, not of the kernel.

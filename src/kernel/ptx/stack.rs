@@ -190,7 +190,16 @@ impl FrameCode<'_> {
     fn emit(&mut self, op: Op, class: Class, dst: Arg, src: [Arg; 3], imm: i32) {
         let [a, b, c] = src;
         let (dst, src) = ([dst, Arg::None, Arg::None, Arg::None], [a, b, c, Arg::None]);
-        self.body.code.push(Draft { op: DraftOp::Op(op), guard: None, dst, src, more: [Arg::None; 6], imm, class, at: self.at });
+        self.body.code.push(Draft {
+            op: DraftOp::Op(op),
+            guard: None,
+            dst,
+            src,
+            more: [Arg::None; 6],
+            imm,
+            class,
+            at: self.at,
+        });
     }
 
     fn memory(&mut self, kind: MemKind, bank: Bank, register: VReg, offset: u32) {

@@ -7,8 +7,8 @@
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
 use super::super::ir::{
-    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op,
-    PmOp, SourcePos, Space,
+    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, MOST_CHECKS, Mem, MemKind,
+    NEVER, NONE, Op, PmOp, SourcePos, Space,
 };
 
 /// One instruction of a [`Code`].

@@ -23,8 +23,8 @@
 
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{
-    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem,
-    MOST_CHECKS, MemKind, NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
+    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES,
+    MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;

@@ -14,7 +14,7 @@
 //! 3. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
-use super::super::ir::{MemKind, Guard, Inst, NEVER, Op};
+use super::super::ir::{Guard, Inst, MemKind, NEVER, Op};
 use super::code::{Code, looks_again, words};
 use super::terms::Reason;
 use super::uniform::Fork;

@@ -116,6 +116,7 @@ fn floats<const W: usize>(
     let c = sums(f, fragments, singles);
     for row in 0..ROWS {
         for column in 0..COLUMNS {
+            // Two sums in halves share a register.
             let (register, lane) = place(row, column, singles);
             let shift = if singles { 0 } else { 16 * (column % 2) };
             let bits = c[register][lane] >> shift;

@@ -141,7 +141,8 @@ impl Warp {
                 };
                 group.r32[usize::from(slot)] = std::array::from_fn(|lane| {
                     let (g, t) = (lane / 4, lane % 4);
-                    let [low, high] = [2 * t, 2 * t + 1].map(|n| if transposed { element(n, g) } else { element(g, n) });
+                    let [low, high] =
+                        [2 * t, 2 * t + 1].map(|n| if transposed { element(n, g) } else { element(g, n) });
                     low | high << 16
                 });
             }

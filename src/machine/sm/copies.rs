@@ -1,29 +1,29 @@
-//! Asynchronous copies from global to shared memory (`cp.async`), and the groups by which warps wait for them.
+//! Asynchronous copies from global to shared memory (`cp.async`), and the groups that warps wait for.
 //!
 //! ```text
 //! cp.async ──> load-store unit: a load of global memory ──> its last line is there: the bytes go to shared memory
 //! commit_group: the copies since the last one are a group      wait_group N: all groups but the last N are there
 //! ```
-//! A copy is a load whose bytes collect aside in place of registers. All of its bytes arrive in shared memory at
-//! once, in the cycle from which a register could be read; so a warp that reads before it has waited finds what
-//! was there before. What a lane does not read of its bytes (`src-size`) is zeros.
+//! A copy is a load whose bytes collect aside in place of registers. All of its bytes arrive in shared memory
+//! at once, in the cycle from which a register could be read. A warp that reads before it has waited finds
+//! what was there before. What a lane does not read of its bytes (`src-size`) is zeros.
 //!
-//! Source: PTX ISA 9.7.9.25, "Asynchronous copy". Groups are a warp's here and a thread's in the ISA: where lanes
-//! of a warp commit apart, a wait is for at least what each lane waits for. Invariants: groups are complete in
-//! any order; what is under way for a group is counted once a warp instruction. Not modelled: the write's passes
-//! through the banks of shared memory; a memory fence waits for copies too, as for loads.
+//! Source: PTX ISA 9.7.9.25, "Asynchronous copy". Groups are a warp's here and a thread's in the ISA: where
+//! lanes of a warp commit apart, a wait is for at least what each lane waits for. Invariants: groups are
+//! complete in any order; what is under way for a group is counted once a warp instruction. Not modelled: the
+//! write's passes through the banks of shared memory. A memory fence waits for copies too, as for loads.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{CopyStep, Mem, Op};
+use crate::kernel::ir::{CopyStep, Mem, MemKind};
 use crate::kernel::launch::Launch;
 use crate::kernel::warp::CopyTargets;
 use crate::machine::coalescer::lanes_of;
 
-use super::core::Core;
-use super::slots::Fault;
+use super::cta::CtaSlot;
+use super::slots::{Fault, WarpSlot};
 
 /// Copies of a warp that are under way, by group.
 #[derive(Debug, Default)]
@@ -47,6 +47,22 @@ impl CopyGroups {
     pub(super) fn commit(&mut self) {
         self.committed.push_back(std::mem::take(&mut self.open));
         self.settle();
+    }
+
+    /// A warp commits a group, or begins to wait: for all its groups but so many of the last, if it must wait.
+    pub(super) fn step(&mut self, step: CopyStep) -> Option<u32> {
+        let kept = match step {
+            CopyStep::Commit => {
+                self.commit();
+                return None;
+            }
+            CopyStep::Wait(kept) => kept,
+            CopyStep::WaitAll => {
+                self.commit();
+                0
+            }
+        };
+        (!self.are_complete(kept)).then_some(kept)
     }
 
     /// A copy of a group has arrived.
@@ -111,76 +127,54 @@ impl Copies {
     }
 }
 
-impl Core {
-    /// A warp commits a group, or begins to wait; for how many groups it then waits all but.
-    pub(super) fn step_copies(&mut self, warp: usize, step: CopyStep) -> Option<u32> {
-        let groups = &mut self.copies.groups[warp];
-        let kept = match step {
-            CopyStep::Commit => {
-                groups.commit();
-                return None;
-            }
-            CopyStep::Wait(kept) => kept,
-            CopyStep::WaitAll => {
-                groups.commit();
-                0
-            }
-        };
-        (!groups.are_complete(kept)).then_some(kept)
+/// Writes a copy's bytes, 16 apart a lane, to the shared memory of its warp's CTA.
+pub(super) fn write_copy(warp: usize, slot: &WarpSlot, cta: &mut CtaSlot, copy: &CopyUnderWay, mem: Mem, words: &[u8]) {
+    // As a store to shared memory does, it carries what its warp knows of fences.
+    cta.fenced = cta.fenced.max(slot.order.fenced);
+    let bytes = mem.bytes() as usize;
+    let to = lanes_of(copy.lanes).map(|lane| copy.targets.to[lane]);
+    cta.writers.access(warp as u8, MemKind::Store, to, bytes as u32);
+    for lane in lanes_of(copy.lanes) {
+        let (at, read) = (copy.targets.to[lane] as usize, usize::from(copy.targets.bytes[lane]));
+        let target = &mut cta.shared[at..at + bytes];
+        target[..read].copy_from_slice(&words[16 * lane..16 * lane + read]);
+        target[read..].fill(0);
     }
+}
 
-    /// Writes a copy's bytes, 16 apart a lane, to its CTA's shared memory.
-    pub(super) fn write_copy(&mut self, warp: usize, copy: &CopyUnderWay, mem: Mem, words: &[u8]) {
-        let slot = &self.slots[warp];
-        let cta = &mut self.ctas[usize::from(slot.cta)];
-        // As a store to shared memory does, it carries what its warp knows of fences.
-        cta.fenced = cta.fenced.max(slot.order.fenced);
-        let bytes = mem.bytes() as usize;
-        let to = lanes_of(copy.lanes).map(|lane| copy.targets.to[lane]);
-        cta.writers.write(warp as u8, to, bytes as u32);
-        for lane in lanes_of(copy.lanes) {
-            let (at, read) = (copy.targets.to[lane] as usize, usize::from(copy.targets.bytes[lane]));
-            let target = &mut cta.shared[at..at + bytes];
-            target[..read].copy_from_slice(&words[16 * lane..16 * lane + read]);
-            target[read..].fill(0);
-        }
-    }
-
-    /// Finds that every lane of a copy writes inside of shared memory and reads inside of an allocation.
-    pub(super) fn check_copy(
-        &self,
-        warp: usize,
-        targets: &CopyTargets,
-        lanes: u64,
-        from: &[u64; 64],
-        launch: &Launch,
-    ) -> Result<(), Fault> {
-        let slot = &self.slots[warp];
-        let Op::Mem(mem) = launch.kernel.code[slot.warp.pc() as usize].op else { unreachable!("a copy") };
-        let bytes = mem.bytes();
-        for lane in lanes_of(lanes) {
-            let (to, from, read) = (targets.to[lane], from[lane], u32::from(targets.bytes[lane]));
-            let kind = if to.checked_add(u64::from(bytes)).is_none_or(|end| end > u64::from(launch.shared_bytes)) {
-                let hint = format!("there are {} bytes", launch.shared_bytes);
+/// Finds that every lane of a copy writes inside of shared memory and reads inside of an allocation.
+pub(super) fn check_copy(
+    slot: &WarpSlot,
+    targets: &CopyTargets,
+    lanes: u64,
+    from: &[u64; 64],
+    bytes: u32,
+    launch: &Launch,
+) -> Result<(), Fault> {
+    let shared = u64::from(launch.shared_bytes);
+    for lane in lanes_of(lanes) {
+        let (to, from, read) = (targets.to[lane], from[lane], u32::from(targets.bytes[lane]));
+        let past_shared = to.checked_add(u64::from(bytes)).is_none_or(|end| end > shared);
+        // Only what is read must be there: a lane may read nothing.
+        let inside = |last: u64| launch.addresses.containing(from, last).is_some();
+        let past_global = read > 0 && !from.checked_add(u64::from(read) - 1).is_some_and(inside);
+        let misaligned = |address: u64| !address.is_multiple_of(u64::from(bytes));
+        let kind = match (past_shared, misaligned(to), misaligned(from), past_global) {
+            (true, ..) => {
+                let hint = format!("there are {shared} bytes");
                 FaultKind::OutOfBounds { address: to, bytes, space: "shared", hint }
-            } else if !to.is_multiple_of(u64::from(bytes)) {
-                FaultKind::Misaligned { address: to, bytes, space: "shared" }
-            } else if !from.is_multiple_of(u64::from(bytes)) {
-                FaultKind::Misaligned { address: from, bytes, space: "global" }
-            } else if read > 0
-                && from
-                    .checked_add(u64::from(read) - 1)
-                    .is_none_or(|last| launch.addresses.containing(from, last).is_none())
-            {
+            }
+            (_, true, ..) => FaultKind::Misaligned { address: to, bytes, space: "shared" },
+            (_, _, true, _) => FaultKind::Misaligned { address: from, bytes, space: "global" },
+            (_, _, _, true) => {
                 let hint = launch.addresses.describe(from);
                 FaultKind::OutOfBounds { address: from, bytes: read, space: "global", hint }
-            } else {
-                continue;
-            };
-            return Err(Box::new(slot.fault(lane as u32, kind, launch)));
-        }
-        Ok(())
+            }
+            _ => continue,
+        };
+        return Err(Box::new(slot.fault(lane as u32, kind, launch)));
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -114,8 +114,8 @@ pub(super) struct PendingLoad {
     pub(super) left: u32,
     /// Cycle from which the registers may be read, as known so far.
     pub(super) ready: u32,
-    /// What does not go to registers line by line collects here, 16 bytes a lane: words of a local access wider
-    /// than 4 bytes, and the bytes of an asynchronous copy.
+    /// What does not go to registers line by line collects here, 16 bytes a lane: words of a local access
+    /// wider than 4 bytes, and the bytes of an asynchronous copy.
     pub(super) staging: Option<Box<[u8; 1024]>>,
     /// It is an asynchronous copy: where to.
     pub(super) copy: Option<Box<CopyUnderWay>>,

@@ -18,7 +18,7 @@ use crate::machine::msg::{Atomics, Payload};
 use crate::machine::shared_memory::passes;
 use crate::persist::handler::Event;
 
-use super::copies::CopyUnderWay;
+use super::copies::{CopyUnderWay, check_copy, write_copy};
 use super::core::Core;
 use super::front_end::FrontEndWaits;
 use super::lsu::{Lsu, NO_LOAD, Work};
@@ -120,6 +120,7 @@ pub(super) fn issue_memory(
     let inst = &launch.kernel.code[pc];
     let Op::Mem(mem) = inst.op else { unreachable!("a memory instruction") };
     let mut lanes = lanes;
+    // Only some lanes have addresses of rows, but all of them get elements.
     if let MemKind::Matrix(_) = mem.kind {
         core.slots[warp].warp.check_whole(launch, lanes, "ldmatrix")?;
         lanes = Warp::row_lanes(inst, lanes);
@@ -134,19 +135,22 @@ pub(super) fn issue_memory(
     let mut load = NO_LOAD;
     if mem.kind == MemKind::Copy {
         let targets = core.slots[warp].warp.copy_targets(inst, launch, lanes);
-        core.check_copy(warp, &targets, lanes, &address, launch)?;
-        let reading = targets.reading(lanes);
+        check_copy(&core.slots[warp], &targets, lanes, &address, bytes, launch)?;
         m.record.tensor.async_copies += 1;
         m.record.tensor.async_copy_bytes += u64::from(lanes.count_ones() * bytes);
+        let reading = targets.reading(lanes);
         let copy = CopyUnderWay { targets, lanes, group: core.copies.groups[warp].begin() };
         if reading == 0 {
-            core.write_copy(warp, &copy, mem, &[]);
+            // Zeros come from nowhere: they are there at once.
+            let slot = &core.slots[warp];
+            write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], &copy, mem, &[]);
             core.copies.groups[warp].land(copy.group);
             return Ok(());
         }
         let form = Form::of(&address, reading, bytes);
         let share = Share { warp, pc, inst, mem, bytes, lanes: reading, address: &address, form, load: &mut load };
         share.access(Space::Global, core, lsu, memory, front_end, m)?;
+        // Its accesses wait in the queue; from here on what they bring collects aside.
         lsu.copies(load, copy);
     } else if mem.space != Space::Generic {
         let form = Form::of(&address, lanes, bytes);

@@ -118,10 +118,10 @@ spec! {
 }
 
 spec! {
-    /// Tensor cores of a machine. Four registers of a: m16n8k16 of 16-bit elements, m16n8k8 of `tf32`, m16n8k32
-    /// of bytes; these are the same work for a tensor core.
+    /// Tensor cores of a machine. Four registers of a: m16n8k16 of 16-bit elements, m16n8k8 of `tf32`,
+    /// m16n8k32 of bytes; these are the same work for a tensor core.
     pub struct TensorSpec {
-        /// Products of matrices with four registers of a: to the issue of what uses it; 0 without tensor cores.
+        /// Products of matrices with four registers of a: to the issue of what uses it; 0 without any.
         matrix_cycles: u32 where 0..=10000,
         /// These: cycles for which one holds the tensor cores of its scheduler.
         matrix_interval_cycles: u32 where 1..=10000,

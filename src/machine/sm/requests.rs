@@ -258,7 +258,8 @@ impl Lsu {
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
         let Op::Mem(mem) = self.load(load.load).inst.op else { return false };
-        let global = matches!(mem.kind, MemKind::Load | MemKind::Copy) && matches!(mem.space, Space::Global | Space::Generic);
+        let global =
+            matches!(mem.kind, MemKind::Load | MemKind::Copy) && matches!(mem.space, Space::Global | Space::Generic);
         let read_only = mem.cache == CacheOp::ReadOnly;
         let degree = self.queue.front().map_or(0, |head| head.accesses.len() as u32);
         let slice_busy = !memory.port.network.has_credit(load.access.line);

@@ -34,6 +34,7 @@ use super::Sm;
 use super::barriers::AllArrived;
 use super::cleaning::is_cleaning;
 use super::combine::Cleaned;
+use super::copies::write_copy;
 use super::lsu::GRID;
 use super::memory::issue_memory;
 use super::moment::Moment;
@@ -244,7 +245,7 @@ impl Sm {
             Op::Copies(step) => {
                 slot.warp.advance();
                 if lanes != 0
-                    && let Some(kept) = self.core.step_copies(warp, step)
+                    && let Some(kept) = self.core.copies.groups[warp].step(step)
                 {
                     self.core.enter(warp, Wait::Copies(kept), cycle + 1);
                     return;
@@ -356,7 +357,8 @@ impl Sm {
         let (lsu, core) = (&mut self.lsu, &mut self.core);
         let mut landed = None;
         lsu.land(load, |warp, copy, mem, words| {
-            core.write_copy(warp, copy, mem, words);
+            let slot = &core.slots[warp];
+            write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], copy, mem, words);
             landed = Some((warp, copy.group));
         });
         if let Some((warp, group)) = landed {

@@ -20,8 +20,8 @@ use super::instruction::TraceLine;
 use super::labels::{Labels, StoresAre};
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use crate::kernel::ir::{
-    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS, Mem,
-    MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
+    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS,
+    Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
@@ -160,6 +160,7 @@ impl TraceCode {
 
     /// The kernel of this code.
     pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, memory: KernelMemory) -> Kernel {
+        // A result may take four registers from the named one on.
         let named = |template: &Template| template.dst.iter().map(|&first| first.saturating_add(3)).max();
         let registers = self.templates.iter().filter_map(|t| named(t).max(t.src.iter().copied().max())).max();
         let registers = u16::from(registers.unwrap_or(0)) + 1;
@@ -227,7 +228,8 @@ impl Scoreboard {
     }
 
     fn hazards(&self, template: &Template, variant: TraceVariant) -> Hazards {
-        let mut hazards = Hazards { check: [self.none; MOST_CHECKS], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
+        let mut hazards =
+            Hazards { check: [self.none; MOST_CHECKS], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
         let mut read = |register: u16| {
             if usize::from(hazards.reads) < TRACED_CHECKS {
                 hazards.check[usize::from(hazards.reads)] = register;

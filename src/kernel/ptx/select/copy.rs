@@ -1,7 +1,7 @@
 //! Asynchronous copies from global to shared memory (PTX ISA 9.7.9.25): `cp.async` and its groups.
 //!
-//! Not supported: `cp.async.bulk` and others of tensors, `ignore-src`. Cache hints and prefetch sizes (`.L2::128B`)
-//! are ignored, as for loads.
+//! Not supported: `cp.async.bulk` and others of tensors, `ignore-src`. Cache hints and prefetch sizes
+//! (`.L2::128B`) are ignored, as for loads.
 
 use super::super::super::ir::{AddressIn, CacheOp, Class, CopyStep, Elem, Mem, MemKind, Op, Space};
 use super::super::ast::{Instruction, Operand, OperandKind};
@@ -34,6 +34,7 @@ impl<'a> Lower<'_, 'a> {
         let (Some(cache), true, true) = (cache, shared, m.take("global")) else {
             return Err(self.fault(i.opcode.at.clone(), "`cp.async` needs `.ca` or `.cg`, and `.shared.global`"));
         };
+        // Hints, and the policy that follows as one more operand, change no value.
         m.skip(|text| text.starts_with("L2::"));
         let has_policy = i.mods.iter().any(|word| word.text == "L2::cache_hint");
         let operands = &i.operands[..i.operands.len() - usize::from(has_policy && i.operands.len() > 3)];
@@ -65,7 +66,8 @@ impl<'a> Lower<'_, 'a> {
             address: AddressIn::slot(from.wide),
             ..plain_access(MemKind::Copy, Space::Global, Elem::U32)
         };
-        let offset = self.body.literal(Bank::R32, to.offset as u32 as u64);
+        // The instruction has room for one offset, that of global memory: the other is a constant.
+        let offset = self.body.literal(Bank::R32, u64::from(to.offset as u32));
         self.emit(Op::Mem(mem), Class::Mem, &[], &[from.base, to.base, read, offset], from.offset);
         Ok(())
     }

@@ -37,7 +37,19 @@ pub(super) fn calculates(opcode: &str) -> bool {
 pub(super) fn refuses(opcode: &str) -> bool {
     let takes = matches!(
         opcode,
-        "mov" | "ld" | "ldu" | "st" | "pm" | "set" | "setp" | "selp" | "slct" | "cvt" | "atom" | "red" | "prefetch"
+        "mov"
+            | "ld"
+            | "ldu"
+            | "st"
+            | "pm"
+            | "set"
+            | "setp"
+            | "selp"
+            | "slct"
+            | "cvt"
+            | "atom"
+            | "red"
+            | "prefetch"
             | "mma"
     );
     !takes && OPCODES.contains(&opcode)

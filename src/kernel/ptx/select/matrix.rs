@@ -1,8 +1,8 @@
 //! Matrices across a warp (PTX ISA 9.7.14): `mma.sync` and `ldmatrix`.
 //!
-//! Supported are products with m = 16, n = 8, a by rows and b by columns: k = 16 and 8 of `.f16` and `.bf16`, 8
-//! and 4 of `.tf32`, 32 and 16 of bytes. Others of the ISA (`m8n8k4`, sparse, double precision, single bits,
-//! 8-bit floats, `wmma`) are faults by name.
+//! Supported are products with m = 16, n = 8, a by rows and b by columns: k = 16 and 8 of `.f16` and `.bf16`,
+//! 8 and 4 of `.tf32`, 32 and 16 of bytes. Others of the ISA (`m8n8k4`, sparse, double precision, single
+//! bits, 8-bit floats, `wmma`) are faults by name.
 
 use super::super::super::alu::{HalfFormat, MatrixFactors, MatrixOp, MatrixSums};
 use super::super::super::ir::{AddressIn, Class, Elem, Mem, MemKind, Op, Space};
@@ -13,15 +13,8 @@ use super::super::types::{Bank, Ty};
 use super::words::Mods;
 
 /// Types of elements, in the order in which `mma` names those of d, a, b and c.
-const TYPES: [(&str, &str); 7] = [
-    ("f16", "f16"),
-    ("f32", "f32"),
-    ("bf16", "bf16"),
-    ("tf32", "tf32"),
-    ("s8", "s8"),
-    ("u8", "u8"),
-    ("s32", "s32"),
-];
+const TYPES: [(&str, &str); 7] =
+    [("f16", "f16"), ("f32", "f32"), ("bf16", "bf16"), ("tf32", "tf32"), ("s8", "s8"), ("u8", "u8"), ("s32", "s32")];
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn mma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -32,6 +25,7 @@ impl<'a> Lower<'_, 'a> {
         }
         let saturates = m.take("satfinite");
         let depth = m.one_of(&[("m16n8k4", 4), ("m16n8k8", 8), ("m16n8k16", 16), ("m16n8k32", 32)]);
+        // The types of d, a, b and c, in this order: what is taken once is not found again.
         let types = std::array::from_fn(|_| m.one_of(&TYPES));
         let factors = match types {
             [_, Some("f16"), Some("f16"), _] => Some((MatrixFactors::Half(HalfFormat::F16), 16)),
@@ -56,6 +50,7 @@ impl<'a> Lower<'_, 'a> {
         if depth != deep && depth != deep / 2 || saturates && !matches!(sums, MatrixSums::S32(_)) {
             return self.unsupported_product(i);
         }
+        // Of two depths of a type the greater has twice the registers.
         let deep = depth == deep;
         let registers = if sums == MatrixSums::F16 { 2 } else { 4 };
         let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
@@ -71,6 +66,7 @@ impl<'a> Lower<'_, 'a> {
         }
         let class = if deep { Class::Matrix } else { Class::MatrixHalf };
         self.emit(Op::Matrix(MatrixOp { factors, sums, deep }), class, &dst, &src, 0);
+        // The rest of the sources: an instruction has room for those of a only.
         if let Some(draft) = self.body.code.last_mut() {
             draft.more = more;
         }
