@@ -16,15 +16,15 @@
 //! sibling of its warp never ends.
 
 mod calls;
+mod matrix;
 mod memory;
 mod prefetch;
 
 use smallvec::SmallVec;
 
-use super::fault::{FaultKind, ProgramFault};
 use super::ir::{Barrier, BarrierRed, CONST, Hazards, Inst, Kernel, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
-use super::semantics::{Frame, executor, multiply};
+use super::semantics::{Frame, executor};
 use super::traced::{Accesses, WarpTrace};
 
 pub use super::semantics::Registers;
@@ -238,44 +238,6 @@ impl Warp {
                 execute(&mut frame, inst, op);
             }
         }
-    }
-
-    /// Executes a matrix instruction on `lanes` (already guarded). Does not move the pc.
-    ///
-    /// # Errors
-    /// A lane of a group of 32 does not take part: the ISA leaves undefined what happens.
-    #[cold]
-    pub fn multiply(&mut self, inst: &Inst, launch: &Launch, lanes: u64) -> Result<(), Box<ProgramFault>> {
-        let Op::Matrix(op) = inst.op else { panic!("not a matrix instruction: {:?}", inst.op) };
-        self.check_whole(launch, lanes, "mma")?;
-        let fragments = &launch.kernel.fragments[inst.imm as usize];
-        for (i, regs) in self.groups.iter_mut().enumerate() {
-            let mask = (lanes >> (i * LANES)) as u32;
-            if mask != 0 {
-                let mut frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask };
-                multiply(&mut frame, inst, op, fragments);
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds that whole groups of 32 lanes execute an instruction that all of them take part in.
-    ///
-    /// # Errors
-    /// A lane that does not, of a group that has others.
-    pub fn check_whole(&self, launch: &Launch, lanes: u64, name: &str) -> Result<(), Box<ProgramFault>> {
-        for first in (0..64).step_by(LANES) {
-            let group = lanes >> first & u64::from(u32::MAX);
-            if group != 0 && group != u64::from(u32::MAX) {
-                let what = format!(
-                    "`{name}` is executed by {} of 32 lanes of a warp, and all of them take part in it",
-                    group.count_ones()
-                );
-                let lane = first as u32 + group.trailing_zeros();
-                return Err(Box::new(ProgramFault::new(FaultKind::Unsupported(what), launch, self, self.pc(), lane)));
-            }
-        }
-        Ok(())
     }
 
     /// Whether it pays to [`Warp::prefetch`] where so many warps of a kernel are resident.

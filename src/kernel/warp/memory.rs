@@ -122,33 +122,6 @@ impl Warp {
         }
     }
 
-    /// Writes the matrices of an `ldmatrix` that `lanes` execute to its destinations; rows have their
-    /// addresses, all of which lie inside of `memory`.
-    ///
-    /// Lane 4 g + t gets elements 2 t and 2 t + 1 of row g; transposed, rows 2 t and 2 t + 1 of column g (PTX
-    /// ISA 9.7.14, "Warp-level matrix load instruction: ldmatrix").
-    #[cold]
-    pub fn write_matrices(&mut self, inst: &Inst, lanes: u64, address: &[u64; 64], memory: &[u8]) {
-        let Op::Mem(Mem { kind: MemKind::Matrix(transposed), .. }) = inst.op else {
-            panic!("not a load of matrices: {:?}", inst.op)
-        };
-        for (i, group) in self.groups.iter_mut().enumerate().filter(|(i, _)| lanes >> (i * LANES) as u32 & 1 == 1) {
-            for (matrix, &slot) in inst.dst.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
-                let rows = &address[i * LANES + 8 * matrix..][..8];
-                let element = |row: usize, column: usize| {
-                    let at = rows[row] as usize + 2 * column;
-                    u32::from(u16::from_le_bytes([memory[at], memory[at + 1]]))
-                };
-                group.r32[usize::from(slot)] = std::array::from_fn(|lane| {
-                    let (g, t) = (lane / 4, lane % 4);
-                    let [low, high] =
-                        [2 * t, 2 * t + 1].map(|n| if transposed { element(n, g) } else { element(g, n) });
-                    low | high << 16
-                });
-            }
-        }
-    }
-
     /// Where the bytes of a `cp.async` of `lanes` go in shared memory, and how many of them are read.
     pub fn copy_targets(&self, inst: &Inst, launch: &Launch, lanes: u64) -> CopyTargets {
         let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
@@ -166,12 +139,6 @@ impl Warp {
             }
         }
         CopyTargets { to, bytes }
-    }
-
-    /// The lanes whose addresses an `ldmatrix` of `lanes` reads: eight a matrix.
-    pub fn row_lanes(inst: &Inst, lanes: u64) -> u64 {
-        let rows = 8 * inst.dst.iter().filter(|slot| **slot != NONE).count();
-        lanes & (u64::MAX >> (64 - rows)) * 0x1_0000_0001
     }
 
     /// Reads the data operands of a store of `lanes`: lane `i`'s bytes go to `data[offset[i]..]`, in lane

@@ -49,7 +49,7 @@ impl CopyGroups {
         self.settle();
     }
 
-    /// A warp commits a group, or begins to wait: for all its groups but so many of the last, if it must wait.
+    /// A warp commits a group, or begins to wait: for all its groups but so many of the last, if it must.
     pub(super) fn step(&mut self, step: CopyStep) -> Option<u32> {
         let kept = match step {
             CopyStep::Commit => {
