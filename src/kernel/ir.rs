@@ -115,9 +115,16 @@ pub enum Op {
 }
 
 impl Op {
-    /// Only machines with tensor cores have it: products and loads of matrices, asynchronous copies.
+    /// Only machines with tensor cores have it: products and loads of matrices, asynchronous copies and their
+    /// barriers.
     pub fn is_of_tensor_cores(&self) -> bool {
-        let of_memory = |mem: &Mem| matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy);
+        let phases = |mem: &Mem| {
+            matches!(
+                mem.atom,
+                AtomOp::PhaseBegin | AtomOp::PhaseArrive | AtomOp::PhaseArriveBehindCopies | AtomOp::PhaseAwait
+            )
+        };
+        let of_memory = |mem: &Mem| matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || phases(mem);
         matches!(self, Op::Matrix(_) | Op::Copies(_)) || matches!(self, Op::Mem(mem) if of_memory(mem))
     }
 }
@@ -355,6 +362,14 @@ pub enum AtomOp {
     Exch,
     /// old == a ? b : old
     Cas,
+    /// The word of an `mbarrier` whose phases expect a arrivals.
+    PhaseBegin,
+    /// That word after a arrivals.
+    PhaseArrive,
+    /// The same, when all asynchronous copies that the warp has issued before have arrived.
+    PhaseArriveBehindCopies,
+    /// That word with a more arrivals pending.
+    PhaseAwait,
 }
 
 /// A CTA barrier operation (`bar.sync`, `bar.arrive`, `bar.red`).

@@ -26,6 +26,7 @@ mod half;
 mod int;
 mod lanes;
 mod matrix;
+pub(super) mod phase;
 #[cfg(test)]
 mod portable;
 mod rounding;
@@ -113,6 +114,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
         AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
         AluOp::Redux(op) => lanes::reduce(f, inst, op),
+        AluOp::PhaseOver(parity) => compare::phase_over(f, inst, parity),
     }
 }
 

@@ -83,7 +83,7 @@ fn each_fault_names_its_place_and_what_was_expected() {
             "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], %r2;",
             "2:1: `stmatrix` is not supported (matrix instructions)",
         ),
-        ("mbarrier.inval.shared.b64 [%r1];", "2:1: `mbarrier` is not supported (asynchronous copies)"),
+        ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),
         (
             "vadd.s32.s32.s32 %r1, %r2.b4, %r3;",

@@ -386,6 +386,57 @@ fn a_copy_is_checked_at_both_of_its_ends() {
     assert!(ran.result.is_ok() && ran.output == [0; 64]);
 }
 
+/// Two warps pass words through shared memory, `rounds` times: the first fills and arrives, the second waits, reads
+/// and arrives at another barrier, which the first waits for.
+#[test]
+fn warps_hand_over_by_barriers_in_shared_memory() {
+    for wait in [
+        "mbarrier.test_wait.parity.shared.b64 p, [b], r;",
+        "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [b], r, 100;",
+    ] {
+        let text = format!(
+            ".target sm_80 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
+             .shared .align 8 .b64 full; .shared .align 8 .b64 empty; .shared .align 4 .b8 tile[128];\n\
+             .reg .b64 out, at, s; .reg .b32 t, w, n, r, v, sum, b, e; .reg .pred p, q, first;\n\
+             ld.param.u64 out, [output]; mov.u32 t, %tid.x; shr.u32 w, t, 5; and.b32 n, t, 31; shl.b32 n, n, 2;\n\
+             mov.u32 e, tile; add.u32 n, n, e; setp.eq.u32 first, w, 0; setp.ne.u32 q, t, 0; mov.u32 v, 32; mov.u32 sum, 0;\n\
+             @!q mbarrier.init.shared.b64 [full], 32; @!q mbarrier.init.shared.b64 [empty], v; bar.sync 0;\n\
+             mov.u32 e, 0; @!first bra SECOND;\n\
+             FILL: add.u32 v, t, e; st.shared.u32 [n], v; mbarrier.arrive.shared.b64 s, [full];\n\
+             mov.u32 b, empty; and.b32 r, e, 1;\n\
+             W1: {wait} @!p bra W1; add.u32 e, e, 1; setp.lt.u32 p, e, 5; @p bra FILL; bra DONE;\n\
+             SECOND: mov.u32 b, full; and.b32 r, e, 1;\n\
+             W2: {wait} @!p bra W2; ld.shared.u32 v, [n]; add.u32 sum, sum, v; mbarrier.arrive.release.cta.shared::cta.b64 _, [empty];\n\
+             add.u32 e, e, 1; setp.lt.u32 p, e, 5; @p bra SECOND;\n\
+             DONE: mul.wide.u32 at, t, 4; add.u64 out, out, at; st.global.u32 [out], sum; ret; }}"
+        );
+        let ran = run_text(&text, &Setup { output: 256, shape: (1, 64), ..Setup::default() });
+        ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}"));
+        // Lane l reads l, l + 1, ... l + 4.
+        let expected: Vec<u32> = (0..64).map(|t| if t < 32 { 0 } else { 5 * (t - 32) + 10 }).collect();
+        assert_eq!(ran.u32s(), expected, "{wait}");
+    }
+}
+
+#[test]
+fn an_arrival_tells_its_phase_and_a_test_whether_that_is_over() {
+    let text = ".target sm_80 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {\n\
+        .shared .align 8 .b64 bar; .reg .b64 out, s<3>; .reg .b32 r<9>; .reg .pred p<9>; ld.param.u64 out, [output];\n\
+        mbarrier.init.shared.b64 [bar], 3;\n\
+        mbarrier.arrive.shared.b64 s0, [bar]; mbarrier.test_wait.shared.b64 p0, [bar], s0;\n\
+        mbarrier.arrive.noComplete.shared.b64 s1, [bar], 1; mbarrier.test_wait.shared.b64 p1, [bar], s0;\n\
+        cp.async.mbarrier.arrive.shared.b64 [bar]; mbarrier.test_wait.shared.b64 p2, [bar], s0;\n\
+        cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; mbarrier.test_wait.shared.b64 p3, [bar], s0;\n\
+        mbarrier.arrive.shared.b64 s2, [bar], 3; mbarrier.test_wait.shared.b64 p4, [bar], s2;\n\
+        mbarrier.inval.shared.b64 [bar];\n\
+        selp.u32 r0, 1, 0, p0; selp.u32 r1, 1, 0, p1; selp.u32 r2, 1, 0, p2; selp.u32 r3, 1, 0, p3; selp.u32 r4, 1, 0, p4;\n\
+        st.global.v4.u32 [out], {r0, r1, r2, r3}; st.global.u32 [out+16], r4; ret; }";
+    let ran = run_text(text, &Setup { output: 20, shape: (1, 1), ..Setup::default() });
+    ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}"));
+    // Without `noinc` an arrival behind copies is awaited itself, so that it brings the phase no nearer.
+    assert_eq!(ran.u32s(), [0, 0, 0, 1, 1]);
+}
+
 #[test]
 fn forms_that_are_not_supported_are_refused_by_name() {
     let fault = |instruction: &str| {
@@ -406,5 +457,6 @@ fn forms_that_are_not_supported_are_refused_by_name() {
     assert!(fault("ldmatrix.sync.aligned.m8n8.x4.b16 {r1, r2, r3, r4}, [r5]").contains("`.shared`"));
     assert!(fault("cp.async.cg.shared.global [r1], [l1], 8").contains("`cp.async.cg` copies 16"));
     assert!(fault("cp.async.bulk.commit_group").contains("only `cp.async` of 4, 8 or 16 bytes"));
-    assert!(fault("mbarrier.init.shared.b64 [r1], 32").contains("`mbarrier` is not supported"));
+    assert!(fault("mbarrier.arrive_drop.shared.b64 l1, [r1]").contains("only `mbarrier.init`, `.inval`, `.arrive`"));
+    assert!(fault("mbarrier.test_wait.b64 p, [r1], l1").contains("barriers need `.shared`"));
 }

@@ -161,6 +161,26 @@ fn wait_group_1_leaves_the_last_group_under_way() {
 }
 
 #[test]
+fn an_arrival_behind_copies_comes_with_their_last_byte() {
+    // A phase of 32 arrivals, which come when the copy from memory has: the wait before it finds old bytes.
+    let words = stored(
+        &warm(),
+        &format!(
+            ".shared .align 8 .b64 bar;\n{WARM}setp.ne.u32 %p1, %tid, 0;\n@!%p1 mbarrier.init.shared.b64 [bar], 32;\n\
+             bar.sync 0;\n{SETTLE}mov.u64 %d60, %clock64;\n\
+             cp.async.ca.shared.global [%r1+128], [%d1+2048], 4;\ncp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n\
+             mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;\nld.shared.u32 %r11, [%r1+128];\nselp.u32 %r12, 1, 0, %p2;\n\
+             WAIT:\nmbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\nld.shared.u32 %r13, [%r1+128];\n\
+             mov.u64 %d61, %clock64;\nsub.s64 %d61, %d61, %d60;\n@%p1 bra END;\n\
+             cvt.u64.u32 %d1, %r11;\ncvt.u64.u32 %d2, %r12;\ncvt.u64.u32 %d3, %r13;\nst.global.u64 [%out], %d1;\n\
+             st.global.u64 [%out+8], %d2;\nst.global.u64 [%out+16], %d3;\nst.global.u64 [%out+24], %d61;\nEND:"
+        ),
+    );
+    assert_eq!(words[..3], [0, 0, 513], "bytes before, the phase then, bytes after it");
+    assert!(words[3] > 200, "cycles until the phase was over: {}", words[3]);
+}
+
+#[test]
 fn a_wait_for_nothing_passes_at_once() {
     let spec = warm();
     let control = u64::from(spec.interval.control_cycles);

@@ -15,6 +15,7 @@ mod lanes;
 mod matrix;
 mod memory;
 mod persist;
+mod phase;
 mod surface;
 mod video;
 mod words;
@@ -95,6 +96,7 @@ impl<'a> Lower<'_, 'a> {
             },
             "match" => self.matching(i, m)?,
             "cp" => self.async_copy(i, m)?,
+            "mbarrier" => self.mbarrier(i, m)?,
             "mma" => self.mma(i, m)?,
             "ldmatrix" => self.ldmatrix(i, m)?,
             "redux" => self.redux(i, m)?,

@@ -6,7 +6,7 @@
 
 use super::super::ir::{AtomOp, Elem};
 use super::canonical::{canon32, canon64};
-use super::half;
+use super::{half, phase};
 
 /// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits
 /// in the low [`Elem::bytes`] bytes; higher bits of the result are zero.
@@ -65,6 +65,9 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
         AtomOp::Or => old | a,
         AtomOp::Xor => old ^ a,
         AtomOp::Exch => a,
+        AtomOp::PhaseBegin => phase::begun(a),
+        AtomOp::PhaseArrive | AtomOp::PhaseArriveBehindCopies => phase::arrived(old, a),
+        AtomOp::PhaseAwait => phase::awaiting(old, a),
         AtomOp::Cas => {
             if old == a {
                 b

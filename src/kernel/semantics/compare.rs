@@ -3,7 +3,7 @@
 use super::super::alu::{Combine, Compare, CompareKind, FloatCmp, HalfType, IntCmp, PredOp, TestOp, Truth};
 use super::super::ir::{Inst, NONE};
 use super::canonical::flush;
-use super::{Frame, V32, V64, bits_of, half, map, negation};
+use super::{Frame, V32, V64, bits_of, half, map, negation, phase};
 
 macro_rules! int_compare {
     ($name:ident, $array:ty, $signed:ty) => {
@@ -183,6 +183,20 @@ pub(super) fn testp32(f: &mut Frame<'_>, inst: &Inst, test: TestOp) {
         TestOp::NotANumber => bits_of(|i| magnitude(i) > 0x7f80_0000),
         TestOp::Normal => bits_of(|i| (0x0080_0000..0x7f80_0000).contains(&magnitude(i))),
         TestOp::Subnormal => bits_of(|i| (1..0x0080_0000).contains(&magnitude(i))),
+    };
+    f.put_p(inst.dst[0], out);
+}
+
+#[inline(always)]
+pub(super) fn phase_over(f: &mut Frame<'_>, inst: &Inst, parity: bool) {
+    let [word, state, ..] = inst.src;
+    let words = f.get64(word);
+    let out = if parity {
+        let parities = f.get32(state);
+        bits_of(|i| phase::is_over_by_parity(words[i], parities[i]))
+    } else {
+        let states = f.get64(state);
+        bits_of(|i| phase::is_over(words[i], states[i]))
     };
     f.put_p(inst.dst[0], out);
 }

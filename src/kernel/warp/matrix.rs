@@ -78,6 +78,6 @@ impl Warp {
     /// The lanes whose addresses an `ldmatrix` of `lanes` reads: eight a matrix.
     pub fn row_lanes(inst: &Inst, lanes: u64) -> u64 {
         let rows = 8 * inst.dst.iter().filter(|slot| **slot != NONE).count();
-        lanes & (u64::MAX >> (64 - rows)) * 0x1_0000_0001
+        lanes & ((u64::MAX >> (64 - rows)) * 0x1_0000_0001)
     }
 }

@@ -17,8 +17,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{CopyStep, Mem, MemKind};
+use crate::kernel::ir::{AtomOp, CopyStep, Elem, Mem, MemKind};
 use crate::kernel::launch::Launch;
+use crate::kernel::semantics::atomic::apply_atomic;
 use crate::kernel::warp::CopyTargets;
 use crate::machine::coalescer::lanes_of;
 
@@ -34,13 +35,45 @@ pub(super) struct CopyGroups {
     committed: VecDeque<u32>,
     /// The number of the first of these.
     first: u64,
+    /// Copies issued so far.
+    issued: u64,
+    /// Arrivals at barriers that wait for copies, oldest first.
+    arrivals: Vec<Arrival>,
+}
+
+/// An arrival of lanes at barriers in shared memory, once all copies before it are there.
+#[derive(Debug)]
+struct Arrival {
+    /// It waits for copies with lesser numbers.
+    behind: u64,
+    /// How many of these are under way.
+    left: u32,
+    /// The address of each lane's barrier.
+    at: Vec<u64>,
+}
+
+/// What a copy is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    group: u64,
+    number: u64,
 }
 
 impl CopyGroups {
-    /// A copy leaves; the number of its group.
-    pub(super) fn begin(&mut self) -> u64 {
+    /// A copy leaves.
+    pub(super) fn begin(&mut self) -> Ticket {
         self.open += 1;
-        self.first + self.committed.len() as u64
+        self.issued += 1;
+        Ticket { group: self.first + self.committed.len() as u64, number: self.issued - 1 }
+    }
+
+    /// Lanes arrive at barriers behind all copies so far; false when none of these is under way.
+    pub(super) fn arrive_later(&mut self, at: impl Iterator<Item = u64>) -> bool {
+        let left = self.open + self.committed.iter().sum::<u32>();
+        if left > 0 {
+            self.arrivals.push(Arrival { behind: self.issued, left, at: at.collect() });
+        }
+        left > 0
     }
 
     /// What left since the last commit is a group.
@@ -65,13 +98,19 @@ impl CopyGroups {
         (!self.are_complete(kept)).then_some(kept)
     }
 
-    /// A copy of a group has arrived.
-    pub(super) fn land(&mut self, group: u64) {
-        match self.committed.get_mut((group - self.first) as usize) {
+    /// A copy has arrived; the barriers at which lanes arrive with it.
+    pub(super) fn land(&mut self, copy: Ticket) -> Vec<u64> {
+        match self.committed.get_mut((copy.group - self.first) as usize) {
             Some(left) => *left -= 1,
             None => self.open -= 1,
         }
         self.settle();
+        for arrival in self.arrivals.iter_mut().filter(|arrival| copy.number < arrival.behind) {
+            arrival.left -= 1;
+        }
+        // An arrival waits for all that the one before it waits for, so that they come in order.
+        let due = self.arrivals.iter().take_while(|arrival| arrival.left == 0).count();
+        self.arrivals.drain(..due).flat_map(|arrival| arrival.at).collect()
     }
 
     /// All committed groups but the last `kept` are complete.
@@ -93,7 +132,7 @@ pub(super) struct CopyUnderWay {
     pub(super) targets: CopyTargets,
     /// All lanes that execute it; fewer may read.
     pub(super) lanes: u64,
-    pub(super) group: u64,
+    pub(super) ticket: Ticket,
 }
 
 /// Copies of all warps of an SM.
@@ -139,6 +178,16 @@ pub(super) fn write_copy(warp: usize, slot: &WarpSlot, cta: &mut CtaSlot, copy: 
         let target = &mut cta.shared[at..at + bytes];
         target[..read].copy_from_slice(&words[16 * lane..16 * lane + read]);
         target[read..].fill(0);
+    }
+}
+
+/// A lane arrives at each of these barriers in shared memory.
+pub(super) fn arrive(shared: &mut [u8], at: &[u64]) {
+    for &at in at {
+        let word = &mut shared[at as usize..at as usize + 8];
+        let old = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        let new = apply_atomic(AtomOp::PhaseArrive, Elem::U64, old, 1, 0);
+        word.copy_from_slice(&new.to_le_bytes());
     }
 }
 
@@ -188,12 +237,11 @@ mod tests {
         groups.commit();
         let second = groups.begin();
         groups.commit();
-        assert_eq!((first, second), ([0, 0], 1));
-        groups.land(0);
+        groups.land(first[0]);
         assert!(!groups.are_complete(1) && groups.are_complete(2), "a copy of the first is under way");
-        groups.land(0);
+        groups.land(first[1]);
         assert!(groups.are_complete(1) && !groups.are_complete(0));
-        groups.land(1);
+        groups.land(second);
         assert!(groups.are_complete(0));
     }
 
@@ -203,9 +251,9 @@ mod tests {
         groups.commit();
         assert!(groups.are_complete(0));
         let [old, new] = [0; 2].map(|_| {
-            let group = groups.begin();
+            let copy = groups.begin();
             groups.commit();
-            group
+            copy
         });
         groups.land(new);
         assert!(!groups.are_complete(1), "the older one is awaited");
@@ -216,11 +264,23 @@ mod tests {
     #[test]
     fn a_copy_that_is_not_committed_is_awaited_by_no_group() {
         let mut groups = CopyGroups::default();
-        let group = groups.begin();
+        let copy = groups.begin();
         assert!(groups.are_complete(0));
-        groups.land(group);
+        groups.land(copy);
         groups.commit();
         assert!(groups.are_complete(0));
+    }
+
+    #[test]
+    fn an_arrival_waits_for_the_copies_before_it_alone() {
+        let mut groups = CopyGroups::default();
+        assert!(!groups.arrive_later([8].into_iter()), "nothing is under way");
+        let [first, second] = [0; 2].map(|_| groups.begin());
+        assert!(groups.arrive_later([8, 16].into_iter()));
+        let third = groups.begin();
+        assert!(groups.arrive_later([24].into_iter()));
+        assert_eq!([groups.land(second), groups.land(third)], [vec![], vec![]]);
+        assert_eq!(groups.land(first), [8, 16, 24]);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! in a staging room.
 
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Op, Space};
+use crate::kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, Space};
 use crate::kernel::memory::resolve_generic;
 use crate::kernel::semantics::atomic::apply_atomic;
 use crate::kernel::warp::Warp;
@@ -139,12 +139,13 @@ pub(super) fn issue_memory(
         m.record.tensor.async_copies += 1;
         m.record.tensor.async_copy_bytes += u64::from(lanes.count_ones() * bytes);
         let reading = targets.reading(lanes);
-        let copy = CopyUnderWay { targets, lanes, group: core.copies.groups[warp].begin() };
+        let copy = CopyUnderWay { targets, lanes, ticket: core.copies.groups[warp].begin() };
         if reading == 0 {
             // Zeros come from nowhere: they are there at once.
             let slot = &core.slots[warp];
             write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], &copy, mem, &[]);
-            core.copies.groups[warp].land(copy.group);
+            let arrivals = core.copies.groups[warp].land(copy.ticket);
+            debug_assert!(arrivals.is_empty(), "nothing waits for a copy that has just been issued");
             return Ok(());
         }
         let form = Form::of(&address, reading, bytes);
@@ -241,6 +242,9 @@ impl Share<'_> {
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut core.slots[warp];
         let cta = &mut core.ctas[usize::from(slot.cta)];
+        // An arrival behind copies happens when the last of these is there; its pass through the banks is now.
+        let later = mem.atom == AtomOp::PhaseArriveBehindCopies
+            && core.copies.groups[warp].arrive_later(lanes_of(lanes).map(|lane| address[lane]));
         // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its
         // own, a warp that reads takes what is there.
         if !matches!(mem.kind, MemKind::Load | MemKind::Matrix(_)) {
@@ -263,6 +267,7 @@ impl Share<'_> {
             MemKind::Store => in_reach(&self, |base, offset, lanes| {
                 slot.warp.gather(inst, launch, lanes, offset, &mut memory[base..]);
             }),
+            MemKind::Atomic | MemKind::Reduction if later => {}
             MemKind::Atomic | MemKind::Reduction => {
                 let size = mem.elem.bytes() as usize;
                 for lane in lanes_of(lanes) {

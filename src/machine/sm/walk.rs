@@ -34,7 +34,7 @@ use super::Sm;
 use super::barriers::AllArrived;
 use super::cleaning::is_cleaning;
 use super::combine::Cleaned;
-use super::copies::write_copy;
+use super::copies::{arrive, write_copy};
 use super::lsu::GRID;
 use super::memory::issue_memory;
 use super::moment::Moment;
@@ -359,10 +359,12 @@ impl Sm {
         lsu.land(load, |warp, copy, mem, words| {
             let slot = &core.slots[warp];
             write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], copy, mem, words);
-            landed = Some((warp, copy.group));
+            landed = Some((warp, copy.ticket));
         });
-        if let Some((warp, group)) = landed {
-            self.core.copies.groups[warp].land(group);
+        if let Some((warp, copy)) = landed {
+            let arrivals = self.core.copies.groups[warp].land(copy);
+            let cta = usize::from(self.core.slots[warp].cta);
+            arrive(&mut self.core.ctas[cta].shared, &arrivals);
             self.core.slots[warp].under_way.loads -= 1;
             self.resume(warp, cycle, launch, cx);
         }

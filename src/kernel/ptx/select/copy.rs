@@ -12,10 +12,13 @@ use super::words::Mods;
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn async_copy(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        if !m.take("async") || ["bulk", "mbarrier"].iter().any(|word| m.take(word)) {
-            let message = "only `cp.async` of 4, 8 or 16 bytes, `cp.async.commit_group`, `cp.async.wait_group` and \
-                           `cp.async.wait_all` are supported";
+        if !m.take("async") || i.mods.iter().any(|word| word.text == "bulk") {
+            let message =
+                "only `cp.async` of 4, 8 or 16 bytes, its groups and `cp.async.mbarrier.arrive` are supported";
             return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        if m.take("mbarrier") {
+            return self.arrive_behind_copies(i, m);
         }
         if m.take("commit_group") {
             return self.copy_step(i, CopyStep::Commit);

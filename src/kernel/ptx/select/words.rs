@@ -8,11 +8,11 @@ use super::super::types::Ty;
 
 /// Opcodes that lower to something.
 #[rustfmt::skip]
-pub(in crate::kernel::ptx) const OPCODES: [&str; 117] = [
+pub(in crate::kernel::ptx) const OPCODES: [&str; 118] = [
     "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
     "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cp", "cvt", "cvta",
     "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldmatrix", "ldu", "lg2",
-    "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mma", "mov", "mul", "mul24", "nanosleep", "neg", "not",
+    "lop3", "mad", "mad24", "madc", "match", "max", "mbarrier", "membar", "min", "mma", "mov", "mul", "mul24", "nanosleep", "neg", "not",
     "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
     "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
     "subc", "suld", "suq", "sust", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
@@ -32,13 +32,12 @@ pub(in crate::kernel::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 22] = [
+pub(super) const UNSUPPORTED: [(&str, &str); 21] = [
     ("wmma", "matrix instructions"),
     ("wgmma", "matrix instructions"),
     ("stmatrix", "matrix instructions"),
     ("movmatrix", "matrix instructions"),
     ("tcgen05", "matrix instructions"),
-    ("mbarrier", "asynchronous copies"),
     ("multimem", "multicast memory"),
     ("getctarank", "thread block clusters"),
     ("mapa", "thread block clusters"),

@@ -1,0 +1,140 @@
+//! Barriers in shared memory (PTX ISA 9.7.13.15): `mbarrier`, and `cp.async.mbarrier.arrive`.
+//!
+//! An object is a word of shared memory: arrivals are atomics on it. A test is a load of the word and the
+//! comparison, two instructions here. `try_wait` does not suspend: it is a test, as the ISA leaves the time
+//! open for which it waits. A count in a register is widened first, by an instruction of its own. Not supported:
+//! counts of transactions (`expect_tx`), `arrive_drop`, `pending_count`, generic addresses, clusters.
+
+use super::super::super::alu::{AluOp, Cvt, Num, Round};
+use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, Space};
+use super::super::ast::{Instruction, Operand, OperandKind};
+use super::super::draft::{Arg, plain_access};
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Ty};
+use super::words::Mods;
+
+/// What an `mbarrier` instruction does.
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    Begin,
+    End,
+    Arrive,
+    Test,
+}
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn mbarrier(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let steps = [
+            ("init", Step::Begin),
+            ("inval", Step::End),
+            ("arrive", Step::Arrive),
+            ("test_wait", Step::Test),
+            ("try_wait", Step::Test),
+        ];
+        let Some(step) = m.one_of(&steps) else {
+            let message = "only `mbarrier.init`, `.inval`, `.arrive`, `.test_wait` and `.try_wait` are supported";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        self.in_shared_memory(i, m)?;
+        // The warps of a CTA share its memory, in which accesses happen in order.
+        m.skip(|word| matches!(word, "release" | "acquire" | "relaxed" | "cta" | "noComplete"));
+        let parity = step == Step::Test && m.take("parity");
+        match (step, i.operands.as_slice()) {
+            (Step::Begin, [object, count]) => {
+                let count = self.wide_count(count)?;
+                self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, count)
+            }
+            (Step::End, [object]) => {
+                let nothing = self.body.literal(Bank::R64, 0);
+                self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, nothing)
+            }
+            (Step::Arrive, [state, object, count @ ..]) if count.len() <= 1 => {
+                let count = match count {
+                    [count] => self.wide_count(count)?,
+                    _ => self.body.literal(Bank::R64, 1),
+                };
+                let state = match state.kind {
+                    OperandKind::Name { name: "_", .. } => Arg::None,
+                    _ => self.dst(state, Bank::R64)?,
+                };
+                self.phase_atomic(AtomOp::PhaseArrive, state, object, count)
+            }
+            // A time to wait may follow, which nothing depends on here.
+            (Step::Test, [over, object, state, hint @ ..]) if hint.len() <= 1 => {
+                let address = self.address(object, Space::Shared)?;
+                let state = self.src(state, if parity { Ty::B32 } else { Ty::B64 })?;
+                let over = self.dst(over, Bank::Pred)?;
+                let word = Arg::Reg(self.body.register(Bank::R64));
+                let mem = Mem {
+                    wide: true,
+                    address: AddressIn::slot(address.wide),
+                    ..plain_access(MemKind::Load, Space::Shared, Elem::U64)
+                };
+                self.emit(Op::Mem(mem), Class::Mem, &[word], &[address.base], address.offset);
+                self.emit(Op::Alu(AluOp::PhaseOver(parity)), Class::Compare, &[over], &[word, state], 0);
+                Ok(())
+            }
+            _ => {
+                let message = format!("`mbarrier` does not take {} operands here", i.operands.len());
+                Err(self.fault(i.opcode.at.clone(), message))
+            }
+        }
+    }
+
+    /// `cp.async.mbarrier.arrive`. Without `.noinc` the arrival is awaited in addition.
+    pub(super) fn arrive_behind_copies(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if !m.take("arrive") {
+            return Err(self.fault(i.opcode.at.clone(), "`cp.async.mbarrier` needs `.arrive`"));
+        }
+        let counted = m.take("noinc");
+        self.in_shared_memory(i, m)?;
+        let [object] = self.operands(i)?;
+        let one = self.body.literal(Bank::R64, 1);
+        if !counted {
+            self.phase_atomic(AtomOp::PhaseAwait, Arg::None, object, one)?;
+        }
+        self.phase_atomic(AtomOp::PhaseArriveBehindCopies, Arg::None, object, one)
+    }
+
+    fn in_shared_memory(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if m.one_of(&[("shared", ()), ("shared::cta", ())]).is_some() && m.take("b64") {
+            return Ok(());
+        }
+        Err(self.fault(i.opcode.at.clone(), "barriers need `.shared` and `.b64`"))
+    }
+
+    fn phase_atomic(&mut self, atom: AtomOp, d: Arg, object: &'a Operand<'a>, count: Arg) -> Lowered {
+        let address = self.address(object, Space::Shared)?;
+        let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
+        let mem = Mem {
+            atom,
+            wide: true,
+            address: AddressIn::slot(address.wide),
+            cache: CacheOp::Volatile,
+            ..plain_access(kind, Space::Shared, Elem::U64)
+        };
+        self.emit(Op::Mem(mem), Class::Mem, &[d], &[address.base, count], address.offset);
+        Ok(())
+    }
+
+    /// A count as a 64-bit operand.
+    fn wide_count(&mut self, operand: &'a Operand<'a>) -> Lowered<Arg> {
+        if let OperandKind::Int(value) = operand.kind {
+            return Ok(self.body.literal(Bank::R64, value));
+        }
+        let (narrow, wide) = (self.src(operand, Ty::U32)?, Arg::Reg(self.body.register(Bank::R64)));
+        let cvt = Cvt {
+            from: Num::U32,
+            to: Num::U64,
+            round: Round::Nearest,
+            integral: false,
+            ftz: false,
+            sat: false,
+            relu: false,
+            wide_from: false,
+            wide_to: true,
+        };
+        self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[wide], &[narrow], 0);
+        Ok(wide)
+    }
+}
