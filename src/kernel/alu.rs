@@ -151,8 +151,8 @@ pub enum AluOp {
     Match(bool, bool),
     /// `redux.sync` over 32-bit a.
     Redux(IntOp),
-    /// p = the phase of an `mbarrier` is over, by its word a (64) and the state b (64), or the parity b (32) when
-    /// `true`.
+    /// p = the phase of an `mbarrier` is over, by its word a (64) and the state b (64), or the parity b (32)
+    /// when `true`.
     PhaseOver(bool),
 }
 

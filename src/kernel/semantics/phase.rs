@@ -4,9 +4,9 @@
 //! bits 0 to 19   arrivals expected in a phase       bits 20 to 39   arrivals pending in this one
 //! bits 40 to 63  number of the phase, from 0
 //! ```
-//! The ISA leaves the object opaque. A state that `arrive` returns is the word before the arrival. Invariant: a
-//! phase ends with the arrival that leaves none pending, and the next one expects as many. Not modelled: counts
-//! of transactions (`expect_tx`, `complete_tx`), `arrive_drop`, barriers of other CTAs.
+//! The ISA leaves the object opaque. A state that `arrive` returns is the word before the arrival. Invariant:
+//! a phase ends with the arrival that leaves none pending, and the next one expects as many. Not modelled:
+//! counts of transactions (`expect_tx`, `complete_tx`), `arrive_drop`, barriers of other CTAs.
 
 /// Bits of a count.
 const COUNT: u32 = 20;
@@ -18,8 +18,8 @@ pub(super) fn begun(count: u64) -> u64 {
     (count & MASK) | (count & MASK) << COUNT
 }
 
-/// The word after so many arrivals. More than are pending end the phase all the same: the ISA leaves undefined
-/// what happens then.
+/// The word after so many arrivals. More than are pending end the phase all the same: the ISA leaves
+/// undefined what happens then.
 pub(in crate::kernel) fn arrived(word: u64, count: u64) -> u64 {
     let (expected, pending, number) = (word & MASK, word >> COUNT & MASK, word >> (2 * COUNT));
     let (pending, number) =

@@ -38,12 +38,12 @@ pub(super) struct CopyGroups {
     /// Copies issued so far.
     issued: u64,
     /// Arrivals at barriers that wait for copies, oldest first.
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<LaterArrival>,
 }
 
 /// An arrival of lanes at barriers in shared memory, once all copies before it are there.
 #[derive(Debug)]
-struct Arrival {
+struct LaterArrival {
     /// It waits for copies with lesser numbers.
     behind: u64,
     /// How many of these are under way.
@@ -71,7 +71,7 @@ impl CopyGroups {
     pub(super) fn arrive_later(&mut self, at: impl Iterator<Item = u64>) -> bool {
         let left = self.open + self.committed.iter().sum::<u32>();
         if left > 0 {
-            self.arrivals.push(Arrival { behind: self.issued, left, at: at.collect() });
+            self.arrivals.push(LaterArrival { behind: self.issued, left, at: at.collect() });
         }
         left > 0
     }

@@ -242,7 +242,8 @@ impl Share<'_> {
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut core.slots[warp];
         let cta = &mut core.ctas[usize::from(slot.cta)];
-        // An arrival behind copies happens when the last of these is there; its pass through the banks is now.
+        // An arrival behind copies happens when the last of these is there; its pass through the banks is
+        // now.
         let later = mem.atom == AtomOp::PhaseArriveBehindCopies
             && core.copies.groups[warp].arrive_later(lanes_of(lanes).map(|lane| address[lane]));
         // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its

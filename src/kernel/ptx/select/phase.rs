@@ -2,8 +2,10 @@
 //!
 //! An object is a word of shared memory: arrivals are atomics on it. A test is a load of the word and the
 //! comparison, two instructions here. `try_wait` does not suspend: it is a test, as the ISA leaves the time
-//! open for which it waits. A count in a register is widened first, by an instruction of its own. Not supported:
-//! counts of transactions (`expect_tx`), `arrive_drop`, `pending_count`, generic addresses, clusters.
+//! open for which it waits. A count in a register is widened first, by an instruction of its own.
+//!
+//! Not supported: counts of transactions (`expect_tx`), `arrive_drop`, `pending_count`, generic addresses,
+//! clusters.
 
 use super::super::super::alu::{AluOp, Cvt, Num, Round};
 use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, Space};
@@ -15,7 +17,7 @@ use super::words::Mods;
 
 /// What an `mbarrier` instruction does.
 #[derive(Clone, Copy, PartialEq)]
-enum Step {
+enum PhaseStep {
     Begin,
     End,
     Arrive,
@@ -25,11 +27,11 @@ enum Step {
 impl<'a> Lower<'_, 'a> {
     pub(super) fn mbarrier(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let steps = [
-            ("init", Step::Begin),
-            ("inval", Step::End),
-            ("arrive", Step::Arrive),
-            ("test_wait", Step::Test),
-            ("try_wait", Step::Test),
+            ("init", PhaseStep::Begin),
+            ("inval", PhaseStep::End),
+            ("arrive", PhaseStep::Arrive),
+            ("test_wait", PhaseStep::Test),
+            ("try_wait", PhaseStep::Test),
         ];
         let Some(step) = m.one_of(&steps) else {
             let message = "only `mbarrier.init`, `.inval`, `.arrive`, `.test_wait` and `.try_wait` are supported";
@@ -38,17 +40,17 @@ impl<'a> Lower<'_, 'a> {
         self.in_shared_memory(i, m)?;
         // The warps of a CTA share its memory, in which accesses happen in order.
         m.skip(|word| matches!(word, "release" | "acquire" | "relaxed" | "cta" | "noComplete"));
-        let parity = step == Step::Test && m.take("parity");
+        let parity = step == PhaseStep::Test && m.take("parity");
         match (step, i.operands.as_slice()) {
-            (Step::Begin, [object, count]) => {
+            (PhaseStep::Begin, [object, count]) => {
                 let count = self.wide_count(count)?;
                 self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, count)
             }
-            (Step::End, [object]) => {
+            (PhaseStep::End, [object]) => {
                 let nothing = self.body.literal(Bank::R64, 0);
                 self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, nothing)
             }
-            (Step::Arrive, [state, object, count @ ..]) if count.len() <= 1 => {
+            (PhaseStep::Arrive, [state, object, count @ ..]) if count.len() <= 1 => {
                 let count = match count {
                     [count] => self.wide_count(count)?,
                     _ => self.body.literal(Bank::R64, 1),
@@ -60,7 +62,7 @@ impl<'a> Lower<'_, 'a> {
                 self.phase_atomic(AtomOp::PhaseArrive, state, object, count)
             }
             // A time to wait may follow, which nothing depends on here.
-            (Step::Test, [over, object, state, hint @ ..]) if hint.len() <= 1 => {
+            (PhaseStep::Test, [over, object, state, hint @ ..]) if hint.len() <= 1 => {
                 let address = self.address(object, Space::Shared)?;
                 let state = self.src(state, if parity { Ty::B32 } else { Ty::B64 })?;
                 let over = self.dst(over, Bank::Pred)?;
