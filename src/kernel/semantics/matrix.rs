@@ -114,14 +114,14 @@ fn floats<const W: usize>(
     let singles = op.sums == MatrixSums::F32;
     let mut out: [V32; 4] = [[0; LANES]; 4];
     let c = sums(f, fragments, singles);
-    for row in 0..ROWS {
-        for column in 0..COLUMNS {
+    for (row, a) in a.iter().enumerate() {
+        for (column, b) in b.iter().enumerate() {
             // Two sums in halves share a register.
             let (register, lane) = place(row, column, singles);
             let shift = if singles { 0 } else { 16 * (column % 2) };
             let bits = c[register][lane] >> shift;
             let start = if singles { f32::from_bits(bits) } else { half_of(HalfFormat::F16, bits, 0) };
-            let sum = (0..depth).fold(start, |sum, k| add(a[row][k], b[column][k], sum));
+            let sum = a.iter().zip(b).take(depth).fold(start, |sum, (&a, &b)| add(a, b, sum));
             out[register][lane] |= if singles {
                 canon32(sum)
             } else {
@@ -143,11 +143,11 @@ fn bytes(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: &Fragments, si
     let (a, b, depth) = factors::<i32, 4>(f, inst, op, fragments, a_value, b_value);
     let mut out: [V32; 4] = [[0; LANES]; 4];
     let c = sums(f, fragments, true);
-    for row in 0..ROWS {
-        for column in 0..COLUMNS {
+    for (row, a) in a.iter().enumerate() {
+        for (column, b) in b.iter().enumerate() {
             let (register, lane) = place(row, column, true);
             // At most 32 products of 16 bits: no 32-bit sum of them overflows.
-            let product: i32 = (0..depth).map(|k| a[row][k] * b[column][k]).sum();
+            let product: i32 = a.iter().zip(b).take(depth).map(|(a, b)| a * b).sum();
             let sum = i64::from(c[register][lane] as i32) + i64::from(product);
             let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
             out[register][lane] = if op.sums == MatrixSums::S32(true) { clamped as u32 } else { sum as u32 };

@@ -29,7 +29,7 @@ pub(in crate::kernel) fn arrived(word: u64, count: u64) -> u64 {
 
 /// The word when so many more arrivals are pending in this phase.
 pub(super) fn awaiting(word: u64, count: u64) -> u64 {
-    word & !(MASK << COUNT) | ((word >> COUNT & MASK) + count & MASK) << COUNT
+    word & !(MASK << COUNT) | (((word >> COUNT & MASK) + count) & MASK) << COUNT
 }
 
 /// The phase of a state is over.
