@@ -2,9 +2,9 @@
 //!
 //! What a server is made of is in `server`. Servers are added one after the other, each with its clients;
 //! where harts post verbs to other servers, links lead from the poster of each to the NIC of every other, and
-//! back (`network.latency_ns`). With several all components of a server are fused ([`Fusing`]), so that
-//! links of the network alone, of microseconds, bound how far servers run before they meet. One server has
-//! the work of one thread in the main, fused or not.
+//! back (`network.latency_ns`). With several servers each is fused with its clients ([`Fusing`]), so that links
+//! between servers alone, of microseconds, bound how far they run before they meet; without such links
+//! nothing does. One server has the work of one thread in the main, fused or not.
 
 use crate::engine::{Link, Topology};
 use crate::machine::cpu::CpuSpec;
@@ -22,14 +22,14 @@ use super::server::{CpuComponents, place_of_server};
 pub enum Fusing {
     /// Home slices with their controller.
     Memory,
-    /// All components of a server.
-    Servers,
+    /// All components of a server, and its clients.
+    Nodes,
 }
 
 impl Fusing {
     /// The faster way: a cluster has servers enough for threads, one server has its own components only.
     pub fn of(spec: &CpuSpec) -> Fusing {
-        if spec.nodes.servers > 1 { Fusing::Servers } else { Fusing::Memory }
+        if spec.nodes.servers > 1 { Fusing::Nodes } else { Fusing::Memory }
     }
 }
 
@@ -58,7 +58,7 @@ pub fn assemble_cpu_fused(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persi
     let mut nodes = Vec::new();
     for server in 0..spec.nodes.servers {
         let components = CpuComponents::new(spec, load, persistency, server, topology);
-        let (with_node, node) = components.wire(fusing == Fusing::Servers);
+        let (with_node, node) = components.wire(fusing == Fusing::Nodes);
         topology = with_node;
         nodes.push(node);
     }

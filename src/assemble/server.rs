@@ -13,7 +13,7 @@
 //! | OS | NIC | `os.link_ns` | none |
 //!
 //! Tiers: cores; home slices fused with their controller; the OS, the hub, the NIC, the poster and clients.
-//! Where the server is fused, all of it is in the first tier and clients in the second. The order of
+//! Where the node is fused, the server and its clients are one block in the first tier. The order of
 //! components is cores, home slices, controllers, OS, hub, NIC, poster, clients. Hart 0 begins at the
 //! program's entry at time 0.
 
@@ -92,7 +92,7 @@ impl<'a> CpuComponents<'a> {
         CpuComponents { spec, server, load, parts, core: base.clock(spec.clock.core_mhz.khz) }
     }
 
-    /// Adds the server's components and its clients, and joins them. All of the server may be fused.
+    /// Adds the server's components and its clients, and joins them. All of them may be fused.
     pub(super) fn wire(mut self, fused: bool) -> (Topology<Msg>, AssembledNode) {
         self.add_cores();
         self.add_homes();
@@ -121,7 +121,7 @@ impl<'a> CpuComponents<'a> {
             wiring.join_network(ticks(spec.network.latency_ns.ps), ticks(paths.path_ps), ticks(spec.os.link_ns.ps));
         }
         if fused {
-            wiring.fuse_server();
+            wiring.fuse_node();
         }
         wiring.into_node(Endpoint::Core(0))
     }
@@ -305,15 +305,11 @@ impl Wiring {
         }
     }
 
-    /// Puts the server into one block, apart from its clients.
-    fn fuse_server(&mut self) {
-        let is_client = |role: &Endpoint| matches!(role, Endpoint::Client(_));
-        let ids = |clients: bool| -> Vec<ComponentId> {
-            self.ids.iter().filter(|(role, _)| is_client(role) == clients).map(|(_, &id)| id).collect()
-        };
-        let (server, clients) = (ids(false), ids(true));
-        self.topology.fuse(&server);
-        self.topology.put_in_tier(0, &server);
-        self.topology.put_in_tier(1, &clients);
+    /// Puts the server and its clients into one block: nothing but links between servers bounds its windows,
+    /// and what clients send stays in the caches of one thread.
+    fn fuse_node(&mut self) {
+        let node: Vec<ComponentId> = self.ids.iter().map(|(_, &id)| id).collect();
+        self.topology.fuse(&node);
+        self.topology.put_in_tier(0, &node);
     }
 }

@@ -876,6 +876,23 @@ pub struct Cvt {
     pub wide_to: bool,
 }
 
+impl Cvt {
+    /// A conversion between 32-bit registers that is never inexact and clamps nothing.
+    pub fn exact(from: Num, to: Num) -> Self {
+        Cvt {
+            from,
+            to,
+            round: Round::Nearest,
+            integral: false,
+            ftz: false,
+            sat: false,
+            relu: false,
+            wide_from: false,
+            wide_to: false,
+        }
+    }
+}
+
 /// A conversion of two singles to a pair of halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CvtPair {

@@ -68,7 +68,7 @@ fn place_a(product: &Product, lane: usize, i: usize) -> (usize, usize) {
     match product.name {
         name if name.contains("tf32") => {
             // a0 and a2 of the group's row, a1 and a3 eight rows below; a2 and a3 four columns on.
-            (if i % 2 == 0 { group } else { group + 8 }, if i < 2 { thread } else { thread + 4 })
+            (if i & 1 == 0 { group } else { group + 8 }, if i < 2 { thread } else { thread + 4 })
         }
         name if name.contains("s8") => {
             let row = if (0..4).contains(&i) || (8..12).contains(&i) { group } else { group + 8 };

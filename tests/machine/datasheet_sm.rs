@@ -3,7 +3,7 @@
 //! Kernels take the time between two instructions with `%clock64`; a warp by itself issues one instruction a cycle when
 //! nothing holds it back, so `n` instructions between two reads take `n + 1` cycles.
 
-use crate::bench_machine::{Bench, Ran, machine, one_gigahertz};
+use crate::bench_machine::{Bench, Ran, SETTLE, machine, one_gigahertz};
 use durawarp::kernel::memory::{DRAM_BASE, Medium};
 use durawarp::machine::MachineSpec;
 
@@ -13,14 +13,7 @@ fn cycles(spec: &MachineSpec, before: &str, measured: &str, after: &str) -> u64 
     let (out, a) = (bench.buffer(64, Medium::Dram), bench.buffer(4096, Medium::Dram));
     let body = format!(
         "{before}
-bar.sync 0;
-mov.u32 %r60, %clock;
-SETTLE:
-mov.u32 %r61, %clock;
-sub.s32 %r62, %r61, %r60;
-setp.lt.u32 %p15, %r62, 2000;
-@%p15 bra SETTLE;
-mov.u64 %d60, %clock64;
+bar.sync 0;{SETTLE}mov.u64 %d60, %clock64;
 {measured}
 mov.u64 %d61, %clock64;
 sub.s64 %d62, %d61, %d60;

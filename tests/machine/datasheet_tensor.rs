@@ -2,7 +2,7 @@
 //!
 //! One warp of 32 lanes; the time between two instructions is taken with `%clock64`, as in `datasheet_sm.rs`.
 
-use crate::bench_machine::{Bench, machine};
+use crate::bench_machine::{Bench, SETTLE, machine};
 use durawarp::kernel::memory::Medium;
 use durawarp::machine::MachineSpec;
 use durawarp::run::Experiment;
@@ -17,16 +17,6 @@ fn stored(spec: &MachineSpec, body: &str) -> Vec<u64> {
     bench.launch(&body, 1, 32, (out, a, 0, 3));
     bench.run().u64s(out, 8)
 }
-
-/// Waits until all that was before is long over.
-const SETTLE: &str = "
-mov.u32 %r60, %clock;
-SETTLE:
-mov.u32 %r61, %clock;
-sub.s32 %r62, %r61, %r60;
-setp.lt.u32 %p15, %r62, 2000;
-@%p15 bra SETTLE;
-";
 
 /// Cycles from one clock read to the next around `measured`.
 fn cycles(spec: &MachineSpec, before: &str, measured: &str, after: &str) -> u64 {

@@ -81,7 +81,7 @@ fn ran(set: &[&str], fusing: Fusing) -> (Assembly, CpuMachine) {
 fn results_do_not_depend_on_what_is_fused() {
     for servers in ["nodes.servers=1", "nodes.servers=3"] {
         let set = [servers, "nodes.clients=7", "client.transactions=10", "client.addresses=random"];
-        let [memory, whole] = [Fusing::Memory, Fusing::Servers].map(|fusing| ran(&set, fusing).0);
+        let [memory, whole] = [Fusing::Memory, Fusing::Nodes].map(|fusing| ran(&set, fusing).0);
         assert_eq!(memory.simulation.digest(), whole.simulation.digest(), "{servers}");
         let rounds = [memory, whole].map(|ran| ran.simulation.stats().totals.rounds);
         assert!(rounds[0] > 2 * rounds[1], "{servers}: {rounds:?}");
@@ -91,7 +91,7 @@ fn results_do_not_depend_on_what_is_fused() {
 #[test]
 fn a_client_writes_what_its_number_draws_into_its_own_server() {
     let set = ["nodes.servers=2", "nodes.clients=3", "client.transactions=20", "client.write_percent=60"];
-    let (assembly, machine) = ran(&set, Fusing::Servers);
+    let (assembly, machine) = ran(&set, Fusing::Nodes);
     let (spec, process) = (&machine.spec, program(&EXIT));
     let remote_bytes = spec.remote_bytes();
     let load = CpuLoad { process: &process, files: &[], all_persistent: false, remote_bytes, regions: None };

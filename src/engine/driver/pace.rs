@@ -15,7 +15,7 @@
 use std::mem;
 use std::time::Duration;
 
-use super::rounds::{Budget, Pace};
+use super::rounds::{Budget, Least, Pace};
 use crate::engine::options::Fallback;
 
 /// How the next leg is to be run.
@@ -37,9 +37,9 @@ impl Mode {
 const FIRST: Duration = Duration::from_millis(1);
 const WARM_UP: Duration = Duration::from_micros(500);
 const TRY: Duration = Duration::from_millis(2);
-/// A try has this many rounds at least: where a round takes milliseconds (a cluster), one by itself says
-/// nothing.
-const TRY_ROUNDS: u64 = 16;
+/// A try has this many rounds at least, or events: where a round takes milliseconds (a cluster), one by itself
+/// says little.
+const TRY_LEAST: Least = Least { rounds: 16, events: 1 << 14 };
 const SHORTEST_STAY: Duration = Duration::from_millis(25);
 const LONGEST_STAY: Duration = Duration::from_millis(400);
 /// A leg of a stay: between legs, balance is looked at.
@@ -93,20 +93,25 @@ impl Chooser {
     /// How to run the next leg, and for how long.
     pub(crate) fn next(&self) -> (Mode, Budget) {
         let budget = match self.fallback {
-            Fallback::Forced { rounds } => {
-                Budget { warm_up: Duration::ZERO, measured: Duration::MAX, least_rounds: 0, rounds: rounds.max(1) }
+            Fallback::Forced { rounds } => Budget {
+                warm_up: Duration::ZERO,
+                measured: Duration::MAX,
+                least: Least::default(),
+                rounds: rounds.max(1),
+            },
+            Fallback::Never => {
+                Budget { warm_up: Duration::ZERO, measured: LEG, least: Least::default(), rounds: u64::MAX }
             }
-            Fallback::Never => Budget { warm_up: Duration::ZERO, measured: LEG, least_rounds: 0, rounds: u64::MAX },
             Fallback::Measured if self.solo_rate.is_none() => {
-                Budget { warm_up: Duration::ZERO, measured: FIRST, least_rounds: TRY_ROUNDS, rounds: u64::MAX }
+                Budget { warm_up: Duration::ZERO, measured: FIRST, least: TRY_LEAST, rounds: u64::MAX }
             }
             Fallback::Measured if self.trying => {
-                Budget { warm_up: WARM_UP, measured: TRY, least_rounds: TRY_ROUNDS, rounds: u64::MAX }
+                Budget { warm_up: WARM_UP, measured: TRY, least: TRY_LEAST, rounds: u64::MAX }
             }
             Fallback::Measured => Budget {
                 warm_up: Duration::ZERO,
                 measured: LEG.min(self.left_of_stay),
-                least_rounds: 0,
+                least: Least::default(),
                 rounds: u64::MAX,
             },
         };
@@ -180,7 +185,8 @@ mod tests {
         while total < Duration::from_millis(ms) {
             let (mode, budget) = chooser.next();
             let rate = if mode == Mode::Crew { crew } else { solo };
-            let least = Duration::from_micros(budget.least_rounds * round * 1000 / rate);
+            let rounds = budget.least.rounds.min(budget.least.events.div_ceil(round));
+            let least = Duration::from_micros(rounds * round * 1000 / rate);
             let elapsed = budget.measured.max(least);
             let events = elapsed.as_micros() as u64 * rate / 1000;
             chooser.learn(Pace { events, elapsed });

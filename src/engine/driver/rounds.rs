@@ -191,9 +191,16 @@ pub(crate) struct Budget {
     pub(crate) warm_up: Duration,
     /// Measured, after the warm-up.
     pub(crate) measured: Duration,
-    /// Rounds that are measured at least, even when they take longer than `measured`.
-    pub(crate) least_rounds: u64,
+    /// What is measured at least, even when it takes longer than `measured`.
+    pub(crate) least: Least,
     pub(crate) rounds: u64,
+}
+
+/// The least to measure: so many rounds, or rounds with so many events together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Least {
+    pub(crate) rounds: u64,
+    pub(crate) events: u64,
 }
 
 /// What a leg came to, after its warm-up.
@@ -257,7 +264,8 @@ impl<'a> Lead<'a> {
             return false;
         };
         self.pace = Pace { events: self.totals.events - events, elapsed: now - since };
-        self.pace.elapsed >= self.budget.measured && self.rounds >= self.budget.least_rounds
+        let Least { rounds, events } = self.budget.least;
+        self.pace.elapsed >= self.budget.measured && (self.rounds >= rounds || self.pace.events >= events)
     }
 }
 
@@ -292,9 +300,10 @@ impl Watch for Lead<'_> {
 mod tests {
     use super::*;
 
-    /// Rounds of a leg that ends as soon as it may, where a round takes so long.
-    fn rounds_of_leg(least_rounds: u64, round: Duration) -> u64 {
-        let budget = Budget { warm_up: Duration::ZERO, measured: Duration::ZERO, least_rounds, rounds: u64::MAX };
+    /// Rounds of a leg that ends as soon as it may, where a round of ten events takes so long.
+    fn rounds_of_leg(rounds: u64, events: u64, round: Duration) -> u64 {
+        let least = Least { rounds, events };
+        let budget = Budget { warm_up: Duration::ZERO, measured: Duration::ZERO, least, rounds: u64::MAX };
         let mut lead = Lead::new(None, budget);
         let mut rounds = 0;
         loop {
@@ -303,14 +312,17 @@ mod tests {
             if lead.own() & LEG_OVER != 0 {
                 return rounds;
             }
+            lead.totals.add(10, 10);
         }
     }
 
     #[test]
     fn a_leg_of_long_rounds_has_the_least_number_of_them_and_no_more() {
         let long = LOOK_EVERY * 5;
-        assert_eq!([0, 1, 2, 16].map(|least| rounds_of_leg(least, long)), [1, 1, 2, 16]);
+        assert_eq!([0, 1, 2, 16].map(|least| rounds_of_leg(least, u64::MAX, long)), [1, 1, 2, 16]);
+        // Or until there were so many events; those of the present round are not counted yet.
+        assert_eq!([20, 21, 1000].map(|events| rounds_of_leg(16, events, long)), [3, 4, 16]);
         // The clock is not looked at in every short round.
-        assert!((16..=2 * 16).contains(&rounds_of_leg(16, Duration::ZERO)));
+        assert!((16..=2 * 16).contains(&rounds_of_leg(16, u64::MAX, Duration::ZERO)));
     }
 }

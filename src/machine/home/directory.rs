@@ -9,6 +9,8 @@
 //! an owner the bytes here are the newest. Source: Sorin, Hill, Wood, *A Primer on Memory Consistency and
 //! Cache Coherence*, section 8.2 (full map).
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use crate::engine::StateDigest;
@@ -45,7 +47,8 @@ pub(super) struct Directory {
     ways: usize,
     tags: TagArray,
     lines: Vec<LineState>,
-    bytes: Vec<[u8; BYTES]>,
+    /// Of all places, one after the other: as zeros, so that memory of the host is taken by lines that come.
+    bytes: Vec<u8>,
 }
 
 impl Directory {
@@ -56,7 +59,7 @@ impl Directory {
             ways,
             tags: TagArray::new(places / ways, ways),
             lines: vec![LineState::default(); places],
-            bytes: vec![[0; BYTES]; places],
+            bytes: vec![0; BYTES * places],
         }
     }
 
@@ -177,7 +180,7 @@ impl Directory {
 
     /// A core's bytes, which memory lacks.
     pub(super) fn store(&mut self, place: usize, line: &Line) {
-        self.bytes[place].copy_from_slice(&line.bytes[..BYTES]);
+        self.bytes[of_place(place)].copy_from_slice(&line.bytes[..BYTES]);
         self.lines[place].dirty = true;
     }
 
@@ -194,13 +197,13 @@ impl Directory {
 
     /// Memory's bytes.
     pub(super) fn fill(&mut self, place: usize, line: &Line) {
-        self.bytes[place].copy_from_slice(&line.bytes[..BYTES]);
+        self.bytes[of_place(place)].copy_from_slice(&line.bytes[..BYTES]);
     }
 
     /// Copies the bytes out.
     #[inline]
     pub(super) fn read(&self, place: usize, into: &mut Line) {
-        into.bytes[..BYTES].copy_from_slice(&self.bytes[place]);
+        into.bytes[..BYTES].copy_from_slice(&self.bytes[of_place(place)]);
         into.mask = CPU_LINE_MASK;
         into.log = false;
     }
@@ -215,7 +218,7 @@ impl Directory {
     pub(super) fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
         (0..self.lines.len())
             .filter(|&place| self.lines[place].dirty)
-            .map(|place| (self.lines[place].address, &self.bytes[place][..]))
+            .map(|place| (self.lines[place].address, &self.bytes[of_place(place)]))
     }
 
     /// Adds every place with a line to a digest.
@@ -224,9 +227,14 @@ impl Directory {
             let state = &self.lines[place];
             let words = [state.address, state.owner, state.sharers, u64::from(state.dirty)];
             words.into_iter().for_each(|word| digest.word(word));
-            digest.bytes(&self.bytes[place]);
+            digest.bytes(&self.bytes[of_place(place)]);
         }
     }
+}
+
+/// Where a place's bytes are among those of all.
+fn of_place(place: usize) -> Range<usize> {
+    place * BYTES..(place + 1) * BYTES
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::random::{Lcg, Random, Seeds};
 use crate::diagnostic::Diagnostic;
 use crate::document::Place;
 use crate::kernel::ir::Elem;
-use crate::workload::expr::{Expr, Value};
+use crate::workload::expr::{Expr, NoElements, Value};
 use crate::workload::manifest::buffers::{Field, GraphPart, Init};
 use crate::workload::manifest::element::{elem_name, store};
 use crate::workload::manifest::source::Folder;
@@ -38,9 +38,31 @@ impl Target<'_> {
         (self.bytes.len() / self.stride) as u64
     }
 
-    fn set(&mut self, index: u64, value: Value) -> Result<(), String> {
-        let at = index as usize * self.stride + self.offset;
-        store(self.elem, value, &mut self.bytes[at..]).map_err(|error| format!("element {index}: {error}"))
+    /// Sets every element, in their order.
+    fn set_all(&mut self, value: impl FnMut(u64) -> Result<Value, String>) -> Result<(), String> {
+        // A loop of its own for the usual types: what a value becomes is not asked for each of them.
+        match self.elem {
+            Elem::F32 => self.set_all_of(Elem::F32, value),
+            Elem::U32 => self.set_all_of(Elem::U32, value),
+            Elem::S32 => self.set_all_of(Elem::S32, value),
+            elem => self.set_all_of(elem, value),
+        }
+    }
+
+    #[inline(always)]
+    fn set_all_of(&mut self, elem: Elem, mut value: impl FnMut(u64) -> Result<Value, String>) -> Result<(), String> {
+        let (offset, size) = (self.offset, elem.bytes() as usize);
+        for (to, index) in self.bytes.chunks_exact_mut(self.stride).zip(0..) {
+            store(elem, value(index)?, &mut to[offset..offset + size])
+                .map_err(|error| format!("element {index}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the first elements to the values that there are.
+    fn set_to(&mut self, values: impl IntoIterator<Item = i64>) -> Result<(), String> {
+        let mut values = values.into_iter();
+        self.set_all(|_| Ok(Value::Int(values.next().unwrap_or(0))))
     }
 }
 
@@ -69,8 +91,7 @@ impl Generation<'_> {
             Init::Const(value) => {
                 // Of all elements the same: one evaluation, and one place to blame.
                 let constant = value.value(&mut self.frame.to_vec())?;
-                let set = (0..to.len()).try_for_each(|index| to.set(index, constant));
-                set.map_err(|error| value.place().fault(error))
+                to.set_all(|_| Ok(constant)).map_err(|error| value.place().fault(error))
             }
             Init::Iota { start, step } => self.iota(start.as_ref(), step.as_ref(), place, &mut to),
             Init::Uniform { lo, hi, seed } => self.uniform(lo, hi, &mut random(*seed), &mut to),
@@ -78,18 +99,15 @@ impl Generation<'_> {
             Init::Expr { expr, cols } => self.expr(expr, cols.as_ref(), &mut to),
             Init::Graph { graph, part, place } => {
                 let values = part_of(&self.graphs[*graph], *part);
-                let set = values.zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(value)));
-                set.map_err(|error| place.fault(error))
+                to.set_to(values).map_err(|error| place.fault(error))
             }
             Init::BplusTree(tree) => {
                 let words = tree.words(self.frame, to.len())?;
-                let set = words.iter().zip(0..).try_for_each(|(word, index)| to.set(index, Value::Int(*word)));
-                set.map_err(|error| place.fault(error))
+                to.set_to(words.iter().copied()).map_err(|error| place.fault(error))
             }
             Init::Permutation { seed, place } => {
                 let order = shuffled(to.len(), &mut random(*seed));
-                let set = order.iter().zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));
-                set.map_err(|error| place.fault(error))
+                to.set_to(order.iter().map(|value| *value as i64)).map_err(|error| place.fault(error))
             }
             Init::Chase { stride, seed, place } => {
                 let next = match stride {
@@ -99,8 +117,7 @@ impl Generation<'_> {
                         strided_ring(to.len(), step).map_err(|error| stride.place().fault(error))?
                     }
                 };
-                let set = next.iter().zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));
-                set.map_err(|error| place.fault(error))
+                to.set_to(next.iter().map(|value| *value as i64)).map_err(|error| place.fault(error))
             }
         }
     }
@@ -123,8 +140,7 @@ impl Generation<'_> {
             }
             _ => Ok(Value::Float(start.as_f64() + index as f64 * step.as_f64())),
         };
-        let set = (0..to.len()).try_for_each(|index| to.set(index, at(index)?));
-        set.map_err(|error| place.fault(error))
+        to.set_all(at).map_err(|error| place.fault(error))
     }
 
     /// From `lo` (included) to `hi` (excluded).
@@ -142,8 +158,7 @@ impl Generation<'_> {
             }
             _ => Value::Float(low.as_f64() + random.unit() * (high.as_f64() - low.as_f64())),
         };
-        let set = (0..to.len()).try_for_each(|index| to.set(index, draw()));
-        set.map_err(|error| lo.place().fault(error))
+        to.set_all(|_| Ok(draw())).map_err(|error| lo.place().fault(error))
     }
 
     /// Integers: 32 random bits modulo `modulo` (2^31, or the type's range if that is smaller). Floats: in
@@ -166,8 +181,7 @@ impl Generation<'_> {
             true => Value::Float(f64::from(lcg.next() >> 8) / 16_777_216.0),
             false => Value::Int(i64::from(lcg.next()) % modulo),
         };
-        let set = (0..to.len()).try_for_each(|index| to.set(index, draw()));
-        set.map_err(|error| place.fault(error))
+        to.set_all(|_| Ok(draw())).map_err(|error| place.fault(error))
     }
 
     /// An expression of `idx`, and of row `i` and column `j` where there are columns.
@@ -181,12 +195,24 @@ impl Generation<'_> {
             },
         };
         let [idx, i, j] = self.indices;
-        for index in 0..to.len() {
-            (frame[idx], frame[i], frame[j]) = (index, index / cols, index % cols);
-            let value = expr.value(frame)?;
-            to.set(index, value).map_err(|error| expr.place().fault(error))?;
+        let mut fault = None;
+        // Rows and columns are counted, as a division costs more than the rest of an element.
+        let (mut row, mut column) = (0, 0);
+        let set = to.set_all(|index| {
+            (frame[idx], frame[i], frame[j]) = (index, row, column);
+            column += 1;
+            if column == cols {
+                (row, column) = (row + 1, 0);
+            }
+            expr.evaluate(frame, &NoElements).map_err(|stop| {
+                fault = Some(stop);
+                String::new()
+            })
+        });
+        match (fault, set) {
+            (Some(stop), _) => Err(expr.fault(stop)),
+            (None, set) => set.map_err(|error| expr.place().fault(error)),
         }
-        Ok(())
     }
 
     /// The bytes of a file that initialises a field of `elem`s.

@@ -50,6 +50,7 @@ pub(crate) fn elem_name(elem: Elem) -> &'static str {
 ///
 /// # Errors
 /// Why the type cannot hold the value.
+#[inline(always)]
 pub(crate) fn store(elem: Elem, value: Value, to: &mut [u8]) -> Result<(), String> {
     let integer = match (elem, value) {
         (Elem::F32, value) => {

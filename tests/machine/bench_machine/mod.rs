@@ -33,6 +33,16 @@ pub fn one_gigahertz(overrides: &str) -> MachineSpec {
     machine("agpm-table4", &format!("{clocks} dispatch.launch_ns=100 {overrides}"))
 }
 
+/// Waits until all that was before is long over, by registers from 60 on and `%p15`.
+pub const SETTLE: &str = "
+mov.u32 %r60, %clock;
+SETTLE:
+mov.u32 %r61, %clock;
+sub.s32 %r62, %r61, %r60;
+setp.lt.u32 %p15, %r62, 2000;
+@%p15 bra SETTLE;
+";
+
 /// A whole PTX module around a kernel's declarations (shared memory, labels' registers) and its body.
 pub fn kernel(body: &str) -> String {
     format!(

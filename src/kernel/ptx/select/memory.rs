@@ -318,17 +318,7 @@ impl<'a> Lower<'_, 'a> {
         let Some(num) = Ty { class: TyClass::Unsigned, ..access.ty }.num() else {
             return Err(self.fault(self.place(), "not a parameter type"));
         };
-        let cvt = Cvt {
-            from: num,
-            to: num,
-            round: Round::Nearest,
-            integral: false,
-            ftz: false,
-            sat: false,
-            relu: false,
-            wide_from: false,
-            wide_to: wide,
-        };
+        let cvt = Cvt { wide_to: wide, ..Cvt::exact(num, num) };
         self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[d], &[Arg::Reg(from)], 0);
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! Not supported: counts of transactions (`expect_tx`), `arrive_drop`, `pending_count`, generic addresses,
 //! clusters.
 
-use super::super::super::alu::{AluOp, Cvt, Num, Round};
+use super::super::super::alu::{AluOp, Cvt, Num};
 use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, Space};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, plain_access};
@@ -125,17 +125,7 @@ impl<'a> Lower<'_, 'a> {
             return Ok(self.body.literal(Bank::R64, value));
         }
         let (narrow, wide) = (self.src(operand, Ty::U32)?, Arg::Reg(self.body.register(Bank::R64)));
-        let cvt = Cvt {
-            from: Num::U32,
-            to: Num::U64,
-            round: Round::Nearest,
-            integral: false,
-            ftz: false,
-            sat: false,
-            relu: false,
-            wide_from: false,
-            wide_to: true,
-        };
+        let cvt = Cvt { wide_to: true, ..Cvt::exact(Num::U32, Num::U64) };
         self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[wide], &[narrow], 0);
         Ok(wide)
     }
