@@ -4,7 +4,7 @@
 //! but order nothing by themselves here; compilers put fences beside them. Kernel parameters are launch
 //! constants, so `ld.param` of an entry is a move.
 
-use super::super::super::alu::{AluOp, Cvt, Round};
+use super::super::super::alu::{AluOp, Cvt};
 use super::super::super::ir::{
     AddressIn, AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims,
 };
