@@ -279,7 +279,7 @@ mod tests {
         assert!(groups.arrive_later([8, 16].into_iter()));
         let third = groups.begin();
         assert!(groups.arrive_later([24].into_iter()));
-        assert_eq!([groups.land(second), groups.land(third)], [vec![], vec![]]);
+        assert_eq!([groups.land(second), groups.land(third)], [Vec::<u64>::new(), Vec::new()]);
         assert_eq!(groups.land(first), [8, 16, 24]);
     }
 
