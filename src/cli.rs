@@ -11,6 +11,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod figures;
+mod monitor;
 mod old_names;
 mod output;
 mod progress;

@@ -45,6 +45,7 @@ pub mod os;
 pub mod persistence;
 pub mod ports;
 pub mod poster;
+pub mod queue_level;
 pub mod region_spans;
 mod request_queue;
 pub mod scheduler;

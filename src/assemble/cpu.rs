@@ -2,8 +2,8 @@
 //!
 //! What a server is made of is in `server`. Servers are added one after the other, each with its clients;
 //! where harts post verbs to other servers, links lead from the poster of each to the NIC of every other, and
-//! back (`network.latency_ns`). With several servers each is fused with its clients ([`Fusing`]), so that links
-//! between servers alone, of microseconds, bound how far they run before they meet; without such links
+//! back (`network.latency_ns`). With several servers each is fused with its clients ([`Fusing`]), so that
+//! links between servers alone, of microseconds, bound how far they run before they meet; without such links
 //! nothing does. One server has the work of one thread in the main, fused or not.
 
 use crate::engine::{Link, Topology};

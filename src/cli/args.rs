@@ -6,6 +6,7 @@
 mod common;
 mod sweep;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -15,6 +16,7 @@ use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::workload::{FlagBarrier, Mode};
 
+use super::monitor::local_address;
 use common::{OneScheme, RESULTS, jobs, threads};
 pub(super) use common::{PointThreads, Subject, Threads, Work};
 pub(super) use sweep::{
@@ -125,11 +127,15 @@ pub(super) struct RunArgs {
     /// Simulate a sample in detail, the rest on the functional driver, and estimate the time with an
     /// interval: so many waves of CTAs (2 to 64) of each launch of many, and ever fewer of many launches
     #[arg(long, value_name = "WAVES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
-          conflicts_with_all = ["max_cycles", "timeline", "compat", "wear"], value_parser = clap::value_parser!(u32).range(2..=64))]
+          conflicts_with_all = ["max_cycles", "timeline", "compat", "wear", "monitor"], value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) sample: Option<u32>,
     /// Do not compare with the functional run; the manifest's own checks remain
     #[arg(long)]
     pub(super) no_reference: bool,
+    /// Show the run while it goes on, as a page at an address of this host alone: progress, IPC and bandwidth
+    /// over time, the fullest queues, who waits for what. Port 0 picks one; results do not depend on it
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = local_address)]
+    pub(super) monitor: Option<SocketAddr>,
     /// Print counters under the names of another simulator, in place of the table
     #[arg(long, value_enum, value_name = "NAME")]
     pub(super) compat: Option<Compat>,

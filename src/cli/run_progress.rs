@@ -3,7 +3,7 @@
 //! A program's length is not known before it runs. Where a run lasts longer than [`COUNTING_BEGINS`] (without
 //! a terminal: [`COUNTING_BEGINS_UNSEEN`]), a thread of its own counts it; until then, and where it cannot be
 //! counted, the bar is one of CTAs, or none. A run that takes longer than [`LONG_S`] says so once, on a
-//! terminal or not. Nothing of this changes a result.
+//! terminal or not. A page of `--monitor` shows the same. Nothing of this changes a result.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use durawarp::sweep::host::{Memory, shortage};
 use durawarp::sweep::runner::memory_of;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::monitor::Monitor;
 use super::progress::{bar, minutes};
 use super::terminal;
 
@@ -94,12 +95,15 @@ impl RunProgress {
         }
     }
 
-    fn show(&self, now: &Snapshot) {
+    fn show(&self, now: &Snapshot, monitor: Option<&Monitor>) {
         let speed = now.progress.work as f64 / now.elapsed.as_secs_f64().max(1e-9);
         let cycles = report::count(now.time / self.cycle_ticks);
         let told = format!("{cycles} cycles  {}{}instr/s", report::rate(speed), self.of_warps);
         let share = self.share(now);
         let left = share.and_then(Share::left_s);
+        if let Some(monitor) = monitor {
+            monitor.progress(share.map(Share::fraction), left);
+        }
         if let Some(share) = share
             && self.bar.length().is_none()
             && let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3} %  {msg}")
@@ -125,25 +129,47 @@ impl RunProgress {
         if self.quiet || !counted || !long || self.announced.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (total, all) = (report::rate(share.total as f64), minutes(share.elapsed_s + left_s));
-        let line = format!("this run takes about {all}: it has {total}{}instructions", self.of_warps);
+        let (total, all) = (report::count(share.total), minutes(share.elapsed_s + left_s));
+        let line = format!("this run takes about {all}: it has {total} {}instructions", self.of_warps);
         self.bar.suspend(|| terminal::say(&line));
     }
 }
 
 /// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
 pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Conduct<'_>, quiet: bool) -> Finished {
+    monitored(experiment, name, conduct, quiet, None)
+}
+
+/// The same, and shows it on a page if there is one.
+pub(super) fn monitored(
+    experiment: &AnyExperiment,
+    name: &str,
+    conduct: &Conduct<'_>,
+    quiet: bool,
+    monitor: Option<&Monitor>,
+) -> Finished {
     let progress = RunProgress::new(experiment, name, quiet);
-    let observer = |now: &Snapshot| progress.show(now);
-    let conduct = Conduct { stop: Some(terminal::stop_flag()), observer: Some(&observer), ..conduct.clone() };
+    let observer = |now: &Snapshot| progress.show(now, monitor);
+    let on_page = monitor.map(|monitor| |state| monitor.show(state));
+    let conduct = Conduct {
+        stop: Some(terminal::stop_flag()),
+        observer: Some(&observer),
+        monitor: on_page.as_ref().map(|on_page| on_page as _),
+        ..conduct.clone()
+    };
     let counting_ends = AtomicBool::new(false);
     let finished = std::thread::scope(|scope| {
         // Dropped when the run is over, also by a panic.
         let (running, over) = bounded::<()>(0);
-        if !quiet {
+        // Nobody sees how far a quiet run is, but on its page.
+        if !quiet || monitor.is_some() {
             let (progress, counting_ends) = (&progress, &counting_ends);
             scope.spawn(move || {
-                let after = if progress.bar.is_hidden() { COUNTING_BEGINS_UNSEEN } else { COUNTING_BEGINS };
+                let after = if progress.bar.is_hidden() && monitor.is_none() {
+                    COUNTING_BEGINS_UNSEEN
+                } else {
+                    COUNTING_BEGINS
+                };
                 let began = over.recv_timeout(after) == Err(RecvTimeoutError::Timeout);
                 let fits = || shortage(memory_of(experiment_bytes(experiment)), Memory::of_host()).is_none();
                 if began && fits() {
@@ -158,6 +184,7 @@ pub(super) fn with_progress(experiment: &AnyExperiment, name: &str, conduct: &Co
         finished
     });
     progress.bar.finish_and_clear();
+    monitor.into_iter().for_each(|monitor| monitor.finish(&finished.outcome));
     finished
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome};
 use durawarp::report::{self, Kept};
-use durawarp::run::Conduct;
+use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::sweep::host::{self, Memory};
 use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
@@ -16,9 +16,10 @@ use flate2::write::GzEncoder;
 
 use super::args::{Compat, RunArgs, Threads};
 use super::exit::{Exit, Stop};
+use super::monitor::{Monitor, Title};
 use super::output::{Output, Outputs};
 use super::recipe::whole_recipe;
-use super::run_progress::with_progress;
+use super::run_progress::monitored;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
@@ -37,6 +38,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let dumps: Vec<(String, Option<Output>)> =
         dumps.into_iter().map(|(buffer, path)| (buffer, outputs.open("--dump", Some(&path)))).collect();
     let stdout_is_taken = outputs.ready()?;
+    // Before the run, which may be long: an address that is taken is told at once.
+    let monitor = args.monitor.map(|address| Monitor::open(address, title(&experiment))).transpose()?;
+    if let Some(monitor) = &monitor {
+        terminal::say(&format!("this run is shown at http://{}/ until it ends", monitor.address()));
+    }
     if let Some(kernels) = kernels {
         terminal::warn(kernels.warnings());
         let buffers: u64 = kernels.addresses().ranges().iter().map(|range| range.bytes).sum();
@@ -48,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let timeline = args.timeline.as_ref().map(|_| budget);
     let Threads { most, auto } = args.threads;
     let conduct = Conduct { timeline, line_writes: args.wear, auto, ..threads(most) };
-    let finished = with_progress(&experiment, &name, &conduct, args.quiet);
+    let finished = monitored(&experiment, &name, &conduct, args.quiet, monitor.as_ref());
 
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
@@ -72,12 +78,27 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     warn_of(outcome);
     complain(outcome, args.quiet);
     let mut exit = exit_of(outcome);
+    monitor.iter().for_each(Monitor::close);
     // One file that cannot be written does not keep the others from being.
     for stop in written.into_iter().filter_map(Result::err) {
         let failed = terminal::tell(stop);
         exit = if exit == Exit::Good { failed } else { exit };
     }
     Ok(exit)
+}
+
+/// What is run, for its page.
+fn title(experiment: &AnyExperiment) -> Title {
+    let (machine, scheme) = match experiment {
+        AnyExperiment::Gpu(of) => (&of.machine.name, &of.scheme.name),
+        AnyExperiment::Cpu(of) => (&of.machine.name, &of.scheme.name),
+    };
+    Title {
+        workload: experiment.describe().workload,
+        machine: machine.clone(),
+        scheme: scheme.clone(),
+        instructions: if experiment.gpu().is_some() { "warp instructions" } else { "instructions" },
+    }
 }
 
 /// Writes a timeline, compressed where its name says so, and says on standard error what is not in it.

@@ -24,6 +24,7 @@ pub(crate) mod pace;
 pub(crate) mod rounds;
 mod tracer;
 
+use std::any::Any;
 use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ use super::digest::EpochDigests;
 use super::event::NEVER;
 use super::horizon::Clip;
 use super::message::Message;
-use super::options::{Rebalance, RunEnd, RunOptions, Snapshot};
+use super::options::{Inspection, Rebalance, RunEnd, RunOptions, Snapshot};
 use super::partition::{Crash, Partition, rearrange};
 use super::placement::Placement;
 use super::queue::Queue;
@@ -152,6 +153,7 @@ struct Run<'a, 'o, M> {
     trace: Option<RoundTrace>,
     began: Instant,
     observed: Instant,
+    inspected: Instant,
 }
 
 impl<'a, 'o, M: Message> Run<'a, 'o, M> {
@@ -169,6 +171,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             shuffles: 0,
             began,
             observed: began,
+            inspected: began,
         }
     }
 
@@ -186,6 +189,9 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             }
             if self.options.observer.is_some() {
                 budget.measured = budget.measured.min(self.options.observe_every);
+            }
+            if self.options.inspector.is_some() {
+                budget.measured = budget.measured.min(self.options.inspect_every);
             }
             // Between two legs all messages are in queues, so this is the place where components may move.
             self.arrange(mode);
@@ -218,6 +224,10 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             self.keep_epochs(&left);
             let next = least(&left[0].next);
             if let Some(end) = self.end(next, left[0].flags) {
+                // After a panic the state of its component means nothing.
+                if !matches!(end, RunEnd::Panicked { .. }) {
+                    self.inspect(next, mode, true);
+                }
                 self.go_home();
                 return Some(end);
             }
@@ -227,6 +237,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             }
             self.chooser.learn(lead.pace);
             self.observe(next, mode);
+            self.inspect(next, mode, false);
         }
     }
 
@@ -366,6 +377,33 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             return;
         }
         self.observed = now;
+        observer(&self.snapshot(next, mode));
+    }
+
+    /// Has the inspector look at all components, when its time has come or the run is over.
+    fn inspect(&mut self, next: u64, mode: Mode, over: bool) {
+        let Some(inspector) = self.options.inspector else { return };
+        let now = Instant::now();
+        if !over && now - self.inspected < self.options.inspect_every {
+            return;
+        }
+        self.inspected = now;
+        let mut cells: Vec<_> = self.partitions.iter().flat_map(|partition| &partition.cells).collect();
+        cells.sort_unstable_by_key(|cell| cell.id);
+        let waits = self.simulation.waits_of(cells.iter().copied());
+        let components = cells.iter().map(|cell| (self.simulation.name(cell.id), &*cell.component as &dyn Any));
+        // At the end nothing is pending, or all of it is beyond the limit.
+        let last = || self.partitions.iter().map(|partition| partition.last_event).max().unwrap_or(0);
+        let reached = if next == NEVER { last() } else { next.min(self.options.time_limit.unwrap_or(next)) };
+        inspector(&Inspection {
+            snapshot: self.snapshot(reached, mode),
+            components: components.collect(),
+            waits,
+            over,
+        });
+    }
+
+    fn snapshot(&self, time: u64, mode: Mode) -> Snapshot {
         let mut progress = Progress::default();
         for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {
             let part = cell.component.progress();
@@ -374,13 +412,13 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             progress.steps_total += part.steps_total;
         }
         let totals = &self.simulation.stats.totals;
-        observer(&Snapshot {
-            time: next,
+        Snapshot {
+            time,
             events: totals.events,
             rounds: totals.rounds,
             progress,
-            elapsed: now - self.began,
+            elapsed: self.began.elapsed(),
             workers: if mode == Mode::Crew { self.workers } else { 1 },
-        });
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Options of a run, its progress, and its end.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -36,6 +37,10 @@ pub struct RunOptions<'a> {
     pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
     /// The least time between two calls of the observer.
     pub observe_every: Duration,
+    /// Called like the observer about every `inspect_every`, and at the end of the run.
+    pub inspector: Option<&'a (dyn Fn(&Inspection<'_>) + Sync)>,
+    /// The least time between two calls of the inspector.
+    pub inspect_every: Duration,
     /// Start `threads` threads even on fewer cores: for tests.
     pub oversubscribe: bool,
 }
@@ -55,6 +60,8 @@ impl Default for RunOptions<'_> {
             stop: None,
             observer: None,
             observe_every: Duration::from_millis(100),
+            inspector: None,
+            inspect_every: Duration::from_millis(500),
             oversubscribe: false,
         }
     }
@@ -103,6 +110,19 @@ pub struct Snapshot {
     pub elapsed: Duration,
     /// Threads at work just now.
     pub workers: usize,
+}
+
+/// A look at all components between two events. Cost of making one: every component's waits.
+#[derive(Debug)]
+pub struct Inspection<'a> {
+    /// How the run is getting on.
+    pub snapshot: Snapshot,
+    /// All components with their names, in the order of their ids; each can be cast to its own type.
+    pub components: Vec<(&'a str, &'a dyn Any)>,
+    /// What components wait for just now, in order of components: id, name, wait.
+    pub waits: Vec<(ComponentId, String, Wait)>,
+    /// The run is over; it may go on if it was halted or cut.
+    pub over: bool,
 }
 
 /// How a run ended.

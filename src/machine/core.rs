@@ -50,13 +50,15 @@ mod watch;
 mod window;
 mod wiring;
 
-use crate::engine::{Component, Ctx, Progress, StateDigest, Wait};
+use crate::engine::{Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::persist::handler::{HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
+use crate::timeline::Growth;
 
 use super::coherence::{CpuMsg, HartState};
 use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
+use super::queue_level::QueueLevel;
 use super::region_spans::RegionSpans;
 
 pub use counters::CoreCounters;
@@ -133,6 +135,22 @@ impl Core {
         &self.record.counters
     }
 
+    /// How full its queues are, all harts together.
+    pub fn queues(&self) -> [QueueLevel; 3] {
+        let [mut window, mut stores] = [(0, 0); 2];
+        for hart in &self.harts {
+            let (in_window, in_queue) = (hart.window.level(), hart.stores.level());
+            window = (window.0 + in_window.0 as usize, window.1 + in_window.1 as usize);
+            stores = (stores.0 + in_queue.0, stores.1 + in_queue.1);
+        }
+        let mshrs = self.program.spec.mshr_entries as usize;
+        [
+            QueueLevel::new("reorder buffer", window.0, window.1),
+            QueueLevel::new("store queue", stores.0, stores.1),
+            QueueLevel::new("L1D MSHRs", self.cache.under_way().count(), mshrs),
+        ]
+    }
+
     /// What its handler has to tell.
     pub fn report(&self) -> HandlerReport {
         self.policy.report()
@@ -202,6 +220,21 @@ impl Core {
     /// The timeline, where it keeps one: what each hart did.
     pub fn timeline(&self) -> Option<&HartTimeline> {
         self.record.watch.as_ref()?.timeline.as_ref()
+    }
+
+    /// Notes what was counted before the event at `now`, where a timeline is kept.
+    fn note_growth(&mut self, now: Time) {
+        let CoreRecord { watch, counters, .. } = &mut self.record;
+        if let Some(timeline) = watch.as_mut().and_then(|watch| watch.timeline.as_mut()) {
+            timeline.growth.note(now, &grown(counters));
+        }
+    }
+
+    /// How its counters grew until `now`, where it kept a timeline, in the order of [`grown`].
+    pub fn growth(&self, now: Time) -> Option<Growth> {
+        let mut growth = self.timeline()?.growth.clone();
+        growth.note(now, &grown(&self.record.counters));
+        Some(growth)
     }
 
     /// Does something with a hart in this event, and tells the others what it changed.
@@ -438,6 +471,13 @@ impl Core {
     }
 }
 
+/// What a timeline has rates of: retired instructions, loads and their misses; then slots, which are spent:
+/// used, lost to memory, lost to durable fences.
+fn grown(counters: &CoreCounters) -> [u64; 6] {
+    let CoreCounters { instructions, loads, l1_load_misses, used_slots, memory_slots, persist_slots, .. } = *counters;
+    [instructions, loads, l1_load_misses, used_slots, memory_slots, persist_slots]
+}
+
 /// What a hart loses slots to, with the place where that is watched.
 #[inline]
 fn lost(hart: &Hart, cause: Cause, m: &Moment<'_, '_>) -> Lost {
@@ -493,6 +533,8 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
 
 impl Component<Msg> for Core {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        // First: what was counted before this event grew before it.
+        self.note_growth(cx.now());
         let message = match message {
             Msg::Cpu(message) => message,
             Msg::Scheme { from, message } => {
@@ -561,6 +603,7 @@ impl Component<Msg> for Core {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.note_growth(cx.now());
         if self.stopped() {
             self.wind_down(cx);
         } else {
@@ -573,7 +616,7 @@ impl Component<Msg> for Core {
             let what = match hart.thread {
                 Thread::Running => match self.cache.under_way().next() {
                     Some(line) => format!("line {line:#x}"),
-                    None => "an instruction that nothing completes".to_owned(),
+                    None => "an instruction to complete".to_owned(),
                 },
                 Thread::Calling(_) | Thread::Writing(..) => "the answer to its system call".to_owned(),
                 // The OS tells of threads that wait in a call.

@@ -69,12 +69,14 @@ use crate::kernel::memory::Medium;
 use crate::persist::handler::{Dependencies, Handler, HandlerReport};
 use crate::persist::journal::Notebook;
 use crate::persist::vocab::Domain;
+use crate::timeline::Growth;
 
 use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg};
 use super::memory_port::MemoryPort;
 use super::msg::{Line, MemoryWrite, Msg};
 use super::persistence::{Clwb, PersistSpec};
 use super::ports::{Ports, Requester};
+use super::queue_level::QueueLevel;
 use super::slice_timeline::SliceTimeline;
 use super::writes_under_way::WritesUnderWay;
 
@@ -165,6 +167,13 @@ impl HomeSlice {
         self.timeline.as_deref()
     }
 
+    /// How hits of requests, and fetches, grew until `now`, where it kept a timeline.
+    pub fn growth(&self, now: Time) -> Option<Growth> {
+        let mut growth = self.timeline()?.growth.clone();
+        growth.note(now, &[self.counters.get_hits, self.counters.fetches]);
+        Some(growth)
+    }
+
     /// Hosts a scheme's handler from now on. Persistent memory is written by the scheme: lines of it leave
     /// without, or to the DRAM caches.
     pub fn host(&mut self, handler: Option<Box<dyn Handler>>) {
@@ -175,6 +184,11 @@ impl HomeSlice {
     /// What its handler has to tell.
     pub fn report(&self) -> HandlerReport {
         self.policy.as_ref().map(|policy| policy.report()).unwrap_or_default()
+    }
+
+    /// How full its queues are.
+    pub fn queues(&self) -> [QueueLevel; 1] {
+        [QueueLevel::new("home MSHRs", self.transactions.fetching() as usize, self.mshrs as usize)]
     }
 
     /// What it counted.
@@ -300,6 +314,10 @@ impl HomeSlice {
 
 impl Component<Msg> for HomeSlice {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        // First: what was counted before this event grew before it.
+        if let Some(timeline) = &mut self.timeline {
+            timeline.growth.note(cx.now(), &[self.counters.get_hits, self.counters.fetches]);
+        }
         match message {
             Msg::Cpu(message) => self.hear(message, cx),
             Msg::MemoryData { tag, data, .. } => self.memory_data(tag, data, cx),

@@ -43,6 +43,7 @@ use super::memory_port::MemoryPort;
 use super::msg::{HEADER_BYTES, MAX_LINE_BYTES, Msg, sectors_touched};
 use super::persistence::PersistSpec;
 use super::ports::{Endpoint, Ports};
+use super::queue_level::QueueLevel;
 use super::slice_timeline::SliceTimeline;
 
 use array::LineArray;
@@ -163,6 +164,14 @@ impl L2Slice {
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         self.host.tally(add);
+    }
+
+    /// How full its queues are.
+    pub fn queues(&self) -> [QueueLevel; 2] {
+        [
+            QueueLevel::new("L2 input buffer", self.input.len(), self.input.capacity()),
+            QueueLevel::new("L2 MSHRs", self.mshrs.in_use(), self.spec.mshr_entries as usize),
+        ]
     }
 
     /// What it counted.

@@ -47,6 +47,7 @@ use super::media::{Direction, Media};
 use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use super::persistence::{PastAck, PersistSpec};
 use super::ports::Ports;
+use super::queue_level::QueueLevel;
 
 pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY};
 pub use timeline::{ControllerTimeline, RegionTimeline};
@@ -173,6 +174,15 @@ impl MemoryController {
     /// Writes to the cells of its NVM, and rows opened.
     pub fn wear(&self) -> &CellWear {
         &self.channel.wear
+    }
+
+    /// How full its queues are.
+    pub fn queues(&self) -> [QueueLevel; 2] {
+        let Channel { reads, writes, spec, .. } = &self.channel;
+        [
+            QueueLevel::new("read queue", reads.queue.len() + reads.waiting(), spec.read_queue_entries as usize),
+            QueueLevel::new("WPQ", writes.len() + writes.waiting(), writes.len() + writes.free()),
+        ]
     }
 
     /// What it counted.

@@ -69,6 +69,11 @@ impl Network {
         self.credits.has(self.ports.map().slice_of(line))
     }
 
+    /// Requests that there is room for.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Requests that wait, for a report.
     pub(super) fn waiting(&self) -> Option<(usize, u64)> {
         self.queue.front().map(|head| (self.queue.len(), head.line))

@@ -13,7 +13,7 @@ pub struct SliceTimeline {
     pub writes: Recorder,
     /// How many are on their way, as the slice knows.
     pub under_way: Level,
-    /// Reads and their hits.
+    /// Reads and their hits; of a home slice hits and fetches, which are counted when a request's turn comes.
     pub growth: Growth,
 }
 

@@ -59,6 +59,7 @@ use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
 use super::on_dram::OnDram;
 use super::ports::Endpoint;
+use super::queue_level::QueueLevel;
 use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
@@ -160,6 +161,18 @@ impl Sm {
         let counted = [all.warp_instructions, all.l1_loads, all.l1_hits, all.slots_resident, all.slots_memory];
         growth.note(now, &counted);
         Some(growth)
+    }
+
+    /// How full its queues are.
+    pub fn queues(&self) -> [QueueLevel; 4] {
+        let (p, network) = (&self.p, &self.memory.port.network);
+        let resident = self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp).count();
+        [
+            QueueLevel::new("SM warp slots", resident, self.core.slots.len()),
+            QueueLevel::new("SM load-store queue", self.lsu.queue.len(), p.sm.lsu_entries as usize),
+            QueueLevel::new("L1 MSHRs", self.memory.l1.misses().count(), p.l1.mshr_entries as usize),
+            QueueLevel::new("L1 miss queue", network.waiting().map_or(0, |(requests, _)| requests), network.capacity()),
+        ]
     }
 
     /// What it counted.

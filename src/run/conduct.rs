@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::References;
+use super::{LiveState, References};
 use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 
 /// How to simulate: nothing here changes a result, only `host` of the outcome.
@@ -38,6 +38,8 @@ pub struct Conduct<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Told about every 100 ms how the simulation is getting on.
     pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
+    /// Told about every 500 ms, and at the end, how the machine is. Not of samples.
+    pub monitor: Option<&'a (dyn Fn(LiveState) + Sync)>,
 }
 
 impl Default for Conduct<'_> {
@@ -59,6 +61,7 @@ impl Default for Conduct<'_> {
             references: None,
             stop: None,
             observer: None,
+            monitor: None,
         }
     }
 }

@@ -66,7 +66,9 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let epochs = machine.simulation.epoch_digests().cloned();
     let mut journals = conduct.journal.then(|| machine.journals()).into_iter().flatten();
     let (journal, other_journals) = (journals.next(), journals.collect());
-    let timeline = conduct.timeline.map(|_| timeline::of_cores(machine, harts, ran.time(), base.tick_khz()));
+    let timeline = conduct
+        .timeline
+        .map(|_| timeline::of_cores(machine, (harts, spec.core.width), ran.time(), (base.tick_khz(), clocks.core)));
     let components = machine.component_names();
     let scaling = ran.scaling(conduct);
     // Whoever goes on after a power failure has a journal, too.

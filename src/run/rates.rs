@@ -53,34 +53,103 @@ fn track(
     Track { name: name.to_owned(), class, content: Content::Thousandths(values) }
 }
 
-/// The tracks of a machine with a GPU that kept timelines, until `now`. A core cycle has `cycle_ticks` ticks.
-pub(super) fn of_gpu(machine: &Assembly, now: Time, cycle_ticks: u64, tick_khz: u64) -> (Process, u64) {
-    let sms: Vec<Growth> = machine.sms().filter_map(|sm| sm.growth(now)).collect();
-    let slices: Vec<Growth> = machine.slices().filter_map(|slice| slice.growth(now)).collect();
-    let controllers: Vec<Growth> = machine.controllers().filter_map(|controller| controller.growth(now)).collect();
-    let finest = sms.iter().chain(&slices).chain(&controllers).map(Growth::window).max().unwrap_or(1);
-    let window = if now / finest >= WINDOWS { 2 * finest } else { finest };
-    let [sms, slices, controllers] = [sms, slices, controllers].map(|all| Grown { window, all, now });
-    // All but the last window are whole.
-    let ticks = |at: usize| now.saturating_sub(at as u64 * window).min(window) as f64;
-    let cycles = |at: usize| ticks(at) / cycle_ticks as f64;
-    let seconds = |at: usize| ticks(at) / (tick_khz as f64 * 1e3);
-    const CLASS: &str = "rates";
-    let share = |name: &str, part: &[u64], whole: &[u64]| {
-        track((name, CLASS), window, part, 100.0, |at| whole.get(at).copied().unwrap_or_default() as f64)
-    };
-    let moved = |name: &str, counter| track((name, CLASS), window, &controllers.total(counter), 1e-9, seconds);
-    let tracks = vec![
-        track(("IPC (warp instructions/cycle)", CLASS), window, &sms.total(0), 1.0, cycles),
-        track(("resident warps", CLASS), window, &sms.total(3), 1.0, cycles),
-        track(("warps waiting for memory", CLASS), window, &sms.total(4), 1.0, cycles),
-        share("L1 load hits (%)", &sms.total(2), &sms.total(1)),
-        share("L2 read hits (%)", &slices.total(1), &slices.total(0)),
-        moved("DRAM (GB/s)", 0),
-        moved("NVM (GB/s)", 1),
-    ];
+/// Growth of the components of a machine, in windows that all have.
+struct MachineGrowth {
+    /// SMs or cores, slices of the shared cache, controllers.
+    kinds: [Grown; 3],
+    window: u64,
+    now: Time,
+    cycle_ticks: u64,
+    tick_khz: u64,
+}
+
+const CLASS: &str = "rates";
+
+impl MachineGrowth {
+    fn new(kinds: [Vec<Growth>; 3], now: Time, cycle_ticks: u64, tick_khz: u64) -> MachineGrowth {
+        let finest = kinds.iter().flatten().map(Growth::window).max().unwrap_or(1);
+        let window = if now / finest >= WINDOWS { 2 * finest } else { finest };
+        MachineGrowth { kinds: kinds.map(|all| Grown { window, all, now }), window, now, cycle_ticks, tick_khz }
+    }
+
+    /// Core cycles of a window: all but the last are whole.
+    fn cycles(&self, at: usize) -> f64 {
+        self.now.saturating_sub(at as u64 * self.window).min(self.window) as f64 / self.cycle_ticks as f64
+    }
+
+    fn share(&self, name: &str, part: &[u64], whole: &[u64]) -> Track {
+        let whole = |at: usize| whole.get(at).copied().unwrap_or_default() as f64;
+        track((name, CLASS), self.window, part, 100.0, whole)
+    }
+
+    /// What SMs or cores counted, in each core cycle.
+    fn each_cycle(&self, name: &str, counter: usize) -> Track {
+        track((name, CLASS), self.window, &self.kinds[0].total(counter), 1.0, |at| self.cycles(at))
+    }
+
+    /// What controllers moved.
+    fn moved(&self, name: &str, counter: usize) -> Track {
+        let seconds = |at: usize| self.cycles(at) * self.cycle_ticks as f64 / (self.tick_khz as f64 * 1e3);
+        track((name, CLASS), self.window, &self.kinds[2].total(counter), 1e-9, seconds)
+    }
+}
+
+/// A process of these tracks, and how many values they have.
+fn process(tracks: Vec<Track>) -> (Process, u64) {
     let noted = tracks.iter().map(|track| track.content.len()).sum();
     (Process { name: "machine".to_owned(), tracks }, noted)
+}
+
+/// The tracks of a machine with a GPU that kept timelines, until `now`. A core cycle has `cycle_ticks` ticks.
+pub(super) fn of_gpu(machine: &Assembly, now: Time, cycle_ticks: u64, tick_khz: u64) -> (Process, u64) {
+    let kinds = [
+        machine.sms().filter_map(|sm| sm.growth(now)).collect(),
+        machine.slices().filter_map(|slice| slice.growth(now)).collect(),
+        machine.controllers().filter_map(|controller| controller.growth(now)).collect(),
+    ];
+    let all = MachineGrowth::new(kinds, now, cycle_ticks, tick_khz);
+    let [sms, slices, _] = &all.kinds;
+    process(vec![
+        all.each_cycle("IPC (warp instructions/cycle)", 0),
+        all.each_cycle("resident warps", 3),
+        all.each_cycle("warps waiting for memory", 4),
+        all.share("L1 load hits (%)", &sms.total(2), &sms.total(1)),
+        all.share("L2 read hits (%)", &slices.total(1), &slices.total(0)),
+        all.moved("DRAM (GB/s)", 0),
+        all.moved("NVM (GB/s)", 1),
+    ])
+}
+
+/// The tracks of a machine of cores that kept timelines, until `now`: of all servers together. Each core
+/// dispatches up to `width` instructions a cycle.
+pub(super) fn of_cores(machine: &Assembly, width: u32, now: Time, cycle_ticks: u64, tick_khz: u64) -> (Process, u64) {
+    let kinds = [
+        machine.cores().filter_map(|core| core.growth(now)).collect(),
+        machine.homes().filter_map(|home| home.growth(now)).collect(),
+        machine.controllers().filter_map(|controller| controller.growth(now)).collect(),
+    ];
+    let all = MachineGrowth::new(kinds, now, cycle_ticks, tick_khz);
+    let [cores, homes, _] = &all.kinds;
+    let slots_a_cycle = f64::from(width) * cores.all.len() as f64;
+    let slots = |name: &str, counter: usize| {
+        track((name, CLASS), all.window, &cores.total(counter), 100.0, |at| all.cycles(at) * slots_a_cycle)
+    };
+    let (loads, misses) = (cores.total(1), cores.total(2));
+    // A miss is counted when it is found, which may be a window later than its load.
+    let of = |counts: &[u64], at: usize| counts.get(at).copied().unwrap_or_default();
+    let hits: Vec<u64> = (0..loads.len()).map(|at| loads[at].saturating_sub(of(&misses, at))).collect();
+    let (found, fetched) = (homes.total(0), homes.total(1));
+    let reads: Vec<u64> = (0..found.len().max(fetched.len())).map(|at| of(&found, at) + of(&fetched, at)).collect();
+    process(vec![
+        all.each_cycle("IPC (instructions/cycle)", 0),
+        slots("dispatch slots used (%)", 3),
+        slots("dispatch slots lost to memory (%)", 4),
+        slots("dispatch slots lost to durable fences (%)", 5),
+        all.share("L1D load hits (%)", &hits, &loads),
+        all.share("shared cache hits (%)", &found, &reads),
+        all.moved("DRAM (GB/s)", 0),
+        all.moved("NVM (GB/s)", 1),
+    ])
 }
 
 /// How many warps of one SM waited for memory over time, and how many there were.
@@ -90,4 +159,14 @@ pub(super) fn of_sm(growth: &Growth, now: Time, cycle_ticks: u64) -> Vec<Track> 
     let cycles = |at: usize| now.saturating_sub(at as u64 * window).min(window) as f64 / cycle_ticks as f64;
     let of = |name, counter| track((name, "rates of SMs"), window, &grown.total(counter), 1.0, cycles);
     vec![of("resident warps", 3), of("warps waiting for memory", 4)]
+}
+
+/// Instructions a cycle of one core over time; nothing of a core without any.
+pub(super) fn of_core(growth: &Growth, now: Time, cycle_ticks: u64) -> Option<Track> {
+    let window = growth.window();
+    let grown = Grown { window, all: vec![growth.clone()], now };
+    let cycles = |at: usize| now.saturating_sub(at as u64 * window).min(window) as f64 / cycle_ticks as f64;
+    let instructions = grown.total(0);
+    let ran = instructions.iter().any(|&of| of > 0);
+    ran.then(|| track(("IPC (instructions/cycle)", "rates of cores"), window, &instructions, 1.0, cycles))
 }

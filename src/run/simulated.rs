@@ -6,9 +6,10 @@ use std::time::{Duration as WallTime, Instant};
 use super::backlog::Left;
 use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
+use super::live;
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
-use crate::engine::{Barrier, RunEnd, RunOptions, Scaling, Time};
+use crate::engine::{Barrier, Inspection, RunEnd, RunOptions, Scaling, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::MAX_CORE_CYCLES;
 use crate::machine::memory_controller::{CellWear, MemoryController};
@@ -35,7 +36,11 @@ impl Simulated {
         conduct: &Conduct<'_>,
     ) -> Simulated {
         let began = Instant::now();
-        let options = options(clocks, max_cycles, conduct);
+        let inspector = conduct.monitor.map(|monitor| move |seen: &Inspection<'_>| monitor(live::state(seen, clocks)));
+        let options = RunOptions {
+            inspector: inspector.as_ref().map(|inspector| inspector as _),
+            ..options(clocks, max_cycles, conduct)
+        };
         let mut end = machine.simulation.run(&options);
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;

@@ -87,11 +87,20 @@ fn named(what: &str, index: usize, all: usize, servers: usize) -> String {
     if servers > 1 { format!("s{} {what} {}", index / each, index % each) } else { format!("{what} {index}") }
 }
 
-/// The tracks of a machine of cores, with so many harts each, that kept timelines, until `now`. Harts are
-/// numbered over all servers.
-pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64) -> Timeline {
+/// The tracks of a machine of cores, with so many harts each and so wide, that kept timelines, until `now`.
+/// Harts are numbered over all servers.
+pub(super) fn of_cores(
+    machine: &Assembly,
+    (harts, width): (u32, u32),
+    now: Time,
+    (tick_khz, clock): (u64, Clock),
+) -> Timeline {
     let mut noted = BTreeMap::new();
-    let mut processes = Vec::new();
+    let cycle_ticks = clock.period_ticks();
+    // First, as on machines with a GPU: what all did, then who did what.
+    let (rates, values) = rates::of_cores(machine, width, now, cycle_ticks, tick_khz);
+    noted.insert("rates", values);
+    let mut processes = vec![rates];
     let servers = machine.systems().count();
     let [cores, homes] = [machine.cores().count(), machine.homes().count()];
     for (index, core) in machine.cores().enumerate() {
@@ -111,8 +120,14 @@ pub(super) fn of_cores(machine: &Assembly, harts: u32, now: Time, tick_khz: u64)
         if let Some(kept) = core.handler_levels() {
             tracks.extend(lanes(kept, index * harts as usize, "persist buffer of hart", &mut noted));
         }
+        if let Some(growth) = core.growth(now) {
+            let rate = rates::of_core(&growth, now, cycle_ticks);
+            *noted.entry("rates of cores").or_default() += rate.iter().map(|track| track.content.len()).sum::<u64>();
+            tracks.extend(rate);
+        }
         processes.push(Process { name: named("core", index, cores, servers), tracks });
     }
+    // Below cores what they share, down to memory; then what comes over the network.
     for (index, home) in machine.homes().enumerate() {
         let tracks = home.timeline().map(|kept| writes(kept, "writes of home slices", now, &mut noted));
         processes.extend(tracks.map(|tracks| Process { name: named("home slice", index, homes, servers), tracks }));

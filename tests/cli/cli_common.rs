@@ -50,6 +50,17 @@ pub fn durawarp(arguments: &[&str]) -> Output {
     durawarp_in(Path::new("."), arguments)
 }
 
+/// A browser that is installed; without one it says so.
+pub fn browser() -> Option<&'static str> {
+    const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let found = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let browser = BROWSERS.into_iter().find(found);
+    if browser.is_none() {
+        println!("skipped: no browser of {}", BROWSERS.join(", "));
+    }
+    browser
+}
+
 /// What was printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -8,6 +8,7 @@ mod config;
 mod crash;
 mod docs;
 mod imports;
+mod monitor;
 mod outputs;
 mod regions;
 mod sampling;

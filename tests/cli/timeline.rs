@@ -101,16 +101,23 @@ fn ps(value: &Value) -> u64 {
     micros.parse::<u64>().unwrap() * 1_000_000 + digits.parse::<u64>().unwrap()
 }
 
-/// Reads a file as a viewer does: every event has its fields, and spans of a track follow one another.
+/// Reads a file as a viewer does, by the rules of the trace event format: every event has its fields, spans of
+/// a track follow one another (so that they nest), values of a counter come by time, and who has events was
+/// named before.
 fn checked(bytes: &[u8]) -> Value {
     let file: Value = serde_json::from_slice(bytes).unwrap();
+    assert_eq!(file["displayTimeUnit"], "ns");
     let mut ends: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    let mut counted: BTreeMap<(u64, &str), u64> = BTreeMap::new();
+    let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     let mut events = 0u64;
     for event in file["traceEvents"].as_array().unwrap() {
         let pid = event["pid"].as_u64().unwrap();
         match event["ph"].as_str().unwrap() {
             "X" => {
                 let (ts, dur) = (ps(&event["ts"]), ps(&event["dur"]));
+                assert!(threads.contains_key(&(pid, event["tid"].as_u64().unwrap())), "{event} of an unnamed track");
+                assert!(event["name"].as_str().is_some_and(|name| !name.is_empty()), "{event}");
                 let end = ends.entry((pid, event["tid"].as_u64().unwrap())).or_default();
                 assert!(*end <= ts, "{event} begins before {end}");
                 *end = ts + dur;
@@ -119,10 +126,26 @@ fn checked(bytes: &[u8]) -> Value {
                 events += 1;
             }
             "C" => {
-                assert!(event["args"]["value"].is_number() && event["name"].is_string());
+                assert!(processes.contains_key(&pid) && event["args"]["value"].is_number(), "{event}");
+                let (name, ts) = (event["name"].as_str().unwrap(), ps(&event["ts"]));
+                let before = counted.insert((pid, name), ts);
+                assert!(before.is_none_or(|before| before < ts), "{event} comes after {before:?}");
                 events += 1;
             }
-            "M" => assert!(event["args"].is_object()),
+            "M" => {
+                let name = event["args"]["name"].as_str();
+                match (event["name"].as_str().unwrap(), event["tid"].as_u64()) {
+                    ("process_name", None) => assert_eq!(processes.insert(pid, name.unwrap()), None, "{event}"),
+                    ("thread_name", Some(tid)) => {
+                        assert_eq!(threads.insert((pid, tid), name.unwrap()), None, "{event}")
+                    }
+                    ("process_sort_index", None) | ("thread_sort_index", Some(_)) => {
+                        assert!(event["args"]["sort_index"].is_u64());
+                    }
+                    ("process_labels", None) => assert!(event["args"]["labels"].is_string()),
+                    other => panic!("metadata {other:?}"),
+                }
+            }
             other => panic!("an event of kind {other}"),
         }
     }
@@ -131,26 +154,69 @@ fn checked(bytes: &[u8]) -> Value {
     file
 }
 
+/// What a rate of the whole machine comes to over a run, in its unit times ticks: a rate lasts until the next,
+/// the last until the end.
+fn whole(timeline: &Timeline, outcome: &Outcome, name: &str) -> f64 {
+    let machine = timeline.processes.iter().find(|process| process.name == "machine").unwrap();
+    let track = machine.tracks.iter().find(|track| track.name == name).unwrap_or_else(|| panic!("no {name}"));
+    let Content::Thousandths(values) = &track.content else { panic!("{name} is no rate") };
+    assert!((4..=512).contains(&values.len()), "{name}: {}", values.len());
+    let ends = values.iter().skip(1).map(|value| value.0).chain([outcome.time.ticks]);
+    values.iter().zip(ends).map(|((start, rate), end)| (end - start) as f64 * *rate as f64 / 1e3).sum::<f64>()
+}
+
+/// Ticks of a core cycle and of a second.
+fn ticks_of(timeline: &Timeline, outcome: &Outcome) -> (f64, f64) {
+    (outcome.time.ticks as f64 / outcome.time.core_cycles as f64, timeline.tick_khz as f64 * 1e3)
+}
+
+/// Bytes that controllers counted of a medium.
+fn moved(outcome: &Outcome, medium: &str) -> f64 {
+    let of = |way: &str| outcome.total("memory_controller", &format!("{medium}_{way}_bytes")) as f64;
+    of("read") + of("written")
+}
+
+#[test]
+fn rates_of_programs_of_cpus_add_up_to_what_was_counted() {
+    let recipe = Experiment::of("hash").scheme("sync").profile("ci");
+    let finished = recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")).run(&kept(2));
+    let (outcome, timeline) = (finished.outcome, finished.timeline.unwrap());
+    let whole = |name: &str| whole(&timeline, &outcome, name);
+    let (cycle, second) = ticks_of(&timeline, &outcome);
+    let core = |name| outcome.total("core", name) as f64;
+    let moved = |medium| moved(&outcome, medium);
+    // Percent of all slots: eight cores of four a cycle.
+    let slots = |name: &str| whole(&format!("dispatch slots {name} (%)")) / 100.0 / cycle * 8.0 * 4.0;
+    for (name, whole, counted) in [
+        ("IPC", whole("IPC (instructions/cycle)") / cycle, core("instructions")),
+        ("used", slots("used"), core("used_slots")),
+        ("memory", slots("lost to memory"), core("memory_slots")),
+        ("fences", slots("lost to durable fences"), core("persist_slots")),
+        ("DRAM", whole("DRAM (GB/s)") / second * 1e9, moved("dram")),
+        ("NVM", whole("NVM (GB/s)") / second * 1e9, moved("nvm")),
+    ] {
+        // What is written after the program's end is counted, and in no rate.
+        let least = if ["DRAM", "NVM"].contains(&name) { 0.8 } else { 0.98 };
+        assert!(counted > 0.0 && (least..1.02).contains(&(whole / counted)), "{name}: {whole} of {counted}");
+    }
+    // Hit rates are shares of windows: between the least and the most, and not all alike.
+    let machine = timeline.processes.iter().find(|process| process.name == "machine").unwrap();
+    for name in ["L1D load hits (%)", "shared cache hits (%)"] {
+        let track = machine.tracks.iter().find(|track| track.name == name).unwrap();
+        let Content::Thousandths(values) = &track.content else { panic!("{name} is no rate") };
+        let most = values.iter().map(|value| value.1).max().unwrap();
+        assert!(most > 0 && most <= 100_000 && values.iter().any(|value| value.1 < most), "{name}: {values:?}");
+    }
+}
+
 #[test]
 fn rates_over_time_add_up_to_what_was_counted() {
     let Finished { outcome, timeline, .. } = ran("gemm", "nt-store", "agpm-table4", &kept(2), None);
     let timeline = timeline.unwrap();
-    let machine = timeline.processes.iter().find(|process| process.name == "machine").unwrap();
-    // A rate lasts until the next, the last until the end.
-    let whole = |name: &str| {
-        let track = machine.tracks.iter().find(|track| track.name == name).unwrap_or_else(|| panic!("no {name}"));
-        let Content::Thousandths(values) = &track.content else { panic!("{name} is no rate") };
-        assert!((4..=512).contains(&values.len()), "{name}: {}", values.len());
-        let ends = values.iter().skip(1).map(|value| value.0).chain([outcome.time.ticks]);
-        values.iter().zip(ends).map(|((start, rate), end)| (end - start) as f64 * *rate as f64 / 1e3).sum::<f64>()
-    };
-    let cycle = outcome.time.ticks as f64 / outcome.time.core_cycles as f64;
-    let second = timeline.tick_khz as f64 * 1e3;
+    let whole = |name: &str| whole(&timeline, &outcome, name);
+    let (cycle, second) = ticks_of(&timeline, &outcome);
     let sm = |name| outcome.total("sm", name) as f64;
-    let moved = |medium: &str| {
-        let of = |way: &str| outcome.total("memory_controller", &format!("{medium}_{way}_bytes")) as f64;
-        of("read") + of("written")
-    };
+    let moved = |medium| moved(&outcome, medium);
     for (name, whole, counted) in [
         ("IPC", whole("IPC (warp instructions/cycle)") / cycle, sm("warp_instructions")),
         ("resident", whole("resident warps") / cycle, sm("slots_resident")),
@@ -310,9 +376,12 @@ fn harts_run_and_wait_and_a_timeline_changes_no_bit_of_a_program_of_cpus() {
     for name in ["core 0", "core 7", "home slice 0", "memory controller 1"] {
         assert!(names.contains(&name), "{name} of {names:?}");
     }
-    let tracks = |process: usize| timeline.processes[process].tracks.iter().map(|track| track.name.clone());
-    assert_eq!(tracks(3).collect::<Vec<_>>(), ["hart 3 runs", "hart 3 waits"]);
-    assert_eq!(tracks(4).count(), 0, "four threads run");
+    let tracks = |process: &str| -> Vec<&str> {
+        let of = timeline.processes.iter().find(|other| other.name == process).unwrap();
+        of.tracks.iter().map(|track| track.name.as_str()).collect()
+    };
+    assert_eq!(tracks("core 3"), ["hart 3 runs", "hart 3 waits", "IPC (instructions/cycle)"]);
+    assert_eq!(tracks("core 4").len(), 0, "four threads run");
 
     // What a hart waited at a fence are its lost slots, but for some of the cycle in which it came there.
     let what = |slice: &Slice| if let Label::Hart { what, .. } = slice.label { what } else { "?" };
@@ -369,6 +438,41 @@ fn what_is_under_way_when_a_run_is_cut_short_lasts_until_then() {
         assert!(!cut_short.is_empty(), "{class}");
         assert!(cut_short.iter().all(|slice| slice.end == finished.outcome.time.ticks), "{class}: {cut_short:?}");
     }
+}
+
+#[test]
+fn files_of_either_kind_of_machine_say_which_kernels_components_and_counters_there_are() {
+    let folder = folder("timeline_names");
+    let of = |arguments: &[&str]| {
+        let path = folder.join(arguments[0]).display().to_string();
+        let output = durawarp(&[&["run"], arguments, &["--profile", "ci", "-q", "--timeline", &path]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        checked(&std::fs::read(&path).unwrap())
+    };
+    let (gpu, cpu) = (of(&["vecadd"]), of(&["hash", "--scheme", "sync"]));
+    // As a query would: names of events of a kind, in a process.
+    let names = |file: &Value, kind: &str, process: &str| -> Vec<String> {
+        let events = file["traceEvents"].as_array().unwrap();
+        let named = events.iter().find(|e| e["name"] == "process_name" && e["args"]["name"] == process);
+        let pid = &named.unwrap_or_else(|| panic!("no process {process}"))["pid"];
+        let of = events.iter().filter(|event| event["ph"] == kind && event["pid"] == *pid);
+        let mut names: Vec<String> = of.map(|event| event["name"].as_str().unwrap().to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    assert_eq!(names(&gpu, "X", "command processor"), ["vecadd"]);
+    assert!(names(&gpu, "X", "SM 0").iter().any(|name| name.starts_with("vecadd CTA ")));
+    assert_eq!(names(&gpu, "C", "machine").len(), 7);
+    assert_eq!(names(&cpu, "C", "machine").len(), 8);
+    assert!(names(&cpu, "X", "core 0").contains(&"running".to_owned()));
+    assert_eq!(names(&cpu, "C", "memory controller 1"), ["WPQ entries"]);
+    let ctas = gpu["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|e| e["args"]["cta"].is_u64() && e["args"]["warp"].is_null());
+    assert_eq!(ctas.count() as u64, gpu["otherData"]["events"]["CTAs"]["of"].as_u64().unwrap());
 }
 
 #[test]

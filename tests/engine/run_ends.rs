@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use durawarp::engine::{
-    Blockage, Component, ComponentId, Ctx, Fallback, Link, Message, Placement, Port, Progress, Rebalance, RunEnd,
-    RunOptions, Simulation, Snapshot, Topology, Wait, blockage,
+    Blockage, Component, ComponentId, Ctx, Fallback, Inspection, Link, Message, Placement, Port, Progress, Rebalance,
+    RunEnd, RunOptions, Simulation, Snapshot, Topology, Wait, blockage,
 };
 
 #[derive(Debug)]
@@ -334,6 +334,40 @@ fn the_observer_sees_progress() {
         simulation.run(&RunOptions { rebalance: Rebalance::Never, ..options });
         assert!(calls.load(Ordering::Relaxed) >= 2, "{threads} threads: {calls:?} calls");
         assert!(simulation.stats().totals.rounds > 10);
+    }
+}
+
+#[test]
+fn the_inspector_sees_every_component_between_events_and_at_the_end() {
+    for threads in [1, 3] {
+        let seen: Mutex<Vec<(u64, bool, u64)>> = Mutex::default();
+        let inspector = |look: &Inspection<'_>| {
+            // In the order of ids wherever components are, each as what it is.
+            let wakes = look.components.iter().map(|(_, actor)| actor.downcast_ref::<Actor>().unwrap().wakes);
+            let wakes: Vec<u64> = wakes.collect();
+            let names: Vec<&str> = look.components.iter().map(|(name, _)| *name).collect();
+            assert_eq!((names[0], names[7], names.len()), ("actor0", "actor7", 8));
+            // Everything before its time is handled: all actors wake at the same times.
+            assert!(wakes.iter().all(|&each| each == wakes[0]), "{wakes:?}");
+            assert_eq!(look.snapshot.progress.work, wakes.iter().sum::<u64>());
+            assert_eq!(look.waits.len(), 0);
+            seen.lock().unwrap().push((look.snapshot.time, look.over, wakes[0]));
+        };
+        let mut simulation = ring(&[], 2_000_000);
+        let every = Duration::from_millis(1);
+        let watched = RunOptions { inspector: Some(&inspector), inspect_every: every, ..on(threads) };
+        let cut = simulation.run(&RunOptions { time_limit: Some(1_000_000), ..watched.clone() });
+        assert!(matches!(cut, RunEnd::TimeLimit { at: 1_000_000 }), "{cut:?}");
+        simulation.run(&watched);
+        let seen = seen.into_inner().unwrap();
+        assert!(seen.is_sorted(), "{seen:?}");
+        let ends: Vec<_> = seen.iter().filter(|(_, over, _)| *over).collect();
+        // Cut at its limit; then over with the last message, on its way for a latency.
+        assert_eq!(ends, [&(1_000_000, true, 100_001), &(2_000_100, true, 200_001)]);
+        assert!(seen.len() > 2, "{threads} threads: {seen:?}");
+        let mut alone = ring(&[], 2_000_000);
+        alone.run(&on(threads));
+        assert_eq!(simulation.digest(), alone.digest());
     }
 }
 

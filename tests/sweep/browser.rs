@@ -7,8 +7,6 @@ use std::process::Command;
 use durawarp::plot::{Axis, LineSeries, Lines, Sheet};
 use durawarp::report::{Column, Drawing, Page, Table};
 
-const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-
 /// Tells every element that reaches beyond the window and lies in nothing that scrolls, then the heights of
 /// headings in lines.
 const MEASURE: &str = "<script>
@@ -69,11 +67,7 @@ fn measured(browser: &str, folder: &Path, width: u32) -> String {
 
 #[test]
 fn no_element_of_a_page_is_wider_than_the_window() {
-    let found = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
-    let Some(browser) = BROWSERS.into_iter().find(found) else {
-        println!("skipped: no browser of {}", BROWSERS.join(", "));
-        return;
-    };
+    let Some(browser) = crate::cli_common::browser() else { return };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     std::fs::create_dir_all(&folder).unwrap();
     let folder = folder.canonicalize().unwrap();

@@ -37,8 +37,8 @@ impl Mode {
 const FIRST: Duration = Duration::from_millis(1);
 const WARM_UP: Duration = Duration::from_micros(500);
 const TRY: Duration = Duration::from_millis(2);
-/// A try has this many rounds at least, or events: where a round takes milliseconds (a cluster), one by itself
-/// says little.
+/// A try has this many rounds at least, or events: where a round takes milliseconds (a cluster), one by
+/// itself says little.
 const TRY_LEAST: Least = Least { rounds: 16, events: 1 << 14 };
 const SHORTEST_STAY: Duration = Duration::from_millis(25);
 const LONGEST_STAY: Duration = Duration::from_millis(400);

@@ -83,6 +83,11 @@ impl StoreQueue {
         self.entries.len() >= self.capacity
     }
 
+    /// Entries in use, of how many.
+    pub(super) fn level(&self) -> (usize, usize) {
+        (self.entries.len(), self.capacity)
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()

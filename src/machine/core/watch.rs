@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::Time;
-use crate::timeline::{Label, Recorder};
+use crate::timeline::{Growth, Label, Recorder};
 
 use super::cause::Lost;
 
@@ -76,12 +76,14 @@ pub struct HartTimeline {
     pub runs: Recorder,
     /// Waits for memory, for durability, and in calls.
     pub waits: Recorder,
+    /// Three counts of instructions, three of slots: see [`super::Core::growth`].
+    pub growth: Growth,
 }
 
 impl HartTimeline {
     /// An empty one of at most `spans` spans of each kind.
     pub(super) fn new(spans: usize) -> HartTimeline {
-        HartTimeline { runs: Recorder::new(spans), waits: Recorder::new(spans) }
+        HartTimeline { runs: Recorder::new(spans), waits: Recorder::new(spans), growth: Growth::new(3, 3) }
     }
 }
 

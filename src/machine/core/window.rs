@@ -126,6 +126,11 @@ impl Window {
         self.next == self.head
     }
 
+    /// Entries in use, of how many.
+    pub(super) fn level(&self) -> (u64, u64) {
+        (self.next - self.head, self.entries)
+    }
+
     /// Instructions that have retired.
     pub(super) fn retired_count(&self) -> u64 {
         self.head - 1

@@ -26,6 +26,8 @@ pub(super) struct InputBuffer {
     queue: VecDeque<Arrival>,
     /// The head lacks a resource.
     stalled: bool,
+    /// Packets of all requesters that it has room for.
+    capacity: usize,
     credit_batch: u16,
     /// By requester: packets that have left and whose credits have not gone back.
     credits_due: Vec<u16>,
@@ -38,6 +40,7 @@ impl InputBuffer {
             ejection,
             queue: VecDeque::new(),
             stalled: false,
+            capacity: packets as usize * usize::from(requesters),
             credit_batch: (packets / 4).max(1) as u16,
             credits_due: vec![0; usize::from(requesters)],
         }
@@ -55,6 +58,11 @@ impl InputBuffer {
     /// Requests in the buffer.
     pub(super) fn len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Requests that it has room for.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// The request to be served next.
