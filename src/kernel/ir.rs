@@ -224,7 +224,7 @@ pub enum MemKind {
     Matrix(bool),
     /// `cp.async`: global memory to shared memory, past the registers. `src[0]` is the address in global
     /// memory, `src[1]` that in shared memory (64-bit when [`Mem::wide`]), to which the constant `src[3]` is
-    /// added. With a `src[2]` only so many bytes are read and the others are zeros.
+    /// added. `src[2]`, if there is one, is how many bytes are read; the others are zeros.
     Copy,
 }
 

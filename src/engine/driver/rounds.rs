@@ -196,7 +196,7 @@ pub(crate) struct Budget {
     pub(crate) rounds: u64,
 }
 
-/// The least to measure: so many rounds, or rounds with so many events together.
+/// The least to measure: a number of rounds, or of events in all rounds together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Least {
     pub(crate) rounds: u64,
@@ -320,7 +320,7 @@ mod tests {
     fn a_leg_of_long_rounds_has_the_least_number_of_them_and_no_more() {
         let long = LOOK_EVERY * 5;
         assert_eq!([0, 1, 2, 16].map(|least| rounds_of_leg(least, u64::MAX, long)), [1, 1, 2, 16]);
-        // Or until there were so many events; those of the present round are not counted yet.
+        // The least number of events ends it as well; those of the present round are not counted yet.
         assert_eq!([20, 21, 1000].map(|events| rounds_of_leg(16, events, long)), [3, 4, 16]);
         // The clock is not looked at in every short round.
         assert!((16..=2 * 16).contains(&rounds_of_leg(16, u64::MAX, Duration::ZERO)));

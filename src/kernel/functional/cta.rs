@@ -223,7 +223,7 @@ impl Cta {
                     }
                     warp.advance();
                 }
-                // Copies happen at once here, so that there is nothing to wait for.
+                // Copies happen at once here: nothing is left to wait for.
                 Op::Nop | Op::Copies(_) => warp.advance(),
                 Op::Pm(op) => {
                     if lanes == 0 {

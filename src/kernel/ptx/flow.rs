@@ -381,9 +381,10 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
         return step;
     }
     // The first operand is a destination, but for opcodes without one, whose operands are all read.
-    let only_reads =
+    let no_destination =
         matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call" | "cp")
-            || opcode == "mbarrier" && (has("init") || has("inval")) && !(opcode.starts_with("bar") && has("red"));
+            || opcode == "mbarrier" && (has("init") || has("inval"));
+    let only_reads = no_destination && !(opcode.starts_with("bar") && has("red"));
     let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: OperandKind::List(_), .. }));
     let (to, from) = inst.operands.split_at(usize::from(!only_reads || returns).min(inst.operands.len()));
     if let Some(operand) = inst.operands.iter().find(|operand| matches!(operand.kind, OperandKind::Address(_))) {

@@ -305,6 +305,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_barrier_returns_replaces_what_its_register_held() {
+        // The store is to `x`, at an offset that was an address in `y` until the barrier.
+        let body = "ld.param.u64 %rd1, [y];\ncvt.u32.u64 %r1, %rd1;\nsetp.ne.u32 %p1, %r2, 0;\n\
+            bar.red.popc.u32 %r1, 0, %p1;\ncvt.u64.u32 %rd2, %r1;\nld.param.u64 %rd3, [x];\n\
+            add.s64 %rd3, %rd3, %rd2;\nst.u32 [%rd3], 1;\nret;\n";
+        assert_eq!(outputs(body), Vec::<Vec<usize>>::new());
+    }
+
+    #[test]
     fn a_register_of_an_inner_block_is_not_the_outer_one() {
         let body = "ld.param.u64 %rd1, [y];\n{ .reg .b64 %rd1; mov.u64 %rd1, 7; }\nst.u32 [%rd1], 1;\nret;\n";
         assert_eq!(outputs(body), [vec![0]]);

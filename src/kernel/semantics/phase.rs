@@ -13,12 +13,12 @@ const COUNT: u32 = 20;
 /// A count's bits.
 const MASK: u64 = (1 << COUNT) - 1;
 
-/// A barrier whose phases expect so many arrivals.
+/// A barrier, each phase of which expects `count` arrivals.
 pub(super) fn begun(count: u64) -> u64 {
     (count & MASK) | (count & MASK) << COUNT
 }
 
-/// The word after so many arrivals. More than are pending end the phase all the same: the ISA leaves
+/// The word after `count` arrivals. More than are pending end the phase all the same: the ISA leaves
 /// undefined what happens then.
 pub(in crate::kernel) fn arrived(word: u64, count: u64) -> u64 {
     let (expected, pending, number) = (word & MASK, word >> COUNT & MASK, word >> (2 * COUNT));
@@ -27,7 +27,7 @@ pub(in crate::kernel) fn arrived(word: u64, count: u64) -> u64 {
     expected | pending << COUNT | number << (2 * COUNT)
 }
 
-/// The word when so many more arrivals are pending in this phase.
+/// The word when `count` more arrivals are pending in this phase.
 pub(super) fn awaiting(word: u64, count: u64) -> u64 {
     word & !(MASK << COUNT) | (((word >> COUNT & MASK) + count) & MASK) << COUNT
 }

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn predicates_and_unused_entries_name_no_row() {
         let kernel = kernel();
-        // Any index beyond the rows that there are would panic.
+        // An index beyond the last row would panic.
         let group = Registers {
             r32: vec![[0; LANES]; usize::from(kernel.slots32)],
             r64: vec![[0; LANES]; usize::from(kernel.slots64)],
