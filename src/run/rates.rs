@@ -20,6 +20,11 @@ struct Grown {
 }
 
 impl Grown {
+    /// Core cycles of a window: all but the last are whole.
+    fn cycles(&self, cycle_ticks: u64, at: usize) -> f64 {
+        self.now.saturating_sub(at as u64 * self.window).min(self.window) as f64 / cycle_ticks as f64
+    }
+
     /// A counter's growth in each window up to `now`, all components together.
     fn total(&self, counter: usize) -> Vec<u64> {
         let mut sums = Vec::new();
@@ -57,8 +62,6 @@ fn track(
 struct MachineGrowth {
     /// SMs or cores, slices of the shared cache, controllers.
     kinds: [Grown; 3],
-    window: u64,
-    now: Time,
     cycle_ticks: u64,
     tick_khz: u64,
 }
@@ -69,28 +72,33 @@ impl MachineGrowth {
     fn new(kinds: [Vec<Growth>; 3], now: Time, cycle_ticks: u64, tick_khz: u64) -> MachineGrowth {
         let finest = kinds.iter().flatten().map(Growth::window).max().unwrap_or(1);
         let window = if now / finest >= WINDOWS { 2 * finest } else { finest };
-        MachineGrowth { kinds: kinds.map(|all| Grown { window, all, now }), window, now, cycle_ticks, tick_khz }
+        MachineGrowth { kinds: kinds.map(|all| Grown { window, all, now }), cycle_ticks, tick_khz }
     }
 
-    /// Core cycles of a window: all but the last are whole.
+    /// The window, which all kinds have.
+    fn window(&self) -> Time {
+        self.kinds[0].window
+    }
+
+    /// Core cycles of a window.
     fn cycles(&self, at: usize) -> f64 {
-        self.now.saturating_sub(at as u64 * self.window).min(self.window) as f64 / self.cycle_ticks as f64
+        self.kinds[0].cycles(self.cycle_ticks, at)
     }
 
     fn share(&self, name: &str, part: &[u64], whole: &[u64]) -> Track {
         let whole = |at: usize| whole.get(at).copied().unwrap_or_default() as f64;
-        track((name, CLASS), self.window, part, 100.0, whole)
+        track((name, CLASS), self.window(), part, 100.0, whole)
     }
 
     /// What SMs or cores counted, in each core cycle.
     fn each_cycle(&self, name: &str, counter: usize) -> Track {
-        track((name, CLASS), self.window, &self.kinds[0].total(counter), 1.0, |at| self.cycles(at))
+        track((name, CLASS), self.window(), &self.kinds[0].total(counter), 1.0, |at| self.cycles(at))
     }
 
     /// What controllers moved.
     fn moved(&self, name: &str, counter: usize) -> Track {
         let seconds = |at: usize| self.cycles(at) * self.cycle_ticks as f64 / (self.tick_khz as f64 * 1e3);
-        track((name, CLASS), self.window, &self.kinds[2].total(counter), 1e-9, seconds)
+        track((name, CLASS), self.window(), &self.kinds[2].total(counter), 1e-9, seconds)
     }
 }
 
@@ -132,7 +140,7 @@ pub(super) fn of_cores(machine: &Assembly, width: u32, now: Time, cycle_ticks: u
     let [cores, homes, _] = &all.kinds;
     let slots_a_cycle = f64::from(width) * cores.all.len() as f64;
     let slots = |name: &str, counter: usize| {
-        track((name, CLASS), all.window, &cores.total(counter), 100.0, |at| all.cycles(at) * slots_a_cycle)
+        track((name, CLASS), all.window(), &cores.total(counter), 100.0, |at| all.cycles(at) * slots_a_cycle)
     };
     let (loads, misses) = (cores.total(1), cores.total(2));
     // A miss is counted when it is found, which may be a window later than its load.
@@ -156,7 +164,7 @@ pub(super) fn of_cores(machine: &Assembly, width: u32, now: Time, cycle_ticks: u
 pub(super) fn of_sm(growth: &Growth, now: Time, cycle_ticks: u64) -> Vec<Track> {
     let window = growth.window();
     let grown = Grown { window, all: vec![growth.clone()], now };
-    let cycles = |at: usize| now.saturating_sub(at as u64 * window).min(window) as f64 / cycle_ticks as f64;
+    let cycles = |at: usize| grown.cycles(cycle_ticks, at);
     let of = |name, counter| track((name, "rates of SMs"), window, &grown.total(counter), 1.0, cycles);
     vec![of("resident warps", 3), of("warps waiting for memory", 4)]
 }
@@ -165,7 +173,7 @@ pub(super) fn of_sm(growth: &Growth, now: Time, cycle_ticks: u64) -> Vec<Track> 
 pub(super) fn of_core(growth: &Growth, now: Time, cycle_ticks: u64) -> Option<Track> {
     let window = growth.window();
     let grown = Grown { window, all: vec![growth.clone()], now };
-    let cycles = |at: usize| now.saturating_sub(at as u64 * window).min(window) as f64 / cycle_ticks as f64;
+    let cycles = |at: usize| grown.cycles(cycle_ticks, at);
     let instructions = grown.total(0);
     let ran = instructions.iter().any(|&of| of > 0);
     ran.then(|| track(("IPC (instructions/cycle)", "rates of cores"), window, &instructions, 1.0, cycles))

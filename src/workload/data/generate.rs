@@ -59,7 +59,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Sets the first elements to the values that there are.
+    /// Sets the first elements to these values, those that are left to 0.
     fn set_to(&mut self, values: impl IntoIterator<Item = i64>) -> Result<(), String> {
         let mut values = values.into_iter();
         self.set_all(|_| Ok(Value::Int(values.next().unwrap_or(0))))
