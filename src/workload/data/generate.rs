@@ -9,7 +9,7 @@ use super::random::{Lcg, Random, Seeds};
 use crate::diagnostic::Diagnostic;
 use crate::document::Place;
 use crate::kernel::ir::Elem;
-use crate::workload::expr::{Expr, NoElements, Value};
+use crate::workload::expr::{Expr, LANES, NoElements, Value};
 use crate::workload::manifest::buffers::{Field, GraphPart, Init};
 use crate::workload::manifest::element::{elem_name, store};
 use crate::workload::manifest::source::Folder;
@@ -198,12 +198,24 @@ impl Generation<'_> {
         let mut fault = None;
         // Rows and columns are counted, as a division costs more than the rest of an element.
         let (mut row, mut column) = (0, 0);
+        let mut indices = [[0; LANES]; 3];
+        let (mut batch, mut has_values) = (expr.batch(frame, self.indices), false);
         let set = to.set_all(|index| {
-            (frame[idx], frame[i], frame[j]) = (index, row, column);
-            column += 1;
-            if column == cols {
-                (row, column) = (row + 1, 0);
+            let lane = index as usize % LANES;
+            if lane == 0 {
+                for lane in 0..LANES {
+                    (indices[0][lane], indices[1][lane], indices[2][lane]) = (index + lane as u64, row, column);
+                    column += 1;
+                    if column == cols {
+                        (row, column) = (row + 1, 0);
+                    }
+                }
+                has_values = batch.as_mut().is_some_and(|batch| batch.run(&indices));
             }
+            if let Some(batch) = batch.as_ref().filter(|_| has_values) {
+                return Ok(batch.value(lane));
+            }
+            (frame[idx], frame[i], frame[j]) = (indices[0][lane], indices[1][lane], indices[2][lane]);
             expr.evaluate(frame, &NoElements).map_err(|stop| {
                 fault = Some(stop);
                 String::new()
