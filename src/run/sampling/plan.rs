@@ -55,7 +55,7 @@ const MOST_SAMPLE_WAVES: u64 = 8;
 const GOLDEN_RATIO: u64 = 618;
 
 /// Waves before a sample, and before the tail, that are not counted, beside the one that is under way when the
-/// CTAs counted last before them end. Chosen: those under way then are of both sides of what is skipped.
+/// CTAs counted last before them end. Chosen.
 const WARM_WAVES: u64 = 1;
 
 /// The launches of one kernel, grid and block.
@@ -138,13 +138,14 @@ impl Cut {
         let turnover = turnover.clamp(LEAST_SAMPLE_WAVES, MOST_SAMPLE_WAVES);
         let head = if begins_empty { 2 * turnover } else { turnover };
         let (warm, sample_waves) = (WARM_WAVES, turnover);
-        let of_sample = warm + sample_waves;
-        let detail = head + samples * of_sample + warm + 2;
+        // After what is counted comes a wave of its own place, which is under way when the last CTAs counted end.
+        let of_sample = warm + sample_waves + 1;
+        let detail = head + 1 + samples * of_sample + warm + 2;
         if (ctas as f64) < WORTH_CUTTING * (detail * wave_ctas) as f64 {
             return None;
         }
         let tail = ctas / wave_ctas - 1;
-        let (first, last) = (head + warm, tail - warm);
+        let (first, last) = (head + 1 + warm, tail - warm);
         let stratum = (last - first) / samples;
         let within = |sample: u64| (stratum - of_sample) * (sample * GOLDEN_RATIO % 1000) / 1000;
         let samples = (0..samples).map(|sample| first + sample * stratum + within(sample)).collect();
@@ -154,11 +155,11 @@ impl Cut {
     /// The CTAs that run, in their order, and what counts of them.
     pub(super) fn parts(&self) -> (Vec<Range<u64>>, CountedPart) {
         let &Cut { wave_ctas, head, warm, ref samples, sample_waves, tail, ctas } = self;
-        let mut ranges = vec![0..head * wave_ctas];
-        let mut before = head * wave_ctas;
+        let mut ranges = vec![0..(head + 1) * wave_ctas];
+        let mut before = (head + 1) * wave_ctas;
         let mut windows = Vec::new();
         for &sample in samples {
-            let range = (sample - warm) * wave_ctas..(sample + sample_waves) * wave_ctas;
+            let range = (sample - warm) * wave_ctas..(sample + sample_waves + 1) * wave_ctas;
             let first = before + warm * wave_ctas;
             windows.push(first..first + sample_waves * wave_ctas);
             before += range.end - range.start;
@@ -237,13 +238,13 @@ mod tests {
     #[test]
     fn a_cut_has_head_samples_and_tail_and_nothing_overlaps() {
         let cut = Cut::of(1036, 10, 3, true, 4).unwrap();
-        let samples = vec![7, 41, 57, 92];
+        let samples = vec![8, 42, 58, 92];
         assert_eq!(cut, Cut { wave_ctas: 10, head: 6, warm: 1, samples, sample_waves: 3, tail: 102, ctas: 1036 });
         let (ranges, counted) = cut.parts();
-        assert_eq!(ranges, [0..60, 60..100, 400..440, 560..600, 910..950, 1010..1036]);
-        let samples = [70, 110, 150, 190].map(|from| from..from + 30).to_vec();
-        assert_eq!(counted, CountedPart::Cut { head: 60, samples, tail: 230 });
-        assert_eq!(Cut::of(370, 10, 3, true, 4), None, "25 waves of detail for 37");
+        assert_eq!(ranges, [0..70, 70..120, 410..460, 570..620, 910..960, 1010..1036]);
+        let samples = [80, 130, 180, 230].map(|from| from..from + 30).to_vec();
+        assert_eq!(counted, CountedPart::Cut { head: 60, samples, tail: 280 });
+        assert_eq!(Cut::of(440, 10, 3, true, 4), None, "30 waves of detail for 44");
     }
 
     #[test]

@@ -96,8 +96,26 @@ impl Random {
 
     /// A float from 0 (included) to 1 (excluded), a multiple of 2^-53.
     pub(crate) fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+        unit_of(self.bits())
     }
+
+    /// As many of these.
+    pub(crate) fn units(&mut self, out: &mut [f64]) {
+        for block in out.chunks_mut(BLOCK) {
+            if self.given == BLOCK && block.len() == BLOCK {
+                self.next_block();
+                block.iter_mut().zip(&self.block).for_each(|(unit, bits)| *unit = unit_of(*bits));
+                self.given = BLOCK;
+            } else {
+                block.iter_mut().for_each(|unit| *unit = self.unit());
+            }
+        }
+    }
+}
+
+/// A float from 0 to below 1 of the upper 53 bits.
+fn unit_of(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
 /// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
@@ -138,6 +156,17 @@ mod tests {
         for (state, stream) in [(0, 0), (42, 54), (u128::MAX, u128::MAX >> 1), (1 << 100, 3 << 90)] {
             let (mut one, mut other) = (Random::seeded(state, stream), Pcg64::new(state, stream));
             (0..3 * BLOCK).for_each(|_| assert_eq!(one.bits(), other.next_u64()));
+        }
+    }
+
+    #[test]
+    fn many_units_are_those_that_come_one_by_one() {
+        let mut one = Random::seeded(42, 54);
+        let mut other = one.clone();
+        for count in [16, 3, 24, 5, 8, 1] {
+            let mut many = vec![0.0; count];
+            other.units(&mut many);
+            many.iter().for_each(|unit| assert_eq!(*unit, one.unit()));
         }
     }
 
