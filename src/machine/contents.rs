@@ -1,4 +1,5 @@
-//! What memory holds before the first write, or from a step of a sampled run on: shared with whoever made it, and read where it lies.
+//! What memory holds before the first write, or from a step of a sampled run on: shared with whoever made it,
+//! and read where it lies.
 //!
 //! A channel's [`Image`](super::image::Image) takes bytes over page by page, when it is first written to:
 //! what a program only reads is never copied. Invariant: ranges are sorted by address and do not overlap;

@@ -179,7 +179,8 @@ impl Image {
         }
     }
 
-    /// The bytes at `at`, which do not cross a page, are those that memory began with, and lie where `bytes` do.
+    /// The bytes at `at`, which do not cross a page, are those that memory began with, and lie where `bytes`
+    /// do.
     pub fn lies_at(&self, at: usize, bytes: &[u8]) -> bool {
         matches!(self.pages[at / PAGE_BYTES], Page::Initial) && self.origin().lies_at(at, bytes)
     }

@@ -1,5 +1,5 @@
-//! What the host does outside simulated time: it reads global memory at once, fills the L2, and in sampled runs
-//! brings memory to what the functional driver has.
+//! What the host does outside simulated time: it reads global memory at once, fills the L2, and in sampled
+//! runs brings memory to what the functional driver has.
 //!
 //! ```text
 //!  command processor ──Look──> every slice ──Lines──> its controller     after all messages on that way
@@ -8,8 +8,8 @@
 //! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that.
 //! Links are the ordinary ones, so no look overtakes a write. Ports, buffers, credits, banks, LRU order and
 //! counters of accesses take no part. New bytes of memory go the same way: each cached line takes its own,
-//! what is dirty stays dirty, and the controller has them after every write that left the slice before. The links take a few 100 ns, which the command processor gives back
-//! (`command_processor/look`).
+//! what is dirty stays dirty, and the controller has them after every write that left the slice before. The
+//! links take a few 100 ns, which the command processor gives back (`command_processor/look`).
 //!
 //! Not modelled, on purpose: the cost of such a look, which a real host has.
 

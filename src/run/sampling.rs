@@ -7,16 +7,17 @@
 //!   machine:     ──launch──copy──head, samples, tail ──────────> head, samples, tail ──> ...   (detail)
 //!                    ticks           ticks ─> model of the launch or group (estimate) ─> sum, interval
 //! ```
-//! `plan` decides what runs in detail, `walk` does it, `estimate` is the arithmetic. There is one machine, which
-//! keeps its caches, queues and open rows over what is skipped; only the bytes of memory and of cached lines are
-//! brought to what the functional driver has. Within a launch that is cut they are not: its CTAs do not wait for
-//! each other, and what they wrote of the same bytes may be that of the CTAs in detail alone.
+//! `plan` decides what runs in detail, `walk` does it, `estimate` is the arithmetic. There is one machine
+//! (`detail`), which keeps its caches, queues and open rows over what is skipped; only the bytes of memory
+//! and of cached lines are brought to what the functional driver has. Within a launch that is cut they are
+//! not: its CTAs do not wait for each other, and of bytes that several CTAs change the machine has those in
+//! detail alone.
 //!
 //! Invariants: final memory is that of the functional driver; a program of which nothing is worth skipping
 //! takes exactly as long as unsampled; decisions rest on counts alone, so that a sampled run is the same on
 //! every host and at any number of threads. Not modelled: lines that skipped parts would have brought into
-//! caches, and the state that they would have left in a scheme's handlers. Persists are not told of, nor is the
-//! backlog.
+//! caches, and the state that they would have left in a scheme's handlers. Persists are not told of, nor is
+//! the backlog.
 
 mod detail;
 mod estimate;
@@ -37,7 +38,7 @@ use crate::workload::{Evidence, FunctionalError};
 use estimate::{Model, Predicted, Unit};
 use walk::{Ended, LaunchWay, SampledLaunch, SampledWalk};
 
-/// Runs an experiment by a sample of `windows` waves of each launch of many.
+/// Runs an experiment by `windows` samples of each launch of many waves.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
 pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) -> Finished {
     let began = Instant::now();

@@ -21,7 +21,8 @@ add.u32 %r1, %r1, 1;
 st.global.u32 [%d3], %r1;
 ";
 
-/// A bench with two launches of that kernel, into one buffer and into another: buffer `a`, the first, the second.
+/// A bench with two launches of that kernel, into one buffer and into another: buffer `a`, the first, the
+/// second.
 fn bench() -> (Bench, [u64; 3]) {
     let mut bench = Bench::new(machine("agpm-table4", "sm.count=2"));
     let buffers = [Medium::Dram, Medium::Nvm, Medium::Nvm].map(|medium| bench.buffer(u64::from(ELEMENTS) * 4, medium));

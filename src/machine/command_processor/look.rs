@@ -1,5 +1,5 @@
-//! What the host does outside simulated time: reductions, warm starts of the L2, and in sampled runs new bytes for
-//! all of memory (`machine/look`).
+//! What the host does outside simulated time: reductions, warm starts of the L2, and in sampled runs new
+//! bytes for all of memory (`machine/look`).
 //!
 //! Every slice is asked at once, and answers a few 100 ns later. The program does not pay for that time: the
 //! next launch starts that much sooner after the host asked for it, and counts as asked for that much

@@ -1,13 +1,13 @@
-//! The machine of a sampled run: it does what it is fed, halts where that ends, and goes on from there with its
-//! caches, queues and open rows as they are.
+//! The machine of a sampled run: it does what it is fed, halts where that ends, and goes on from there with
+//! its caches, queues and open rows as they are.
 //!
 //! ```text
 //!   fed:      launch 0 (part)  bytes of memory  pause | launch 3  pause | ...
 //!   machine:  ───────────────────────────────── halt   ──────── halt
 //! ```
-//! Its host program repeats what the real one did, so that no value that the machine reads decides what comes next.
-//! Not modelled: caches as launches that are skipped would leave them; lines keep their places, and take over what
-//! memory holds then.
+//! Its host program repeats what the real one did, so that no value that the machine reads decides what comes
+//! next. Not modelled: caches as launches that are skipped would leave them; lines keep their places, and
+//! take over what memory holds then.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,8 +36,8 @@ pub(super) enum CountedPart {
     Nothing,
     /// All of it, with what the host does until the next launch.
     Whole,
-    /// From its start until `head` CTAs have ended, samples, and from the end of `tail` CTAs on, with what the host
-    /// does until the next launch.
+    /// From its start until `head` CTAs have ended, samples, and from the end of `tail` CTAs on, with what
+    /// the host does until the next launch.
     Cut { head: u64, samples: Vec<Window>, tail: u64 },
 }
 

@@ -3,26 +3,28 @@
 //!
 //! ```text
 //!   launches of one kernel and size:   D D D D D . . w D . . . w D . . . . . w D
-//!   waves of a launch of many waves:   H H H w S S . . . w S S . . w S S . . w T
+//!   waves of a launch of many waves:   H H H a . . w S S a . . . w S S a . . w T
 //!
-//!   D detail, w warm-up, . functional, H head, S sample, T tail
+//!   D detail, w warm-up, a under way after what counts, . functional, H head, S sample, T tail
 //! ```
 //! *Launches* of the same kernel, grid and block form a group. The first few run in detail, then one after
 //! each growth of the group by half, where what lies between is worth it; of launches that are cut the first
 //! two, then one after each doubling. *A launch of many waves* that runs in detail is cut: its first waves,
 //! samples, and its last one or two waves with what follows. The machine runs these CTAs one after the other,
-//! as if there were none between: it stays full, and its caches, queues and open rows stay as they are. So a
-//! sample begins few waves early.
+//! as if there were none between: it stays full, and its caches, queues and open rows stay as they are. So
+//! one wave of warm-up is enough. What is under way when the last CTAs of a sample end has to be of its
+//! place, too: CTAs from elsewhere there made estimates 3 to 4 % too slow (measured without the wave `a`).
 //!
 //! The unit of lengths is the *turnover*: the waves that fill the L2 once, counted by a probe, the first two
 //! waves of the group's first cut launch on a machine of its own. Lines of one wave leave the L2 together, a
 //! turnover after they came, and those that are dirty are written then: what is bound by writes is fast and
-//! slow in turns of a turnover (measured of `stream_triad`: three waves in four at 0.83 of the mean, the fourth
-//! at 1.43). A sample is one turnover long, so that it has all of a turn. A machine that begins empty writes
-//! nothing back at first; its first head is two turnovers long, later ones one.
+//! slow in turns of a turnover (measured of `stream_triad`: three waves in four take 0.83 of the mean, the
+//! fourth 1.43). A sample is one turnover long, so that it has all of a turn. A machine that begins empty
+//! writes nothing back at first; its first head is two turnovers long, later ones one.
 //!
-//! The launch between head and tail is divided into as many equal parts as there are samples. Where in its part
-//! a sample lies goes by steps of the golden ratio, so that no period of the program falls in with the samples.
+//! The launch between head and tail is divided into as many equal parts as there are samples. Where in its
+//! part a sample lies goes by steps of the golden ratio, so that no period of the program meets that of
+//! samples.
 //!
 //! Kernels whose CTAs may wait for each other are not cut: [`waits_for_ctas`] says why.
 
@@ -54,8 +56,7 @@ const MOST_SAMPLE_WAVES: u64 = 8;
 /// In thousandths.
 const GOLDEN_RATIO: u64 = 618;
 
-/// Waves before a sample, and before the tail, that are not counted, beside the one that is under way when the
-/// CTAs counted last before them end. Chosen.
+/// Waves before a sample, and before the tail, that are not counted. Chosen: two made estimates no better.
 const WARM_WAVES: u64 = 1;
 
 /// The launches of one kernel, grid and block.
@@ -138,7 +139,8 @@ impl Cut {
         let turnover = turnover.clamp(LEAST_SAMPLE_WAVES, MOST_SAMPLE_WAVES);
         let head = if begins_empty { 2 * turnover } else { turnover };
         let (warm, sample_waves) = (WARM_WAVES, turnover);
-        // After what is counted comes a wave of its own place, which is under way when the last CTAs counted end.
+        // After what is counted comes a wave of its own place, which is under way when the last CTAs counted
+        // end.
         let of_sample = warm + sample_waves + 1;
         let detail = head + 1 + samples * of_sample + warm + 2;
         if (ctas as f64) < WORTH_CUTTING * (detail * wave_ctas) as f64 {

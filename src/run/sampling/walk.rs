@@ -1,7 +1,7 @@
 //! Walks a program on the functional driver and feeds a machine the parts of it that the plan picks.
 //!
-//! Every launch is executed functionally, so that values and final memory are those of the reference. After what
-//! the machine does not run, its memory is brought to what the functional driver has.
+//! Every launch is executed functionally, so that values and final memory are those of the reference. After
+//! what the machine does not run, its memory is brought to what the functional driver has.
 
 use std::ops::Range;
 use std::sync::Arc;

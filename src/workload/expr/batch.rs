@@ -8,9 +8,9 @@
 //!   idx * 3 % 17     7 10 13 16 ...
 //! ```
 //! Invariant: a lane's value has the bits of [`Expr::evaluate`] with the lane's indices. Both sides of `&&`,
-//! `||` and `? :` are evaluated; where any lane faults, perhaps on a side that does not count, the batch has no
-//! values, and its lanes are to be evaluated one by one. Not covered: expressions that read elements or have
-//! sums.
+//! `||` and `? :` are evaluated; where any lane faults, perhaps on a side that does not count, the batch has
+//! no values, and its lanes are to be evaluated one by one. Not covered: expressions that read elements or
+//! have sums.
 
 use super::Expr;
 use super::code::Node;
