@@ -253,6 +253,7 @@ impl CommandProcessor {
                     let contents = Contents::new(self.ports.map(), memory.into_ranges());
                     self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
                 }
+                // Whoever goes on wakes this component: until then it asks for nothing.
                 HostAction::Sample(SampleStep::Pause) => {
                     self.host.pause(cx.now());
                     return cx.halt();

@@ -49,6 +49,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
     let bindings = host.bindings();
     let mut walk = SampledWalk::new(experiment, conduct, clocks, windows);
     let ended = walk.walk(&mut host).err();
+    // Also of a run that ended early, which reports how far it came.
     walk.note_times();
     let ran = &walk.detail.ran;
     let components = ran.machine.component_names();
@@ -61,6 +62,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         Some(Ended::Functional(why)) => End::Failed { error: why.to_string() },
     };
     let estimate = Estimate::of(&walk, clocks);
+    // Of the machine, that is of what ran in detail.
     let mut tables = counters(&ran.machine);
     let simulated = tables.iter().find(|table| table.kind == "sm").map_or(0, |sms| sms.total("warp_instructions"));
     let sampling = estimate.sampling(&walk, simulated, windows, clocks);

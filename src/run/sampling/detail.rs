@@ -26,9 +26,6 @@ use crate::machine::command_processor::LaunchRecord;
 use crate::machine::ports::Endpoint;
 use crate::outcome::End;
 
-/// CTAs of a launch by the order of their ends: from the end of the one to that of the other.
-pub(super) type Window = Range<u64>;
-
 /// What is taken from a launch of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CountedPart {
@@ -36,9 +33,9 @@ pub(super) enum CountedPart {
     Nothing,
     /// All of it, with what the host does until the next launch.
     Whole,
-    /// From its start until `head` CTAs have ended, samples, and from the end of `tail` CTAs on, with what
-    /// the host does until the next launch.
-    Cut { head: u64, samples: Vec<Window>, tail: u64 },
+    /// From its start until `head` CTAs have ended; samples, each from the end of one number of CTAs to that
+    /// of another; and from the end of `tail` CTAs on, with what the host does until the next launch.
+    Cut { head: u64, samples: Vec<Range<u64>>, tail: u64 },
 }
 
 /// Ticks that a launch of the machine took.

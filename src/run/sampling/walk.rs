@@ -178,6 +178,7 @@ impl<'a> SampledWalk<'a> {
             self.launches[number].instructions = self.execute(&launch, 0..launch.ctas())?.warp_instructions;
             return Ok(());
         }
+        // What was skipped has changed memory: the machine takes that over before it goes on.
         let cold = std::mem::take(&mut self.stale);
         if cold {
             self.detail.replace(self.memory.clone());
@@ -188,6 +189,8 @@ impl<'a> SampledWalk<'a> {
         match cut {
             Some(cut) => self.cut(&launch, number, cut)?,
             None => {
+                // Right after something skipped, a launch that only warms up the next is not as in the
+                // program.
                 let counted = if picked || !cold { CountedPart::Whole } else { CountedPart::Nothing };
                 if counted == CountedPart::Whole {
                     self.launches[number].way = LaunchWay::Whole;

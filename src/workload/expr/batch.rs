@@ -94,6 +94,7 @@ impl Batch<'_> {
             Node::AbsInt(a) => lanes.ints1(a, i64::checked_abs),
             Node::Not(a) => lanes.ints1(a, |a| Some(i64::from(a == 0))),
             Node::Log2Int(a) => lanes.ints1(a, |a| a.checked_ilog2().map(i64::from)),
+            // Both sides have been evaluated: had one faulted, the batch would have ended there.
             Node::And(a, b) => lanes.ints(a, b, |a, b| Some(i64::from(a != 0 && b != 0))),
             Node::Or(a, b) => lanes.ints(a, b, |a, b| Some(i64::from(a != 0 || b != 0))),
             Node::AddInt(a, b) => lanes.ints(a, b, i64::checked_add),
@@ -116,6 +117,7 @@ impl Batch<'_> {
             Node::MinFloat(a, b) => lanes.floats(a, b, minimum),
             Node::MaxFloat(a, b) => lanes.floats(a, b, maximum),
             Node::PowFloat(a, b) => lanes.floats(a, b, libm::pow),
+            // Kinds change here: operands are floats, or the value is one.
             Node::CompareFloat(compare, a, b) => {
                 lanes.each(a, b, |a, b| Some(u64::from(holds(compare, &f64::from_bits(a), &f64::from_bits(b)))))
             }
