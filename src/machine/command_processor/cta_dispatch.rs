@@ -44,7 +44,7 @@ pub(super) struct CtaSequence {
 impl CtaSequence {
     /// All CTAs of a launch of `ctas`.
     pub(super) fn whole(ctas: u64) -> Self {
-        CtaSequence { left: VecDeque::from([0..ctas]), ctas, part: false }
+        CtaSequence { left: std::iter::once(0..ctas).collect(), ctas, part: false }
     }
 
     /// These CTAs alone.

@@ -157,8 +157,9 @@ impl Cut {
     /// The CTAs that run, in their order, and what counts of them.
     pub(super) fn parts(&self) -> (Vec<Range<u64>>, CountedPart) {
         let &Cut { wave_ctas, head, warm, ref samples, sample_waves, tail, ctas } = self;
-        let mut ranges = vec![0..(head + 1) * wave_ctas];
         let mut before = (head + 1) * wave_ctas;
+        let first = 0..before;
+        let mut ranges = vec![first];
         let mut windows = Vec::new();
         for &sample in samples {
             let range = (sample - warm) * wave_ctas..(sample + sample_waves + 1) * wave_ctas;

@@ -242,8 +242,9 @@ impl Generation<'_> {
         let set = to.set_all(|index| {
             let lane = index as usize % LANES;
             if lane == 0 {
-                for lane in 0..LANES {
-                    (indices[0][lane], indices[1][lane], indices[2][lane]) = (index + lane as u64, row, column);
+                let [numbers, rows, columns] = &mut indices;
+                for (nth, ((number, i), j)) in (index..).zip(numbers.iter_mut().zip(rows).zip(columns)) {
+                    (*number, *i, *j) = (nth, row, column);
                     column += 1;
                     if column == cols {
                         (row, column) = (row + 1, 0);
