@@ -21,12 +21,9 @@ mod persistency;
 mod server;
 mod surviving;
 
-use std::collections::BTreeMap;
-
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
-use crate::machine::command_processor::LaunchPart;
 use crate::machine::ports::Endpoint;
 
 pub use assembly::Assembly;
@@ -59,21 +56,6 @@ pub fn assemble_with(
     host: Box<dyn HostProgram>,
     persistency: &Persistency,
 ) -> Assembly {
-    assemble_parts(spec, memory, local_bytes, host, persistency, BTreeMap::new())
-}
-
-/// As [`assemble_with`]; of these launches, by their numbers, only parts run.
-///
-/// # Panics
-/// When `spec` has [`MachineSpec::faults`].
-pub fn assemble_parts(
-    spec: &MachineSpec,
-    memory: FlatMemory,
-    local_bytes: u32,
-    host: Box<dyn HostProgram>,
-    persistency: &Persistency,
-    parts: BTreeMap<u32, LaunchPart>,
-) -> Assembly {
     let faults = spec.faults();
     assert!(faults.is_empty(), "a machine with faults: {faults:?}");
     let latencies = Latencies::of(spec);
@@ -84,7 +66,7 @@ pub fn assemble_parts(
     components.add_sms(&memory);
     components.add_slices(&memory);
     components.parts.add_controllers(memory.shares);
-    components.add_command_processor(host, parts);
+    components.add_command_processor(host);
     components.parts.add_hub();
     components.add_switches();
     let roster = components.roster();

@@ -1,13 +1,11 @@
 //! The components of a machine: a function a kind.
 
-use std::collections::BTreeMap;
-
 use crate::engine::{Clock, Topology};
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
 use crate::machine::address::Interleave;
-use crate::machine::command_processor::{CommandProcessor, CommandProcessorWiring, LaunchPart};
+use crate::machine::command_processor::{CommandProcessor, CommandProcessorWiring};
 use crate::machine::crossbar::{PortEnd, SwitchKind};
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::ports::{Endpoint, Roster};
@@ -138,8 +136,8 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// The command processor, with the host program, of whose launches some run in part.
-    pub(super) fn add_command_processor(&mut self, host: Box<dyn HostProgram>, parts: BTreeMap<u32, LaunchPart>) {
+    /// The command processor, with the host program.
+    pub(super) fn add_command_processor(&mut self, host: Box<dyn HostProgram>) {
         let spec = self.spec;
         let wiring = CommandProcessorWiring {
             clock: self.core,
@@ -152,7 +150,6 @@ impl<'a> Components<'a> {
         let handler = self.parts.persistency.scheme.host_handler();
         let mut processor =
             CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, handler);
-        processor.run_in_part(parts);
         if self.parts.persistency.journal {
             processor.keep_journal();
         }

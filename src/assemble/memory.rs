@@ -224,7 +224,11 @@ impl NodeMemory {
             let medium = Medium::of(start) as usize;
             for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
                 let (channel, from, now) = (map.channel_of(address), map.in_channel(address), &mut now[..length]);
-                images[channel][medium].read(from as usize, now);
+                let image = &images[channel][medium];
+                if memory.slice(address, length).is_some_and(|bytes| image.lies_at(from as usize, bytes)) {
+                    continue;
+                }
+                image.read(from as usize, now);
                 if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
                     unreachable!("{address:#x} is in a range");
                 }

@@ -124,9 +124,9 @@ pub(super) struct RunArgs {
     /// Stop after so many core cycles and report the part that ran
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
-    /// Simulate a sample in detail, the rest on the functional driver, and estimate the time with an
-    /// interval: so many waves of CTAs (2 to 64) of each launch of many, and ever fewer of many launches
-    #[arg(long, value_name = "WAVES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
+    /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:
+    /// so many samples (2 to 64) of each launch of many waves of CTAs, and ever fewer of many launches
+    #[arg(long, value_name = "SAMPLES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
           conflicts_with_all = ["max_cycles", "timeline", "compat", "wear", "monitor"], value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) sample: Option<u32>,
     /// Do not compare with the functional run; the manifest's own checks remain

@@ -1,9 +1,11 @@
 //! The requests of a host program to its device. The device is the functional driver or the command processor
 //! of a timed machine.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::launch::Launch;
+use super::memory::FlatMemory;
 use super::reduction::Reduction;
 
 /// The host's next wish.
@@ -41,8 +43,24 @@ pub enum HostAction {
     /// Fill the L2, if the device has one, with these ranges of global memory in this order, outside
     /// simulated time.
     Warm(Vec<GlobalRange>),
+    /// A step that only a sampled run takes.
+    Sample(SampleStep),
     /// The program is over.
     Done,
+}
+
+/// A step of a sampled run, which simulates a part of a program and executes all of it on the functional
+/// driver.
+#[derive(Debug, Clone)]
+pub enum SampleStep {
+    /// Run these CTAs of a grid to completion, in this order; their numbers and indices are those of the
+    /// whole grid.
+    Part(Arc<Launch>, Vec<Range<u64>>),
+    /// Global memory holds these bytes from now on, outside simulated time. Caches keep their lines.
+    Replace(FlatMemory),
+    /// The next action is not known yet: the simulation halts. Whoever goes on with it wakes the device,
+    /// which then asks again; the time between is outside simulated time.
+    Pause,
 }
 
 /// Bytes of global memory.

@@ -18,15 +18,13 @@ mod dma;
 mod host_program;
 mod kernel_barrier;
 mod look;
-mod part;
 mod persistency;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
-use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::host::{HostAction, HostProgram, SampleStep};
 use crate::kernel::launch::Launch;
 use crate::persist::handler::Handler;
 use crate::persist::journal::{FactKind, Notebook};
@@ -35,6 +33,7 @@ use crate::spec;
 use crate::stats::Histogram;
 use crate::timeline::{Label, Recorder};
 
+use super::contents::Contents;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
 use super::look::{Lines, Look};
@@ -45,13 +44,12 @@ use super::ports::{Endpoint, Ports};
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
-use cta_dispatch::{CtaDispatch, Pace};
+use cta_dispatch::{CtaDispatch, CtaSequence, Pace};
 use dma::Dma;
 pub use host_program::HostFault;
 use host_program::HostThread;
 use kernel_barrier::{KernelBarrier, Release};
 use look::HostLook;
-pub use part::LaunchPart;
 use persistency::{BoundaryWriteBack, HostPersistency};
 
 spec! {
@@ -134,8 +132,6 @@ pub struct CommandProcessor {
     persistency: HostPersistency,
     timeline: Option<Box<Recorder>>,
     records: Vec<LaunchRecord>,
-    /// Launches of which only a part runs, by number.
-    parts: BTreeMap<u32, LaunchPart>,
     /// CTAs of all launches so far, and those of them that have ended.
     ctas_known: u64,
     ctas_ended: u64,
@@ -181,7 +177,6 @@ impl CommandProcessor {
             persistency: HostPersistency::new(handler),
             timeline: None,
             records: Vec::new(),
-            parts: BTreeMap::new(),
             ctas_known: 0,
             ctas_ended: 0,
         }
@@ -190,11 +185,6 @@ impl CommandProcessor {
     /// Halts the simulation when the host program is over.
     pub fn halt_at_end(&mut self) {
         self.host.halts = true;
-    }
-
-    /// Runs only these parts of launches, by the launches' numbers.
-    pub fn run_in_part(&mut self, parts: BTreeMap<u32, LaunchPart>) {
-        self.parts = parts;
     }
 
     /// Keeps a journal from now on.
@@ -254,7 +244,22 @@ impl CommandProcessor {
             // A step that takes no time (an empty transfer) leaves the processor idle: the next follows at
             // once.
             match action {
-                HostAction::Launch(launch) => self.start(launch, cx),
+                HostAction::Launch(launch) => {
+                    let ctas = CtaSequence::whole(launch.ctas());
+                    self.start(launch, ctas, cx);
+                }
+                HostAction::Sample(SampleStep::Part(launch, ranges)) => {
+                    self.start(launch, CtaSequence::part(ranges), cx);
+                }
+                HostAction::Sample(SampleStep::Replace(memory)) => {
+                    let contents = Contents::new(self.ports.map(), memory.into_ranges());
+                    self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
+                }
+                // Whoever goes on wakes this component: until then it asks for nothing.
+                HostAction::Sample(SampleStep::Pause) => {
+                    self.host.pause(cx.now());
+                    return cx.halt();
+                }
                 HostAction::Read { address, bytes } => {
                     self.dma.read(address, bytes);
                     self.step = Step::Transfer;
@@ -297,7 +302,7 @@ impl CommandProcessor {
     }
 
     /// Starts a launch.
-    fn start(&mut self, launch: Arc<Launch>, cx: &mut Ctx<'_, Msg>) {
+    fn start(&mut self, launch: Arc<Launch>, sequence: CtaSequence, cx: &mut Ctx<'_, Msg>) {
         let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared) {
             Ok(occupancy) => occupancy,
             Err(fault) => return self.fail(HostFault(fault), cx),
@@ -321,9 +326,8 @@ impl CommandProcessor {
         });
         self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());
         let first = cx.now() + launch_ticks;
-        let part = self.parts.get(&self.launch()).copied().unwrap_or(LaunchPart::whole(launch.ctas()));
-        self.ctas_known += part.ctas;
-        let ctas = CtaDispatch::new(part, self.pace, self.sm.count, occupancy.ctas, first);
+        self.ctas_known += sequence.ctas();
+        let ctas = CtaDispatch::new(sequence, self.pace, self.sm.count, occupancy.ctas, first);
         self.step = Step::Launch(ctas, KernelBarrier::of(&launch.kernel));
         self.dispatch(cx);
     }
@@ -342,15 +346,9 @@ impl CommandProcessor {
         let Step::Launch(ctas, _) = &mut self.step else { panic!("SM {sm} ended a CTA of no launch") };
         ctas.end_cta(sm);
         self.ctas_ended += 1;
-        let (_, done) = ctas.sent_and_done();
-        let number = self.launch();
-        if let (Some(part), Some(record)) = (self.parts.get(&number), self.records.last_mut()) {
+        if let Some(record) = self.records.last_mut().filter(|_| ctas.is_part()) {
             record.cta_ends.push(cx.now());
-            if part.halt_after == Some(done) {
-                cx.halt();
-            }
         }
-        let Step::Launch(ctas, _) = &mut self.step else { return };
         if !ctas.is_over() {
             self.dispatch(cx);
             self.check_barrier(cx);
@@ -499,6 +497,7 @@ impl Component<Msg> for CommandProcessor {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.host.go_on(cx.now());
         while let Some(reply) = self.network.ejected(cx) {
             self.reply(reply, cx);
         }

@@ -1,4 +1,5 @@
-//! What memory holds before the first write: shared with whoever made it, and read where it lies.
+//! What memory holds before the first write, or from a step of a sampled run on: shared with whoever made it,
+//! and read where it lies.
 //!
 //! A channel's [`Image`](super::image::Image) takes bytes over page by page, when it is first written to:
 //! what a program only reads is never copied. Invariant: ranges are sorted by address and do not overlap;
@@ -42,49 +43,15 @@ impl Contents {
             })
         })
     }
-}
 
-/// The contents of one medium as a channel has them.
-#[derive(Debug, Clone)]
-pub struct Origin {
-    contents: Arc<Contents>,
-    medium: Medium,
-    channel: u32,
-}
-
-impl Origin {
-    /// Of a channel.
-    pub fn new(contents: Arc<Contents>, medium: Medium, channel: u32) -> Origin {
-        Origin { contents, medium, channel }
-    }
-
-    /// Copies the bytes from `at` of the channel's share on into `out`.
-    pub fn read(&self, mut at: usize, mut out: &mut [u8]) {
-        let map = self.contents.map;
-        let chunk_bytes = map.chunk_bytes() as usize;
-        while !out.is_empty() {
-            let length = out.len().min(chunk_bytes - at % chunk_bytes);
-            let (now, rest) = out.split_at_mut(length);
-            self.piece(map.offset_of(self.channel, at as u64), now);
-            (at, out) = (at + length, rest);
-        }
-    }
-
-    /// Asks the computer for the bytes at `at`, some time before they are needed.
-    #[inline]
-    pub fn touch(&self, at: usize) {
-        let ranges = &self.contents.ranges[self.medium as usize];
-        let offset = self.contents.map.offset_of(self.channel, at as u64);
-        let last = ranges.partition_point(|(start, _)| *start <= offset).checked_sub(1);
-        if let Some((start, bytes)) = last.map(|last| &ranges[last]) {
-            std::hint::black_box(bytes.get((offset - start) as usize).copied());
-            std::hint::black_box(bytes.get((offset - start) as usize + 64).copied());
-        }
+    /// Copies the bytes from an address on into `out`: zeros where no range is.
+    pub fn read(&self, address: u64, out: &mut [u8]) {
+        self.piece(Medium::of(address), offset_in_medium(address), out);
     }
 
     /// Bytes of one chunk, from an offset in the medium on.
-    fn piece(&self, offset: u64, out: &mut [u8]) {
-        let ranges = &self.contents.ranges[self.medium as usize];
+    fn piece(&self, medium: Medium, offset: u64, out: &mut [u8]) {
+        let ranges = &self.ranges[medium as usize];
         let at = ranges.partition_point(|(start, _)| *start <= offset);
         if let Some((start, bytes)) = at.checked_sub(1).map(|at| &ranges[at]) {
             let from = (offset - start) as usize;
@@ -102,6 +69,62 @@ impl Origin {
                 let found = &bytes[(first - start) as usize..(last - start) as usize];
                 out[(first - offset) as usize..(last - offset) as usize].copy_from_slice(found);
             }
+        }
+    }
+}
+
+/// The contents of one medium as a channel has them.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    contents: Arc<Contents>,
+    medium: Medium,
+    channel: u32,
+}
+
+impl Origin {
+    /// The same part of other contents.
+    pub fn of(&self, contents: Arc<Contents>) -> Origin {
+        Origin { contents, ..*self }
+    }
+
+    /// Of a channel.
+    pub fn new(contents: Arc<Contents>, medium: Medium, channel: u32) -> Origin {
+        Origin { contents, medium, channel }
+    }
+
+    /// Copies the bytes from `at` of the channel's share on into `out`.
+    pub fn read(&self, mut at: usize, mut out: &mut [u8]) {
+        let map = self.contents.map;
+        let chunk_bytes = map.chunk_bytes() as usize;
+        while !out.is_empty() {
+            let length = out.len().min(chunk_bytes - at % chunk_bytes);
+            let (now, rest) = out.split_at_mut(length);
+            self.contents.piece(self.medium, map.offset_of(self.channel, at as u64), now);
+            (at, out) = (at + length, rest);
+        }
+    }
+
+    /// The bytes at `at`, of one chunk, lie where `bytes` do.
+    pub fn lies_at(&self, at: usize, bytes: &[u8]) -> bool {
+        let ranges = &self.contents.ranges[self.medium as usize];
+        let offset = self.contents.map.offset_of(self.channel, at as u64);
+        let last = ranges.partition_point(|(start, _)| *start <= offset).checked_sub(1);
+        last.is_some_and(|last| {
+            let (start, found) = &ranges[last];
+            let from = (offset - start) as usize;
+            found.get(from..from + bytes.len()).is_some_and(|found| std::ptr::eq(found, bytes))
+        })
+    }
+
+    /// Asks the computer for the bytes at `at`, some time before they are needed.
+    #[inline]
+    pub fn touch(&self, at: usize) {
+        let ranges = &self.contents.ranges[self.medium as usize];
+        let offset = self.contents.map.offset_of(self.channel, at as u64);
+        let last = ranges.partition_point(|(start, _)| *start <= offset).checked_sub(1);
+        if let Some((start, bytes)) = last.map(|last| &ranges[last]) {
+            std::hint::black_box(bytes.get((offset - start) as usize).copied());
+            std::hint::black_box(bytes.get((offset - start) as usize + 64).copied());
         }
     }
 }

@@ -7,7 +7,9 @@
 //! the last line, which may be shorter than the longest line of any machine. Cost: one look at a table more
 //! than a flat array; memory is what is used.
 
-use super::contents::Origin;
+use std::sync::Arc;
+
+use super::contents::{Contents, Origin};
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
 use crate::engine::StateDigest;
 
@@ -54,6 +56,14 @@ impl Image {
     /// Says whose the bytes of initial pages are. [`Image::begin`] makes pages initial.
     pub fn set_origin(&mut self, origin: Origin) {
         self.origin = Some(origin);
+    }
+
+    /// The bytes are those of other contents from now on.
+    pub fn replace_all(&mut self, contents: &Arc<Contents>) {
+        if let Some(origin) = &mut self.origin {
+            *origin = origin.of(contents.clone());
+            self.pages.fill(Page::Initial);
+        }
     }
 
     /// The origin has these bytes at `at`, of one page: unless they are zeros, the page becomes initial.
@@ -167,6 +177,12 @@ impl Image {
             copy_masked(&mut whole, &line.bytes, line.mask & exist);
             bytes.copy_from_slice(&whole[..short]);
         }
+    }
+
+    /// The bytes at `at`, which do not cross a page, are those that memory began with, and lie where `bytes`
+    /// do.
+    pub fn lies_at(&self, at: usize, bytes: &[u8]) -> bool {
+        matches!(self.pages[at / PAGE_BYTES], Page::Initial) && self.origin().lies_at(at, bytes)
     }
 
     /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its

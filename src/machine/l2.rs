@@ -38,7 +38,7 @@ use crate::persist::journal::Notebook;
 use crate::timeline::Growth;
 
 use super::crossbar::PortEnd;
-use super::look::{Lines, Look};
+use super::look::{Lines, Look, LookKind};
 use super::memory_port::MemoryPort;
 use super::msg::{HEADER_BYTES, MAX_LINE_BYTES, Msg, sectors_touched};
 use super::persistence::PersistSpec;
@@ -226,16 +226,19 @@ impl L2Slice {
         let line_bytes = self.spec.line_bytes;
         let mut lines: Vec<_> =
             look.lines(u64::from(line_bytes)).filter(own).map(|line| (line, [0; MAX_LINE_BYTES])).collect();
-        if look.warm {
+        if let LookKind::Warm = look.kind {
             lines.drain(..lines.len().saturating_sub(self.array.places()));
         }
-        let lines = Lines { slice: self.memory.at_controller(), warm: look.warm, line_bytes, lines };
+        if let LookKind::Replace(contents) = &look.kind {
+            self.array.take_over(contents);
+        }
+        let lines = Lines { slice: self.memory.at_controller(), kind: look.kind.clone(), line_bytes, lines };
         self.memory.send(Msg::Lines(Box::new(lines)), cx);
     }
 
     /// The lines as memory has them: takes them in, or answers with the dirty bytes over them.
     fn looked(&mut self, mut lines: Box<Lines>, cx: &mut Ctx<'_, Msg>) {
-        if lines.warm {
+        if let LookKind::Warm = lines.kind {
             for (line, bytes) in std::mem::take(&mut lines.lines) {
                 self.warm(line, &bytes, cx);
             }

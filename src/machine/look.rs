@@ -1,4 +1,5 @@
-//! What the host does outside simulated time: it reads global memory at once, and fills the L2.
+//! What the host does outside simulated time: it reads global memory at once, fills the L2, and in sampled
+//! runs brings memory to what the functional driver has.
 //!
 //! ```text
 //!  command processor ──Look──> every slice ──Lines──> its controller     after all messages on that way
@@ -6,11 +7,15 @@
 //! ```
 //! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that.
 //! Links are the ordinary ones, so no look overtakes a write. Ports, buffers, credits, banks, LRU order and
-//! counters of accesses take no part. The links take a few 100 ns, which the command processor gives back
-//! (`command_processor/look`).
+//! counters of accesses take no part. New bytes of memory go the same way: each cached line takes its own,
+//! what is dirty stays dirty, and the controller has them after every write that left the slice before. The
+//! links take a few 100 ns, which the command processor gives back (`command_processor/look`).
 //!
 //! Not modelled, on purpose: the cost of such a look, which a real host has.
 
+use std::sync::Arc;
+
+use super::contents::Contents;
 use super::line::MAX_LINE_BYTES;
 use crate::kernel::host::GlobalRange;
 
@@ -19,8 +24,19 @@ use crate::kernel::host::GlobalRange;
 pub struct Look {
     /// Global memory, in this order.
     pub ranges: Vec<GlobalRange>,
+    /// What becomes of them.
+    pub kind: LookKind,
+}
+
+/// What a look is for.
+#[derive(Debug, Clone)]
+pub enum LookKind {
+    /// Slices answer with the lines.
+    Read,
     /// Slices take the lines in as clean ones, and answer without them.
-    pub warm: bool,
+    Warm,
+    /// Slices and controllers take over these bytes for all that they have, and answer without lines.
+    Replace(Arc<Contents>),
 }
 
 /// Lines of one slice, on their way to its controller and back.
@@ -28,8 +44,8 @@ pub struct Look {
 pub struct Lines {
     /// The slice's place at its controller.
     pub slice: u8,
-    /// The slice keeps them.
-    pub warm: bool,
+    /// What the look is for.
+    pub kind: LookKind,
     /// Bytes of a line.
     pub line_bytes: u32,
     /// Addresses and contents.
@@ -53,7 +69,7 @@ mod tests {
     #[test]
     fn lines_cover_their_ranges_and_no_more() {
         let range = |start, bytes| GlobalRange { start, bytes };
-        let look = |ranges| Look { ranges, warm: false }.lines(128).collect::<Vec<_>>();
+        let look = |ranges| Look { ranges, kind: LookKind::Read }.lines(128).collect::<Vec<_>>();
         assert_eq!(look(vec![range(256, 128), range(100, 29), range(0, 0)]), [256, 0, 128]);
         assert_eq!(look(vec![range(100, 28)]), [0]);
     }

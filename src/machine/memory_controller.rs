@@ -42,7 +42,7 @@ use crate::persist::vocab::Domain;
 use crate::timeline::Growth;
 
 use super::image::Image;
-use super::look::Lines;
+use super::look::{Lines, LookKind};
 use super::media::{Direction, Media};
 use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use super::persistence::{PastAck, PersistSpec};
@@ -356,7 +356,10 @@ impl MemoryController {
     }
 
     /// Answers a look of the host's outside simulated time: the bytes that reads would return, with no read.
-    fn look(&self, mut lines: Box<Lines>, cx: &mut Ctx<'_, Msg>) {
+    fn look(&mut self, mut lines: Box<Lines>, cx: &mut Ctx<'_, Msg>) {
+        if let LookKind::Replace(contents) = &lines.kind {
+            self.channel.images.take_over(contents);
+        }
         let length = lines.line_bytes as usize;
         let mask = u128::MAX >> (MAX_LINE_BYTES - length);
         for (line, bytes) in &mut lines.lines {

@@ -8,10 +8,10 @@ use super::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Sampling {
-    /// Sampled waves of a launch that was cut.
+    /// Samples of a launch that was cut.
     pub windows: u32,
     /// The 95 % confidence interval of the run's time: from the spread of samples, and 2 % of what is
-    /// predicted for a bias that all samples share, as of caches that a warm-up did not fill.
+    /// predicted for a bias that all samples share, as of caches that what was skipped would have filled.
     pub low: Duration,
     /// Its upper end.
     pub high: Duration,
@@ -25,7 +25,7 @@ pub struct Sampling {
     pub warp_instructions: u64,
     /// Those that were simulated in detail, warm-ups included. Counters are scaled up from these.
     pub warp_instructions_in_detail: u64,
-    /// Stretches of detail, each on a machine that begins empty.
+    /// Stretches of detail, with something skipped between them.
     pub stretches: u64,
 }
 

@@ -37,7 +37,7 @@ pub struct Experiment {
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,
-    /// Simulate a sample in detail and predict the rest: so many waves of CTAs of a launch of many waves.
+    /// Simulate a sample in detail and predict the rest: so many samples of a launch of many waves of CTAs.
     pub sample: Option<u32>,
 }
 

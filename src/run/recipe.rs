@@ -332,7 +332,7 @@ impl Recipe {
         self
     }
 
-    /// Simulates a sample in detail and predicts the rest: `windows` waves (2 to 64) of each launch of many
+    /// Simulates a sample in detail and predicts the rest: `windows` samples (2 to 64) of each launch of many
     /// waves, and launches of which there are many ever more rarely. Cycles are an estimate with an interval
     /// then ([`Outcome::sampling`](crate::outcome::Outcome)).
     pub fn sample(mut self, windows: impl Into<Option<u32>>) -> Self {
@@ -591,7 +591,7 @@ impl Recipe {
     }
 }
 
-/// Sampled waves of a launch: two at least, as one says nothing of their spread.
+/// Samples of a launch: two at least, as one says nothing of their spread.
 struct Windows(u32);
 
 impl Windows {

@@ -3,22 +3,25 @@
 //!
 //! ```text
 //!   functional:  ──launch──copy──launch──────────────────────────────launch──  all of it: values, final memory
-//!                  │copy of memory         │          │          │
-//!   detail:        └─ stretch ─────────>   └─ warm-up, sample ─> ...           each on a machine of its own (stretch)
-//!                       ticks                    ticks ─> model of the launch or group (estimate) ─> sum, interval
+//!                                    │bytes of memory                    │bytes of memory
+//!   machine:     ──launch──copy──head, samples, tail ──────────> head, samples, tail ──> ...   (detail)
+//!                    ticks           ticks ─> model of the launch or group (estimate) ─> sum, interval
 //! ```
-//! `plan` decides what runs in detail, `walk` does it, `estimate` is the arithmetic, `sums` adds up counters.
+//! `plan` decides what runs in detail, `walk` does it, `estimate` is the arithmetic. There is one machine
+//! (`detail`), which keeps its caches, queues and open rows over what is skipped; only the bytes of memory
+//! and of cached lines are brought to what the functional driver has. Within a launch that is cut they are
+//! not: its CTAs do not wait for each other, and of bytes that several CTAs change the machine has those in
+//! detail alone.
 //!
 //! Invariants: final memory is that of the functional driver; a program of which nothing is worth skipping
-//! runs in one stretch and takes exactly as long as unsampled; decisions rest on counts alone, so that a
-//! sampled run is the same on every host and at any number of threads. Not modelled: what a skipped part
-//! leaves in caches, queues, open rows and in the state of a scheme's handlers. Persists are not told of,
-//! nor is the backlog.
+//! takes exactly as long as unsampled; decisions rest on counts alone, so that a sampled run is the same on
+//! every host and at any number of threads. Not modelled: lines that skipped parts would have brought into
+//! caches, and the state that they would have left in a scheme's handlers. Persists are not told of, nor is
+//! the backlog.
 
+mod detail;
 mod estimate;
 mod plan;
-mod stretch;
-mod sums;
 mod walk;
 
 use std::time::Instant;
@@ -27,7 +30,7 @@ use super::conduct::Conduct;
 use super::end::Clocks;
 use super::finished::{Finished, failures};
 use super::program::Experiment;
-use super::tables::{describe, digest_of};
+use super::tables::{counters, describe, digest_of, warnings};
 use crate::engine::Time;
 use crate::kernel::functional::RunError;
 use crate::outcome::{self, Duration, End, KernelTotals, Launch, Outcome, SampledKernel, Sampling};
@@ -35,7 +38,7 @@ use crate::workload::{Evidence, FunctionalError};
 use estimate::{Model, Predicted, Unit};
 use walk::{Ended, LaunchWay, SampledLaunch, SampledWalk};
 
-/// Runs an experiment by a sample of `windows` waves of each launch of many.
+/// Runs an experiment by `windows` samples of each launch of many waves.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
 pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) -> Finished {
     let began = Instant::now();
@@ -46,33 +49,39 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
     let bindings = host.bindings();
     let mut walk = SampledWalk::new(experiment, conduct, clocks, windows);
     let ended = walk.walk(&mut host).err();
-    // What an outcome has beside times and counters is that of any stretch.
-    let last = walk.last_machine();
-    let components = last.machine.component_names();
+    // Also of a run that ended early, which reports how far it came.
+    walk.note_times();
+    let ran = &walk.detail.ran;
+    let components = ran.machine.component_names();
     let described = serde_json::to_value(workload.describe()).unwrap_or_default();
-    let detail = last.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct);
+    let detail = ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct);
     let end = match ended {
         None => End::Finished,
-        Some(Ended::Detail) => detail.end.clone(),
+        Some(Ended::Detail(end)) => end,
         Some(Ended::Functional(FunctionalError::Kernel(RunError::Stopped))) => End::Stopped,
         Some(Ended::Functional(why)) => End::Failed { error: why.to_string() },
     };
     let estimate = Estimate::of(&walk, clocks);
-    let simulated = walk.sums.total("sm", "warp_instructions");
+    // Of the machine, that is of what ran in detail.
+    let mut tables = counters(&ran.machine);
+    let simulated = tables.iter().find(|table| table.kind == "sm").map_or(0, |sms| sms.total("warp_instructions"));
     let sampling = estimate.sampling(&walk, simulated, windows, clocks);
-    let memory = walk.memory;
     // Counters include warm-ups; scaled so, the instructions are exactly those of the program.
     let factor = if simulated > 0 { sampling.warp_instructions as f64 / simulated as f64 } else { 1.0 };
-    let engine = walk.sums.engine.unwrap_or(detail.engine);
-    let (digest, warnings) = (walk.sums.digest, walk.sums.warnings.clone());
-    let threads = walk.sums.threads.max(1);
-    let (counters, scheme_counters) = walk.sums.scaled(if sampling.is_whole() { 1.0 } else { factor });
+    let mut scheme_counters = detail.scheme_counters.clone();
+    if !sampling.is_whole() {
+        let scale = |count: &mut u64| *count = (*count as f64 * factor).round() as u64;
+        tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten()).for_each(scale);
+        scheme_counters.values_mut().for_each(scale);
+    }
+    let warnings = warnings(&ran.machine);
+    let memory = walk.memory;
     let mut outcome = Outcome {
         end,
         time: clocks.duration(estimate.total.ticks.round() as Time),
         kernels: estimate.kernels(clocks),
         launches: estimate.launches,
-        counters,
+        counters: tables,
         scheme_counters,
         scheme_report: None,
         sampling: Some(sampling),
@@ -80,10 +89,8 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         persists: None,
         backlog: None,
         warnings,
-        digest: format!("{digest:016x}"),
         memory_digest: format!("{:016x}", digest_of(&memory)),
-        engine,
-        host: outcome::Host { threads, wall_s: began.elapsed().as_secs_f64(), functional_s: 0.0, ..detail.host },
+        host: outcome::Host { wall_s: began.elapsed().as_secs_f64(), functional_s: 0.0, ..detail.host },
         ..detail
     };
     // Values are the functional driver's own, so that there is nothing else to compare them with.
@@ -121,7 +128,7 @@ impl Estimate {
     fn of(walk: &SampledWalk<'_>, clocks: Clocks) -> Estimate {
         let in_detail = |launch: &&SampledLaunch| launch.way != LaunchWay::Skipped;
         let rest = |launch: &SampledLaunch| match &launch.way {
-            LaunchWay::Cut { rest, .. } => *rest,
+            LaunchWay::Cut(cut) => cut.rest(),
             _ => Predicted::default(),
         };
         // Of each group: with what the host does after a launch, and without.
@@ -135,7 +142,7 @@ impl Estimate {
                     };
                     of_group().map(unit).collect()
                 };
-                [Model::of(&units(|launch| launch.ticks)), Model::of(&units(|launch| launch.own_ticks))]
+                [Model::of(&units(|launch| launch.ticks), 1), Model::of(&units(|launch| launch.own_ticks), 1)]
             })
             .collect();
         // What was simulated has no spread.
@@ -207,7 +214,7 @@ impl Estimate {
         let in_detail = |launch: &SampledLaunch| match &launch.way {
             LaunchWay::Skipped => 0,
             LaunchWay::Whole => ctas_of(launch),
-            LaunchWay::Cut { ctas, .. } => *ctas,
+            LaunchWay::Cut(cut) => cut.ctas(),
         };
         // A list, not a map: the order is that of first launches, and kernels are few.
         let mut kernels: Vec<SampledKernel> = Vec::new();
@@ -226,7 +233,7 @@ impl Estimate {
             let of = &mut kernels[at];
             of.launches += 1;
             of.in_detail += u64::from(launch.way != LaunchWay::Skipped);
-            of.cut += u64::from(matches!(launch.way, LaunchWay::Cut { .. }));
+            of.cut += u64::from(matches!(launch.way, LaunchWay::Cut(_)));
         }
         let half = self.total.half_width();
         let at = |ticks: f64| -> Duration { clocks.duration(ticks.max(0.0).round() as Time) };
@@ -239,7 +246,7 @@ impl Estimate {
             ctas_in_detail: walk.launches.iter().map(in_detail).sum(),
             warp_instructions: walk.launches.iter().map(|launch| launch.instructions).sum(),
             warp_instructions_in_detail: simulated,
-            stretches: walk.sums.stretches,
+            stretches: walk.stretches,
         }
     }
 }

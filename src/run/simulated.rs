@@ -59,13 +59,18 @@ impl Simulated {
         Simulated { machine, clocks, end, left, wall: began.elapsed() }
     }
 
-    /// Simulates until it halts for the first time: at the program's end, or where a part of a launch says
-    /// so.
+    /// A machine that has done nothing.
+    pub(super) fn idle(machine: Assembly, clocks: Clocks) -> Simulated {
+        let end = RunEnd::Finished { at: 0 };
+        Simulated { machine, clocks, end, left: None, wall: WallTime::ZERO }
+    }
+
+    /// Simulates until it halts.
     #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
-    pub(super) fn to_halt(mut machine: Assembly, clocks: Clocks, conduct: &Conduct<'_>) -> Simulated {
+    pub(super) fn go_on(&mut self, conduct: &Conduct<'_>) {
         let began = Instant::now();
-        let end = machine.simulation.run(&options(clocks, None, conduct));
-        Simulated { machine, clocks, end, left: None, wall: began.elapsed() }
+        self.end = self.machine.simulation.run(&options(self.clocks, None, conduct));
+        self.wall += began.elapsed();
     }
 
     /// When the program and all clients were done; for a run that was cut short, how far it came.

@@ -104,9 +104,11 @@ pub(super) fn digest_of(memory: &FlatMemory) -> u64 {
                 continue;
             }
         };
-        for chunk in bytes.chunks(8) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| fold(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
             let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
+            word[..rest.len()].copy_from_slice(rest);
             fold(u64::from_le_bytes(word));
         }
     }

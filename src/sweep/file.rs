@@ -82,7 +82,7 @@ pub struct SweepFile {
     pub reference: bool,
     /// Stop each run after this many core cycles: it has failed then.
     pub max_cycles: Option<u64>,
-    /// Sample each run: so many waves of a launch of many.
+    /// Sample each run: so many samples of a launch of many waves of CTAs.
     pub sample: Option<u32>,
     pub(super) place: Place,
 }

@@ -1,13 +1,14 @@
 //! The manifest's expression language: integers, floats, parameters, elements of buffers, sums.
 //!
 //! Text is parsed to a tree (`syntax`), compiled to typed nodes against a [`Scope`] (`compile`) and evaluated
-//! many times with a frame of variables (`eval`); a condition that does not hold tells why (`blame`). An
-//! [`Expr`] remembers its place in the manifest, so that a fault at any time (unknown name, overflow in
-//! element 17 of a buffer) points into the text between the quotes.
+//! many times with a frame of variables (`eval`), or for many indices at once (`batch`); a condition that
+//! does not hold tells why (`blame`). An [`Expr`] remembers its place in the manifest, so that a fault at any
+//! time (unknown name, overflow in element 17 of a buffer) points into the text between the quotes.
 //!
 //! Invariants: the root of a [`Code`] is its last node; operands come before their node; a slot of a frame
 //! holds the bits of an `i64` or an `f64` as its variable's type says.
 
+mod batch;
 mod blame;
 mod code;
 mod compile;
@@ -17,6 +18,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use batch::LANES;
 pub(crate) use blame::Reason;
 pub(crate) use code::{Readable, Scope, Variable, Which};
 pub(crate) use eval::{Element, Elements, EvalFault, Miss, NoElements, Stop};

@@ -104,7 +104,7 @@ fn walked_room(plan: &Arc<RunPlan>, kernels: &[FormedKernel], room: &mut Room) -
         match host.next(None) {
             Ok(HostAction::Launch(launch)) => room.include(kernels, &launch),
             Ok(HostAction::Read { .. } | HostAction::Reduce(_)) => return false,
-            Ok(HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_)) => {}
+            Ok(HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) | HostAction::Sample(_)) => {}
             // What the host program cannot do, the run will tell.
             Ok(HostAction::Done) | Err(_) => return true,
         }
@@ -374,7 +374,7 @@ impl HostProgram for FormedHost {
                 }
                 HostAction::Write { .. } | HostAction::Copy { .. } => return self.step(action, position),
                 HostAction::Warm(_) if self.is_past() => {}
-                HostAction::Warm(_) | HostAction::Done => return Ok(action),
+                HostAction::Warm(_) | HostAction::Sample(_) | HostAction::Done => return Ok(action),
             }
         }
     }

@@ -367,7 +367,7 @@ fn over_launches(plan: &Arc<RunPlan>, add: impl Fn(u64, &Launch) -> u64) -> Opti
             }
             HostAction::Read { .. } | HostAction::Reduce(_) => return None,
             HostAction::Done => return Some(number),
-            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
+            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) | HostAction::Sample(_) => {}
         }
     }
 }

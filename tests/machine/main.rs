@@ -25,4 +25,5 @@ mod persist_stalls;
 mod random_kernels;
 mod row_buffer;
 mod same_results;
+mod sampled;
 mod traces;

@@ -83,6 +83,26 @@ init = { kind = "lcg", modulo = 100, seed = 7 }
 }
 
 #[test]
+fn expressions_have_their_value_in_every_element_also_where_others_are_guarded_against_faults() {
+    let made = made(
+        "long",
+        r#"
+[buffer.matrix]
+type = "u32"
+len = 1000
+init = { kind = "affine2d", expr = "i * 1000 + j + idx % 13", cols = 7 }
+[buffer.guarded]
+type = "i32"
+len = 1000
+init = { kind = "expr", expr = "idx == 700 ? 5 : 7000 / (idx - 700)" }
+"#,
+    );
+    assert_eq!(u32s(&made, "matrix"), (0..1000).map(|idx| idx / 7 * 1000 + idx % 7 + idx % 13).collect::<Vec<_>>());
+    let guarded = (0..1000).map(|idx| if idx == 700 { 5 } else { (7000 / (idx - 700)) as u32 });
+    assert_eq!(u32s(&made, "guarded"), guarded.collect::<Vec<_>>());
+}
+
+#[test]
 fn structures_are_laid_out_as_c_does_and_each_field_has_its_init() {
     let made = made(
         "fields",

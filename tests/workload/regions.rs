@@ -61,7 +61,7 @@ fn formed_workloads_leave_the_same_memory_and_resume_from_any_cut() {
                     let bytes = memory.read(reduction.address, reduction.bytes() as usize).unwrap();
                     read = Some(reduction.of(bytes).unwrap());
                 }
-                HostAction::Warm(_) => {}
+                HostAction::Warm(_) | HostAction::Sample(_) => {}
                 HostAction::Done => break,
             }
         }

@@ -5,7 +5,9 @@
 //! (`occupancy`); CTAs depart in the order of their numbers, on edges of the core clock. Not modelled:
 //! concurrent kernels, preemption.
 
-use super::part::LaunchPart;
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use crate::engine::{Clock, Time};
 
 /// When CTAs may leave the command processor.
@@ -32,18 +34,53 @@ pub(super) struct Departure {
     pub(super) at: Time,
 }
 
+/// The CTAs of a launch that run, in the order in which they leave.
+#[derive(Debug)]
+pub(super) struct CtaSequence {
+    /// Those that have not left.
+    left: VecDeque<Range<u64>>,
+    ctas: u64,
+    part: bool,
+}
+
+impl CtaSequence {
+    /// All CTAs of a launch of `ctas`.
+    pub(super) fn whole(ctas: u64) -> Self {
+        CtaSequence { left: std::iter::once(0..ctas).collect(), ctas, part: false }
+    }
+
+    /// These CTAs alone.
+    pub(super) fn part(ranges: Vec<Range<u64>>) -> Self {
+        let ctas = ranges.iter().map(|range| range.end - range.start).sum();
+        CtaSequence { left: ranges.into(), ctas, part: true }
+    }
+
+    /// How many there are.
+    pub(super) fn ctas(&self) -> u64 {
+        self.ctas
+    }
+
+    /// The next that leaves.
+    fn next(&mut self) -> Option<u64> {
+        while let Some(range) = self.left.front_mut() {
+            if let Some(cta) = range.next() {
+                return Some(cta);
+            }
+            self.left.pop_front();
+        }
+        None
+    }
+}
+
 /// The launch whose CTAs are running.
 #[derive(Debug)]
 pub(super) struct CtaDispatch {
-    /// The CTAs to run.
-    part: LaunchPart,
+    sequence: CtaSequence,
     pace: Pace,
     /// CTAs that have left.
-    next: u64,
+    sent: u64,
     /// CTAs that have ended.
     done: u64,
-    /// CTAs that fit on all SMs.
-    most_resident: u64,
     /// By SM: CTAs that it has room for.
     room: Vec<u32>,
     next_sm: usize,
@@ -53,27 +90,21 @@ pub(super) struct CtaDispatch {
 impl CtaDispatch {
     /// CTAs of a launch, the first of which leaves at `first` or after; each of `sms` SMs holds `occupancy`
     /// CTAs.
-    pub(super) fn new(part: LaunchPart, pace: Pace, sms: u32, occupancy: u32, first: Time) -> Self {
+    pub(super) fn new(sequence: CtaSequence, pace: Pace, sms: u32, occupancy: u32, first: Time) -> Self {
         let room = vec![occupancy; sms as usize];
-        let most_resident = u64::from(sms) * u64::from(occupancy);
-        CtaDispatch { part, pace, next: 0, done: 0, most_resident, room, next_sm: 0, next_departure: first }
+        CtaDispatch { sequence, pace, sent: 0, done: 0, room, next_sm: 0, next_departure: first }
     }
 
     /// The next CTA that leaves; none when no SM has room or no CTA is left.
     pub(super) fn depart(&mut self, now: Time) -> Option<Departure> {
-        if self.next == self.part.ctas {
-            return None;
-        }
         let sms = self.room.len();
         let sm = (0..sms).map(|i| (self.next_sm + i) % sms).find(|&sm| self.room[sm] > 0)?;
+        let cta = self.sequence.next()?;
         self.room[sm] -= 1;
         self.next_sm = (sm + 1) % sms;
         let at = self.pace.clock.edge_at_or_after(self.next_departure.max(now));
-        let filling = self.next < self.most_resident;
-        let spread = if filling { self.part.fill_interval } else { 0 };
-        self.next_departure = at + self.pace.interval.max(spread);
-        let cta = self.part.first + self.next;
-        self.next += 1;
+        self.next_departure = at + self.pace.interval;
+        self.sent += 1;
         Some(Departure { sm: sm as u16, cta, at })
     }
 
@@ -85,27 +116,32 @@ impl CtaDispatch {
 
     /// Every CTA has ended.
     pub(super) fn is_over(&self) -> bool {
-        self.done == self.part.ctas
+        self.done == self.ctas()
     }
 
     /// CTAs on SMs, once every CTA has left; none before, since those that wait for room come later.
     pub(super) fn last_resident(&self) -> Option<u64> {
-        (self.next == self.part.ctas).then(|| self.part.ctas - self.done)
+        (self.sent == self.ctas()).then(|| self.ctas() - self.done)
     }
 
     /// Whether CTAs wait for room: who makes room gets the next, and no other SM hears of it.
     pub(super) fn waits_for_room(&self) -> bool {
-        self.next < self.part.ctas
+        self.sent < self.ctas()
     }
 
     /// CTAs to run.
     pub(super) fn ctas(&self) -> u64 {
-        self.part.ctas
+        self.sequence.ctas
+    }
+
+    /// Whether the launch runs in part.
+    pub(super) fn is_part(&self) -> bool {
+        self.sequence.part
     }
 
     /// CTAs that have left, and CTAs that have ended.
     pub(super) fn sent_and_done(&self) -> (u64, u64) {
-        (self.next, self.done)
+        (self.sent, self.done)
     }
 }
 
@@ -116,7 +152,7 @@ mod tests {
     /// A clock of 10 ticks, two cycles between departures, the first at 25 or after.
     fn dispatch(ctas: u64, sms: u32, occupancy: u32) -> CtaDispatch {
         let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20, command_ticks: 8 };
-        CtaDispatch::new(LaunchPart::whole(ctas), pace, sms, occupancy, 25)
+        CtaDispatch::new(CtaSequence::whole(ctas), pace, sms, occupancy, 25)
     }
 
     fn departures(dispatch: &mut CtaDispatch, now: Time) -> Vec<(u16, u64, Time)> {
@@ -131,16 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn a_part_keeps_the_numbers_of_the_grid_and_spreads_the_ctas_that_fill_the_sms() {
+    fn a_part_keeps_the_numbers_of_the_grid_and_leaves_no_gap_in_time() {
         let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20, command_ticks: 8 };
-        let part = LaunchPart { first: 7, ctas: 4, fill_interval: 100, halt_after: None };
-        let mut launch = CtaDispatch::new(part, pace, 2, 1, 25);
-        assert_eq!(departures(&mut launch, 0), [(0, 7, 30), (1, 8, 130)]);
-        launch.end_cta(1);
-        assert_eq!(departures(&mut launch, 200), [(1, 9, 230)], "after the last that filled them");
-        launch.end_cta(0);
-        assert_eq!(departures(&mut launch, 231), [(0, 10, 250)], "the usual interval from then on");
-        assert_eq!(launch.last_resident(), Some(2));
+        let mut launch = CtaDispatch::new(CtaSequence::part(vec![7..9, 9..9, 20..22]), pace, 2, 2, 25);
+        assert_eq!(departures(&mut launch, 0), [(0, 7, 30), (1, 8, 50), (0, 20, 70), (1, 21, 90)]);
+        assert_eq!((launch.ctas(), launch.last_resident(), launch.is_part()), (4, Some(4), true));
     }
 
     #[test]

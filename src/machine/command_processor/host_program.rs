@@ -24,6 +24,8 @@ pub(super) struct HostThread {
     /// Ticks of looks outside simulated time that no launch has given back.
     excused: Time,
     ended: Option<Time>,
+    /// Since when the program has had no next step.
+    paused: Option<Time>,
     /// The simulation halts at the program's end.
     pub(super) halts: bool,
 }
@@ -31,7 +33,7 @@ pub(super) struct HostThread {
 impl HostThread {
     /// A thread before the first step of `program`.
     pub(super) fn new(program: Box<dyn HostProgram>) -> Self {
-        HostThread { program, read: None, excused: 0, ended: None, halts: false }
+        HostThread { program, read: None, excused: 0, ended: None, paused: None, halts: false }
     }
 
     /// The next step. The program receives the value of its last read.
@@ -61,7 +63,20 @@ impl HostThread {
         given
     }
 
-    /// The program is over at `now`.
+    /// The next step is not known yet.
+    pub(super) fn pause(&mut self, now: Time) {
+        self.end(now);
+        self.paused = Some(now);
+    }
+
+    /// The simulation goes on; what a pause took is excused.
+    pub(super) fn go_on(&mut self, now: Time) {
+        if let Some(since) = self.paused.take() {
+            self.excuse(now - since);
+        }
+    }
+
+    /// The program is over at `now`, or as far as it is known.
     pub(super) fn end(&mut self, now: Time) {
         self.ended = Some(now - self.excused);
     }

@@ -1,4 +1,5 @@
-//! What the host does outside simulated time: reductions, and warm starts of the L2 (`machine/look`).
+//! What the host does outside simulated time: reductions, warm starts of the L2, and in sampled runs new
+//! bytes for all of memory (`machine/look`).
 //!
 //! Every slice is asked at once, and answers a few 100 ns later. The program does not pay for that time: the
 //! next launch starts that much sooner after the host asked for it, and counts as asked for that much
@@ -7,10 +8,13 @@
 //!
 //! Not modelled: overlap with a launch, since a host that waits for a number does nothing else.
 
+use std::sync::Arc;
+
 use crate::engine::Time;
 use crate::kernel::host::GlobalRange;
 use crate::kernel::reduction::Reduction;
-use crate::machine::look::{Lines, Look};
+use crate::machine::contents::Contents;
+use crate::machine::look::{Lines, Look, LookKind};
 
 /// A look under way.
 #[derive(Debug)]
@@ -18,7 +22,7 @@ pub(super) struct HostLook {
     /// Slices that have not answered.
     left: u32,
     since: Time,
-    /// The function, and the bytes of its argument as they come in; none for a warm start.
+    /// The function, and the bytes of its argument as they come in; none for what reads nothing.
     reduction: Option<(Box<Reduction>, Vec<u8>)>,
 }
 
@@ -28,12 +32,18 @@ impl HostLook {
         let range = GlobalRange { start: reduction.address, bytes: reduction.bytes() };
         let data = vec![0; range.bytes as usize];
         let look = HostLook { left: slices, since: now, reduction: Some((reduction, data)) };
-        (look, Look { ranges: vec![range], warm: false })
+        (look, Look { ranges: vec![range], kind: LookKind::Read })
     }
 
     /// A warm start of the L2, and the request to every one of `slices` slices.
     pub(super) fn warm(ranges: Vec<GlobalRange>, slices: u32, now: Time) -> (Self, Look) {
-        (HostLook { left: slices, since: now, reduction: None }, Look { ranges, warm: true })
+        (HostLook { left: slices, since: now, reduction: None }, Look { ranges, kind: LookKind::Warm })
+    }
+
+    /// New bytes for all of global memory, and the request to every one of `slices` slices.
+    pub(super) fn replace(contents: Arc<Contents>, slices: u32, now: Time) -> (Self, Look) {
+        let look = Look { ranges: Vec::new(), kind: LookKind::Replace(contents) };
+        (HostLook { left: slices, since: now, reduction: None }, look)
     }
 
     /// Slices that have not answered.
@@ -60,7 +70,7 @@ impl HostLook {
         now - self.since
     }
 
-    /// The value of the reduction; none for a warm start.
+    /// The value of the reduction, if it is one.
     ///
     /// # Errors
     /// What is wrong with the bytes.

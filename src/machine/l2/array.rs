@@ -10,6 +10,7 @@ use crate::kernel::memory::Medium;
 use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::address::Interleave;
 use crate::machine::cache::TagArray;
+use crate::machine::contents::Contents;
 use crate::machine::msg::{Atomics, Line, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
 
 /// Tags and contents.
@@ -142,6 +143,15 @@ impl LineArray {
     pub(super) fn fill_whole(&mut self, place: usize, bytes: &[u8; MAX_LINE_BYTES]) {
         copy_masked(&mut self.data[place], bytes, !self.dirty[place]);
         self.valid[place] = (1 << (self.line_bytes / SECTOR_BYTES)) - 1;
+    }
+
+    /// Every line takes its bytes from what memory holds now; what is dirty or valid stays so.
+    pub(super) fn take_over(&mut self, contents: &Contents) {
+        for place in 0..self.places() {
+            if let Some(line) = self.line_at(place) {
+                contents.read(line, &mut self.data[place][..self.line_bytes as usize]);
+            }
+        }
     }
 
     /// No sector is valid any more; the tag stays, of a line without bytes.

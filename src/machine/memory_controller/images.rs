@@ -3,9 +3,12 @@
 //! They are what reads return, not what survives: a write changes them when it arrives, also while it waits
 //! for an entry of the WPQ. What a power failure leaves is in journals.
 
+use std::sync::Arc;
+
 use crate::engine::StateDigest;
 use crate::kernel::memory::{Medium, NVM_BASE};
 use crate::machine::address::Interleave;
+use crate::machine::contents::Contents;
 use crate::machine::image::Image;
 use crate::machine::msg::{Line, SECTOR_BYTES, sector_bytes};
 
@@ -43,6 +46,11 @@ impl ChannelImages {
 
     pub(super) fn into_inner(self) -> [Image; 2] {
         self.images
+    }
+
+    /// Both media hold other bytes from now on.
+    pub(super) fn take_over(&mut self, contents: &Arc<Contents>) {
+        self.images.iter_mut().for_each(|image| image.replace_all(contents));
     }
 
     /// Makes DRAM larger.

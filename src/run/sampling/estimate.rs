@@ -76,6 +76,8 @@ pub(super) struct Model {
     variance: f64,
     freedom: f64,
     sampled: f64,
+    /// Units that a sampled one stands for: waves of a sample.
+    span: f64,
     mean_size: f64,
     /// Of the sizes around their mean, or around 0 where the model goes through 0.
     squares: f64,
@@ -90,8 +92,9 @@ enum ModelForm {
 }
 
 impl Model {
-    /// The model of these units; none without any.
-    pub(super) fn of(units: &[Unit]) -> Option<Model> {
+    /// The model of these units; none without any. Each is the mean of `span` that follow each other, whose
+    /// spread among themselves is not looked at.
+    pub(super) fn of(units: &[Unit], span: u64) -> Option<Model> {
         let sampled = units.len() as f64;
         let sum = |of: fn(&Unit) -> f64| units.iter().map(of).sum::<f64>();
         let (sizes, ticks) = (sum(|unit| unit.size), sum(|unit| unit.ticks));
@@ -117,7 +120,8 @@ impl Model {
             if form == ModelForm::Ratio { apart.powi(2) / unit.size.max(1.0) } else { apart.powi(2) }
         };
         let variance = units.iter().map(residual).sum::<f64>() / freedom.max(1.0);
-        Some(Model { at_zero, slope, variance, freedom: freedom.max(1.0), sampled, mean_size, squares, form })
+        let (freedom, span) = (freedom.max(1.0), span as f64);
+        Some(Model { at_zero, slope, variance, freedom, sampled, span, mean_size, squares, form })
     }
 
     /// The time of a unit of this size, in ticks.
@@ -138,11 +142,11 @@ impl Model {
         }
         // The units' own spread, that of the model's parameters, and for a line that of its slope.
         let factor = match self.form {
-            ModelForm::Mean => count + count * count / self.sampled,
-            ModelForm::Ratio => all + all * all / self.squares,
+            ModelForm::Mean => self.span * count + count * count / self.sampled,
+            ModelForm::Ratio => self.span * all + all * all / self.squares,
             ModelForm::Line => {
                 let apart = all - count * self.mean_size;
-                count + count * count / self.sampled + apart * apart / self.squares
+                self.span * count + count * count / self.sampled + apart * apart / self.squares
             }
         };
         Predicted { ticks, predicted_ticks: ticks, variance: self.variance * factor, freedom: self.freedom }
@@ -175,7 +179,7 @@ mod tests {
     #[test]
     fn alike_units_have_their_mean_and_its_spread() {
         // Mean 100, variance ((10)^2 + 0 + (10)^2) / 2 = 100; 3 of 5 are to be predicted: 100 x (2 + 4/3).
-        let model = Model::of(&units(&[(5.0, 90.0), (5.0, 100.0), (5.0, 110.0)])).unwrap();
+        let model = Model::of(&units(&[(5.0, 90.0), (5.0, 100.0), (5.0, 110.0)]), 1).unwrap();
         let two = model.sum([5.0, 5.0].into_iter());
         assert_eq!((two.ticks, two.freedom), (200.0, 2.0));
         assert!((two.variance - 100.0 * (2.0 + 4.0 / 3.0)).abs() < 1e-9, "{two:?}");
@@ -185,10 +189,10 @@ mod tests {
 
     #[test]
     fn few_units_of_unlike_size_have_a_ratio_and_more_have_a_line() {
-        let ratio = Model::of(&units(&[(10.0, 100.0), (20.0, 200.0), (40.0, 400.0)])).unwrap();
+        let ratio = Model::of(&units(&[(10.0, 100.0), (20.0, 200.0), (40.0, 400.0)]), 1).unwrap();
         assert_eq!((ratio.ticks(30.0), ratio.sum([30.0].into_iter()).variance), (300.0, 0.0));
         let line: Vec<(f64, f64)> = (1..=6).map(|n| (f64::from(n), 50.0 + 3.0 * f64::from(n))).collect();
-        let line = Model::of(&units(&line)).unwrap();
+        let line = Model::of(&units(&line), 1).unwrap();
         let sum = line.sum([10.0, 20.0].into_iter());
         assert!((sum.ticks - 190.0).abs() < 1e-9 && sum.variance < 1e-12, "{sum:?}");
     }

@@ -1,8 +1,7 @@
-//! Walks a program on the functional driver and simulates stretches of it in detail as the plan picks them.
+//! Walks a program on the functional driver and feeds a machine the parts of it that the plan picks.
 //!
-//! Every launch is executed functionally, so that values and final memory are those of the reference. Where
-//! the plan wants detail, memory of that moment is copied and a machine begins with it; what it computes is
-//! thrown away, what it takes is kept.
+//! Every launch is executed functionally, so that values and final memory are those of the reference. After
+//! what the machine does not run, its memory is brought to what the functional driver has.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,17 +9,16 @@ use std::sync::Arc;
 use super::super::conduct::Conduct;
 use super::super::end::Clocks;
 use super::super::program::Experiment;
-use super::super::simulated::Simulated;
+use super::detail::{CountedPart, Detail};
 use super::estimate::{Model, Predicted, Unit};
-use super::plan::{Cut, Group, warm_waves};
-use super::stretch::{CountedPart, Detail, Stretch, Took};
+use super::plan::{Cut, Group, PROBE_WAVES, turnover};
 use crate::engine::Time;
 use crate::kernel::functional::{self, Counts, Limits};
 use crate::kernel::host::{HostAction, HostProgram as _};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::FlatMemory;
-use crate::machine::command_processor::LaunchPart;
 use crate::machine::occupancy::Occupancy;
+use crate::outcome::End;
 use crate::workload::{FunctionalError, apply};
 
 /// How a launch came by its time.
@@ -30,13 +28,42 @@ pub(super) enum LaunchWay {
     Skipped,
     /// Simulated as a whole.
     Whole,
-    /// Head, some waves and tail were simulated; `rest` is predicted.
-    Cut {
-        /// Of the waves between.
-        rest: Predicted,
-        /// CTAs whose time was counted in detail.
-        ctas: u64,
-    },
+    /// Head, samples and tail were simulated; waves between them are predicted.
+    Cut(Box<CutLaunch>),
+}
+
+/// A launch of which head, samples and tail were simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CutLaunch {
+    pub(super) cut: Cut,
+    /// Warp instructions of each wave before the tail.
+    pub(super) waves: Vec<u64>,
+    /// Ticks of each sample.
+    pub(super) samples: Vec<Time>,
+}
+
+impl CutLaunch {
+    /// CTAs whose time was counted in detail.
+    pub(super) fn ctas(&self) -> u64 {
+        let Cut { wave_ctas, head, ref samples, sample_waves, tail, ctas, .. } = self.cut;
+        (head + samples.len() as u64 * sample_waves) * wave_ctas + ctas - tail * wave_ctas
+    }
+
+    /// The time of the waves that were not counted, from those of the samples; the samples' own beside it.
+    pub(super) fn rest(&self) -> Predicted {
+        let Cut { head, ref samples, sample_waves, tail, .. } = self.cut;
+        let size = |wave: u64| self.waves[wave as usize] as f64;
+        let unit = |(&first, &ticks): (&u64, &Time)| {
+            let waves = first..first + sample_waves;
+            Unit { size: waves.map(size).sum::<f64>() / sample_waves as f64, ticks: ticks as f64 / sample_waves as f64 }
+        };
+        let known: Vec<Unit> = samples.iter().zip(&self.samples).map(unit).collect();
+        let sampled = |wave: &u64| samples.iter().any(|first| (*first..first + sample_waves).contains(wave));
+        let others = (head..tail).filter(|wave| !sampled(wave)).map(size);
+        let own: Time = self.samples.iter().sum();
+        let rest = Model::of(&known, sample_waves).map_or_else(Predicted::default, |model| model.sum(others));
+        rest.plus(Predicted { ticks: own as f64, ..Predicted::default() })
+    }
 }
 
 /// A launch of a sampled run.
@@ -47,12 +74,10 @@ pub(super) struct SampledLaunch {
     /// Warp instructions.
     pub(super) instructions: u64,
     pub(super) way: LaunchWay,
-    /// From its start to that of the next, as far as it was simulated; the same without what the host did
-    /// after it.
+    /// From its start to that of the next, as far as it was simulated, but for samples; the same without what
+    /// the host did after it.
     pub(super) ticks: Time,
     pub(super) own_ticks: Time,
-    /// Ticks from the end of one CTA to that of the next in the second half of its head.
-    pub(super) head_pace: Time,
 }
 
 /// What the walk has come to.
@@ -64,32 +89,23 @@ pub(super) struct SampledWalk<'a> {
     limits: Limits<'a>,
     pub(super) memory: FlatMemory,
     memory_bytes: u64,
-    stretch: Option<Stretch>,
+    pub(super) detail: Detail,
+    /// The machine's memory is not that of the program: something was skipped.
+    stale: bool,
     pub(super) groups: Vec<Group>,
     pub(super) launches: Vec<SampledLaunch>,
     /// Until the first launch; all of a program without launches. In ticks.
     pub(super) before_ticks: Time,
-    /// What each stretch left.
-    pub(super) sums: super::sums::Sums,
-    /// The machine of the last stretch.
-    pub(super) last: Option<Simulated>,
+    /// Stretches of detail, with something skipped between them.
+    pub(super) stretches: u64,
 }
 
 /// Why a walk ended early.
 pub(super) enum Ended {
     /// On the functional driver.
     Functional(FunctionalError),
-    /// In a stretch, whose machine is kept.
-    Detail,
-}
-
-/// Lines that accesses brought into the L2: each that was not there.
-fn lines_brought_in(ran: &Simulated) -> u64 {
-    let missed = ran.machine.slices().map(|slice| {
-        let counted = slice.counters();
-        (counted.reads - counted.read_hits) + (counted.writes - counted.write_hits)
-    });
-    missed.sum()
+    /// In detail, on the machine of the run or of a probe.
+    Detail(End),
 }
 
 impl From<FunctionalError> for Ended {
@@ -114,13 +130,13 @@ impl<'a> SampledWalk<'a> {
             windows: u64::from(windows),
             limits,
             memory_bytes: experiment.workload.addresses().ranges().iter().map(|range| range.bytes).sum(),
-            stretch: Some(Stretch::new(memory.clone())),
+            detail: Detail::new(experiment, memory.clone(), clocks),
+            stale: false,
             memory,
             groups: Vec::new(),
             launches: Vec::new(),
             before_ticks: 0,
-            sums: super::sums::Sums::default(),
-            last: None,
+            stretches: 1,
         }
     }
 
@@ -130,11 +146,12 @@ impl<'a> SampledWalk<'a> {
         loop {
             match host.next(read.take()).map_err(FunctionalError::Host)? {
                 HostAction::Launch(launch) => self.launch(launch)?,
-                HostAction::Done => return self.close(),
+                HostAction::Done => return self.finish(),
                 action => {
                     read = apply(&action, &mut self.memory)?;
-                    if let Some(stretch) = &mut self.stretch {
-                        stretch.push(action);
+                    // What launches were skipped before is part of their time.
+                    if !self.stale {
+                        self.detail.push(action);
                     }
                 }
             }
@@ -153,137 +170,109 @@ impl<'a> SampledWalk<'a> {
         let warms_next = self.groups[group].picks(index + 1) && launch.ctas() <= 4 * wave;
         let number = self.launches.len();
         let way = LaunchWay::Skipped;
-        let instructions = 0;
-        self.launches.push(SampledLaunch { group, occupancy, instructions, way, ticks: 0, own_ticks: 0, head_pace: 0 });
+        self.launches.push(SampledLaunch { group, occupancy, instructions: 0, way, ticks: 0, own_ticks: 0 });
         if !picked && !warms_next {
-            self.close()?;
+            if !std::mem::replace(&mut self.stale, true) {
+                self.came_through(|detail, conduct| detail.close(conduct))?;
+            }
             self.launches[number].instructions = self.execute(&launch, 0..launch.ctas())?.warp_instructions;
             return Ok(());
         }
-        let cold = self.stretch.is_none();
+        // What was skipped has changed memory: the machine takes that over before it goes on.
+        let cold = std::mem::take(&mut self.stale);
+        if cold {
+            self.detail.replace(self.memory.clone());
+            self.stretches += 1;
+        }
         let cut = if picked { self.plan_cut(&launch, group, wave)? } else { None };
-        match &cut {
+        let was_cut = cut.is_some();
+        match cut {
             Some(cut) => self.cut(&launch, number, cut)?,
             None => {
+                // Right after something skipped, a launch that only warms up the next is not as in the
+                // program.
                 let counted = if picked || !cold { CountedPart::Whole } else { CountedPart::Nothing };
-                self.open().launch(launch.clone(), number, counted, None);
+                if counted == CountedPart::Whole {
+                    self.launches[number].way = LaunchWay::Whole;
+                }
+                self.detail.launch(launch.clone(), number, counted);
                 self.launches[number].instructions = self.execute(&launch, 0..launch.ctas())?.warp_instructions;
             }
         }
         if picked {
-            self.groups[group].learn(self.launches[number].instructions, cut.is_some(), self.memory_bytes);
+            self.groups[group].learn(self.launches[number].instructions, was_cut, self.memory_bytes);
         }
         Ok(())
     }
 
     /// Runs a launch of many waves by head, samples and tail.
-    fn cut(&mut self, launch: &Arc<Launch>, number: usize, cut: &Cut) -> Result<(), Ended> {
-        let Cut { wave_ctas, warm, ref sampled, tail, ctas } = *cut;
-        let warm_ctas = warm * wave_ctas;
-        // A wave more keeps the machine full until the last that counts has ended.
-        let head = LaunchPart { halt_after: Some(warm_ctas), ..LaunchPart::whole(warm_ctas + wave_ctas) };
-        self.open().launch(launch.clone(), number, CountedPart::Head(warm_ctas), Some(head));
-        self.close()?;
-        // By Little's law a CTA takes as long as a wave of them needs to end: so far apart they begin.
-        let fill_interval = self.launches[number].head_pace;
-        let (mut sizes, mut units) = (Vec::new(), Vec::new());
+    fn cut(&mut self, launch: &Arc<Launch>, number: usize, cut: Cut) -> Result<(), Ended> {
+        let (ranges, counted) = cut.parts();
+        self.stretches += ranges.len() as u64 - 1;
+        self.detail.launch_part(launch.clone(), number, counted, ranges);
+        let Cut { wave_ctas, tail, ctas, .. } = cut;
+        let mut waves = Vec::new();
         for wave in 0..tail {
-            // From here on waves warm up a sampled one, or the tail.
             let first = wave * wave_ctas;
-            if wave + warm == tail {
-                let part = LaunchPart { first, ctas: ctas - first, fill_interval, halt_after: None };
-                self.open().launch(launch.clone(), number, CountedPart::Tail(warm_ctas), Some(part));
-            } else if sampled.contains(&(wave + warm)) {
-                let counted = CountedPart::Window(warm_ctas, warm_ctas + wave_ctas);
-                let most = (warm + 2) * wave_ctas;
-                let halt_after = Some(warm_ctas + wave_ctas);
-                let part = LaunchPart { first, ctas: most.min(ctas - first), fill_interval, halt_after };
-                let mut stretch = Stretch::new(self.memory.clone());
-                stretch.launch(launch.clone(), number, counted, Some(part));
-                units.push((wave + warm, self.simulate(stretch)?));
-            }
-            sizes.push(self.execute(launch, first..first + wave_ctas)?.warp_instructions);
+            waves.push(self.execute(launch, first..first + wave_ctas)?.warp_instructions);
         }
         let last = self.execute(launch, tail * wave_ctas..ctas)?.warp_instructions;
-        let size = |wave: u64| sizes[wave as usize] as f64;
-        let known: Vec<Unit> =
-            units.iter().map(|&(wave, ticks)| Unit { size: size(wave), ticks: ticks as f64 }).collect();
-        let others = (warm..tail).filter(|wave| !sampled.contains(wave)).map(size);
-        let rest = Model::of(&known).map_or_else(Predicted::default, |model| model.sum(others));
         let record = &mut self.launches[number];
-        record.instructions = sizes.iter().sum::<u64>() + last;
-        let ctas = warm_ctas + sampled.len() as u64 * wave_ctas + ctas - tail * wave_ctas;
-        record.way = LaunchWay::Cut { rest, ctas };
-        Ok(())
+        record.instructions = waves.iter().sum::<u64>() + last;
+        record.way = LaunchWay::Cut(Box::new(CutLaunch { cut, waves, samples: Vec::new() }));
+        self.detail.replace(self.memory.clone());
+        self.came_through(|detail, conduct| detail.go_on(conduct))
     }
 
     /// How a launch in detail is cut, if it is; the first of its group that may be is probed for that.
     fn plan_cut(&mut self, launch: &Arc<Launch>, group: usize, wave_ctas: u64) -> Result<Option<Cut>, Ended> {
-        let cut = |warm| Cut::of(launch.ctas(), wave_ctas, warm, self.windows);
         if self.groups[group].uncut.is_some() || !Cut::may_be(launch.ctas(), wave_ctas, self.windows) {
             return Ok(None);
         }
-        if let Some(warm) = self.groups[group].warm {
-            return Ok(cut(warm));
+        let (begins_empty, turnover) = match self.groups[group].turnover {
+            Some(turnover) => (false, turnover),
+            None => (true, self.probe(launch, wave_ctas)?),
+        };
+        self.groups[group].turnover = Some(turnover);
+        Ok(Cut::of(launch.ctas(), wave_ctas, turnover, begins_empty, self.windows))
+    }
+
+    /// Waves of a launch that fill the L2.
+    fn probe(&self, launch: &Arc<Launch>, wave_ctas: u64) -> Result<u64, Ended> {
+        let mut probe = Detail::new(self.experiment, self.memory.clone(), self.clocks);
+        let waves = 0..PROBE_WAVES * wave_ctas;
+        probe.launch_part(launch.clone(), 0, CountedPart::Nothing, vec![waves]);
+        if !probe.finish(self.conduct) {
+            return Err(Ended::Detail(probe.end()));
         }
-        let part = LaunchPart { halt_after: Some(wave_ctas), ..LaunchPart::whole(2 * wave_ctas) };
-        let mut probe = Stretch::new(self.memory.clone());
-        probe.launch(launch.clone(), self.launches.len() - 1, CountedPart::Nothing, Some(part));
-        let ran = probe.simulate(self.experiment, self.clocks, self.conduct).ran;
         let l2 = &self.experiment.machine.spec.l2;
         let lines = u64::from(l2.slices) * u64::from(l2.slice_kb) * 1024 / u64::from(l2.line_bytes);
-        // Half of the CTAs that follow the first wave are as good as done, too.
-        let warm = warm_waves(lines, 1.5, lines_brought_in(&ran));
-        self.groups[group].warm = Some(warm);
-        Ok(Cut::of(launch.ctas(), wave_ctas, warm, self.windows))
+        Ok(turnover(lines, probe.lines_brought_in()))
     }
 
-    /// The machine of the last stretch; one that has done nothing where there was none.
-    pub(super) fn last_machine(&mut self) -> Simulated {
-        self.last.take().unwrap_or_else(|| {
-            Stretch::new(self.experiment.workload.image()).simulate(self.experiment, self.clocks, self.conduct).ran
-        })
+    /// Simulates, and stops the walk where that did not come to its end.
+    fn came_through(&mut self, simulate: impl FnOnce(&mut Detail, &Conduct<'_>) -> bool) -> Result<(), Ended> {
+        if simulate(&mut self.detail, self.conduct) { Ok(()) } else { Err(Ended::Detail(self.detail.end())) }
     }
 
-    /// The stretch under way, or one that begins here.
-    fn open(&mut self) -> &mut Stretch {
-        self.stretch.get_or_insert_with(|| Stretch::new(self.memory.clone()))
-    }
-
-    /// Simulates the stretch under way, if there is one.
-    fn close(&mut self) -> Result<(), Ended> {
-        match self.stretch.take() {
-            Some(stretch) => self.simulate(stretch).map(|_| ()),
-            None => Ok(()),
+    /// Simulates what is left.
+    fn finish(&mut self) -> Result<(), Ended> {
+        if self.stale {
+            return Ok(());
         }
+        self.came_through(|detail, conduct| detail.finish(conduct))
     }
 
-    /// Simulates a stretch; what its last launch took, in ticks.
-    fn simulate(&mut self, stretch: Stretch) -> Result<Time, Ended> {
-        let detail = stretch.simulate(self.experiment, self.clocks, self.conduct);
-        let whole = detail.is_whole();
-        let Detail { first_start, ended, took, ran } = detail;
-        if self.last.is_none() {
-            self.before_ticks = first_start.unwrap_or(ended);
-        }
-        self.sums.add(&ran);
-        self.last = Some(ran);
-        if !whole {
-            return Err(Ended::Detail);
-        }
-        for &Took { launch, counted, ticks, own_ticks, pace } in &took {
-            let launch = &mut self.launches[launch];
-            if counted != CountedPart::Nothing {
-                launch.ticks += ticks;
-                launch.own_ticks += own_ticks;
-            }
-            match counted {
-                CountedPart::Whole => launch.way = LaunchWay::Whole,
-                CountedPart::Head(_) => launch.head_pace = pace,
-                _ => {}
+    /// Notes what the machine's launches took.
+    pub(super) fn note_times(&mut self) {
+        self.before_ticks = self.detail.first_start();
+        for took in self.detail.took() {
+            let launch = &mut self.launches[took.launch];
+            (launch.ticks, launch.own_ticks) = (took.ticks, took.own_ticks);
+            if let LaunchWay::Cut(cut) = &mut launch.way {
+                cut.samples = took.samples;
             }
         }
-        Ok(took.last().map_or(0, |took| took.ticks))
     }
 
     fn execute(&mut self, launch: &Launch, ctas: Range<u64>) -> Result<Counts, Ended> {

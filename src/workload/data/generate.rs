@@ -9,7 +9,7 @@ use super::random::{Lcg, Random, Seeds};
 use crate::diagnostic::Diagnostic;
 use crate::document::Place;
 use crate::kernel::ir::Elem;
-use crate::workload::expr::{Expr, NoElements, Value};
+use crate::workload::expr::{Expr, LANES, NoElements, Value};
 use crate::workload::manifest::buffers::{Field, GraphPart, Init};
 use crate::workload::manifest::element::{elem_name, store};
 use crate::workload::manifest::source::Folder;
@@ -59,11 +59,42 @@ impl Target<'_> {
         Ok(())
     }
 
+    /// Sets every element of a float type, in their order; `values` fills in the next ones.
+    fn set_floats(&mut self, mut values: impl FnMut(&mut [f64])) -> Result<(), String> {
+        let (elem, offset, stride) = (self.elem, self.offset, self.stride);
+        let mut block = [0.0; LANES];
+        let mut first = 0;
+        for to in self.bytes.chunks_mut(LANES * stride) {
+            let block = &mut block[..to.len() / stride];
+            values(block);
+            let plain = elem == Elem::F32 && stride == 4;
+            if !(plain && narrowed(block, to)) {
+                for ((to, value), index) in to.chunks_exact_mut(stride).zip(&*block).zip(first..) {
+                    store(elem, Value::Float(*value), &mut to[offset..])
+                        .map_err(|error| format!("element {index}: {error}"))?;
+                }
+            }
+            first += block.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Sets the first elements to these values, those that are left to 0.
     fn set_to(&mut self, values: impl IntoIterator<Item = i64>) -> Result<(), String> {
         let mut values = values.into_iter();
         self.set_all(|_| Ok(Value::Int(values.next().unwrap_or(0))))
     }
+}
+
+/// Stores floats as `f32`; whether all that are finite stayed so.
+fn narrowed(values: &[f64], to: &mut [u8]) -> bool {
+    let mut fit = true;
+    for (to, &value) in to.as_chunks_mut::<4>().0.iter_mut().zip(values) {
+        let narrow = value as f32;
+        fit &= narrow.is_finite() | !value.is_finite();
+        *to = narrow.to_le_bytes();
+    }
+    fit
 }
 
 impl Generation<'_> {
@@ -152,11 +183,19 @@ impl Generation<'_> {
             return Err(hi.place().fault(format!("`hi` ({high}) must be above `lo` ({low})")));
         }
         let float = matches!(to.elem, Elem::F32 | Elem::F64);
+        let (least, span) = (low.as_f64(), high.as_f64() - low.as_f64());
+        if float {
+            let draw = |block: &mut [f64]| {
+                random.units(block);
+                block.iter_mut().for_each(|value| *value = least + *value * span);
+            };
+            return to.set_floats(draw).map_err(|error| lo.place().fault(error));
+        }
         let mut draw = || match (low, high) {
-            (Value::Int(low), Value::Int(high)) if !float => {
+            (Value::Int(low), Value::Int(high)) => {
                 Value::Int(low.wrapping_add_unsigned(random.below(high.wrapping_sub(low) as u64)))
             }
-            _ => Value::Float(low.as_f64() + random.unit() * (high.as_f64() - low.as_f64())),
+            _ => Value::Float(least + random.unit() * span),
         };
         to.set_all(|_| Ok(draw())).map_err(|error| lo.place().fault(error))
     }
@@ -198,12 +237,25 @@ impl Generation<'_> {
         let mut fault = None;
         // Rows and columns are counted, as a division costs more than the rest of an element.
         let (mut row, mut column) = (0, 0);
+        let mut indices = [[0; LANES]; 3];
+        let (mut batch, mut has_values) = (expr.batch(frame, self.indices), false);
         let set = to.set_all(|index| {
-            (frame[idx], frame[i], frame[j]) = (index, row, column);
-            column += 1;
-            if column == cols {
-                (row, column) = (row + 1, 0);
+            let lane = index as usize % LANES;
+            if lane == 0 {
+                let [numbers, rows, columns] = &mut indices;
+                for (nth, ((number, i), j)) in (index..).zip(numbers.iter_mut().zip(rows).zip(columns)) {
+                    (*number, *i, *j) = (nth, row, column);
+                    column += 1;
+                    if column == cols {
+                        (row, column) = (row + 1, 0);
+                    }
+                }
+                has_values = batch.as_mut().is_some_and(|batch| batch.run(&indices));
             }
+            if let Some(batch) = batch.as_ref().filter(|_| has_values) {
+                return Ok(batch.value(lane));
+            }
+            (frame[idx], frame[i], frame[j]) = (indices[0][lane], indices[1][lane], indices[2][lane]);
             expr.evaluate(frame, &NoElements).map_err(|stop| {
                 fault = Some(stop);
                 String::new()

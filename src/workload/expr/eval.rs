@@ -206,11 +206,7 @@ impl<E: Elements> Evaluation<'_, E> {
             Node::MulInt(a, b) => self.ints(at, (a, b), i64::checked_mul),
             Node::DivInt(a, b) => self.divided(at, (a, b), i64::checked_div),
             Node::RemInt(a, b) => self.divided(at, (a, b), i64::checked_rem),
-            Node::CeilDiv(a, b) => self.divided(at, (a, b), |a, b| {
-                let quotient = a.checked_div(b)?;
-                let up = a % b != 0 && (a < 0) == (b < 0);
-                Some(quotient + i64::from(up))
-            }),
+            Node::CeilDiv(a, b) => self.divided(at, (a, b), ceil_div),
             Node::MinInt(a, b) => self.ints(at, (a, b), |a, b| Some(a.min(b))),
             Node::MaxInt(a, b) => self.ints(at, (a, b), |a, b| Some(a.max(b))),
             // A negative exponent is a fault of its own, told before the base is looked at.
@@ -231,9 +227,8 @@ impl<E: Elements> Evaluation<'_, E> {
             Node::MulFloat(a, b) => self.floats((a, b), |a, b| a * b),
             Node::DivFloat(a, b) => self.floats((a, b), |a, b| a / b),
             Node::RemFloat(a, b) => self.floats((a, b), libm::fmod),
-            // A number wins over NaN, on either side.
-            Node::MinFloat(a, b) => self.floats((a, b), |a, b| if a < b || b.is_nan() { a } else { b }),
-            Node::MaxFloat(a, b) => self.floats((a, b), |a, b| if a > b || b.is_nan() { a } else { b }),
+            Node::MinFloat(a, b) => self.floats((a, b), minimum),
+            Node::MaxFloat(a, b) => self.floats((a, b), maximum),
             Node::PowFloat(a, b) => self.floats((a, b), libm::pow),
             Node::CompareInt(compare, a, b) => {
                 let (a, b) = (self.int(a)?, self.int(b)?);
@@ -250,9 +245,8 @@ impl<E: Elements> Evaluation<'_, E> {
             Node::ToFloat(a) => Ok((self.int(a)? as f64).to_bits()),
             Node::ToInt(a) => {
                 let value = self.float(a)?;
-                // The bounds are exact: -2^63 and 2^63 are floats.
-                let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
-                if fits { Ok(value as i64 as u64) } else { Err(Stop::Fault(at, EvalFault::NotAnInteger(value))) }
+                let whole = to_int(value).ok_or(Stop::Fault(at, EvalFault::NotAnInteger(value)));
+                whole.map(|whole| whole as u64)
             }
             Node::Function(function, a) => {
                 let x = self.float(a)?;
@@ -297,7 +291,32 @@ impl<E: Elements> Evaluation<'_, E> {
     }
 }
 
-fn power(base: i64, exponent: i64) -> Option<i64> {
+/// Division that rounds up; none by zero, or beyond 64 bits.
+pub(super) fn ceil_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    let up = a % b != 0 && (a < 0) == (b < 0);
+    Some(quotient + i64::from(up))
+}
+
+/// The smaller; a number wins over NaN, on either side.
+pub(super) fn minimum(a: f64, b: f64) -> f64 {
+    if a < b || b.is_nan() { a } else { b }
+}
+
+/// The larger; a number wins over NaN, on either side.
+pub(super) fn maximum(a: f64, b: f64) -> f64 {
+    if a > b || b.is_nan() { a } else { b }
+}
+
+/// A float rounded toward zero, where an `i64` can hold that.
+pub(super) fn to_int(value: f64) -> Option<i64> {
+    // The bounds are exact: -2^63 and 2^63 are floats.
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
+    fits.then_some(value as i64)
+}
+
+/// An integer power; none beyond 64 bits. The exponent is not negative.
+pub(super) fn power(base: i64, exponent: i64) -> Option<i64> {
     match (base, u32::try_from(exponent)) {
         (_, Ok(exponent)) => base.checked_pow(exponent),
         (0 | 1, Err(_)) => Some(base),
@@ -306,7 +325,8 @@ fn power(base: i64, exponent: i64) -> Option<i64> {
     }
 }
 
-fn holds<T: PartialOrd>(compare: Compare, a: &T, b: &T) -> bool {
+/// Whether a comparison holds.
+pub(super) fn holds<T: PartialOrd>(compare: Compare, a: &T, b: &T) -> bool {
     match compare {
         Compare::Eq => a == b,
         Compare::Ne => a != b,
@@ -317,7 +337,8 @@ fn holds<T: PartialOrd>(compare: Compare, a: &T, b: &T) -> bool {
     }
 }
 
-fn apply(function: Function, x: f64) -> f64 {
+/// A function's value.
+pub(super) fn apply(function: Function, x: f64) -> f64 {
     match function {
         Function::Abs => x.abs(),
         Function::Ceil => x.ceil(),

@@ -361,3 +361,39 @@ fn a_condition_that_does_not_hold_blames_the_elements_that_decide_it() {
         assert_eq!(reasons(text), blamed, "{text}");
     }
 }
+
+#[test]
+fn a_batch_has_the_bits_of_single_evaluations_or_none() {
+    let (mut scope, mut frame) = scope();
+    scope.element_reads = false;
+    let indices = ["idx", "i", "j"].map(|name| usize::from(scope.define(name, Type::Int)));
+    frame.resize(usize::from(scope.slots), 0);
+    let lanes = [0, 1, 2].map(|index| std::array::from_fn(|lane| (lane as u64 + 7 * index) * (index + 1)));
+    let compiled = |text: &str| {
+        let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
+        Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap_or_else(|fault| panic!("{fault}"))
+    };
+    for text in [
+        "idx * 3 % 17 - j",
+        "(i + N) / 3 + ceil_div(idx, 7) + min(i, 40) * max(j, 3)",
+        "-idx + abs(3 - idx) + log2(idx + 1) + pow(2, i % 5)",
+        "x * idx - sqrt(i + 0.5) / (1.0 + j) + min(sin(idx), 0.25) % 0.125",
+        "idx < 30 && j >= 20 || !(i == 40) ? exp(x) : floor(i * 1.5)",
+        "int(idx * 1.7) + (x > 2.0 ? 1 : 0)",
+        "7",
+    ] {
+        let expr = compiled(text);
+        let mut batch = expr.batch(&frame, indices).unwrap();
+        assert!(batch.run(&lanes), "{text}");
+        for lane in 0..LANES {
+            let mut frame = frame.clone();
+            indices.iter().zip(&lanes).for_each(|(&slot, lanes)| frame[slot] = lanes[lane]);
+            let one = expr.evaluate(&mut frame, &NoElements).unwrap();
+            assert_eq!(batch.value(lane).bits(), one.bits(), "`{text}`, lane {lane}");
+        }
+    }
+    for text in ["10 / (idx - 5)", "idx == 5 ? 0 : 10 / (idx - 5)", "log2(idx)", "idx * 9223372036854775807"] {
+        assert!(!compiled(text).batch(&frame, indices).unwrap().run(&lanes), "{text}");
+    }
+    assert!(compiled("sum(k, 0, idx, k)").batch(&frame, indices).is_none());
+}

@@ -218,8 +218,8 @@ pub(crate) fn apply(action: &HostAction, memory: &mut FlatMemory) -> Result<Opti
             let data = memory.read(*from, *bytes as usize)?.to_vec();
             memory.write(*to, &data)?;
         }
-        // There is no cache.
-        HostAction::Warm(_) | HostAction::Launch(_) | HostAction::Done => {}
+        // There is no cache, and nothing is sampled.
+        HostAction::Warm(_) | HostAction::Sample(_) | HostAction::Launch(_) | HostAction::Done => {}
     }
     Ok(None)
 }

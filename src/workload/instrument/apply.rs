@@ -208,7 +208,7 @@ fn transactions(mut plan: RunPlan, instrument: &Instrument, mode: Mode) -> Resul
                 return Err(reading::unknown_count(&instrument.place).into());
             }
             HostAction::Done => break,
-            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
+            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) | HostAction::Sample(_) => {}
         }
     }
     drop(host);

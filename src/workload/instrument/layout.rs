@@ -58,6 +58,7 @@ pub(crate) fn compute(plan: &Arc<RunPlan>, most: u64) -> Result<Option<UndoLog>,
             HostAction::Read { .. }
             | HostAction::Reduce(_)
             | HostAction::Warm(_)
+            | HostAction::Sample(_)
             | HostAction::Write { .. }
             | HostAction::Copy { .. } => {}
         }

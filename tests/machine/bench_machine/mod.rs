@@ -71,15 +71,15 @@ ret;
     )
 }
 
-/// What a bench's host does: launches one after another.
+/// What a bench's host does, one after another.
 #[derive(Debug)]
-struct Launches {
-    left: std::vec::IntoIter<Arc<Launch>>,
+struct Actions {
+    left: std::vec::IntoIter<HostAction>,
 }
 
-impl HostProgram for Launches {
+impl HostProgram for Actions {
     fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
-        Ok(self.left.next().map_or(HostAction::Done, HostAction::Launch))
+        Ok(self.left.next().unwrap_or(HostAction::Done))
     }
 }
 
@@ -163,7 +163,7 @@ impl Bench {
         memory
     }
 
-    fn launches(&self) -> Vec<Arc<Launch>> {
+    pub fn launches(&self) -> Vec<Arc<Launch>> {
         let addresses = Arc::new(self.map.clone());
         let bind = |plan: &Plan| {
             let module = ptx::parse("bench.ptx", &plan.text).unwrap_or_else(|faults| panic!("{faults}"));
@@ -221,13 +221,19 @@ impl Bench {
         ran
     }
 
+    /// A machine whose host does these things, with the bench's memory.
+    pub fn assemble(&self, actions: Vec<HostAction>, local_bytes: u32, persistency: &Persistency) -> Assembly {
+        let host = Box::new(Actions { left: actions.into_iter() });
+        assemble_with(&self.spec, self.image(), local_bytes, host, persistency)
+    }
+
     /// Runs everything under a scheme as `options` says.
     pub fn run_under(&self, persistency: &Persistency, options: &RunOptions<'_>) -> Ran {
         let mut memory = self.image();
         let launches = self.launches();
         let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
-        let host = Box::new(Launches { left: launches.into_iter() });
-        let mut assembly = assemble_with(&self.spec, memory.clone(), local, host, persistency);
+        let actions: Vec<HostAction> = launches.into_iter().map(HostAction::Launch).collect();
+        let mut assembly = self.assemble(actions, local, persistency);
         let end = assembly.simulation.run(options);
         assembly.collect(&mut memory);
         Ran { spec: self.spec.clone(), end, assembly, memory }
