@@ -31,6 +31,7 @@ mod placement;
 mod queue;
 mod scaling;
 mod simulation;
+mod state;
 mod tiers;
 mod topology;
 mod trace;

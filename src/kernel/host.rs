@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::value;
+
 use super::launch::Launch;
 use super::reduction::Reduction;
 
@@ -53,6 +55,8 @@ pub struct GlobalRange {
     /// Length.
     pub bytes: u64,
 }
+
+value!(struct GlobalRange { start, bytes });
 
 /// A host program: a state machine. It takes the result of its last read and returns its next action.
 pub trait HostProgram: Send + std::fmt::Debug {

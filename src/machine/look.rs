@@ -12,6 +12,9 @@
 //! Not modelled, on purpose: the cost of such a look, which a real host has.
 
 use super::line::MAX_LINE_BYTES;
+use std::sync::Arc;
+
+use crate::checkpoint::{Fault, Reader, Value, Writer, value};
 use crate::kernel::host::GlobalRange;
 
 /// What the host asks every slice for.
@@ -21,6 +24,18 @@ pub struct Look {
     pub ranges: Vec<GlobalRange>,
     /// Slices take the lines in as clean ones, and answer without them.
     pub warm: bool,
+}
+
+value!(struct Look { ranges, warm });
+
+impl Value for Arc<Look> {
+    fn save(&self, out: &mut Writer) {
+        (**self).save(out);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+        Look::read(from).map(Arc::new)
+    }
 }
 
 /// Lines of one slice, on their way to its controller and back.
@@ -35,6 +50,8 @@ pub struct Lines {
     /// Addresses and contents.
     pub lines: Vec<(u64, [u8; MAX_LINE_BYTES])>,
 }
+
+value!(struct Lines { slice, warm, line_bytes, lines });
 
 impl Look {
     /// Addresses of the lines that the ranges touch, in their order; one that two ranges share comes twice.

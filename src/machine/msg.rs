@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::{Fault, Reader, Value, Writer, value};
 use crate::engine::{Message, Time};
 use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
@@ -49,6 +50,8 @@ pub struct Atomics {
     /// Second operand (compare-and-swap's new value); the new value once performed.
     pub b: [u64; 64],
 }
+
+value!(struct Atomics { op, elem, line, returns, count, lane, offset, a, b });
 
 impl Atomics {
     /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a
@@ -103,6 +106,20 @@ pub enum RequestKind {
     /// durable.
     Marker,
 }
+
+value!(
+    enum RequestKind {
+        Read,
+        Write,
+        Atomic,
+        NonTemporal,
+        WriteBack,
+        WriteBackToL2,
+        Flush,
+        WriteBackAll,
+        Marker,
+    }
+);
 
 impl RequestKind {
     /// Its payload is written.
@@ -163,6 +180,8 @@ pub struct Passed {
     pub durable: Time,
 }
 
+value!(struct Passed { issued, left, sent, reached, served, accepted, durable });
+
 /// A non-temporal store or a write-back of a warp, on its way and back.
 #[derive(Debug, Default)]
 pub struct Persist {
@@ -176,6 +195,8 @@ pub struct Persist {
     pub passed: Passed,
 }
 
+value!(struct Persist { line, number, mark, passed });
+
 /// A box that a message carries, or none.
 #[derive(Debug)]
 pub enum Payload {
@@ -188,6 +209,15 @@ pub enum Payload {
     /// A persist of a warp.
     Persist(Box<Persist>),
 }
+
+value!(
+    enum Payload {
+        None,
+        Line(line),
+        Atomics(atomics),
+        Persist(persist),
+    }
+);
 
 impl Payload {
     /// The line in it.
@@ -247,6 +277,8 @@ pub struct Request {
     pub payload: Payload,
 }
 
+value!(struct Request { line, tag, from, kind, sectors, payload });
+
 impl Request {
     /// Payload bytes, after its header.
     pub fn payload_bytes(&self) -> u32 {
@@ -271,6 +303,8 @@ pub struct Reply {
     pub payload: Payload,
 }
 
+value!(struct Reply { tag, kind, sectors, payload });
+
 /// L2 slice to memory controller: read sectors of a line.
 #[derive(Debug)]
 pub struct MemoryRead {
@@ -285,6 +319,8 @@ pub struct MemoryRead {
     /// Room for them.
     pub room: Box<Line>,
 }
+
+value!(struct MemoryRead { line, tag, slice, sectors, room });
 
 /// L2 slice to memory controller: write the masked bytes of a line.
 #[derive(Debug)]
@@ -303,6 +339,8 @@ pub struct MemoryWrite {
     /// Content.
     pub data: Box<Line>,
 }
+
+value!(struct MemoryWrite { line, slice, token, late, through, data });
 
 /// A step of a persist barrier of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -323,6 +361,8 @@ pub enum GridStep {
     /// Command processor to every SM: go on.
     Open,
 }
+
+value!(enum GridStep { Reached { sm, marks, since }, Drain, Drained, Open });
 
 /// Everything that travels.
 #[derive(Debug)]
@@ -412,9 +452,22 @@ pub enum Msg {
     Network(NetworkMsg),
 }
 
+value!(enum Msg { Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
+    MemoryRead(read), MemoryWrite(write), MemoryData { tag, sectors, data },
+    MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start(launch), Cta(cta),
+    CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message) });
+
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
 
 impl Message for Msg {
+    fn save(&self, out: &mut Writer) {
+        Value::save(self, out);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+        Value::read(from)
+    }
+
     fn digest(&self) -> u64 {
         // The top bits name the kind of message, so that two kinds with the same fields seldom have one
         // digest. The bytes of lines do not enter.

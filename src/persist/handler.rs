@@ -21,6 +21,8 @@ use std::fmt::Debug;
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::{Fault, Reader, State, Writer};
+
 pub use super::access::{
     Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
     SynchronisationRule, WriteBack,
@@ -102,7 +104,36 @@ pub trait Handler: Send + Debug {
 
     /// Every word of its state in order, for the run's digest. Asked of a hub.
     fn state(&self, _take: &mut dyn FnMut(u64)) {}
+
+    /// Writes what of its state changes while it runs; without this, a run with it cannot be saved.
+    fn save(&self, out: &mut Writer) {
+        out.refuse("a handler of the scheme has state that cannot be saved");
+    }
+
+    /// Takes over what a handler like this one saved.
+    ///
+    /// # Errors
+    /// It was another one.
+    fn load(&mut self, _from: &mut Reader<'_>) -> Result<(), Fault> {
+        Err(Fault::new("a handler that cannot be loaded"))
+    }
 }
+
+macro_rules! state_of_handlers {
+    ($($name:ident),*) => {$(
+        impl State for dyn $name {
+            fn save(&self, out: &mut Writer) {
+                Handler::save(self, out);
+            }
+
+            fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
+                Handler::load(self, from)
+            }
+        }
+    )*};
+}
+
+state_of_handlers!(Handler, SmHandler, ControllerHandler);
 
 /// A scheme's handler in an SM: its policy, beside its mechanism.
 pub trait SmHandler: Handler {
@@ -176,7 +207,13 @@ pub fn report_of(handler: &(impl Handler + ?Sized)) -> HandlerReport {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Idle;
 
-impl Handler for Idle {}
+impl Handler for Idle {
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&mut self, _: &mut Reader<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
 
 /// Latencies of links between handlers, in ps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,6 +283,14 @@ pub trait Scheme: Send + Sync + Debug {
     /// On which machines it is.
     fn machines(&self) -> Machines {
         Machines::Gpu
+    }
+
+    /// Reads a message of its handlers' that was under way when a run was saved.
+    ///
+    /// # Errors
+    /// It has no messages, or the bytes are of something else.
+    fn read_message(&self, _from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
+        Err(Fault::new("the scheme has no messages that can be saved"))
     }
 
     /// What it cannot do on a machine of so many components: the parameter to blame, and why.

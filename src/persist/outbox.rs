@@ -8,10 +8,13 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use crate::checkpoint::{Fault, Reader, Value, Writer, state, value};
 use crate::engine::Time;
 
 use super::dependency::{Dependencies, Dependency, depend};
+use super::handler::Scheme;
 use super::journal::{Author, FactKind, Notebook};
 use super::vocab::RegionStep;
 
@@ -36,10 +39,42 @@ pub enum Peer {
     Nic,
 }
 
+value!(
+    enum Peer {
+        Sm(sm),
+        Slice(slice),
+        SliceOf(line),
+        Hub,
+        Host,
+        Controller(controller),
+        ControllerOf(line),
+        Nic,
+    }
+);
+
 /// What handlers of one scheme tell each other: the scheme's own type, plain data.
 pub trait SchemeMessage: Any + Debug + Send {
     /// A number that stands for its content.
     fn digest(&self) -> u64;
+
+    /// Writes all of it, for [`Scheme::read_message`](super::Scheme::read_message).
+    fn save(&self, out: &mut Writer) {
+        out.refuse("a message of the scheme's is under way that cannot be saved");
+    }
+}
+
+/// Read by the scheme that is known to the reader.
+impl Value for Box<dyn SchemeMessage> {
+    fn save(&self, out: &mut Writer) {
+        SchemeMessage::save(&**self, out);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+        let Some(scheme) = from.known::<Arc<dyn Scheme>>().cloned() else {
+            return Err(Fault::new("a message of a scheme, and the scheme is not known"));
+        };
+        scheme.read_message(from)
+    }
 }
 
 /// What a message of a scheme says.
@@ -70,6 +105,8 @@ pub struct Outbox {
     now: Time,
 }
 
+state!(Outbox { saved: messages, flushes, moves, cleans, persists, settled, depends, now; kept: notes, noting });
+
 /// Bytes that a slice's handler moves between a buffer of its own and the memory reserved for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
@@ -78,6 +115,13 @@ pub enum Move {
     /// So many back.
     In(u32),
 }
+
+value!(
+    enum Move {
+        Out(bytes),
+        In(bytes),
+    }
+);
 
 impl Outbox {
     /// Of a host that keeps a journal, or does not.
@@ -272,6 +316,8 @@ pub struct Flush {
     /// ([`Event::Persisted`](super::event::Event::Persisted)).
     pub plain: bool,
 }
+
+value!(struct Flush { token, author, line, mask, bytes, logged, plain });
 
 #[derive(Debug)]
 struct Note {

@@ -76,6 +76,7 @@ impl Simulated {
             RunEnd::Deadlock { at, .. }
             | RunEnd::TimeLimit { at }
             | RunEnd::Stopped { at }
+            | RunEnd::Paused { at }
             | RunEnd::Halted { at, .. }
             | RunEnd::Failed { at, .. } => at,
             RunEnd::Panicked { .. } => self.machine.simulation.reached(),

@@ -51,6 +51,8 @@ const MOST_ROUNDS_UNSEEN: u64 = 1024;
 pub(crate) struct Start {
     pub(crate) tiers: Tiers,
     pub(crate) clip: Clip,
+    /// The round after which nothing is pending before this time is the last.
+    pub(crate) pause_at: Option<Time>,
     /// By tier: nothing is pending before.
     pub(crate) next: PerTier,
     /// The epoch that has begun and is not recorded, if any.
@@ -105,7 +107,7 @@ pub(crate) fn run<M: Message>(
     watch: &mut impl Watch,
     start: Start,
 ) -> Result<LegEnd, Abandoned> {
-    let Start { tiers, clip, next, open_epoch, mut rounds, sample } = start;
+    let Start { tiers, clip, pause_at, next, open_epoch, mut rounds, sample } = start;
     let mut left = LegEnd { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
     // The time of the furthest tier, once the run is to end; no tier goes beyond it.
@@ -120,7 +122,7 @@ pub(crate) fn run<M: Message>(
             if earliest >= furthest {
                 break;
             }
-        } else if left.flags != 0 {
+        } else if left.flags != 0 || pause_at.is_some_and(|pause| earliest >= pause) {
             break;
         }
         if clip.epoch_ticks.is_some() {

@@ -6,6 +6,7 @@
 //! concurrent kernels, preemption.
 
 use super::part::LaunchPart;
+use crate::checkpoint::value;
 use crate::engine::{Clock, Time};
 
 /// When CTAs may leave the command processor.
@@ -18,6 +19,8 @@ pub(super) struct Pace {
     /// Between two departures, in ticks.
     pub(super) interval: Time,
 }
+
+value!(struct Pace { clock, launch_ticks, interval });
 
 /// A CTA on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(super) struct CtaDispatch {
     next_sm: usize,
     next_departure: Time,
 }
+
+value!(struct CtaDispatch { part, pace, next, done, most_resident, room, next_sm, next_departure });
 
 impl CtaDispatch {
     /// CTAs of a launch, the first of which leaves at `first` or after; each of `sms` SMs holds `occupancy`

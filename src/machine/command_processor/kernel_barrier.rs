@@ -9,6 +9,7 @@
 //! for room on an SM, since such a CTA has not reached it. Not modelled: two barriers under way; a warp waits
 //! at one at a time.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 
 /// What every SM is told next.
@@ -32,6 +33,8 @@ pub(super) struct KernelBarrier {
     /// When the first warp reached it.
     since: Option<Time>,
 }
+
+value!(struct KernelBarrier { reached, marks, draining, since });
 
 impl KernelBarrier {
     /// CTAs at the barrier.

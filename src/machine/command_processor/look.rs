@@ -7,6 +7,7 @@
 //!
 //! Not modelled: overlap with a launch, since a host that waits for a number does nothing else.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::kernel::host::GlobalRange;
 use crate::kernel::reduction::Reduction;
@@ -21,6 +22,8 @@ pub(super) struct HostLook {
     /// The function, and the bytes of its argument as they come in; none for a warm start.
     reduction: Option<(Box<Reduction>, Vec<u8>)>,
 }
+
+value!(struct HostLook { left, since, reduction });
 
 impl HostLook {
     /// A look at the operand of a reduction, and the question to every one of `slices` slices.

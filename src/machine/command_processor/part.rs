@@ -8,6 +8,7 @@
 //! Not modelled: what the CTAs before the part left in caches, queues and open rows; a sampled run warms
 //! these up by CTAs that it does not count.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 
 /// The CTAs of a launch that run.
@@ -23,6 +24,8 @@ pub struct LaunchPart {
     /// The simulation halts when so many of them have ended.
     pub halt_after: Option<u64>,
 }
+
+value!(struct LaunchPart { first, ctas, fill_interval, halt_after });
 
 impl LaunchPart {
     /// All CTAs of a launch.

@@ -3,6 +3,7 @@
 //! They are what reads return, not what survives: a write changes them when it arrives, also while it waits
 //! for an entry of the WPQ. What a power failure leaves is in journals.
 
+use crate::checkpoint::state;
 use crate::engine::StateDigest;
 use crate::kernel::memory::{Medium, NVM_BASE};
 use crate::machine::address::Interleave;
@@ -30,6 +31,8 @@ pub(super) struct ChannelImages {
     map: Interleave,
     images: [Image; 2],
 }
+
+state!(ChannelImages { parts: images; kept: map });
 
 impl ChannelImages {
     pub(super) fn new(map: Interleave, images: [Image; 2]) -> Self {
