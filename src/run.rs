@@ -9,6 +9,7 @@
 mod any;
 mod backlog;
 mod by_kernel;
+pub mod checkpoint;
 mod conduct;
 mod cpu;
 mod cpu_experiment;
@@ -68,17 +69,40 @@ const REFERENCE_EXTRA: u64 = 1 << 20;
 const REFERENCE_FACTOR: u64 = 4;
 
 /// Simulates.
+///
+/// # Panics
+/// The checkpoint that it is to go on from is of another experiment.
 pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     // Parts of the program are machines of their own then.
     if let Some(windows) = experiment.sample {
         return sampling::run(experiment, conduct, windows);
     }
-    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
+    if let Some(fork) = &experiment.fork {
+        return checkpoint::run_forked(experiment, fork, conduct);
+    }
+    run_program(experiment, Program::of(experiment, conduct.stop), conduct)
+}
+
+/// The clocks of an experiment's machine.
+fn clocks_of(experiment: &Experiment) -> Clocks {
+    let spec = &experiment.machine.spec;
     let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
-    let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
-    let Program { formed, host, bindings } = Program::of(experiment, conduct.stop);
+    Clocks { base, core: base.clock(spec.clock.core_mhz.khz) }
+}
+
+/// Simulates a program whole, or from a checkpoint on.
+fn run_program(experiment: &Experiment, program: Program, conduct: &Conduct<'_>) -> Finished {
+    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
+    let clocks = clocks_of(experiment);
+    let base = clocks.base;
+    let Program { formed, host, bindings } = program;
     let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
-    let machine = machine_of(experiment, image(), host, conduct);
+    let mut machine = machine_of(experiment, image(), host, conduct);
+    if let Some(from) = conduct.from
+        && let Err(fault) = from.load(&mut machine, experiment)
+    {
+        panic!("the checkpoint is of another experiment: {fault}");
+    }
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
 
     let (machine, time) = (&ran.machine, ran.time());
@@ -90,6 +114,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         counters: counters(machine),
         persists: persists(machine, base),
         warnings: warnings(machine),
+        from_checkpoint: conduct.from.and_then(|from| from.forked.clone()),
         ..ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct)
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
@@ -141,7 +166,7 @@ fn machine_of(
             .timeline
             .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
         places: false,
-        line_writes: conduct.line_writes,
+        line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: true,
     };
     assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)

@@ -7,8 +7,11 @@
 //! bytes do not depend on threads or placement; a simulation that was loaded runs the rounds that the saved one
 //! would have run. Not saved: what measures cost, epochs, traces.
 
+use std::sync::atomic::AtomicBool;
+
 use super::event::Key;
 use super::message::Message;
+use super::options::{RunEnd, RunOptions};
 use super::partition::{Cell, Partition};
 use super::queue::Queue;
 use super::simulation::Simulation;
@@ -49,17 +52,25 @@ impl<M: Message> Simulation<M> {
             message.iter().for_each(|message| message.save(out));
         }
         for cell in &home.cells {
+            cell.wires.wires.iter().map(|wire| wire.latency).collect::<Vec<Time>>().save(out);
             (cell.wake, cell.noted, cell.tie, cell.digest).save(out);
             (cell.messages, cell.wakes).save(out);
             cell.component.save(out);
         }
     }
 
-    /// Takes over the state that a simulation of the same components saved; links may have other latencies if
-    /// no tier is ahead of another there.
+    /// Runs on until every event before one instant is handled, and none at or after it: the earliest such
+    /// instant. Then links may become longer ([`Simulation::load`]).
+    pub fn align(&mut self) -> RunEnd {
+        let stop = AtomicBool::new(true);
+        self.run(&RunOptions { stop: Some(&stop), ..RunOptions::default() })
+    }
+
+    /// Takes over the state that a simulation of the same components saved. Links may be longer here than there
+    /// if the other was aligned.
     ///
     /// # Errors
-    /// The bytes are of other components. The simulation is of no use then.
+    /// The bytes are of other components or links. The simulation is of no use then.
     pub fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
         let components = usize::read(from)?;
         if components != self.names.len() {
@@ -94,13 +105,37 @@ impl<M: Message> Simulation<M> {
                 None => queue.push_wake(time, to),
             }
         }
+        let aligned = self.home.sink.queues.iter().all(|queue| queue.earliest_slot_start() >= self.home.furthest());
         for (cell, name) in self.home.cells.iter_mut().zip(&self.names) {
+            let longer = check_links(cell, from, &self.names).map_err(|fault| fault.within(name))?;
+            if longer && !aligned {
+                return Err(Fault::new("links are longer, and the simulation was not aligned").within(name));
+            }
             load_cell(cell, from).map_err(|fault| fault.within(name))?;
         }
         self.stats.messages = self.home.cells.iter().map(|cell| cell.messages).sum();
         self.stats.wakes = self.home.cells.iter().map(|cell| cell.wakes).sum();
         Ok(())
     }
+}
+
+/// Whether a component has links that are longer than those that were saved.
+fn check_links<M>(cell: &Cell<M>, from: &mut Reader<'_>, names: &[String]) -> Result<bool, Fault> {
+    let saved: Vec<Time> = Value::read(from)?;
+    let links = &cell.wires.wires;
+    if saved.len() != links.len() {
+        return Err(Fault::length(saved.len(), links.len()).within("links"));
+    }
+    for ((link, to), saved) in links.iter().zip(&cell.wires.ends).zip(&saved) {
+        if link.latency < *saved {
+            return Err(Fault::new(format!(
+                "the link to {} would take {} ticks in place of {saved}, so that new messages would overtake those \
+                 under way: a link may only become longer",
+                names[to.0 as usize], link.latency
+            )));
+        }
+    }
+    Ok(links.iter().zip(&saved).any(|(link, saved)| link.latency > *saved))
 }
 
 fn load_cell<M: Message>(cell: &mut Cell<M>, from: &mut Reader<'_>) -> Result<(), Fault> {

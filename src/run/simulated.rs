@@ -41,7 +41,7 @@ impl Simulated {
             inspector: inspector.as_ref().map(|inspector| inspector as _),
             ..options(clocks, max_cycles, conduct)
         };
-        let mut end = machine.simulation.run(&options);
+        let mut end = pause(&mut machine, clocks, conduct, &options);
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;
         if let RunEnd::Halted { at, .. } = end {
@@ -122,6 +122,7 @@ impl Simulated {
             wear: None,
             persists: None,
             sampling: None,
+            from_checkpoint: None,
             backlog: self
                 .left
                 .filter(|_| finished)
@@ -163,7 +164,23 @@ impl Simulated {
     }
 }
 
-fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {
+/// Runs to an end of its own, and hands out a checkpoint on the way where one is asked for. What cannot be
+/// saved was found before the run ([`CheckpointAt::new`](super::checkpoint::CheckpointAt::new)).
+fn pause(machine: &mut Assembly, clocks: Clocks, conduct: &Conduct<'_>, options: &RunOptions<'_>) -> RunEnd {
+    let Some(checkpoint) = &conduct.checkpoint else { return machine.simulation.run(options) };
+    let pause_at = Some(clocks.core.cycles(checkpoint.cycle().min(MAX_CORE_CYCLES)));
+    let end = machine.simulation.run(&RunOptions { pause_at, ..options.clone() });
+    if !matches!(end, RunEnd::Paused { .. }) {
+        return end;
+    }
+    let line_writes = conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes);
+    if let Err(fault) = checkpoint.make(machine, line_writes) {
+        panic!("a machine that was checked cannot be saved: {fault}");
+    }
+    machine.simulation.run(options)
+}
+
+pub(super) fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {
     RunOptions {
         threads: conduct.threads,
         auto: conduct.auto,

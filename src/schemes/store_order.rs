@@ -102,7 +102,7 @@ pub struct StoreOrder {
     held: VecDeque<HeldRequest>,
 }
 
-state!(StoreOrder { sized: scopes; saved: held; kept: spec });
+state!(StoreOrder { saved: scopes, held; kept: spec });
 
 impl StoreOrder {
     /// Nothing is under way.
