@@ -50,6 +50,7 @@ pub use placement::Placement;
 pub use reference::Reference;
 pub use scaling::{Parts, Scaling, ThreadScaling};
 pub use simulation::Simulation;
+pub use state::{align, load_simulation, save_simulation};
 pub use stats::{EngineStats, RoundTotals};
 pub use time::{Clock, Time, Timebase};
 pub use topology::{Link, Topology, TopologyError, TopologyFault};

@@ -78,7 +78,8 @@ pub struct Outcome {
     /// whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
-    /// The checkpoint from which it went on with other parameters; `None` of a run with one set of parameters.
+    /// The checkpoint from which it went on with other parameters; `None` of a run with one set of
+    /// parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_checkpoint: Option<FromCheckpoint>,
     /// What memory devices did beside these counters. Not known of results kept before there was this.

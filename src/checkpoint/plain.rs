@@ -1,23 +1,23 @@
-//! Numbers, flags and texts as [`Value`]s.
+//! Numbers, flags and texts as [`Storable`]s.
 //!
 //! Unsigned numbers take seven bits a byte, `u8` a byte; signed ones alternate (0, -1, 1, -2, ...), so that
 //! small ones are short.
 
 use std::sync::Arc;
 
-use super::{Fault, Reader, Value, Writer};
+use super::{LoadFault, StateReader, StateWriter, Storable};
 
 macro_rules! unsigned {
     ($($number:ty),*) => {$(
-        impl Value for $number {
-            fn save(&self, out: &mut Writer) {
+        impl Storable for $number {
+            fn save(&self, out: &mut StateWriter) {
                 out.word(*self as u64);
             }
 
-            fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+            fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
                 let word = from.word()?;
                 <$number>::try_from(word)
-                    .map_err(|_| Fault::new(format!("{word} where a number of {} bits is expected", <$number>::BITS)))
+                    .map_err(|_| LoadFault::new(format!("{word} where a number of {} bits is expected", <$number>::BITS)))
             }
         }
     )*};
@@ -25,99 +25,99 @@ macro_rules! unsigned {
 
 unsigned!(u16, u32, u64, usize);
 
-impl Value for u8 {
-    fn save(&self, out: &mut Writer) {
+impl Storable for u8 {
+    fn save(&self, out: &mut StateWriter) {
         out.bytes(&[*self]);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         Ok(from.bytes(1)?[0])
     }
 
-    fn save_all(all: &[Self], out: &mut Writer) {
+    fn save_all(all: &[Self], out: &mut StateWriter) {
         out.bytes(all);
     }
 
-    fn read_all(count: usize, from: &mut Reader<'_>) -> Result<Vec<Self>, Fault> {
+    fn read_all(count: usize, from: &mut StateReader<'_>) -> Result<Vec<Self>, LoadFault> {
         Ok(from.bytes(count)?.to_vec())
     }
 }
 
-impl Value for u128 {
-    fn save(&self, out: &mut Writer) {
+impl Storable for u128 {
+    fn save(&self, out: &mut StateWriter) {
         out.word(*self as u64);
         out.word((*self >> 64) as u64);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let low = u128::from(from.word()?);
         Ok(low | u128::from(from.word()?) << 64)
     }
 }
 
-impl Value for i64 {
-    fn save(&self, out: &mut Writer) {
+impl Storable for i64 {
+    fn save(&self, out: &mut StateWriter) {
         out.word((*self << 1 ^ *self >> 63) as u64);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let word = from.word()?;
         Ok((word >> 1) as i64 ^ -((word & 1) as i64))
     }
 }
 
-impl Value for i32 {
-    fn save(&self, out: &mut Writer) {
+impl Storable for i32 {
+    fn save(&self, out: &mut StateWriter) {
         i64::from(*self).save(out);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let wide = i64::read(from)?;
-        i32::try_from(wide).map_err(|_| Fault::new(format!("{wide} where a number of 32 bits is expected")))
+        i32::try_from(wide).map_err(|_| LoadFault::new(format!("{wide} where a number of 32 bits is expected")))
     }
 }
 
-impl Value for bool {
-    fn save(&self, out: &mut Writer) {
+impl Storable for bool {
+    fn save(&self, out: &mut StateWriter) {
         out.bytes(&[u8::from(*self)]);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         match from.bytes(1)?[0] {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(Fault::new(format!("{other} where a flag is expected"))),
+            other => Err(LoadFault::new(format!("{other} where a flag is expected"))),
         }
     }
 }
 
-impl Value for () {
-    fn save(&self, _: &mut Writer) {}
+impl Storable for () {
+    fn save(&self, _: &mut StateWriter) {}
 
-    fn read(_: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(_: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         Ok(())
     }
 }
 
-impl Value for String {
-    fn save(&self, out: &mut Writer) {
+impl Storable for String {
+    fn save(&self, out: &mut StateWriter) {
         out.word(self.len() as u64);
         out.bytes(self.as_bytes());
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let count = from.count()?;
-        String::from_utf8(from.bytes(count)?.to_vec()).map_err(|_| Fault::new("bytes that are no text"))
+        String::from_utf8(from.bytes(count)?.to_vec()).map_err(|_| LoadFault::new("bytes that are no text"))
     }
 }
 
-impl Value for Arc<str> {
-    fn save(&self, out: &mut Writer) {
+impl Storable for Arc<str> {
+    fn save(&self, out: &mut StateWriter) {
         out.word(self.len() as u64);
         out.bytes(self.as_bytes());
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         String::read(from).map(Arc::from)
     }
 }

@@ -40,20 +40,20 @@ enum Shape {
 value!(enum Shape { Nothing, Pair(left, right), Named { wide, of } });
 
 #[derive(Debug, PartialEq, Default)]
-struct Part {
+struct Piece {
     queue: VecDeque<u16>,
     table: Vec<u64>,
     capacity: usize,
 }
-state!(Part { saved: queue; sized: table; kept: capacity });
+state!(Piece { saved: queue; sized: table; kept: capacity });
 
 #[derive(Debug, PartialEq, Default)]
-struct Whole {
-    parts: Vec<Part>,
-    extra: Option<Box<Part>>,
+struct Assembled {
+    parts: Vec<Piece>,
+    extra: Option<Box<Piece>>,
     count: i64,
 }
-state!(Whole { parts: parts, extra; saved: count });
+state!(Assembled { parts: parts, extra; saved: count });
 
 proptest! {
     #[test]
@@ -77,7 +77,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let _ = read::<Vec<Shape>>(&bytes);
-        let mut whole = Whole { extra: Some(Box::default()), ..Whole::default() };
+        let mut whole = Assembled { extra: Some(Box::default()), ..Assembled::default() };
         let _ = whole.load(&mut Reader::new(&bytes, Context::default()));
     }
 }
@@ -98,9 +98,9 @@ fn saved(state: &impl State) -> Vec<u8> {
 
 #[test]
 fn what_is_kept_stays_and_all_else_is_taken_over() {
-    let part = |seed: u64, capacity| Part { queue: [seed as u16; 2].into(), table: vec![seed; 3], capacity };
-    let of = Whole { parts: vec![part(1, 10), part(2, 10)], extra: Some(Box::new(part(3, 10))), count: -5 };
-    let mut into = Whole { parts: vec![part(0, 77), part(0, 78)], extra: Some(Box::new(part(0, 79))), count: 0 };
+    let part = |seed: u64, capacity| Piece { queue: [seed as u16; 2].into(), table: vec![seed; 3], capacity };
+    let of = Assembled { parts: vec![part(1, 10), part(2, 10)], extra: Some(Box::new(part(3, 10))), count: -5 };
+    let mut into = Assembled { parts: vec![part(0, 77), part(0, 78)], extra: Some(Box::new(part(0, 79))), count: 0 };
     let bytes = saved(&of);
     let mut from = Reader::new(&bytes, Context::default());
     into.load(&mut from).unwrap();
@@ -112,18 +112,18 @@ fn what_is_kept_stays_and_all_else_is_taken_over() {
 
 #[test]
 fn another_shape_is_refused_by_its_place() {
-    let table = |entries| Part { table: vec![0; entries], ..Part::default() };
-    let of = Whole { parts: vec![table(4), table(4)], ..Whole::default() };
-    let loaded = |mut into: Whole| {
+    let table = |entries| Piece { table: vec![0; entries], ..Piece::default() };
+    let of = Assembled { parts: vec![table(4), table(4)], ..Assembled::default() };
+    let loaded = |mut into: Assembled| {
         let bytes = saved(&of);
         into.load(&mut Reader::new(&bytes, Context::default())).unwrap_err().to_string()
     };
     assert_eq!(
-        loaded(Whole { parts: vec![table(4), table(5)], ..Whole::default() }),
+        loaded(Assembled { parts: vec![table(4), table(5)], ..Assembled::default() }),
         "parts.[1].table: 4 entries were saved, and this machine has 5"
     );
-    assert_eq!(loaded(Whole::default()), "parts: 2 entries were saved, and this machine has 0");
-    let more = Whole { parts: vec![table(4), table(4)], extra: Some(Box::default()), count: 0 };
+    assert_eq!(loaded(Assembled::default()), "parts: 2 entries were saved, and this machine has 0");
+    let more = Assembled { parts: vec![table(4), table(4)], extra: Some(Box::default()), count: 0 };
     assert_eq!(loaded(more), "extra: was not saved, and this machine has one");
 }
 

@@ -125,8 +125,8 @@ pub(super) struct RunArgs {
     /// Stop after so many core cycles and report the part that ran
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
-    /// Write a checkpoint as soon as everything before this core cycle is simulated, and go on; the results are
-    /// those of a run without one
+    /// Write a checkpoint as soon as everything before this core cycle is simulated, and go on; the results
+    /// are those of a run without one
     #[arg(long, value_names = ["CYCLE", "FILE"], num_args = 2, conflicts_with = "sample")]
     pub(super) checkpoint_at: Option<Vec<String>>,
     /// Go on from a checkpoint, to the results of the run that it was written by. With --set, parameters have

@@ -10,7 +10,7 @@ use std::any::Any;
 use super::context::Ctx;
 use super::message::{ComponentId, Message};
 use super::time::Time;
-use crate::checkpoint::{Fault, Reader, Writer};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter};
 
 /// A part of the simulated system.
 pub trait Component<M: Message>: Any + Send {
@@ -30,7 +30,7 @@ pub trait Component<M: Message>: Any + Send {
     }
 
     /// Writes what of its state changes while it runs; without this, the simulation cannot be saved.
-    fn save(&self, out: &mut Writer) {
+    fn save(&self, out: &mut StateWriter) {
         out.refuse("it has a component that cannot be saved");
     }
 
@@ -38,8 +38,8 @@ pub trait Component<M: Message>: Any + Send {
     ///
     /// # Errors
     /// It was another one.
-    fn load(&mut self, _from: &mut Reader<'_>) -> Result<(), Fault> {
-        Err(Fault::new("it cannot be loaded"))
+    fn load(&mut self, _from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Err(LoadFault::new("it cannot be loaded"))
     }
 
     /// Work done so far, for progress displays only; summed over components.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::checkpoint::{Fault, Reader, Writer, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, value};
 
 /// A component's index in its topology, dense from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,7 +12,7 @@ pub struct ComponentId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Port(pub u16);
 
-value!(tuple Port);
+value!(wrapper Port);
 
 /// What travels over links: plain data, moved and never cloned.
 pub trait Message: Send + 'static {
@@ -22,7 +22,7 @@ pub trait Message: Send + 'static {
     }
 
     /// Writes all of it; without this, a simulation with such messages under way cannot be saved.
-    fn save(&self, out: &mut Writer) {
+    fn save(&self, out: &mut StateWriter) {
         out.refuse("a message is under way that cannot be saved");
     }
 
@@ -30,11 +30,11 @@ pub trait Message: Send + 'static {
     ///
     /// # Errors
     /// The bytes are of something else.
-    fn read(_from: &mut Reader<'_>) -> Result<Self, Fault>
+    fn read(_from: &mut StateReader<'_>) -> Result<Self, LoadFault>
     where
         Self: Sized,
     {
-        Err(Fault::new("messages of this kind cannot be read"))
+        Err(LoadFault::new("messages of this kind cannot be read"))
     }
 }
 

@@ -93,7 +93,7 @@ pub struct Clock {
     exact_below: Time,
 }
 
-value!(struct Clock { period, reciprocal, exact_below });
+value!(record Clock { period, reciprocal, exact_below });
 
 impl Clock {
     /// A clock with this period in ticks.

@@ -700,8 +700,7 @@ pub enum HalfType {
     Bf16x2,
 }
 
-value!(
-    enum HalfType {
+value!(choice HalfType {
         F16,
         F16x2,
         Bf16,

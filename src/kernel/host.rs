@@ -56,7 +56,7 @@ pub struct GlobalRange {
     pub bytes: u64,
 }
 
-value!(struct GlobalRange { start, bytes });
+value!(record GlobalRange { start, bytes });
 
 /// A host program: a state machine. It takes the result of its last read and returns its next action.
 pub trait HostProgram: Send + std::fmt::Debug {

@@ -287,8 +287,7 @@ pub enum Elem {
     F64,
 }
 
-value!(
-    enum Elem {
+value!(choice Elem {
         U8,
         S8,
         U16,
@@ -393,8 +392,7 @@ pub enum AtomOp {
     PhaseAwait,
 }
 
-value!(
-    enum AtomOp {
+value!(choice AtomOp {
         None,
         Add,
         AddHalf(kind),
@@ -583,8 +581,7 @@ pub enum Class {
     MatrixHalf,
 }
 
-value!(
-    enum Class {
+value!(choice Class {
         Int,
         IntMul,
         IntDiv,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, Value, Writer};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
 
 use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
@@ -177,8 +177,8 @@ pub struct Launch {
 pub struct LiveLaunches(pub Vec<(u32, Arc<Launch>)>);
 
 /// By its number among [`LiveLaunches`], as the host program makes it again.
-impl Value for Arc<Launch> {
-    fn save(&self, out: &mut Writer) {
+impl Storable for Arc<Launch> {
+    fn save(&self, out: &mut StateWriter) {
         let launches = out.known::<LiveLaunches>();
         match launches.and_then(|known| known.0.iter().find(|(_, launch)| Arc::ptr_eq(launch, self))) {
             Some(&(number, _)) => number.save(out),
@@ -186,11 +186,11 @@ impl Value for Arc<Launch> {
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let number = u32::read(from)?;
         let launches = from.known::<LiveLaunches>();
         let found = launches.and_then(|known| known.0.iter().find(|(of, _)| *of == number));
-        found.map(|(_, launch)| launch.clone()).ok_or_else(|| Fault::new(format!("launch {number} is not there")))
+        found.map(|(_, launch)| launch.clone()).ok_or_else(|| LoadFault::new(format!("launch {number} is not there")))
     }
 }
 

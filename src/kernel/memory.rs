@@ -37,8 +37,7 @@ pub enum Medium {
     Nvm,
 }
 
-value!(
-    enum Medium {
+value!(choice Medium {
         Dram,
         Nvm,
     }

@@ -20,8 +20,7 @@ pub enum Fold {
     ArgMax,
 }
 
-value!(
-    enum Fold {
+value!(choice Fold {
         Sum,
         Min,
         Max,
@@ -54,7 +53,7 @@ pub struct Reduction {
     pub too_large: String,
 }
 
-value!(struct Reduction { fold, elem, address, stride, count, first, too_large });
+value!(record Reduction { fold, elem, address, stride, count, first, too_large });
 
 impl Reduction {
     /// Bytes from the first element to the end of the last.

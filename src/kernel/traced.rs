@@ -41,7 +41,7 @@ enum AddressForm {
     Each { from: u32 },
 }
 
-value!(enum AddressForm { Stride { base, stride }, Each { from } });
+value!(choice AddressForm { Stride { base, stride }, Each { from } });
 
 /// The memory access of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ struct StepAccess {
     form: AddressForm,
 }
 
-value!(struct StepAccess { step, form });
+value!(record StepAccess { step, form });
 
 /// The addresses of a warp's steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) struct Accesses {
     listed: Vec<u64>,
 }
 
-value!(struct Accesses { steps, accesses, listed });
+value!(record Accesses { steps, accesses, listed });
 
 impl Accesses {
     /// Sets the addresses of lanes, ascending, in the step after which `left` steps follow.

@@ -45,7 +45,7 @@ pub struct Path {
     pub mask: u64,
 }
 
-value!(struct Path { pc, reconverge, mask });
+value!(record Path { pc, reconverge, mask });
 
 /// Where a warp without lanes is.
 const NOWHERE: Path = Path { pc: 0, reconverge: super::ir::NEVER, mask: 0 };
@@ -65,7 +65,7 @@ pub struct Warp {
     first_thread: u32,
 }
 
-value!(struct Warp { groups, top, below, traced, cta, first_thread });
+value!(record Warp { groups, top, below, traced, cta, first_thread });
 
 impl Default for Warp {
     fn default() -> Self {

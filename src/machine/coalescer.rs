@@ -41,7 +41,7 @@ pub struct LineAccess {
     pub sectors: u8,
 }
 
-value!(struct LineAccess { line, lanes, sectors });
+value!(record LineAccess { line, lanes, sectors });
 
 impl LineAccess {
     /// Half-warps that it serves.

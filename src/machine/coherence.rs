@@ -21,7 +21,7 @@
 //! home's `Probe` that of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer
 //! on Memory Consistency and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
 
-use crate::checkpoint::{Fault, Reader, Value, Writer};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
 use crate::persist::dependency::{self, Dependencies};
 use crate::riscv::syscalls::{Call, Reply};
 
@@ -249,13 +249,13 @@ pub enum CpuMsg {
 }
 
 /// Machines of cores cannot be saved yet.
-impl Value for CpuMsg {
-    fn save(&self, out: &mut Writer) {
+impl Storable for CpuMsg {
+    fn save(&self, out: &mut StateWriter) {
         out.refuse("a machine of CPU cores");
     }
 
-    fn read(_: &mut Reader<'_>) -> Result<Self, Fault> {
-        Err(Fault::new("a message of a machine of CPU cores"))
+    fn read(_: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Err(LoadFault::new("a message of a machine of CPU cores"))
     }
 }
 

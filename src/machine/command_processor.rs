@@ -24,7 +24,7 @@ mod persistency;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
@@ -103,7 +103,7 @@ pub struct LaunchRecord {
     pub cta_ends: Vec<Time>,
 }
 
-value!(struct LaunchRecord { kernel, grid, block, start, end, occupancy, cta_ends });
+value!(record LaunchRecord { kernel, grid, block, start, end, occupancy, cta_ends });
 
 /// What is under way.
 #[derive(Debug)]
@@ -122,8 +122,7 @@ enum Step {
     Over,
 }
 
-value!(
-    enum Step {
+value!(choice Step {
         Idle,
         Launch(dispatch, barrier),
         WritingBack(boundary),
@@ -207,7 +206,7 @@ impl CommandProcessor {
     }
 
     /// Writes how far the host program is.
-    pub fn save_program(&self, out: &mut Writer) {
+    pub fn save_program(&self, out: &mut StateWriter) {
         self.host.save_program(out);
     }
 
@@ -216,7 +215,7 @@ impl CommandProcessor {
     ///
     /// # Errors
     /// It has begun, or is another program.
-    pub fn load_program(&mut self, from: &mut Reader<'_>) -> Result<LiveLaunches, Fault> {
+    pub fn load_program(&mut self, from: &mut StateReader<'_>) -> Result<LiveLaunches, LoadFault> {
         self.host.load_program(from)
     }
 
@@ -513,12 +512,12 @@ impl CommandProcessor {
 }
 
 impl Component<Msg> for CommandProcessor {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {

@@ -5,7 +5,7 @@
 //! command processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and
 //! the wires' bandwidth: few messages come here, never one an access.
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Component, Ctx, StateDigest};
 use crate::persist::handler::{Handler, Outbox, Peer, report_of};
 
@@ -35,12 +35,12 @@ impl Hub {
 }
 
 impl Component<Msg> for Hub {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {

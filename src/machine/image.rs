@@ -9,7 +9,7 @@
 
 use super::contents::Origin;
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
-use crate::checkpoint::{Fault, Reader, State, Value, Writer};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
 use crate::engine::StateDigest;
 
 /// A line never straddles two pages.
@@ -35,8 +35,8 @@ pub struct Image {
 }
 
 /// Pages of its own; all others are as it was assembled.
-impl State for Image {
-    fn save(&self, out: &mut Writer) {
+impl Stateful for Image {
+    fn save(&self, out: &mut StateWriter) {
         let Image { pages, bytes, origin: _ } = self;
         bytes.save(out);
         for page in pages {
@@ -51,11 +51,11 @@ impl State for Image {
         }
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
         let Image { pages, bytes, origin } = self;
         let saved = usize::read(from)?;
         if saved != *bytes {
-            return Err(Fault::length(saved, *bytes).within("bytes"));
+            return Err(LoadFault::length(saved, *bytes).within("bytes"));
         }
         for page in pages {
             *page = match from.bytes(1)?[0] {
@@ -66,7 +66,7 @@ impl State for Image {
                     own.copy_from_slice(from.bytes(PAGE_BYTES)?);
                     Page::Own(own)
                 }
-                other => return Err(Fault::new(format!("{other} names no kind of page"))),
+                other => return Err(LoadFault::new(format!("{other} names no kind of page"))),
             };
         }
         Ok(())

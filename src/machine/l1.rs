@@ -99,7 +99,7 @@ pub struct Waiter {
     pub lanes: u64,
 }
 
-value!(struct Waiter { load, part, lanes });
+value!(record Waiter { load, part, lanes });
 
 #[derive(Debug, Default)]
 struct Mshr {
@@ -110,7 +110,7 @@ struct Mshr {
     waiters: SmallVec<[Waiter; 8]>,
 }
 
-value!(struct Mshr { line, sectors, place, waiters });
+value!(record Mshr { line, sectors, place, waiters });
 
 /// What a load of some sectors of a line came to.
 #[derive(Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ mod parameters;
 mod service;
 mod write_back_all;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::persist::handler::{Handler, Move, Peer};
 use crate::persist::journal::Notebook;
@@ -279,12 +279,12 @@ impl L2Slice {
 }
 
 impl Component<Msg> for L2Slice {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {

@@ -25,7 +25,7 @@ pub struct Line {
     pub log: bool,
 }
 
-value!(struct Line { bytes, mask, log });
+value!(record Line { bytes, mask, log });
 
 impl Default for Line {
     fn default() -> Self {

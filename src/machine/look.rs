@@ -14,7 +14,7 @@
 use super::line::MAX_LINE_BYTES;
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, Value, Writer, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
 use crate::kernel::host::GlobalRange;
 
 /// What the host asks every slice for.
@@ -26,14 +26,14 @@ pub struct Look {
     pub warm: bool,
 }
 
-value!(struct Look { ranges, warm });
+value!(record Look { ranges, warm });
 
-impl Value for Arc<Look> {
-    fn save(&self, out: &mut Writer) {
+impl Storable for Arc<Look> {
+    fn save(&self, out: &mut StateWriter) {
         (**self).save(out);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         Look::read(from).map(Arc::new)
     }
 }
@@ -51,7 +51,7 @@ pub struct Lines {
     pub lines: Vec<(u64, [u8; MAX_LINE_BYTES])>,
 }
 
-value!(struct Lines { slice, warm, line_bytes, lines });
+value!(record Lines { slice, warm, line_bytes, lines });
 
 impl Look {
     /// Addresses of the lines that the ranges touch, in their order; one that two ranges share comes twice.

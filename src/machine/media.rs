@@ -45,8 +45,7 @@ pub enum Direction {
     Write,
 }
 
-value!(
-    enum Direction {
+value!(choice Direction {
         Read,
         Write,
     }
@@ -118,7 +117,7 @@ struct BankTiming {
     row_written_at: Time,
 }
 
-value!(struct BankTiming { open, column_at, precharge_at, dirty, row_written_at });
+value!(record BankTiming { open, column_at, precharge_at, dirty, row_written_at });
 
 /// The devices and the data bus of one channel.
 #[derive(Debug, Clone)]

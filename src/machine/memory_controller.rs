@@ -33,7 +33,7 @@ mod undo_log;
 mod wear;
 mod write_queue;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::persist::handler::{Banks, ControllerHandler, Held};
@@ -373,12 +373,12 @@ impl MemoryController {
 }
 
 impl Component<Msg> for MemoryController {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {

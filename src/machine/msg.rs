@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, Value, Writer, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
 use crate::engine::{Message, Time};
 use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
@@ -51,7 +51,7 @@ pub struct Atomics {
     pub b: [u64; 64],
 }
 
-value!(struct Atomics { op, elem, line, returns, count, lane, offset, a, b });
+value!(record Atomics { op, elem, line, returns, count, lane, offset, a, b });
 
 impl Atomics {
     /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a
@@ -107,8 +107,7 @@ pub enum RequestKind {
     Marker,
 }
 
-value!(
-    enum RequestKind {
+value!(choice RequestKind {
         Read,
         Write,
         Atomic,
@@ -180,7 +179,7 @@ pub struct Passed {
     pub durable: Time,
 }
 
-value!(struct Passed { issued, left, sent, reached, served, accepted, durable });
+value!(record Passed { issued, left, sent, reached, served, accepted, durable });
 
 /// A non-temporal store or a write-back of a warp, on its way and back.
 #[derive(Debug, Default)]
@@ -195,7 +194,7 @@ pub struct Persist {
     pub passed: Passed,
 }
 
-value!(struct Persist { line, number, mark, passed });
+value!(record Persist { line, number, mark, passed });
 
 /// A box that a message carries, or none.
 #[derive(Debug)]
@@ -210,8 +209,7 @@ pub enum Payload {
     Persist(Box<Persist>),
 }
 
-value!(
-    enum Payload {
+value!(choice Payload {
         None,
         Line(line),
         Atomics(atomics),
@@ -277,7 +275,7 @@ pub struct Request {
     pub payload: Payload,
 }
 
-value!(struct Request { line, tag, from, kind, sectors, payload });
+value!(record Request { line, tag, from, kind, sectors, payload });
 
 impl Request {
     /// Payload bytes, after its header.
@@ -303,7 +301,7 @@ pub struct Reply {
     pub payload: Payload,
 }
 
-value!(struct Reply { tag, kind, sectors, payload });
+value!(record Reply { tag, kind, sectors, payload });
 
 /// L2 slice to memory controller: read sectors of a line.
 #[derive(Debug)]
@@ -320,7 +318,7 @@ pub struct MemoryRead {
     pub room: Box<Line>,
 }
 
-value!(struct MemoryRead { line, tag, slice, sectors, room });
+value!(record MemoryRead { line, tag, slice, sectors, room });
 
 /// L2 slice to memory controller: write the masked bytes of a line.
 #[derive(Debug)]
@@ -340,7 +338,7 @@ pub struct MemoryWrite {
     pub data: Box<Line>,
 }
 
-value!(struct MemoryWrite { line, slice, token, late, through, data });
+value!(record MemoryWrite { line, slice, token, late, through, data });
 
 /// A step of a persist barrier of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -362,7 +360,7 @@ pub enum GridStep {
     Open,
 }
 
-value!(enum GridStep { Reached { sm, marks, since }, Drain, Drained, Open });
+value!(choice GridStep { Reached { sm, marks, since }, Drain, Drained, Open });
 
 /// Everything that travels.
 #[derive(Debug)]
@@ -452,7 +450,7 @@ pub enum Msg {
     Network(NetworkMsg),
 }
 
-value!(enum Msg { Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
+value!(choice Msg { Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
     MemoryRead(read), MemoryWrite(write), MemoryData { tag, sectors, data },
     MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start(launch), Cta(cta),
     CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message) });
@@ -460,12 +458,12 @@ value!(enum Msg { Request(request), Reply(reply), Switched { from, to, reply }, 
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
 
 impl Message for Msg {
-    fn save(&self, out: &mut Writer) {
-        Value::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
-        Value::read(from)
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Storable::read(from)
     }
 
     fn digest(&self) -> u64 {

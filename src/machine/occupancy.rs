@@ -19,7 +19,7 @@ pub struct Occupancy {
     pub limit: String,
 }
 
-value!(struct Occupancy { ctas, limit });
+value!(record Occupancy { ctas, limit });
 
 impl Occupancy {
     /// The occupancy of a launch on an SM.

@@ -24,7 +24,7 @@ pub struct OnDram {
     pub line: u32,
 }
 
-value!(struct OnDram { launch, pc, kernel, file, line });
+value!(record OnDram { launch, pc, kernel, file, line });
 
 impl OnDram {
     fn is_of(&self, launch: &Launch) -> bool {

@@ -36,7 +36,7 @@ use super::address::Interleave;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requester(u16);
 
-value!(tuple Requester);
+value!(wrapper Requester);
 
 impl Requester {
     /// The id of an SM.

@@ -11,7 +11,7 @@
 //!
 //! Invariants: requests of a bank are in the order of their ages; ages never repeat.
 
-use crate::checkpoint::{Value, state, value};
+use crate::checkpoint::{Storable, state, value};
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 
@@ -49,7 +49,7 @@ struct QueuedRequest {
     item: u16,
 }
 
-value!(struct QueuedRequest { age, line, row, item });
+value!(record QueuedRequest { age, line, row, item });
 
 #[derive(Debug, Clone, Default)]
 struct BankQueue {
@@ -60,13 +60,13 @@ struct BankQueue {
     stale: bool,
 }
 
-value!(struct BankQueue { entries, hit, conflict, stale });
+value!(record BankQueue { entries, hit, conflict, stale });
 
 /// Banks, one bit each, 64 a word.
 #[derive(Debug, Default)]
 pub(super) struct BankSet(Vec<u64>);
 
-value!(tuple BankSet);
+value!(wrapper BankSet);
 
 /// No bank.
 pub(super) const NO_BANKS: BankSet = BankSet(Vec::new());
@@ -84,7 +84,7 @@ pub(super) struct RequestQueue<T> {
     next_age: u64,
 }
 
-state!(RequestQueue<T: Value> { sized: banks; saved: busy, items, free, len, next_age; kept: access });
+state!(RequestQueue<T: Storable> { sized: banks; saved: busy, items, free, len, next_age; kept: access });
 
 impl<T> RequestQueue<T> {
     /// No requests, for `banks` banks.

@@ -38,8 +38,7 @@ pub enum Unit {
     Tensor = 4,
 }
 
-value!(
-    enum Unit {
+value!(choice Unit {
         Core,
         Fp64,
         Sfu,

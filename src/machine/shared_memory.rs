@@ -33,7 +33,7 @@ pub(super) struct Writers {
     of_word: Vec<u8>,
 }
 
-value!(struct Writers { of_word });
+value!(record Writers { of_word });
 
 impl Writers {
     /// A CTA begins, with memory of `bytes` to watch.

@@ -45,7 +45,7 @@ mod wiring;
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Component, Ctx, Port, Progress, StateDigest, Time};
 use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::Class;
@@ -457,12 +457,12 @@ impl Component<Msg> for Sm {
         report::report_memory(&self.host, &self.memory, out);
     }
 
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)?;
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)?;
         self.launch.iter().for_each(|launch| self.lsu.find_instructions(launch));
         Ok(())
     }

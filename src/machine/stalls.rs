@@ -55,7 +55,7 @@ pub struct PersistStalls {
     pub boundaries: Histogram,
 }
 
-value!(struct PersistStalls { stages, total, fences, boundaries });
+value!(record PersistStalls { stages, total, fences, boundaries });
 
 /// How long a persist was in each stage, whose acknowledgement came at `now`.
 ///

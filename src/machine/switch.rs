@@ -22,7 +22,7 @@
 
 use std::collections::VecDeque;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 
@@ -91,7 +91,7 @@ struct Packet {
     message: Msg,
 }
 
-value!(struct Packet { arrived, output, port, flits, message });
+value!(record Packet { arrived, output, port, flits, message });
 
 /// One switch: of requests, from requesters to slices by address, or of replies, from slices to requesters.
 #[derive(Debug)]
@@ -177,12 +177,12 @@ impl Switch {
 }
 
 impl Component<Msg> for Switch {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {

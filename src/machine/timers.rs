@@ -14,7 +14,7 @@ pub struct Timers {
     occupied: u128,
 }
 
-value!(struct Timers { slots, occupied });
+value!(record Timers { slots, occupied });
 
 impl Default for Timers {
     fn default() -> Self {

@@ -14,7 +14,7 @@
 //! Source: persistence parallelism, sections III and V. Not modelled: headers, the bytes of an
 //! acknowledgement, the server's own port, switches, loss; RDMA reads.
 
-use crate::checkpoint::{Fault, Reader, Value, Writer};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
 use crate::engine::{Time, Timebase};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::spec;
@@ -141,13 +141,13 @@ pub enum NetworkMsg {
 }
 
 /// Machines of cores cannot be saved yet.
-impl Value for NetworkMsg {
-    fn save(&self, out: &mut Writer) {
+impl Storable for NetworkMsg {
+    fn save(&self, out: &mut StateWriter) {
         out.refuse("a machine of CPU cores");
     }
 
-    fn read(_: &mut Reader<'_>) -> Result<Self, Fault> {
-        Err(Fault::new("a message of a machine of CPU cores"))
+    fn read(_: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Err(LoadFault::new("a message of a machine of CPU cores"))
     }
 }
 

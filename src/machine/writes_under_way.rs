@@ -10,7 +10,7 @@
 
 use smallvec::SmallVec;
 
-use crate::checkpoint::{Value, value};
+use crate::checkpoint::{Storable, value};
 use crate::engine::Time;
 
 /// An acknowledgement that is due, and when the last write that it waited for was accepted and durable.
@@ -25,8 +25,7 @@ enum Waiter<A> {
     Group(u64),
 }
 
-value!(
-    enum Waiter<A: Value> {
+value!(choice Waiter<A: Storable> {
         Ack(ack),
         Group(number),
     }
@@ -42,7 +41,7 @@ struct InFlight<A> {
     waiters: Vec<Waiter<A>>,
 }
 
-value!(struct InFlight<A: Value> { line, under_way, accepted, waiters });
+value!(record InFlight<A: Storable> { line, under_way, accepted, waiters });
 
 /// An acknowledgement that waits for several writes.
 #[derive(Debug)]
@@ -53,7 +52,7 @@ struct GroupAck<A> {
     left: u32,
 }
 
-value!(struct GroupAck<A: Value> { number, ack, left });
+value!(record GroupAck<A: Storable> { number, ack, left });
 
 /// Writes on their way to durability, with acknowledgements of type `A`.
 #[derive(Debug)]
@@ -65,7 +64,7 @@ pub(super) struct WritesUnderWay<A> {
     next_group: u64,
 }
 
-value!(struct WritesUnderWay<A: Value> { writes, free, groups, next_group });
+value!(record WritesUnderWay<A: Storable> { writes, free, groups, next_group });
 
 impl<A> WritesUnderWay<A> {
     /// No write yet.

@@ -32,7 +32,7 @@ pub struct KernelFacts {
     pub log_write_backs_per_warp: u64,
 }
 
-value!(struct KernelFacts { kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, half_warps_per_warp, persists_per_warp, log_write_backs_per_warp });
+value!(record KernelFacts { kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, half_warps_per_warp, persists_per_warp, log_write_backs_per_warp });
 
 /// A store to persistent memory that a warp issues.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +139,7 @@ pub struct Marker {
     pub by: (u8, u8),
 }
 
-value!(struct Marker { scope, by });
+value!(record Marker { scope, by });
 
 /// A store to a line of persistent memory that is about to join its line's bytes in a combining L1. The SM's
 /// stores of this kind are numbered in the order of issue, and join in it.

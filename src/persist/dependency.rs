@@ -16,7 +16,7 @@ pub struct Dependency {
     pub id: u64,
 }
 
-value!(struct Dependency { hart, id });
+value!(record Dependency { hart, id });
 
 /// At most one of a buffer.
 pub type Dependencies = SmallVec<[Dependency; 2]>;

@@ -18,10 +18,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::checkpoint::{Fault, Reader, State, Writer};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
 
 pub use super::access::{
     Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
@@ -106,7 +107,7 @@ pub trait Handler: Send + Debug {
     fn state(&self, _take: &mut dyn FnMut(u64)) {}
 
     /// Writes what of its state changes while it runs; without this, a run with it cannot be saved.
-    fn save(&self, out: &mut Writer) {
+    fn save(&self, out: &mut StateWriter) {
         out.refuse("a handler of the scheme has state that cannot be saved");
     }
 
@@ -114,19 +115,19 @@ pub trait Handler: Send + Debug {
     ///
     /// # Errors
     /// It was another one.
-    fn load(&mut self, _from: &mut Reader<'_>) -> Result<(), Fault> {
-        Err(Fault::new("a handler that cannot be loaded"))
+    fn load(&mut self, _from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Err(LoadFault::new("a handler that cannot be loaded"))
     }
 }
 
 macro_rules! state_of_handlers {
     ($($name:ident),*) => {$(
-        impl State for dyn $name {
-            fn save(&self, out: &mut Writer) {
+        impl Stateful for dyn $name {
+            fn save(&self, out: &mut StateWriter) {
                 Handler::save(self, out);
             }
 
-            fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
+            fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
                 Handler::load(self, from)
             }
         }
@@ -208,9 +209,9 @@ pub fn report_of(handler: &(impl Handler + ?Sized)) -> HandlerReport {
 pub struct Idle;
 
 impl Handler for Idle {
-    fn save(&self, _: &mut Writer) {}
+    fn save(&self, _: &mut StateWriter) {}
 
-    fn load(&mut self, _: &mut Reader<'_>) -> Result<(), Fault> {
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
         Ok(())
     }
 }
@@ -289,8 +290,8 @@ pub trait Scheme: Send + Sync + Debug {
     ///
     /// # Errors
     /// It has no messages, or the bytes are of something else.
-    fn read_message(&self, _from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
-        Err(Fault::new("the scheme has no messages that can be saved"))
+    fn read_message(&self, _from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        Err(LoadFault::new("the scheme has no messages that can be saved"))
     }
 
     /// What it cannot do on a machine of so many components: the parameter to blame, and why.
@@ -345,6 +346,20 @@ pub trait Scheme: Send + Sync + Debug {
     /// performed.
     fn drops_log_stores(&self) -> bool {
         false
+    }
+}
+
+/// Read by the scheme that is known to the reader.
+impl Storable for Box<dyn SchemeMessage> {
+    fn save(&self, out: &mut StateWriter) {
+        SchemeMessage::save(&**self, out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let Some(scheme) = from.known::<Arc<dyn Scheme>>().cloned() else {
+            return Err(LoadFault::new("a message of a scheme, and the scheme is not known"));
+        };
+        scheme.read_message(from)
     }
 }
 

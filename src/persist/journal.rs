@@ -113,7 +113,7 @@ pub struct Author {
     pub pc: u32,
 }
 
-value!(struct Author { sm, launch, cta, warp, pc });
+value!(record Author { sm, launch, cta, warp, pc });
 
 /// One fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

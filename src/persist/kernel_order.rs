@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::checkpoint::{Fault, Reader, State, Value, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
 
 use super::handler::{Handler, Outbox, Peer, SchemeMessage, opened};
 
@@ -25,8 +25,7 @@ enum GatherMessage {
     Go(u64),
 }
 
-value!(
-    enum GatherMessage {
+value!(choice GatherMessage {
         Done(kernel),
         Go(kernel),
     }
@@ -36,13 +35,13 @@ value!(
 ///
 /// # Errors
 /// The bytes are of something else.
-pub fn read_gathered(from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
+pub fn read_gathered(from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
     GatherMessage::read(from).map(|message| Box::new(message) as _)
 }
 
 impl SchemeMessage for GatherMessage {
-    fn save(&self, out: &mut Writer) {
-        Value::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
     }
 
     fn digest(&self) -> u64 {
@@ -64,7 +63,7 @@ pub struct KernelOrder {
     open: usize,
 }
 
-value!(struct KernelOrder { last, done, open });
+value!(record KernelOrder { last, done, open });
 
 impl KernelOrder {
     /// A barrier opens at this SM, behind its store of this number.
@@ -127,12 +126,12 @@ impl Gathering {
 }
 
 impl Handler for Gathering {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {

@@ -8,13 +8,11 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, Value, Writer, state, value};
+use crate::checkpoint::{StateWriter, state, value};
 use crate::engine::Time;
 
 use super::dependency::{Dependencies, Dependency, depend};
-use super::handler::Scheme;
 use super::journal::{Author, FactKind, Notebook};
 use super::vocab::RegionStep;
 
@@ -39,8 +37,7 @@ pub enum Peer {
     Nic,
 }
 
-value!(
-    enum Peer {
+value!(choice Peer {
         Sm(sm),
         Slice(slice),
         SliceOf(line),
@@ -58,22 +55,8 @@ pub trait SchemeMessage: Any + Debug + Send {
     fn digest(&self) -> u64;
 
     /// Writes all of it, for [`Scheme::read_message`](super::Scheme::read_message).
-    fn save(&self, out: &mut Writer) {
+    fn save(&self, out: &mut StateWriter) {
         out.refuse("a message of the scheme's is under way that cannot be saved");
-    }
-}
-
-/// Read by the scheme that is known to the reader.
-impl Value for Box<dyn SchemeMessage> {
-    fn save(&self, out: &mut Writer) {
-        SchemeMessage::save(&**self, out);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
-        let Some(scheme) = from.known::<Arc<dyn Scheme>>().cloned() else {
-            return Err(Fault::new("a message of a scheme, and the scheme is not known"));
-        };
-        scheme.read_message(from)
     }
 }
 
@@ -116,8 +99,7 @@ pub enum Move {
     In(u32),
 }
 
-value!(
-    enum Move {
+value!(choice Move {
         Out(bytes),
         In(bytes),
     }
@@ -317,7 +299,7 @@ pub struct Flush {
     pub plain: bool,
 }
 
-value!(struct Flush { token, author, line, mask, bytes, logged, plain });
+value!(record Flush { token, author, line, mask, bytes, logged, plain });
 
 #[derive(Debug)]
 struct Note {

@@ -30,7 +30,7 @@ pub struct RegionSizes {
     pub beyond_queue: u64,
 }
 
-value!(struct RegionSizes { regions, stores, entries, bytes, by_stores, largest_entries, beyond_queue });
+value!(record RegionSizes { regions, stores, entries, bytes, by_stores, largest_entries, beyond_queue });
 
 /// Stores to the checkpoint area: registers, program counters, what repeats shared and local memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Checkpoints {
     pub bytes: u64,
 }
 
-value!(struct Checkpoints { stores, bytes });
+value!(record Checkpoints { stores, bytes });
 
 /// What warps waited for at their front-end buffer. How long is among the counters of SMs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct WarpWaits {
     pub turn_ticks: u64,
 }
 
-value!(struct WarpWaits { room, ids, turns, turn_ticks });
+value!(record WarpWaits { room, ids, turns, turn_ticks });
 
 /// What kept a controller's oldest region from committing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ pub struct ControllerWaits {
     pub for_several_ticks: u64,
 }
 
-value!(struct ControllerWaits { boundary_ticks, boundary_ack_ticks, flush_ticks, flush_ack_ticks, for_controller_ticks, for_several_ticks });
+value!(record ControllerWaits { boundary_ticks, boundary_ack_ticks, flush_ticks, flush_ack_ticks, for_controller_ticks, for_several_ticks });
 
 /// An episode of the fallback: a full gated queue, whose oldest region is written before its boundary has
 /// come.
@@ -95,7 +95,7 @@ pub struct Overflow {
     pub waiting: u64,
 }
 
-value!(struct Overflow { at_ticks, controller, order, region, stores, waiting });
+value!(record Overflow { at_ticks, controller, order, region, stores, waiting });
 
 /// The regions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ pub struct RegionReport {
     pub atomics_waited_for_lines: u64,
 }
 
-value!(struct RegionReport { sizes, checkpoints, warps, controllers, overflows, overflow_episodes, regions_numbered, atomics_waited_for_lines });
+value!(record RegionReport { sizes, checkpoints, warps, controllers, overflows, overflow_episodes, regions_numbered, atomics_waited_for_lines });
 
 impl RegionSizes {
     /// A region of so many stores has ended.

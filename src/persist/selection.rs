@@ -19,7 +19,7 @@ pub struct Locality {
     pub s_log: u64,
 }
 
-value!(struct Locality { t_all, t_log, s_all, s_log });
+value!(record Locality { t_all, t_log, s_all, s_log });
 
 impl Locality {
     /// Adds another's counts.
@@ -85,7 +85,7 @@ pub struct Period {
     pub next_path: String,
 }
 
-value!(struct Period { kernel, launch, number, complete, threshold_logs, logs, launch_logs, begin_ticks, end_ticks, temporal_logs,
+value!(record Period { kernel, launch, number, complete, threshold_logs, logs, launch_logs, begin_ticks, end_ticks, temporal_logs,
     non_temporal_logs, requests, wait_cycles, l1, l2, saturated, spills, refills, path, reason, next_path });
 
 impl Period {
@@ -116,7 +116,7 @@ pub struct Selection {
     pub reservation_bytes: u64,
 }
 
-value!(struct Selection { periods, complete, changes, reasons, temporal_logs, non_temporal_logs, dropped_write_backs, reservation_bytes });
+value!(record Selection { periods, complete, changes, reasons, temporal_logs, non_temporal_logs, dropped_write_backs, reservation_bytes });
 
 impl Selection {
     /// Periods that are kept.

@@ -33,7 +33,7 @@ pub struct Sequence {
     done: VecDeque<bool>,
 }
 
-value!(struct Sequence { issued, settled, done });
+value!(record Sequence { issued, settled, done });
 
 impl Sequence {
     /// A sequence of which so many numbers have been given and done.

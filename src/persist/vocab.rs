@@ -42,8 +42,7 @@ pub enum Route {
     Dropped,
 }
 
-value!(
-    enum Route {
+value!(choice Route {
         Temporal,
         NonTemporal,
         Dropped,
@@ -122,8 +121,7 @@ pub enum PersistScope {
     Kernel,
 }
 
-value!(
-    enum PersistScope {
+value!(choice PersistScope {
         Thread,
         Cta,
         Kernel,
@@ -161,8 +159,7 @@ pub enum FenceKind {
     BarrierKernel,
 }
 
-value!(
-    enum FenceKind {
+value!(choice FenceKind {
         Sfence,
         Ofence,
         Dfence,
@@ -249,8 +246,7 @@ pub enum FenceRule {
     Marker,
 }
 
-value!(
-    enum FenceRule {
+value!(choice FenceRule {
         Pass,
         WaitDurable,
         Ordered,
@@ -289,8 +285,7 @@ pub enum Boundary {
     WriteBackL2,
 }
 
-value!(
-    enum Boundary {
+value!(choice Boundary {
         None,
         WriteBackL2,
     }

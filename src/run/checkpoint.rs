@@ -1,59 +1,40 @@
-//! An experiment that goes on from a checkpoint: what is kept of a machine between two rounds, and what may be
-//! changed where a run goes on.
+//! An experiment that goes on from a checkpoint: what is kept of a machine between two rounds, and what may
+//! be changed where a run goes on.
 //!
 //! ```text
 //!   run to a cycle ──> Checkpoint ──resume──> Resumed ──Conduct::from──> the rest of the run, bit for bit
 //!                               └──fork────>            the rest of a run whose parameters change there
 //! ```
 //! A checkpoint is made at the end of the first round with every event before its cycle handled: which events
-//! after it are handled too follows from the experiment alone. Rounds are those of a run without a checkpoint.
+//! after it are handled too follows from the experiment alone. Rounds are those of a run without a
+//! checkpoint.
 //!
 //! A *fork* first brings every component to one instant, and goes on from there with other values of
 //! parameters that nothing in the machine's state was sized or placed by: durations, bandwidths, energies,
 //! thresholds ([`may_change`]). What is under way then goes on as it began.
 //!
-//! Invariant: a [`Resumed`] fits its experiment: loading it was tried. Not here: files (`file`), experiments that
-//! are forks from the first (`fork`).
+//! Invariant: a [`Resumed`] fits its experiment: loading it was tried. Not here: files (`file`), experiments
+//! that are forks from the first (`fork`).
 
 mod file;
-mod fork;
 
 use std::sync::Arc;
 
-pub(super) use fork::run_forked;
-pub use fork::{Beginnings, Fork};
-
-use super::{Conduct, Experiment, Program, clocks_of, machine_of};
+use super::conduct::Conduct;
+pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, Resumed};
+pub use super::program::Fork;
+use super::program::{Experiment, Program};
+use super::whole::{clocks_of, machine_of};
 use crate::assemble::{Assembly, checkpoint};
-use crate::checkpoint::Fault;
+use crate::checkpoint::LoadFault;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::engine::{RunEnd, Time};
+use crate::engine::{RunEnd, Time, align};
 use crate::outcome::FromCheckpoint;
 use crate::workload::FormedProgram;
 
-/// A machine between two rounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// The core cycle before which everything is handled.
-    pub cycle: u64,
-    /// Writes to NVM are counted line by line.
-    pub line_writes: bool,
-    /// A hash of all that its experiment is made of, but for how long it runs and what it is compared with.
-    experiment: String,
-    state: Arc<Vec<u8>>,
-}
-
-/// When to make a checkpoint of a run, and who takes it.
-#[derive(Clone)]
-pub struct CheckpointAt<'a> {
-    cycle: u64,
-    experiment: String,
-    keep: &'a (dyn Fn(Checkpoint) + Sync),
-}
-
 impl<'a> CheckpointAt<'a> {
-    /// A checkpoint of runs of this experiment, at this core cycle. `keep` takes it while the run waits, and is
-    /// not called where the run ends before.
+    /// A checkpoint of runs of this experiment, at this core cycle. `keep` takes it while the run waits, and
+    /// is not called where the run ends before.
     ///
     /// # Errors
     /// Its scheme cannot be saved yet; it is to be sampled.
@@ -65,33 +46,6 @@ impl<'a> CheckpointAt<'a> {
         check(experiment)?;
         Ok(CheckpointAt { cycle, experiment: hash_of(experiment), keep })
     }
-
-    /// When the run pauses.
-    pub(super) fn cycle(&self) -> u64 {
-        self.cycle
-    }
-
-    /// Makes it of a machine that pauses, and hands it out.
-    pub(super) fn make(&self, machine: &Assembly, line_writes: bool) -> Result<(), Fault> {
-        let state = Arc::new(checkpoint::save(machine)?);
-        (self.keep)(Checkpoint { cycle: self.cycle, line_writes, experiment: self.experiment.clone(), state });
-        Ok(())
-    }
-}
-
-impl std::fmt::Debug for CheckpointAt<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CheckpointAt").field("cycle", &self.cycle).finish_non_exhaustive()
-    }
-}
-
-/// A checkpoint that fits an experiment.
-#[derive(Debug, Clone)]
-pub struct Resumed {
-    state: Arc<Vec<u8>>,
-    pub(super) line_writes: bool,
-    /// Where and how it parts from the run that the checkpoint is of; none where it goes on as that run did.
-    pub(super) forked: Option<FromCheckpoint>,
 }
 
 /// Units, as the last words of keys, of parameters that may change in a fork: nothing is sized by them.
@@ -142,7 +96,8 @@ impl Checkpoint {
         Ok(resumed)
     }
 
-    /// To go on with the changed parameters of `changed`, which is otherwise `experiment`, the one that it is of.
+    /// To go on with the changed parameters of `changed`, which is otherwise `experiment`, the one that it is
+    /// of.
     ///
     /// # Errors
     /// Parameters that may not change in a run; other differences; it is of another experiment.
@@ -152,7 +107,7 @@ impl Checkpoint {
             return self.resume(experiment);
         }
         let mut machine = assembled(experiment, Some(&self.resume(experiment)?)).map_err(told)?;
-        let at: Time = match machine.simulation.align() {
+        let at: Time = match align(&mut machine.simulation) {
             RunEnd::Stopped { at } => at,
             _ => {
                 let message = "the program ends within a few cycles of the checkpoint: no parameter would matter";
@@ -174,20 +129,8 @@ impl Checkpoint {
     }
 }
 
-impl Resumed {
-    /// Takes a machine that has not run to the checkpoint.
-    pub(super) fn load(&self, machine: &mut Assembly, experiment: &Experiment) -> Result<(), Fault> {
-        checkpoint::load(machine, &experiment.scheme.built, &self.state)
-    }
-
-    /// Where and how its run parts from the one that the checkpoint is of.
-    pub fn forked(&self) -> Option<&FromCheckpoint> {
-        self.forked.as_ref()
-    }
-}
-
 /// A hash of what an experiment's events follow from.
-fn hash_of(experiment: &Experiment) -> String {
+pub(super) fn hash_of(experiment: &Experiment) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut take = |name: &str, bytes: &[u8]| {
         for part in [name.as_bytes(), bytes] {
@@ -220,21 +163,21 @@ fn check(experiment: &Experiment) -> Result<(), Diagnostics> {
 }
 
 /// The machine of an experiment, at a checkpoint or before its first event.
-fn assembled(experiment: &Experiment, from: Option<&Resumed>) -> Result<Assembly, Fault> {
+fn assembled(experiment: &Experiment, from: Option<&Resumed>) -> Result<Assembly, LoadFault> {
     let Program { formed, host, .. } = Program::of(experiment, None);
     let image = formed.as_ref().map_or_else(|| experiment.workload.image(), FormedProgram::image);
     let conduct = Conduct { line_writes: from.is_some_and(|from| from.line_writes), ..Conduct::default() };
     let mut machine = machine_of(experiment, image, host, &conduct);
-    from.map_or(Ok(()), |from| from.load(&mut machine, experiment))?;
+    from.map_or(Ok(()), |from| from.load(&mut machine, &experiment.scheme.built))?;
     Ok(machine)
 }
 
-fn told(fault: Fault) -> Diagnostics {
+fn told(fault: LoadFault) -> Diagnostics {
     Diagnostic::nowhere("checkpoint", fault.to_string()).into()
 }
 
 /// The parameters in which two experiments differ, as `key=value` of the second.
-fn changes(from: &Experiment, to: &Experiment) -> Result<Vec<String>, Diagnostics> {
+pub(super) fn changes(from: &Experiment, to: &Experiment) -> Result<Vec<String>, Diagnostics> {
     let mut faults = Diagnostics::default();
     if from.scheme.built.name() != to.scheme.built.name() {
         faults.push(Diagnostic::nowhere("--scheme", "a run cannot go on under another scheme"));

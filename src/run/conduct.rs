@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::checkpoint::{Beginnings, CheckpointAt, Resumed};
+use super::kept::{Beginnings, CheckpointAt, Resumed};
 use super::{LiveState, References};
 use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 

@@ -6,7 +6,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::checkpoint::Fork;
 use super::cpu_experiment::other_machines;
 use crate::assemble::first_place;
 use crate::config::presets::MACHINES;
@@ -42,6 +41,15 @@ pub struct Experiment {
     pub sample: Option<u32>,
     /// It begins with other parameters.
     pub fork: Option<Fork>,
+}
+
+/// How an experiment begins whose parameters change on the way.
+#[derive(Debug, Clone)]
+pub struct Fork {
+    /// The core cycle from which on it has its own parameters.
+    pub cycle: u64,
+    /// The same with the parameters up to there.
+    pub before: Box<Experiment>,
 }
 
 /// How a scheme of recoverable regions has kernels formed.

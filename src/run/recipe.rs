@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::checkpoint::Fork;
+use super::forked;
+use super::program::Fork;
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
 use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, DEFAULT_TENSOR_MACHINE};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig};
@@ -348,8 +349,8 @@ impl Recipe {
     }
 
     /// Begins as `before`, the same but for parameters that may change on the way
-    /// ([`may_change`](super::checkpoint::may_change)), and has its own ones from core cycle `cycle` on. Times
-    /// and counters are of both parts together.
+    /// ([`may_change`](super::checkpoint::may_change)), and has its own ones from core cycle `cycle` on.
+    /// Times and counters are of both parts together.
     ///
     /// # Example: memory gets slower at cycle 1000
     /// ```
@@ -395,8 +396,8 @@ impl Recipe {
     }
 
     /// What it is made of, as keys and values of [`Recipe::set`]: set in this order on another recipe they
-    /// make the same one, but for `reference`, `persistent`, `args` and how it begins, which are no keys. `...` stands for a
-    /// part that is given as a value and has no name.
+    /// make the same one, but for `reference`, `persistent`, `args` and how it begins, which are no keys.
+    /// `...` stands for a part that is given as a value and has no name.
     ///
     /// # Example: the same recipe again
     /// ```
@@ -593,7 +594,7 @@ impl Recipe {
                 let experiment = Experiment { max_cycles, reference, sample, ..experiment };
                 experiment.check_sample()?;
                 let experiment = Experiment { fork: self.load_fork()?, ..experiment };
-                experiment.fork.as_ref().map_or(Ok(()), |fork| fork.check(&experiment))?;
+                experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(fork, &experiment))?;
                 AnyExperiment::Gpu(Box::new(experiment))
             }
             (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {

@@ -6,6 +6,7 @@ use std::time::{Duration as WallTime, Instant};
 use super::backlog::Left;
 use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
+use super::kept::hand_out;
 use super::live;
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
@@ -168,13 +169,13 @@ impl Simulated {
 /// saved was found before the run ([`CheckpointAt::new`](super::checkpoint::CheckpointAt::new)).
 fn pause(machine: &mut Assembly, clocks: Clocks, conduct: &Conduct<'_>, options: &RunOptions<'_>) -> RunEnd {
     let Some(checkpoint) = &conduct.checkpoint else { return machine.simulation.run(options) };
-    let pause_at = Some(clocks.core.cycles(checkpoint.cycle().min(MAX_CORE_CYCLES)));
+    let pause_at = Some(clocks.core.cycles(checkpoint.cycle.min(MAX_CORE_CYCLES)));
     let end = machine.simulation.run(&RunOptions { pause_at, ..options.clone() });
     if !matches!(end, RunEnd::Paused { .. }) {
         return end;
     }
     let line_writes = conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes);
-    if let Err(fault) = checkpoint.make(machine, line_writes) {
+    if let Err(fault) = hand_out(checkpoint, machine, line_writes) {
         panic!("a machine that was checked cannot be saved: {fault}");
     }
     machine.simulation.run(options)

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cpu::{assembled, load_of, process_of};
 use super::end::{Clocks, end_of};
-use super::{AnyExperiment, Conduct, Program, machine_of};
+use super::whole::machine_of;
+use super::{AnyExperiment, Conduct, Program};
 use crate::assemble::Assembly;
 use crate::engine::{Component, ComponentId, Ctx, Message as _, Progress, RunEnd, RunOptions, Time, Timebase, Wait};
 use crate::machine::MAX_CORE_CYCLES;

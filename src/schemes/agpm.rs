@@ -22,7 +22,7 @@ mod selector;
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, Value};
+use crate::checkpoint::{LoadFault, StateReader, Storable};
 use crate::persist::{Handler, HandlerPlace, Scheme, SchemeMessage, SmHandler};
 
 use handlers::{Bank, SmSelector};
@@ -44,7 +44,7 @@ impl Agpm {
 }
 
 impl Scheme for Agpm {
-    fn read_message(&self, from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
         AgpmMessage::read(from).map(|message| Box::new(message) as _)
     }
 

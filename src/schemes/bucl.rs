@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
@@ -86,12 +86,12 @@ struct BuclSm {
 state!(BuclSm { parts: past; kept: spec });
 
 impl Handler for BuclSm {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {

@@ -30,7 +30,7 @@ use super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::kernel_order::{Gathering, KernelOrder, read_gathered};
 use crate::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
@@ -82,7 +82,7 @@ struct Version {
     left: bool,
 }
 
-value!(struct Version { id, line, cta, after, kernel, wanted, left });
+value!(record Version { id, line, cta, after, kernel, wanted, left });
 
 #[derive(Debug, Default)]
 struct EpochTally {
@@ -93,7 +93,7 @@ struct EpochTally {
     forced: u64,
 }
 
-value!(struct EpochTally { versions, combined, older, foreign, forced });
+value!(record EpochTally { versions, combined, older, foreign, forced });
 
 /// The tags of an SM's L1.
 #[derive(Debug)]
@@ -237,12 +237,12 @@ impl EpochTagSm {
 }
 
 impl Handler for EpochTagSm {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {
@@ -301,7 +301,7 @@ impl SmHandler for EpochTagSm {
 }
 
 impl Scheme for EpochTag {
-    fn read_message(&self, from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
         read_gathered(from)
     }
 

@@ -40,7 +40,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, Value};
+use crate::checkpoint::{LoadFault, StateReader, Storable};
 use crate::persist::vocab::Machines;
 use crate::persist::{
     CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SchemeMessage, SmHandler,
@@ -69,7 +69,7 @@ impl LightWsp {
 }
 
 impl Scheme for LightWsp {
-    fn read_message(&self, from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
         RegionMessage::read(from).map(|message| Box::new(message) as _)
     }
 

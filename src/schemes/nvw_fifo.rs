@@ -30,7 +30,7 @@ mod fifo;
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::choice;
 use crate::persist::storage::StorageCost;
 use crate::persist::{
@@ -105,7 +105,7 @@ struct FifoTally {
     evicted: u64,
 }
 
-value!(struct FifoTally { markers, early, evicted });
+value!(record FifoTally { markers, early, evicted });
 
 /// The FIFO of an L1.
 #[derive(Debug)]
@@ -152,12 +152,12 @@ impl L1Fifo {
 }
 
 impl Handler for L1Fifo {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {
@@ -253,12 +253,12 @@ impl SliceFifo {
 }
 
 impl Handler for SliceFifo {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {
@@ -294,9 +294,9 @@ struct KernelEndHost {
 }
 
 impl Handler for KernelEndHost {
-    fn save(&self, _: &mut Writer) {}
+    fn save(&self, _: &mut StateWriter) {}
 
-    fn load(&mut self, _: &mut Reader<'_>) -> Result<(), Fault> {
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
         Ok(())
     }
 

@@ -26,7 +26,7 @@ mod parameters;
 use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Value, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state};
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
     Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
@@ -80,12 +80,12 @@ impl PmemSpecSm {
 }
 
 impl Handler for PmemSpecSm {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {
@@ -146,9 +146,9 @@ struct PmemSpecHost {
 }
 
 impl Handler for PmemSpecHost {
-    fn save(&self, _: &mut Writer) {}
+    fn save(&self, _: &mut StateWriter) {}
 
-    fn load(&mut self, _: &mut Reader<'_>) -> Result<(), Fault> {
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl Handler for PmemSpecHost {
 }
 
 impl Scheme for PmemSpec {
-    fn read_message(&self, from: &mut Reader<'_>) -> Result<Box<dyn SchemeMessage>, Fault> {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
         DetectionMessage::read(from).map(|message| Box::new(message) as _)
     }
 

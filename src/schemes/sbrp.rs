@@ -26,7 +26,7 @@ use super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
     Offer, Outbox, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackRule,
@@ -70,7 +70,7 @@ struct Block {
     after: u64,
 }
 
-value!(struct Block { id, line, cta, after });
+value!(record Block { id, line, cta, after });
 
 #[derive(Debug, Clone, Copy)]
 enum QueuedPersist {
@@ -79,8 +79,7 @@ enum QueuedPersist {
     Order,
 }
 
-value!(
-    enum QueuedPersist {
+value!(choice QueuedPersist {
         Block(block),
         Order,
     }
@@ -96,7 +95,7 @@ struct BufferTally {
     most: u64,
 }
 
-value!(struct BufferTally { blocks, merged, orders, delayed, full, most });
+value!(record BufferTally { blocks, merged, orders, delayed, full, most });
 
 /// A persist buffer.
 #[derive(Debug)]
@@ -209,12 +208,12 @@ impl PersistBuffer {
 }
 
 impl Handler for PersistBuffer {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {

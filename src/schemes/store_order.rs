@@ -57,7 +57,7 @@ struct HeldRequest {
     after: u64,
 }
 
-value!(struct HeldRequest { number, line, scope, after });
+value!(record HeldRequest { number, line, scope, after });
 
 /// The non-temporal stores of a scope, by their numbers.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ struct Scope {
     run: Option<(u64, u64)>,
 }
 
-value!(struct Scope { issued, durable, departed, unsettled, run });
+value!(record Scope { issued, durable, departed, unsettled, run });
 
 impl Scope {
     /// A store of it is durable. False when it has no such store.

@@ -27,7 +27,7 @@ use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
@@ -135,12 +135,12 @@ impl ThemisSm {
 }
 
 impl Handler for ThemisSm {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {

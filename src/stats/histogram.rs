@@ -30,7 +30,7 @@ pub struct Histogram {
     greatest: u64,
 }
 
-value!(struct Histogram { buckets, count, sum, least, greatest });
+value!(record Histogram { buckets, count, sum, least, greatest });
 
 fn bucket_of(value: u64) -> usize {
     let shift = value.checked_ilog2().unwrap_or(0).saturating_sub(STEP_BITS);

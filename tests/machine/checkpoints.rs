@@ -86,8 +86,8 @@ fn every_workload_goes_on_under_base() {
 #[test]
 fn every_scheme_goes_on() {
     for scheme in catalogue::all() {
-        for workload in ["kv_store", "atax", "histogram"] {
-            check_run(&recipe(workload, scheme.name()), &[15, 55, 90]);
+        for workload in ["kv_store", "histogram"] {
+            check_run(&recipe(workload, scheme.name()), &[15, 60]);
         }
     }
 }
@@ -103,7 +103,7 @@ fn schemes_of_scoped_barriers_go_on_where_l1s_combine_stores() {
 
 #[test]
 fn schemes_with_messages_go_on_from_many_cycles() {
-    let shares: Vec<u64> = (1..16).map(|nth| nth * 6 + nth % 4).collect();
+    let shares: Vec<u64> = (1..10).map(|nth| nth * 10 + nth % 4).collect();
     for (workload, scheme) in [("backprop", "agpm"), ("histogram", "light-wsp"), ("kv_store", "pmem-spec")] {
         check_run(&recipe(workload, scheme), &shares);
     }
@@ -126,23 +126,24 @@ fn forked(workload: &str, scheme: &str, cycle: u64, set: &[(&str, &str)]) -> Rec
 
 #[test]
 fn a_fork_acts_from_its_cycle_on_and_comes_to_the_right_values() {
-    let slow = [("nvm.t_rcd_ns", "900"), ("dram.t_cl_ns", "90")];
-    let whole = built(&recipe("kv_store", "strict").reference(true)).run();
-    let at = |cycle| built(&forked("kv_store", "strict", cycle, &slow)).run();
+    let slow = [("dram.t_rcd_ns", "40"), ("dram.t_cl_ns", "90")];
+    let whole = built(&recipe("gemm", "base").reference(true)).run();
+    let at = |cycle| built(&forked("gemm", "base", cycle, &slow)).run();
     let (early, late) = (at(100), at(whole.time.core_cycles / 2));
     // The later memory gets slower, the less the run takes: what is before is as in the whole run.
-    assert!(early.time.ticks > late.time.ticks && late.time.ticks > whole.time.ticks);
+    let ticks = [&early, &late, &whole].map(|of| of.time.ticks);
+    assert!(ticks[0] > ticks[1] && ticks[1] > ticks[2], "{ticks:?}");
     for outcome in [&early, &late] {
         assert!(outcome.verification.as_ref().is_some_and(|check| check.passed), "{:?}", outcome.verification);
         assert_eq!(outcome.warp_instructions(), whole.warp_instructions());
         assert_eq!(outcome.memory_digest, whole.memory_digest);
         let fork = outcome.from_checkpoint.as_ref().expect("it says that it is one");
-        assert_eq!(fork.set, ["dram.t_cl_ns=90", "nvm.t_rcd_ns=900"]);
+        assert_eq!(fork.set, ["dram.t_cl_ns=90", "dram.t_rcd_ns=40"]);
         assert!(outcome.validity.iter().any(|caveat| caveat.text.contains("dram.t_cl_ns=90")));
     }
     let fork = late.from_checkpoint.as_ref().expect("a fork");
     assert!(fork.cycle.abs_diff(whole.time.core_cycles / 2) < 2000, "{fork:?}");
-    let experiment = built(&forked("kv_store", "strict", whole.time.core_cycles / 2, &slow));
+    let experiment = built(&forked("gemm", "base", whole.time.core_cycles / 2, &slow));
     for count in [2, 3] {
         assert_same(&late, &run(&experiment, &threads(count)).outcome, "a fork on more threads");
     }

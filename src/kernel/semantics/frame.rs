@@ -16,7 +16,7 @@ pub struct Registers {
     pub predicates: Vec<u32>,
 }
 
-value!(struct Registers { r32, r64, predicates });
+value!(record Registers { r32, r64, predicates });
 
 /// 32 lanes of 32 bits.
 pub(in crate::kernel) type V32 = [u32; LANES];

@@ -19,7 +19,7 @@ pub struct CopyTargets {
     pub bytes: [u8; 64],
 }
 
-value!(struct CopyTargets { to, bytes });
+value!(record CopyTargets { to, bytes });
 
 impl CopyTargets {
     /// The lanes that read anything.

@@ -20,7 +20,7 @@ pub(super) struct Pace {
     pub(super) interval: Time,
 }
 
-value!(struct Pace { clock, launch_ticks, interval });
+value!(record Pace { clock, launch_ticks, interval });
 
 /// A CTA on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) struct CtaDispatch {
     next_departure: Time,
 }
 
-value!(struct CtaDispatch { part, pace, next, done, most_resident, room, next_sm, next_departure });
+value!(record CtaDispatch { part, pace, next, done, most_resident, room, next_sm, next_departure });
 
 impl CtaDispatch {
     /// CTAs of a launch, the first of which leaves at `first` or after; each of `sms` SMs holds `occupancy`

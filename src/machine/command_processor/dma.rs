@@ -24,7 +24,7 @@ struct Piece {
     data_at: usize,
 }
 
-value!(struct Piece { from, to, bytes, data_at });
+value!(record Piece { from, to, bytes, data_at });
 
 /// Moves host data.
 #[derive(Debug)]

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use crate::checkpoint::{Fault, Reader, Value, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, state};
 use crate::engine::Time;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::{Launch, LiveLaunches};
@@ -80,7 +80,7 @@ impl HostThread {
     }
 
     /// Writes how far the program is: what its steps received.
-    pub(super) fn save_program(&self, out: &mut Writer) {
+    pub(super) fn save_program(&self, out: &mut StateWriter) {
         self.received.save(out);
     }
 
@@ -89,14 +89,14 @@ impl HostThread {
     ///
     /// # Errors
     /// The program has begun, or is another one.
-    pub(super) fn load_program(&mut self, from: &mut Reader<'_>) -> Result<LiveLaunches, Fault> {
+    pub(super) fn load_program(&mut self, from: &mut StateReader<'_>) -> Result<LiveLaunches, LoadFault> {
         if !self.received.is_empty() {
-            return Err(Fault::new("the host program has begun"));
+            return Err(LoadFault::new("the host program has begun"));
         }
-        let received: Vec<Option<u64>> = Value::read(from)?;
+        let received: Vec<Option<u64>> = Storable::read(from)?;
         let mut last = VecDeque::new();
         for read in received {
-            let action = self.step(read).map_err(|fault| Fault::new(fault.to_string()))?;
+            let action = self.step(read).map_err(|fault| LoadFault::new(fault.to_string()))?;
             if let HostAction::Launch(launch) = action {
                 // The next one may be on its way to SMs that still know the one before.
                 last.truncate(1);

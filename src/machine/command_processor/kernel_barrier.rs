@@ -34,7 +34,7 @@ pub(super) struct KernelBarrier {
     since: Option<Time>,
 }
 
-value!(struct KernelBarrier { reached, marks, draining, since });
+value!(record KernelBarrier { reached, marks, draining, since });
 
 impl KernelBarrier {
     /// CTAs at the barrier.

@@ -23,7 +23,7 @@ pub(super) struct HostLook {
     reduction: Option<(Box<Reduction>, Vec<u8>)>,
 }
 
-value!(struct HostLook { left, since, reduction });
+value!(record HostLook { left, since, reduction });
 
 impl HostLook {
     /// A look at the operand of a reduction, and the question to every one of `slices` slices.

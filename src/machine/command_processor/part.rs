@@ -25,7 +25,7 @@ pub struct LaunchPart {
     pub halt_after: Option<u64>,
 }
 
-value!(struct LaunchPart { first, ctas, fill_interval, halt_after });
+value!(record LaunchPart { first, ctas, fill_interval, halt_after });
 
 impl LaunchPart {
     /// All CTAs of a launch.

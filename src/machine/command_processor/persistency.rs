@@ -34,7 +34,7 @@ pub(super) struct BoundaryWriteBack {
     pub(super) since: Time,
 }
 
-value!(struct BoundaryWriteBack { left, since });
+value!(record BoundaryWriteBack { left, since });
 
 impl HostPersistency {
     /// No kernel yet, no journal.

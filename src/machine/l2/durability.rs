@@ -30,7 +30,7 @@ pub(super) struct PendingAck {
     pub(super) persist: Option<Box<Persist>>,
 }
 
-value!(struct PendingAck { from, tag, kind, persist });
+value!(record PendingAck { from, tag, kind, persist });
 
 impl PendingAck {
     /// That of a request which is served `now`, and the line that it brought.

@@ -20,7 +20,7 @@ pub(super) struct Arrival {
     pub(super) request: Request,
 }
 
-value!(struct Arrival { ready, request });
+value!(record Arrival { ready, request });
 
 /// The input buffer after the ejection port.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ struct Mshr {
     queue: VecDeque<Request>,
 }
 
-value!(struct Mshr { place, pending, newer, queue });
+value!(record Mshr { place, pending, newer, queue });
 
 /// All MSHRs of a slice.
 #[derive(Debug)]

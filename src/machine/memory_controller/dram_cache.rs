@@ -58,7 +58,7 @@ struct WriteBack {
     later: Vec<MemoryWrite>,
 }
 
-value!(struct WriteBack { line, tag, data, later });
+value!(record WriteBack { line, tag, data, later });
 
 /// What becomes of dirty lines that leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

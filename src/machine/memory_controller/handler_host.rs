@@ -42,7 +42,7 @@ struct ParkedRead {
     tokens: SmallVec<[u64; 2]>,
 }
 
-value!(struct ParkedRead { read, tokens });
+value!(record ParkedRead { read, tokens });
 
 /// A handler and what its host does for it.
 #[derive(Debug)]

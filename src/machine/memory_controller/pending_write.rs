@@ -32,7 +32,7 @@ pub(super) struct PendingWrite {
     pub(super) accepted: Option<Box<Line>>,
 }
 
-value!(struct PendingWrite { mask, told_later, flushes, accepted });
+value!(record PendingWrite { mask, told_later, flushes, accepted });
 
 impl PendingWrite {
     /// The cells of an entry to persistent memory are written at `done`.

@@ -39,7 +39,7 @@ pub(super) struct UndoLog {
     written: bool,
 }
 
-value!(struct UndoLog { lines, reads, done, written });
+value!(record UndoLog { lines, reads, done, written });
 
 impl UndoLog {
     /// The first flush's line may be written: what it replaces is known, and the write queue has room.

@@ -16,7 +16,7 @@ pub(super) struct ByKernel {
     running: Option<(usize, SmCounters)>,
 }
 
-value!(struct ByKernel { closed, running });
+value!(record ByKernel { closed, running });
 
 impl ByKernel {
     /// A launch of `kernel` begins, when the SM has counted `now`.

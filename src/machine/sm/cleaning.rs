@@ -20,7 +20,7 @@ pub(super) struct Cleaning {
     numbers: Sequence,
 }
 
-value!(struct Cleaning { queue, numbers });
+value!(record Cleaning { queue, numbers });
 
 impl Cleaning {
     /// The number of a cleaning that is sent at once.

@@ -42,7 +42,7 @@ pub(super) struct CopyGroups {
     arrivals: Vec<LaterArrival>,
 }
 
-value!(struct CopyGroups { open, committed, first, issued, arrivals });
+value!(record CopyGroups { open, committed, first, issued, arrivals });
 
 /// An arrival of lanes at barriers in shared memory, once all copies before it are there.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ struct LaterArrival {
     at: Vec<u64>,
 }
 
-value!(struct LaterArrival { behind, left, at });
+value!(record LaterArrival { behind, left, at });
 
 /// What a copy is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) struct Ticket {
     number: u64,
 }
 
-value!(struct Ticket { group, number });
+value!(record Ticket { group, number });
 
 impl CopyGroups {
     /// A copy leaves.
@@ -142,7 +142,7 @@ pub(super) struct CopyUnderWay {
     pub(super) ticket: Ticket,
 }
 
-value!(struct CopyUnderWay { targets, lanes, ticket });
+value!(record CopyUnderWay { targets, lanes, ticket });
 
 /// Copies of all warps of an SM.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ pub(super) struct Copies {
     landing: BinaryHeap<Reverse<(u32, u16)>>,
 }
 
-value!(struct Copies { groups, landing });
+value!(record Copies { groups, landing });
 
 impl Copies {
     pub(super) fn new(warps: u32) -> Self {

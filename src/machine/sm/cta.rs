@@ -25,7 +25,7 @@ pub(super) struct BarrierState {
     pub(super) fenced: u64,
 }
 
-value!(struct BarrierState { arrivals, arrived, waiting, expected, votes, voters, fenced });
+value!(record BarrierState { arrivals, arrived, waiting, expected, votes, voters, fenced });
 
 impl BarrierState {
     /// Every thread that it waits for has arrived, where the warps `live` have not exited.
@@ -50,7 +50,7 @@ pub(super) struct Arrival {
     pub(super) since: Time,
 }
 
-value!(struct Arrival { waiting, marks, told, since });
+value!(record Arrival { waiting, marks, told, since });
 
 /// A resident CTA, or room for one.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ pub(super) struct CtaSlot {
     pub(super) boundary: Boundary,
 }
 
-value!(struct CtaSlot { cta, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary });
+value!(record CtaSlot { cta, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary });
 
 impl CtaSlot {
     /// No CTA is there.

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use crate::checkpoint::{Fault, Reader, Value, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, state, value};
 use crate::engine::Time;
 use crate::kernel::ir::{Inst, Mem, Op};
 use crate::kernel::launch::Launch;
@@ -39,8 +39,7 @@ pub(super) enum Work {
     Mark,
 }
 
-value!(
-    enum Work {
+value!(choice Work {
         Shared,
         Load,
         LoadPast,
@@ -83,7 +82,7 @@ pub(super) struct Entry {
     pub(super) marker: Option<Marker>,
 }
 
-value!(struct Entry { warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker });
+value!(record Entry { warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker });
 
 impl Default for Entry {
     fn default() -> Self {
@@ -135,8 +134,8 @@ pub(super) struct PendingLoad {
 }
 
 /// But for the instruction, which is the launch's ([`Lsu::find_instructions`]).
-impl Value for PendingLoad {
-    fn save(&self, out: &mut Writer) {
+impl Storable for PendingLoad {
+    fn save(&self, out: &mut StateWriter) {
         let PendingLoad { warp, pc, inst: _, lanes, offset, left, ready, staging, copy } = self;
         (*warp, *pc, *lanes).save(out);
         (*offset, *left, *ready).save(out);
@@ -144,10 +143,10 @@ impl Value for PendingLoad {
         copy.save(out);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
-        let (warp, pc, lanes) = Value::read(from)?;
-        let (offset, left, ready) = Value::read(from)?;
-        let (staging, copy) = Value::read(from)?;
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let (warp, pc, lanes) = Storable::read(from)?;
+        let (offset, left, ready) = Storable::read(from)?;
+        let (staging, copy) = Storable::read(from)?;
         Ok(PendingLoad { warp, pc, inst: Inst::NOP, lanes, offset, left, ready, staging, copy })
     }
 }

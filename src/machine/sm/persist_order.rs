@@ -20,7 +20,7 @@ struct Left {
     cleanings: Vec<u64>,
 }
 
-value!(struct Left { stores, cleanings });
+value!(record Left { stores, cleanings });
 
 /// The books of stores to persistent memory that are not durable yet.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) struct PersistOrder {
     unsettled: Vec<(u8, u64, Author)>,
 }
 
-value!(struct PersistOrder { issued, joined, pending, dirty, left, wanted, unsettled });
+value!(record PersistOrder { issued, joined, pending, dirty, left, wanted, unsettled });
 
 impl PersistOrder {
     /// A warp of a CTA issues so many stores: the number of the last.

@@ -36,7 +36,7 @@ pub(super) struct UnderWay {
     pub(super) copying: u32,
 }
 
-value!(struct UnderWay { loads, stores, persists, throughs, copying });
+value!(record UnderWay { loads, stores, persists, throughs, copying });
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.
@@ -69,7 +69,7 @@ pub(super) struct FenceOrder {
     pub(super) came: u32,
 }
 
-value!(struct FenceOrder { past, fenced, came });
+value!(record FenceOrder { past, fenced, came });
 
 /// One warp slot.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub(super) struct WarpSlot {
     pub(super) issued_at: u32,
 }
 
-value!(struct WarpSlot { warp, scheduler, class, unit, ready_at, wait, account, rank, cta, not_before, until, under_way, order, releasing, since, issued_at });
+value!(record WarpSlot { warp, scheduler, class, unit, ready_at, wait, account, rank, cta, not_before, until, under_way, order, releasing, since, issued_at });
 
 impl WarpSlot {
     /// An empty slot of a scheduler.
@@ -211,7 +211,7 @@ pub(super) struct Accounts {
     ticked: bool,
 }
 
-value!(struct Accounts { count, sum, issued_now, issued_in, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit, asleep_on_memory, next, ticked });
+value!(record Accounts { count, sum, issued_now, issued_in, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit, asleep_on_memory, next, ticked });
 
 impl Accounts {
     /// Accounts for every cycle before `cycle`.

@@ -66,7 +66,7 @@ pub(super) enum Wait {
     Drained,
 }
 
-value!(enum Wait { NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Performed(then), Released(then), Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained });
+value!(choice Wait { NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Performed(then), Released(then), Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained });
 
 /// What an ordinary fence asks for once loads and stores are performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +79,7 @@ pub(super) enum AfterFence {
     Barrier(FenceKind, FenceRule),
 }
 
-value!(
-    enum AfterFence {
+value!(choice AfterFence {
         Nothing,
         Sfence,
         Barrier(kind, rule),
@@ -112,8 +111,7 @@ pub(super) enum Account {
     Draining,
 }
 
-value!(
-    enum Account {
+value!(choice Account {
         Empty,
         Ready,
         Execution,

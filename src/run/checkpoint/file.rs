@@ -3,9 +3,9 @@
 //! ```text
 //!   "durawarp checkpoint 1\n" | length of the head: u32 | head: JSON | state: zlib | BLAKE3 of all that
 //! ```
-//! The head has the keys of the recipe, so that the same experiment can be built again, and a hash of what that
-//! came to: files that a recipe names may have changed since. Numbers are little-endian. Invariant: what is read
-//! is what was written, by the same sources of the simulator; all else is an error.
+//! The head has the keys of the recipe, so that the same experiment can be built again, and a hash of what
+//! that came to: files that a recipe names may have changed since. Numbers are little-endian. Invariant: what
+//! is read is what was written, by the same sources of the simulator; all else is an error.
 
 use std::io::{self, Read as _, Write};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
-use crate::run::{Experiment, Recipe};
+use crate::run::recipe::Recipe;
 
 /// How every file begins; the last word is the version of the format.
 const MAGIC: &[u8] = b"durawarp checkpoint 1\n";
@@ -84,6 +84,7 @@ impl Checkpoint {
             return Err("is a checkpoint in a format of another version of durawarp".to_owned());
         };
         let damaged = |what: &str| format!("is damaged: {what}");
+        // The checksum comes first: what a damaged file says of itself means nothing.
         let body_bytes = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|length| *length >= MAGIC.len());
         let (body, checksum) = bytes.split_at(body_bytes.ok_or_else(|| damaged("it is cut short"))?);
         if blake3::hash(body).as_bytes() != checksum {
@@ -107,7 +108,7 @@ impl Checkpoint {
         if unpacked.len() != head.state_bytes {
             return Err(damaged("its state has another length"));
         }
-        let empty = Experiment::of("").persistent(head.persistent);
+        let empty = Recipe::of("").persistent(head.persistent);
         let recipe = head.keys.iter().fold(empty, |recipe, (key, value)| recipe.set(key, value));
         let Head { cycle, line_writes, experiment, .. } = head;
         Ok((recipe, Checkpoint { cycle, line_writes, experiment, state: Arc::new(unpacked) }))

@@ -31,7 +31,7 @@ pub(super) struct Way {
     block: u8,
 }
 
-value!(struct Way { byte, block });
+value!(record Way { byte, block });
 
 /// A line and its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct BufferEntry {
     all: Way,
 }
 
-value!(struct BufferEntry { line, log, all });
+value!(record BufferEntry { line, log, all });
 
 /// How counters count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,7 @@ struct Slot {
     older: u32,
 }
 
-value!(struct Slot { entry, newer, older });
+value!(record Slot { entry, newer, older });
 
 /// A buffer of entries.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ use super::parameters::{
     AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
     Statistics,
 };
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::persist::handler::Move;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::selection::Locality;
@@ -196,12 +196,12 @@ impl SmSelector {
 }
 
 impl Handler for SmSelector {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {
@@ -347,12 +347,12 @@ impl Bank {
 }
 
 impl Handler for Bank {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {

@@ -4,7 +4,7 @@
 //! the sampled L1.
 
 use super::buffer::BufferEntry;
-use crate::checkpoint::{Value, Writer, value};
+use crate::checkpoint::{StateWriter, Storable, value};
 use crate::persist::selection::Locality;
 use crate::persist::{KernelFacts, Route, SchemeMessage, opened};
 
@@ -24,7 +24,7 @@ pub(super) struct LogReport {
     pub(super) exchanges: u64,
 }
 
-value!(struct LogReport { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs, exchanges });
+value!(record LogReport { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs, exchanges });
 
 /// A message.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) enum AgpmMessage {
     Moved(Box<BufferEntry>),
 }
 
-value!(enum AgpmMessage { KernelStart(facts), KernelEnd, Report(report), Count, Counts { locality, saturated, spills, refills },
+value!(choice AgpmMessage { KernelStart(facts), KernelEnd, Report(report), Count, Counts { locality, saturated, spills, refills },
     Path { kernel, route }, Moved(entry) });
 
 impl AgpmMessage {
@@ -56,8 +56,8 @@ impl AgpmMessage {
 }
 
 impl SchemeMessage for AgpmMessage {
-    fn save(&self, out: &mut Writer) {
-        Value::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
     }
 
     fn digest(&self) -> u64 {

@@ -28,7 +28,7 @@ use super::parameters::{
     AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
 };
 use super::reason::{Evidence, Reason, Rules};
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::engine::Time;
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::{
@@ -40,9 +40,9 @@ use crate::persist::{
 pub(super) struct AgpmHost;
 
 impl Handler for AgpmHost {
-    fn save(&self, _: &mut Writer) {}
+    fn save(&self, _: &mut StateWriter) {}
 
-    fn load(&mut self, _: &mut Reader<'_>) -> Result<(), Fault> {
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
         Ok(())
     }
 
@@ -69,7 +69,7 @@ struct Known {
     last: Option<(u64, u64)>,
 }
 
-value!(struct Known { threshold, route, logs, last });
+value!(record Known { threshold, route, logs, last });
 
 /// The kernel that runs, or has just ended.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +84,7 @@ struct Running {
     span: [Time; 2],
 }
 
-value!(struct Running { facts, logs, exchanges, periods, span });
+value!(record Running { facts, logs, exchanges, periods, span });
 
 /// A period whose buffers are being asked.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ struct Asking {
     refills: u64,
 }
 
-value!(struct Asking { running, period, complete, left, l1, l2, saturated, spills, refills });
+value!(record Asking { running, period, complete, left, l1, l2, saturated, spills, refills });
 
 /// AGPM's hub.
 #[derive(Debug)]
@@ -385,12 +385,12 @@ impl Selector {
 }
 
 impl Handler for Selector {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {

@@ -26,8 +26,7 @@ pub enum Stage {
     FlushAcks,
 }
 
-value!(
-    enum Stage {
+value!(choice Stage {
         Unknown,
         Boundary,
         BoundaryAcks,
@@ -46,7 +45,7 @@ struct Watch {
     acknowledged: Option<Time>,
 }
 
-value!(struct Watch { region, stage, since, acknowledged });
+value!(record Watch { region, stage, since, acknowledged });
 
 /// The account of a controller.
 #[derive(Debug)]
@@ -58,7 +57,7 @@ pub struct Account {
     episodes: u64,
 }
 
-value!(struct Account { watches, waits, sizes, overflows, episodes });
+value!(record Account { watches, waits, sizes, overflows, episodes });
 
 impl Account {
     /// Of so many orders, among so many controllers.

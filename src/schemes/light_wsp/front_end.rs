@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::engine::Time;
 use crate::persist::handler::{
     Admission, Dependency, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer,
@@ -60,8 +60,7 @@ enum Item {
     End(Author),
 }
 
-value!(
-    enum Item {
+value!(choice Item {
         Store(warp, author, copied),
         End(author),
     }
@@ -88,7 +87,7 @@ struct Region {
     unconfirmed: u16,
 }
 
-value!(struct Region { opened, opener, alone, tag, warps, inside, items, stores, ended, unconfirmed });
+value!(record Region { opened, opener, alone, tag, warps, inside, items, stores, ended, unconfirmed });
 
 /// Leave for a warp's atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,8 +103,7 @@ enum Leave {
     Used,
 }
 
-value!(
-    enum Leave {
+value!(choice Leave {
         None,
         WithId,
         Asked,
@@ -131,7 +129,7 @@ struct Warp {
     behind: u32,
 }
 
-value!(struct Warp { used, leave, asked, full_since, owner, since, behind });
+value!(record Warp { used, leave, asked, full_since, owner, since, behind });
 
 /// Who has regions: in the order in which they were opened.
 #[derive(Debug, Default)]
@@ -141,7 +139,7 @@ struct Owner {
     opened: u32,
 }
 
-value!(struct Owner { regions, opened });
+value!(record Owner { regions, opened });
 
 impl Owner {
     fn open(&mut self, warp: u8, alone: bool, unconfirmed: u16) {
@@ -188,7 +186,7 @@ struct FrontEndTally {
     conflicts: u64,
 }
 
-value!(struct FrontEndTally { joined, stores, entries, most_entries, late_atomics, persisting_ticks, full_ticks, looked, conflicts });
+value!(record FrontEndTally { joined, stores, entries, most_entries, late_atomics, persisting_ticks, full_ticks, looked, conflicts });
 
 /// The persist path of an SM.
 #[derive(Debug)]
@@ -544,12 +542,12 @@ impl FrontEndBuffer {
 }
 
 impl Handler for FrontEndBuffer {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {

@@ -44,7 +44,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::bytes::copy_masked;
 use crate::persist::handler::{
     ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
@@ -68,7 +68,7 @@ struct HeldStore {
     counted: bool,
 }
 
-value!(struct HeldStore { tag, from, copied, taken, counted });
+value!(record HeldStore { tag, from, copied, taken, counted });
 
 /// What a controller knows of a region.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ struct Region {
     spills: bool,
 }
 
-value!(struct Region { entries, held, waiting, flushing, boundary, bounded, boundary_acks, flushes, done, flush_acks, spills });
+value!(record Region { entries, held, waiting, flushing, boundary, bounded, boundary_acks, flushes, done, flush_acks, spills });
 
 impl Region {
     /// All its stores that have come are held, or written in the fallback: before its boundary counts nothing
@@ -116,7 +116,7 @@ struct Order {
     elsewhere: Elsewhere,
 }
 
-value!(struct Order { number, regions, elsewhere });
+value!(record Order { number, regions, elsewhere });
 
 /// What the first controller knows of regions that it has written and others may have not.
 #[derive(Debug, Default)]
@@ -129,7 +129,7 @@ struct Elsewhere {
     sms: VecDeque<u16>,
 }
 
-value!(struct Elsewhere { written, by_all, sms });
+value!(record Elsewhere { written, by_all, sms });
 
 impl Elsewhere {
     /// The SM of the next region that all have written.
@@ -165,7 +165,7 @@ struct GateTally {
     most_entries: u64,
 }
 
-value!(struct GateTally { committed, overflows, spilled, waited, hits, hits_waited, hits_merged, hit_fallbacks, most_entries });
+value!(record GateTally { committed, overflows, spilled, waited, hits, hits_waited, hits_merged, hit_fallbacks, most_entries });
 
 /// The handler of a controller.
 #[derive(Debug)]
@@ -504,12 +504,12 @@ impl GatedQueue {
 }
 
 impl Handler for GatedQueue {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {

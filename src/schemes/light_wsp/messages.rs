@@ -7,7 +7,7 @@
 //! Public, so that a decorator around a handler can change messages on their way: tests make faulty machines
 //! so.
 
-use crate::checkpoint::{Value, Writer, value};
+use crate::checkpoint::{StateWriter, Storable, value};
 use crate::persist::handler::SchemeMessage;
 use crate::persist::journal::Author;
 
@@ -22,7 +22,7 @@ pub struct Tag {
     pub number: u32,
 }
 
-value!(struct Tag { order, id, number });
+value!(record Tag { order, id, number });
 
 impl Tag {
     /// The author of a region's step at a controller.
@@ -44,7 +44,7 @@ pub struct Copied {
     pub entries: u16,
 }
 
-value!(struct Copied { line, mask, bytes, entries });
+value!(record Copied { line, mask, bytes, entries });
 
 /// A message.
 #[derive(Debug)]
@@ -77,8 +77,7 @@ pub enum RegionMessage {
     Committed,
 }
 
-value!(
-    enum RegionMessage {
+value!(choice RegionMessage {
         Store(tag, warp, copied),
         Boundary(tag, owner),
         Taken(warp, entries),
@@ -96,8 +95,8 @@ value!(
 );
 
 impl SchemeMessage for RegionMessage {
-    fn save(&self, out: &mut Writer) {
-        Value::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
     }
 
     fn digest(&self) -> u64 {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::handler::{Handler, HandlerReport, Outbox, Peer, SchemeMessage, opened};
 
 use super::messages::RegionMessage;
@@ -29,7 +29,7 @@ struct Keeper {
     has_id: bool,
 }
 
-value!(struct Keeper { sm, warp, lines, blocked, has_id });
+value!(record Keeper { sm, warp, lines, blocked, has_id });
 
 /// The handler.
 #[derive(Debug)]
@@ -117,12 +117,12 @@ impl RegionSequencer {
 }
 
 impl Handler for RegionSequencer {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {

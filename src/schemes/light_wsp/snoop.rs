@@ -13,7 +13,7 @@
 
 use hashbrown::HashMap;
 
-use crate::checkpoint::{Fault, Reader, State, Writer, state};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::persist::handler::{
     AccessKind, Admission, Event, Handler, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, VictimSearch,
     opened,
@@ -49,12 +49,12 @@ impl VictimSnoop {
 }
 
 impl Handler for VictimSnoop {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::checkpoint::{Value, state};
+use crate::checkpoint::{Storable, state};
 
 /// A FIFO whose entries belong to owners `O`.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Fifo<O> {
     read: u64,
 }
 
-state!(Fifo<O: Value> { saved: entries, written, read; kept: capacity });
+state!(Fifo<O: Storable> { saved: entries, written, read; kept: capacity });
 
 impl<O: Copy> Fifo<O> {
     /// An empty FIFO.

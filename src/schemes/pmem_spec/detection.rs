@@ -22,7 +22,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::parameters::PmemSpecSpec;
-use crate::checkpoint::{Fault, Reader, State, Value, Writer, state, value};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
 use crate::persist::{
     Access, AccessKind, Event, Handler, HandlerPlace, HandlerReport, Interests, Outbox, Peer, SchemeMessage, opened,
 };
@@ -34,7 +34,7 @@ pub(super) struct Found {
     pub(super) stores: u64,
 }
 
-value!(struct Found { loads, stores });
+value!(record Found { loads, stores });
 
 /// A message.
 #[derive(Debug)]
@@ -51,8 +51,7 @@ pub(super) enum DetectionMessage {
     Told(Found),
 }
 
-value!(
-    enum DetectionMessage {
+value!(choice DetectionMessage {
         Acquire,
         Id(id),
         KernelEnd,
@@ -69,8 +68,8 @@ impl DetectionMessage {
 }
 
 impl SchemeMessage for DetectionMessage {
-    fn save(&self, out: &mut Writer) {
-        Value::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
     }
 
     fn digest(&self) -> u64 {
@@ -92,7 +91,7 @@ struct Evicted {
     read: bool,
 }
 
-value!(struct Evicted { line, at, read });
+value!(record Evicted { line, at, read });
 
 /// A slice's part.
 #[derive(Debug)]
@@ -158,12 +157,12 @@ impl Detector {
 }
 
 impl Handler for Detector {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn interests(&self) -> Interests {
@@ -209,12 +208,12 @@ impl Counter {
 }
 
 impl Handler for Counter {
-    fn save(&self, out: &mut Writer) {
-        State::save(self, out);
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
     }
 
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Fault> {
-        State::load(self, from)
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {

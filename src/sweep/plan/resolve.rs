@@ -263,8 +263,8 @@ impl Making {
         faults.into_result(Points { file, columns, points, batch })
     }
 
-    /// What a point runs. Where the file has `fork_at_cycle`, its values of axes that may change on the way act
-    /// from there on, and before it has those of the base.
+    /// What a point runs. Where the file has `fork_at_cycle`, its values of axes that may change on the way
+    /// act from there on, and before it has those of the base.
     fn recipe(&self, values: &Assignment) -> Recipe {
         let whole = self.recipe_of(values);
         let Some(cycle) = self.file.fork_at_cycle else { return whole };
