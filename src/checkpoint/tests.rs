@@ -37,7 +37,7 @@ enum Shape {
     Pair(u8, Vec<u32>),
     Named { wide: u128, of: Option<String> },
 }
-value!(enum Shape { Nothing, Pair(left, right), Named { wide, of } });
+value!(choice Shape { Nothing, Pair(left, right), Named { wide, of } });
 
 #[derive(Debug, PartialEq, Default)]
 struct Piece {

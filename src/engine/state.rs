@@ -146,3 +146,144 @@ fn load_cell<M: Message>(cell: &mut Cell<M>, from: &mut StateReader<'_>) -> Resu
     (cell.messages, cell.wakes) = Storable::read(from)?;
     cell.component.load(from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::{Context, state};
+    use crate::engine::{Component, ComponentId, Ctx, Link, Port, Topology};
+
+    struct Ball(u64);
+
+    value!(wrapper Ball);
+
+    impl Message for Ball {
+        fn digest(&self) -> u64 {
+            self.0
+        }
+
+        fn save(&self, out: &mut StateWriter) {
+            Storable::save(self, out);
+        }
+
+        fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+            Storable::read(from)
+        }
+    }
+
+    /// Throws balls on, to others by turns, after times that depend on all it has seen.
+    struct Player {
+        seen: u64,
+        left: u64,
+        ports: u16,
+    }
+
+    state!(Player { saved: seen, left; kept: ports });
+
+    impl Component<Ball> for Player {
+        fn handle(&mut self, Ball(ball): Ball, cx: &mut Ctx<'_, Ball>) {
+            self.seen = self.seen.rotate_left(5) ^ ball.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if self.left > 0 {
+                self.left -= 1;
+                cx.send(Port((self.seen >> 7) as u16 % self.ports), Ball(self.seen), self.seen >> 20 & 0x1ff);
+                // Notes of wake-ups that are earlier or later than those before.
+                cx.wake_at(cx.now() + (self.seen >> 40 & 0x3ff));
+            }
+        }
+
+        fn wake(&mut self, cx: &mut Ctx<'_, Ball>) {
+            self.seen += 1;
+            cx.send(Port(0), Ball(self.seen), 3);
+        }
+
+        fn digest(&self) -> u64 {
+            self.seen
+        }
+
+        fn save(&self, out: &mut StateWriter) {
+            crate::checkpoint::Stateful::save(self, out);
+        }
+
+        fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+            crate::checkpoint::Stateful::load(self, from)
+        }
+    }
+
+    /// Five players in two tiers, whose links take `more` ticks more.
+    fn players(more: Time) -> Simulation<Ball> {
+        let mut topology = Topology::new();
+        let ids: Vec<ComponentId> = (0..5)
+            .map(|nth| topology.add(format!("p{nth}"), Box::new(Player { seen: nth, left: 400, ports: 4 })))
+            .collect();
+        topology.put_in_tier(1, &ids[3..]);
+        for (nth, &from) in ids.iter().enumerate() {
+            for port in 0..4 {
+                let to = (nth + usize::from(port) + 1) % ids.len();
+                // The way from one tier to the other is long, and short back.
+                let latency = if nth < 3 && to >= 3 { 900 } else { 100 + 10 * nth as Time } + more;
+                topology.connect(from, Port(port), ids[to], Link { latency, phase: 0 });
+            }
+            topology.wake_at(from, 7 * nth as Time);
+        }
+        Simulation::new(topology).expect("a topology without faults")
+    }
+
+    fn saved(simulation: &Simulation<Ball>) -> Vec<u8> {
+        let mut out = StateWriter::default();
+        save_simulation(simulation, &mut out);
+        out.finish().expect("every player can be saved")
+    }
+
+    fn load(simulation: &mut Simulation<Ball>, bytes: &[u8]) -> Result<(), LoadFault> {
+        let mut from = StateReader::new(bytes, Context::default());
+        load_simulation(simulation, &mut from)?;
+        from.end()
+    }
+
+    #[test]
+    fn a_pause_changes_nothing_and_a_loaded_simulation_goes_on_alike() {
+        let mut whole = players(0);
+        let end = whole.run(&RunOptions::default());
+        let RunEnd::Finished { at } = end else { panic!("{end:?}") };
+        for nth in 0..20 {
+            let (mut paused, pause_at) = (players(0), Some(at * nth / 20));
+            let threads = 1 + nth as usize % 3;
+            let options = || RunOptions { threads, oversubscribe: true, ..RunOptions::default() };
+            assert!(matches!(paused.run(&RunOptions { pause_at, ..options() }), RunEnd::Paused { .. }));
+            let bytes = saved(&paused);
+            let mut loaded = players(0);
+            load(&mut loaded, &bytes).expect("the same players");
+            assert_eq!(saved(&loaded), bytes);
+            for mut simulation in [paused, loaded] {
+                assert!(matches!(simulation.run(&options()), RunEnd::Finished { at: end } if end == at));
+                assert_eq!(simulation.digest(), whole.digest());
+                assert_eq!(simulation.stats().totals, whole.stats().totals, "the same rounds");
+            }
+        }
+    }
+
+    #[test]
+    fn links_become_longer_where_all_are_at_one_instant_and_never_shorter() {
+        let mut paused = players(5);
+        paused.run(&RunOptions { pause_at: Some(4000), ..RunOptions::default() });
+        let apart = saved(&paused);
+        assert!(load(&mut players(9), &apart).expect_err("tiers are apart").to_string().contains("not aligned"));
+        let RunEnd::Stopped { at } = align(&mut paused) else { panic!("it is not over") };
+        let aligned = saved(&paused);
+        let mut longer = players(9);
+        load(&mut longer, &aligned).expect("links may be longer");
+        assert!(at >= 4000 && matches!(longer.run(&RunOptions::default()), RunEnd::Finished { .. }));
+        let shorter = load(&mut players(4), &aligned).expect_err("a shorter link").to_string();
+        assert!(shorter.starts_with("p0: the link to p1 would take 104 ticks in place of 105"), "{shorter}");
+    }
+
+    #[test]
+    fn other_components_are_refused() {
+        let bytes = saved(&players(0));
+        let mut other = Topology::new();
+        other.add("alone", Box::new(Player { seen: 0, left: 0, ports: 0 }));
+        let fault = load(&mut Simulation::new(other).expect("no links"), &bytes).expect_err("one player");
+        assert_eq!(fault.to_string(), "components: 5 entries were saved, and this machine has 1");
+        assert!(load(&mut players(0), &bytes[..bytes.len() / 2]).is_err());
+    }
+}

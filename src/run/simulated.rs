@@ -170,7 +170,10 @@ impl Simulated {
 fn pause(machine: &mut Assembly, clocks: Clocks, conduct: &Conduct<'_>, options: &RunOptions<'_>) -> RunEnd {
     let Some(checkpoint) = &conduct.checkpoint else { return machine.simulation.run(options) };
     let pause_at = Some(clocks.core.cycles(checkpoint.cycle.min(MAX_CORE_CYCLES)));
-    let end = machine.simulation.run(&RunOptions { pause_at, ..options.clone() });
+    // A limit cuts rounds, and a checkpoint must not: up to it there is none, unless it comes first.
+    let most = Some(clocks.core.cycles(MAX_CORE_CYCLES));
+    let time_limit = if pause_at <= options.time_limit { most } else { options.time_limit };
+    let end = machine.simulation.run(&RunOptions { pause_at, time_limit, ..options.clone() });
     if !matches!(end, RunEnd::Paused { .. }) {
         return end;
     }

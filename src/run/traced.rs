@@ -114,6 +114,7 @@ impl<'a> TracedRun<'a> {
         let conduct = Conduct { stop, ..Conduct::default() };
         let (machine, base, core_khz, most) = match experiment {
             AnyExperiment::Gpu(experiment) => {
+                assert!(experiment.fork.is_none(), "a run that is watched has one set of parameters");
                 let Program { formed, host, .. } = Program::of(experiment, stop);
                 let image = formed.as_ref().map_or_else(|| experiment.workload.image(), FormedProgram::image);
                 let spec = &experiment.machine.spec;

@@ -30,6 +30,10 @@ fn a_run_goes_on_from_its_file_with_the_same_results() {
     for threads in ["1", "2"] {
         assert_eq!(outcome(&folder, &["run", "--from", "it.ckpt", "-q", "--threads", threads]), whole);
     }
+    // Cut at the same cycle: a run for the sake of its checkpoint.
+    let cut = [&RUN[..], &["--max-cycles", "5000", "--checkpoint-at", "5000", "cut.ckpt"]].concat();
+    assert_eq!(outcome(&folder, &cut)["end"]["kind"], "cut");
+    assert_eq!(outcome(&folder, &["run", "--from", "cut.ckpt", "-q"]), whole);
     // A chain: the checkpoint of a run that went on.
     let chained = ["run", "--from", "it.ckpt", "-q", "--checkpoint-at", "9000", "later.ckpt"];
     assert_eq!(outcome(&folder, &chained), whole);
