@@ -9,21 +9,21 @@ use smallvec::SmallVec;
 
 use super::*;
 
-fn bytes_of(value: &impl Value) -> Vec<u8> {
-    let mut out = Writer::default();
+fn bytes_of(value: &impl Storable) -> Vec<u8> {
+    let mut out = StateWriter::default();
     value.save(&mut out);
     out.finish().expect("nothing refuses")
 }
 
-fn read<T: Value>(bytes: &[u8]) -> Result<T, Fault> {
-    let mut from = Reader::new(bytes, Context::default());
+fn read<T: Storable>(bytes: &[u8]) -> Result<T, LoadFault> {
+    let mut from = StateReader::new(bytes, Context::default());
     let value = T::read(&mut from)?;
     from.end()?;
     Ok(value)
 }
 
 /// Read back it is the same, and no shorter text is taken for it.
-fn check<T: Value + PartialEq + Debug>(value: T) {
+fn check<T: Storable + PartialEq + Debug>(value: T) {
     let bytes = bytes_of(&value);
     assert_eq!(read::<T>(&bytes).as_ref(), Ok(&value));
     for shorter in 0..bytes.len() {
@@ -78,7 +78,7 @@ proptest! {
     fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let _ = read::<Vec<Shape>>(&bytes);
         let mut whole = Assembled { extra: Some(Box::default()), ..Assembled::default() };
-        let _ = whole.load(&mut Reader::new(&bytes, Context::default()));
+        let _ = whole.load(&mut StateReader::new(&bytes, Context::default()));
     }
 }
 
@@ -90,8 +90,8 @@ fn variants_and_fields_come_back() {
     assert_eq!(read::<Shape>(&[9]).unwrap_err().to_string(), "9 names no Shape");
 }
 
-fn saved(state: &impl State) -> Vec<u8> {
-    let mut out = Writer::default();
+fn saved(state: &impl Stateful) -> Vec<u8> {
+    let mut out = StateWriter::default();
     state.save(&mut out);
     out.finish().expect("nothing refuses")
 }
@@ -102,7 +102,7 @@ fn what_is_kept_stays_and_all_else_is_taken_over() {
     let of = Assembled { parts: vec![part(1, 10), part(2, 10)], extra: Some(Box::new(part(3, 10))), count: -5 };
     let mut into = Assembled { parts: vec![part(0, 77), part(0, 78)], extra: Some(Box::new(part(0, 79))), count: 0 };
     let bytes = saved(&of);
-    let mut from = Reader::new(&bytes, Context::default());
+    let mut from = StateReader::new(&bytes, Context::default());
     into.load(&mut from).unwrap();
     from.end().unwrap();
     assert_eq!(saved(&into), bytes);
@@ -116,7 +116,7 @@ fn another_shape_is_refused_by_its_place() {
     let of = Assembled { parts: vec![table(4), table(4)], ..Assembled::default() };
     let loaded = |mut into: Assembled| {
         let bytes = saved(&of);
-        into.load(&mut Reader::new(&bytes, Context::default())).unwrap_err().to_string()
+        into.load(&mut StateReader::new(&bytes, Context::default())).unwrap_err().to_string()
     };
     assert_eq!(
         loaded(Assembled { parts: vec![table(4), table(5)], ..Assembled::default() }),
@@ -129,7 +129,7 @@ fn another_shape_is_refused_by_its_place() {
 
 #[test]
 fn the_first_refusal_is_reported() {
-    let mut out = Writer::default();
+    let mut out = StateWriter::default();
     out.refuse("one");
     out.refuse("two");
     assert_eq!(out.finish().unwrap_err().to_string(), "one");
@@ -137,7 +137,7 @@ fn the_first_refusal_is_reported() {
 
 #[test]
 fn what_is_known_is_found_by_its_type() {
-    let mut from = Reader::new(&[], Context::default());
+    let mut from = StateReader::new(&[], Context::default());
     from.provide(5u8);
     from.provide("text".to_owned());
     assert_eq!((from.known::<u8>(), from.known::<String>().map(String::as_str)), (Some(&5), Some("text")));

@@ -103,7 +103,7 @@ fn schemes_of_scoped_barriers_go_on_where_l1s_combine_stores() {
 
 #[test]
 fn schemes_with_messages_go_on_from_many_cycles() {
-    let shares: Vec<u64> = (1..6).map(|nth| nth * 17 + nth % 4).collect();
+    let shares: Vec<u64> = (1..5).map(|nth| nth * 19 + nth % 4).collect();
     for (workload, scheme) in [("backprop", "agpm"), ("histogram", "light-wsp"), ("kv_store", "pmem-spec")] {
         check_run(&recipe(workload, scheme), &shares);
     }
