@@ -12,6 +12,8 @@ use durawarp::schemes::catalogue;
 use durawarp::workload::Workload;
 use serde_json::Value;
 
+use crate::traces::traced;
+
 fn recipe(workload: &str, scheme: &str) -> Recipe {
     Experiment::of(workload).scheme(scheme).profile_if_any("ci").set("sm.count", 4).reference(false)
 }
@@ -221,4 +223,10 @@ fn a_file_gives_back_what_was_written_and_tells_of_damage() {
     }
     let value = recipe.clone().machine(experiment.machine.clone());
     assert!(checkpoint.write(&value, &mut Vec::new()).unwrap_err().to_string().contains("has no name"));
+}
+
+#[test]
+fn a_trace_goes_on_where_its_warps_are_on_their_way() {
+    let (_folder, trace) = traced("gemm", "plain", "");
+    check_run(&trace.scheme("base").reference(false), &[30, 70]);
 }
