@@ -18,12 +18,15 @@ pub(crate) mod stats;
 pub(crate) mod time;
 
 mod agenda;
+mod cell;
 mod context;
 mod digest;
 #[allow(clippy::disallowed_methods, reason = "clocks and threads decide placement there, never a result")]
 mod driver;
 mod event;
 mod horizon;
+mod lending;
+mod loan;
 mod message;
 mod options;
 mod partition;

@@ -144,6 +144,7 @@ impl<'a> Components<'a> {
         let wiring = CommandProcessorWiring {
             clock: self.core,
             launch_ticks: self.parts.base.ticks_of_ps(spec.dispatch.launch_ns.ps),
+            command_ticks: self.parts.base.ticks_of_ps(spec.dispatch.command_ns.ps),
             line_bytes: spec.l2.line_bytes,
             ports: self.roster().ports(Endpoint::CommandProcessor),
             crossbar: (spec.crossbar.clone(), self.end.clone()),

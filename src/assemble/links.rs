@@ -138,6 +138,7 @@ impl Wiring {
             self.connect_both(sm, Endpoint::CommandProcessor, l.command);
         }
         self.topology.put_in_tier(2, &[self.id(Endpoint::CommandProcessor)]);
+        self.topology.let_answer(2);
     }
 
     /// The scheme's own component and all that write to it.

@@ -42,6 +42,12 @@ pub(crate) fn payload_of(key: RoundKey) -> u32 {
     key as u32
 }
 
+/// The key of the same message, kept at another place.
+#[inline]
+pub(crate) fn with_payload(key: RoundKey, payload: u32) -> RoundKey {
+    key >> 32 << 32 | RoundKey::from(payload)
+}
+
 /// A component that has something to do in the round, and where its keys are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group {
@@ -105,6 +111,18 @@ impl Agenda {
 
     pub(crate) fn len(&self) -> usize {
         self.groups.len()
+    }
+
+    /// Puts the groups of components that `last` picks behind all others. Returns how many the others are.
+    pub(crate) fn put_last(&mut self, last: impl Fn(u32) -> bool) -> usize {
+        let mut first = 0;
+        for at in 0..self.groups.len() {
+            if !last(self.groups[at].to) {
+                self.groups.swap(first, at);
+                first += 1;
+            }
+        }
+        first
     }
 
     /// The component of group `index`, and its keys in order.

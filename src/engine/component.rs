@@ -42,6 +42,14 @@ pub trait Component<M: Message>: Any + Send {
         Err(LoadFault::new("it cannot be loaded"))
     }
 
+    /// A promise of a component of the answering tier ([`Topology::let_answer`](super::Topology)), asked
+    /// between rounds: of its sender's tier, a message that reaches it from now on concerns the sender alone.
+    /// Whatever else it causes in that tier arrives no earlier than what the sender could cause there once it
+    /// has the answer. Only how wide rounds are depends on it.
+    fn answers_sender_only(&self) -> bool {
+        false
+    }
+
     /// Work done so far, for progress displays only; summed over components.
     fn progress(&self) -> Progress {
         Progress::default()

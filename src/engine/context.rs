@@ -18,7 +18,7 @@ use super::agenda::{RoundKey, round_key};
 use super::event::{Event, NEVER, Tie};
 use super::message::{ComponentId, Message, Port};
 use super::queue::Queue;
-use super::tiers::PerTier;
+use super::tiers::{MAX_TIERS, PerTier};
 use super::time::Time;
 use super::wires::Wires;
 
@@ -30,6 +30,8 @@ pub struct Ctx<'a, M> {
     /// Origin and sequence number of the next message.
     pub(crate) tie: u64,
     pub(crate) from: Time,
+    /// It runs to here: the bound of its round, or before an answer that it may get in it.
+    pub(crate) stop: Time,
     /// The component's own tier.
     pub(crate) tier: usize,
     pub(crate) id: ComponentId,
@@ -69,6 +71,9 @@ impl<M: Message> Ctx<'_, M> {
         let tie = u64::from(wire.phase) << 60 | self.tie;
         self.tie += 1;
         let tier = wire.tier();
+        if tier == self.sink.answer.tier {
+            self.stop = self.stop.min(self.sink.answer.before(time));
+        }
         if time < self.sink.bounds[tier] {
             if !wire.to_self() {
                 lookahead_broken(self.id, self.wires.ends[usize::from(port.0)], time, self.sink.bounds[tier]);
@@ -130,6 +135,10 @@ pub(crate) struct Sink<M> {
     pub(crate) queues: Vec<Queue<M>>,
     /// By tier: what arrives before is of the open round, hence the running component's own.
     pub(crate) bounds: PerTier,
+    /// Where who sends to the answering tier stops, in rounds that rest on its promises.
+    pub(crate) answer: Answer,
+    /// What the running component stopped before, in no particular order.
+    pub(crate) left: Vec<RoundKey>,
     /// What the running component sent itself inside the open round.
     pub(crate) early: BinaryHeap<Reverse<RoundKey>>,
     /// By partition; its own stays empty.
@@ -137,6 +146,44 @@ pub(crate) struct Sink<M> {
     /// By tier: the least arrival time in the outboxes.
     pub(crate) least_sent: PerTier,
     pub(crate) verdict: Verdict,
+}
+
+impl<M> Sink<M> {
+    /// Nothing was sent, and no round is open.
+    pub(crate) fn new(queues: Vec<Queue<M>>, partitions: usize) -> Sink<M> {
+        Sink {
+            queues,
+            bounds: [0; MAX_TIERS],
+            answer: Answer::NONE,
+            left: Vec::new(),
+            early: BinaryHeap::new(),
+            outboxes: (0..partitions).map(|_| Vec::new()).collect(),
+            least_sent: [NEVER; MAX_TIERS],
+            verdict: Verdict::default(),
+        }
+    }
+}
+
+/// When answers of the answering tier may arrive in the tier that runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    /// The answering tier; [`usize::MAX`] where nothing rests on a promise.
+    pub(crate) tier: usize,
+    /// From the arrival of a message there, at least.
+    pub(crate) after: Time,
+    /// The width of the running tier's slots, less one.
+    pub(crate) slot_mask: Time,
+}
+
+impl Answer {
+    /// No component stops before its round is over.
+    pub(crate) const NONE: Answer = Answer { tier: usize::MAX, after: 0, slot_mask: 0 };
+
+    /// The slot in which the answer to a message that arrives at `time` may arrive.
+    #[inline]
+    fn before(self, time: Time) -> Time {
+        time.saturating_add(self.after) & !self.slot_mask
+    }
 }
 
 /// A failure and where it happened.

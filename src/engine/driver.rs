@@ -34,7 +34,7 @@ pub use self::barrier::Barrier;
 use self::crew::{Crew, Dismissal};
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
-use self::rounds::{Lead, LegEnd, STOP, Start};
+use self::rounds::{Lead, LegEnd, RESTLESS, STOP, Start};
 use super::component::Progress;
 use super::context::Verdict;
 use super::digest::EpochDigests;
@@ -206,6 +206,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                     .iter()
                     .map(Partition::earliest)
                     .fold([NEVER; MAX_TIERS], |least, of| std::array::from_fn(|tier| least[tier].min(of[tier]))),
+                flags: if self.partitions.iter().any(|partition| partition.is_restless()) { RESTLESS } else { 0 },
                 open_epoch: self.simulation.open_epoch,
                 rounds: self.simulation.stats.totals.rounds,
                 sample: self.workers > 1 && self.options.rebalance == Rebalance::Measured,

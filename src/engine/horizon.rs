@@ -115,6 +115,14 @@ impl Horizon {
         slot << self.slot_shift
     }
 
+    /// The earliest that anything can happen, when the first slot with anything pending begins at `start` and
+    /// all before `reached` is done but for components that are behind. These are behind by whole slots, so a
+    /// slot that begins before `reached` either is `reached`'s own, cut by a limit, or holds what is behind.
+    #[inline]
+    pub(crate) fn earliest(self, start: Time, reached: Time) -> Time {
+        if self.slot_of(start) < self.slot_of(reached) { start } else { start.max(reached) }
+    }
+
     /// The round that begins with the earliest pending event, handling nothing at or after `clip`.
     ///
     /// `earliest` may be a lower bound, as long as it is the same at every thread count; the start of the

@@ -19,110 +19,22 @@
 //! round. Not here: clocks (see [`Meter`]), other partitions (see `exchange.rs`).
 
 use std::cmp::Reverse;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::agenda::{Agenda, NO_KEY, RoundKey, offset_of, payload_of, tie_of};
-use super::component::Component;
-use super::context::{Ctx, Sink, Verdict};
+use super::cell::Cell;
+use super::context::{Answer, Ctx, Sink};
 use super::digest;
 use super::event::{Event, Key, NEVER, SEQUENCE_LIMIT, Tie};
 use super::horizon::Window;
+use super::loan::{self, Lend, Loan};
 use super::message::{ComponentId, Message};
 use super::queue::Queue;
-use super::tiers::{MAX_TIERS, PerTier, Tiers};
+use super::tiers::{MAX_TIERS, PerTier, Tiers, Windows, least};
 use super::time::Time;
-use super::wires::Wires;
 
 /// More wake-ups at one instant than this are taken for a component that never lets time pass.
 const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
-
-/// A component, with the engine's state for it.
-pub(crate) struct Cell<M> {
-    pub(crate) id: ComponentId,
-    pub(crate) tier: u8,
-    /// What it is fused with, by number; alone where it is fused with nothing.
-    block: u32,
-    pub(crate) component: Box<dyn Component<M>>,
-    pub(crate) wires: Wires,
-    /// Its pending wake-up, or [`NEVER`].
-    pub(crate) wake: Time,
-    /// The time of its latest note in the queue, or [`NEVER`] once that was opened.
-    pub(crate) noted: Time,
-    /// The tie of its next message, less the phase: its id, and how many messages it has sent.
-    pub(crate) tie: u64,
-    pub(crate) digest: u64,
-    pub(crate) messages: u64,
-    pub(crate) wakes: u64,
-    pub(crate) cost: Cost,
-}
-
-/// What running a component costs, measured now and then. Serves placement only: results never depend on it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Cost {
-    sampled_ns: f32,
-    sampled_events: f32,
-    /// Its events when its load was last taken.
-    pub(crate) events_before: u64,
-}
-
-impl Cost {
-    /// Takes in one sample. The average is over the last few thousand events; an outlier (the thread was
-    /// descheduled) counts as a few usual events only.
-    fn sample(&mut self, ns: u64, events: u64) {
-        let (ns, events) = (ns as f32, events as f32);
-        if self.sampled_events == 0.0 {
-            (self.sampled_ns, self.sampled_events) = (ns, events);
-        } else {
-            self.sampled_ns += ns.min(4.0 * self.ns_per_event() * events);
-            self.sampled_events += events;
-        }
-        if self.sampled_events > 4096.0 {
-            self.sampled_ns /= 2.0;
-            self.sampled_events /= 2.0;
-        }
-    }
-
-    /// What an event of it costs, in ns; 0 when it was never sampled.
-    pub(crate) fn ns_per_event(&self) -> f32 {
-        if self.sampled_events > 0.0 { self.sampled_ns / self.sampled_events } else { 0.0 }
-    }
-}
-
-impl<M> Cell<M> {
-    /// A component that has not run yet.
-    pub(crate) fn new(
-        id: ComponentId,
-        (tier, block): (u8, u32),
-        component: Box<dyn Component<M>>,
-        wires: Wires,
-    ) -> Self {
-        Cell {
-            id,
-            tier,
-            block,
-            component,
-            wires,
-            wake: NEVER,
-            noted: NEVER,
-            tie: Tie::new(0, id, 0).0,
-            digest: digest::START,
-            messages: 0,
-            wakes: 0,
-            cost: Cost::default(),
-        }
-    }
-
-    pub(crate) fn events(&self) -> u64 {
-        self.messages + self.wakes
-    }
-}
-
-impl<M> fmt::Debug for Cell<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cell").field("id", &self.id).field("wake", &self.wake).finish_non_exhaustive()
-    }
-}
 
 /// Reads a clock around component-rounds; nothing below the driver reads one itself.
 pub(crate) trait Meter {
@@ -169,7 +81,12 @@ pub(crate) struct Partition<M> {
     /// In id order.
     pub(crate) cells: Vec<Cell<M>>,
     pub(crate) sink: Sink<M>,
-    agenda: Agenda,
+    /// Those of the answering tier.
+    answering: Vec<u32>,
+    pub(super) agenda: Agenda,
+    /// Loans on their way out, and those that are not in use.
+    pub(super) loans: Vec<Loan<M>>,
+    pub(super) spare_loans: Vec<Loan<M>>,
     /// The time of the latest event handled.
     pub(crate) last_event: Time,
     /// By tier: nothing is pending before. The same in every partition.
@@ -186,21 +103,18 @@ pub(crate) struct Partition<M> {
 
 impl<M: Message> Partition<M> {
     /// A partition, one of `partitions`, of these cells, with nothing pending: a queue for each tier.
-    pub(crate) fn new(index: u32, partitions: usize, cells: Vec<Cell<M>>, queues: Vec<Queue<M>>) -> Self {
-        let blocks = cells.iter().map(|cell| cell.block as usize + 1).max().unwrap_or(0);
+    pub(crate) fn new(index: u32, partitions: usize, mut cells: Vec<Cell<M>>, queues: Vec<Queue<M>>) -> Self {
+        loan::mark(&mut cells);
+        let blocks = cells.iter().map(|cell| cell.standing.block as usize + 1).max().unwrap_or(0);
         Partition {
             index,
+            answering: (0..).zip(&cells).filter(|(_, cell)| cell.standing.answers).map(|(index, _)| index).collect(),
             agenda: Agenda::new(cells.len()),
+            loans: Vec::new(),
+            spare_loans: Vec::new(),
             cells,
             in_round: vec![(0, 0); blocks],
-            sink: Sink {
-                queues,
-                bounds: [0; MAX_TIERS],
-                early: Default::default(),
-                outboxes: (0..partitions).map(|_| Vec::new()).collect(),
-                least_sent: [NEVER; MAX_TIERS],
-                verdict: Verdict::default(),
-            },
+            sink: Sink::new(queues, partitions),
             last_event: 0,
             reached: [0; MAX_TIERS],
             rounds: 0,
@@ -215,7 +129,7 @@ impl<M: Message> Partition<M> {
     pub(crate) fn earliest(&self) -> PerTier {
         let mut earliest = [NEVER; MAX_TIERS];
         for (tier, queue) in self.sink.queues.iter().enumerate() {
-            earliest[tier] = queue.earliest_slot_start().max(self.reached[tier]);
+            earliest[tier] = queue.earliest(self.reached[tier]);
         }
         earliest
     }
@@ -234,10 +148,16 @@ impl<M: Message> Partition<M> {
             let sent = self.sink.least_sent[tier];
             if sent != NEVER {
                 let slots = tiers.slots(tier);
-                *earliest = slots.slot_start(slots.slot_of(sent)).max(self.reached[tier]);
+                *earliest = slots.earliest(slots.slot_start(slots.slot_of(sent)), self.reached[tier]);
             }
         }
         earliest
+    }
+
+    /// Whether a component of the answering tier does not promise to answer senders only.
+    #[inline]
+    pub(crate) fn is_restless(&self) -> bool {
+        self.answering.iter().any(|&index| !self.cells[index as usize].component.answers_sender_only())
     }
 
     /// Takes in messages from another partition.
@@ -258,29 +178,39 @@ impl<M: Message> Partition<M> {
         }
     }
 
-    /// Runs every component that has something to do to the bound of its tier.
+    /// Runs every component that has something to do to the bound of its tier, but those that it lends.
     pub(crate) fn run_round(
         &mut self,
         tiers: &Tiers,
-        windows: &[Window; MAX_TIERS],
+        windows: &Windows,
+        lender: &mut impl Lend<M>,
         meter: &mut impl Meter,
     ) -> RoundCount {
         self.rounds += 1;
         self.sink.least_sent = [NEVER; MAX_TIERS];
-        for (bound, window) in self.sink.bounds.iter_mut().zip(windows) {
+        for (bound, window) in self.sink.bounds.iter_mut().zip(windows.of) {
             *bound = window.bound;
         }
         let mut count = RoundCount::default();
-        for (tier, &window) in windows.iter().enumerate().take(self.sink.queues.len()) {
+        for (tier, &window) in windows.of.iter().enumerate().take(self.sink.queues.len()) {
+            self.sink.answer = answer(tier, tiers, windows.promised);
             if window.from < window.bound {
-                self.run_tier(tier, tiers, window, &mut count, meter);
+                self.run_tier(tier, tiers, window, lender, &mut count, meter);
             }
             self.reached[tier] = self.reached[tier].max(window.bound);
         }
         count
     }
 
-    fn run_tier(&mut self, tier: usize, tiers: &Tiers, window: Window, count: &mut RoundCount, meter: &mut impl Meter) {
+    fn run_tier(
+        &mut self,
+        tier: usize,
+        tiers: &Tiers,
+        window: Window,
+        lender: &mut impl Lend<M>,
+        count: &mut RoundCount,
+        meter: &mut impl Meter,
+    ) {
         let mut earliest = window.from;
         while let Some(mut step) = tiers.step(tier, earliest, window) {
             let queue = &mut self.sink.queues[tier];
@@ -289,12 +219,15 @@ impl<M: Message> Partition<M> {
             queue.open(step.bound, &mut self.agenda.opened);
             self.agenda.arrange(step.from);
             self.sink.bounds[tier] = step.bound;
+            // What is lent runs to the end of the window at once.
+            let own = if lender.lends() && step == window { self.lend(tier, lender) } else { self.agenda.len() };
             let mut next = 0;
-            while next < self.agenda.len() {
+            while next < own {
                 // One net under all of them; only after a panic is it spread again, for the rest.
-                let rest = AssertUnwindSafe(|| self.run_groups(tier, &mut next, step, count, meter));
+                let rest = AssertUnwindSafe(|| self.run_groups(tier, &mut next, own, step, count, meter));
                 if let Err(payload) = catch_unwind(rest) {
-                    self.note_crash(next - 1, payload.as_ref());
+                    let (to, _) = self.agenda.group(next - 1);
+                    self.note_crash(self.cells[to as usize].id, payload.as_ref());
                 }
             }
             earliest = self.sink.queues[tier].earliest_slot_start().max(step.bound);
@@ -305,22 +238,26 @@ impl<M: Message> Partition<M> {
         &mut self,
         tier: usize,
         next: &mut usize,
+        end: usize,
         window: Window,
         count: &mut RoundCount,
         meter: &mut impl Meter,
     ) {
         meter.lap();
-        while *next < self.agenda.len() {
+        while *next < end {
             let (to, keys) = self.agenda.group(*next);
             *next += 1;
             let cell = &mut self.cells[to as usize];
             let last = run_cell(cell, self.index, keys, window, &mut self.sink);
+            if !self.sink.left.is_empty() {
+                self.sink.put_back(tier, to, window.from);
+            }
             if let Some((last, events)) = last {
                 self.last_event = self.last_event.max(last);
                 count.events += events;
                 // A round may be run in several steps, and no split of it parts what is fused: the heaviest
                 // counts all events of the round of a component and of those fused with it.
-                let of_block = &mut self.in_round[cell.block as usize];
+                let of_block = &mut self.in_round[cell.standing.block as usize];
                 let before = if of_block.0 == self.rounds { of_block.1 } else { 0 };
                 *of_block = (self.rounds, before + events);
                 count.heaviest = count.heaviest.max(before + events);
@@ -339,14 +276,33 @@ impl<M: Message> Partition<M> {
     }
 
     #[cold]
-    fn note_crash(&mut self, group: usize, payload: &(dyn std::any::Any + Send)) {
-        let (to, _) = self.agenda.group(group);
-        let id = self.cells[to as usize].id;
+    pub(super) fn note_crash(&mut self, id: ComponentId, payload: &(dyn std::any::Any + Send)) {
         self.sink.early.clear();
         if self.crash.as_ref().is_none_or(|crash| id < crash.id) {
             let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
             self.crash = Some(Crash { id, message: message.unwrap_or_else(|| "a panic without a text".to_owned()) });
+        }
+    }
+}
+
+/// Where components of a tier stop that send to the answering one.
+pub(super) fn answer(tier: usize, tiers: &Tiers, promised: bool) -> Answer {
+    match (tiers.answering(), tiers.answer_after(tier)) {
+        (Some(answering), Some(after)) if promised => {
+            Answer { tier: answering, after, slot_mask: tiers.slots(tier).slot_ticks() - 1 }
+        }
+        _ => Answer::NONE,
+    }
+}
+
+impl<M> Sink<M> {
+    /// Puts what a component stopped before back into the queue.
+    #[cold]
+    fn put_back(&mut self, tier: usize, to: u32, from: Time) {
+        for key in self.left.drain(..) {
+            let time = from + offset_of(key);
+            self.queues[tier].put_back(Key { time, tie: tie_of(key), to, payload: payload_of(key) });
         }
     }
 }
@@ -373,6 +329,8 @@ pub(crate) fn rearrange<M: Message>(
     let mut pending: Vec<Vec<(Key, Option<M>)>> = (0..partitions).map(|_| Vec::new()).collect();
     let mut cells: Vec<Option<Cell<M>>> = placed.iter().map(|_| None).collect();
     let (mut last_event, mut reached, mut sent_away, mut rounds) = (0, [0; MAX_TIERS], 0, 0);
+    // Components may be behind their tier, and get messages from there on.
+    let behind = old.iter().map(|partition| least(&partition.earliest())).min().unwrap_or(NEVER);
     for mut partition in old {
         debug_assert!(partition.sink.outboxes.iter().all(Vec::is_empty), "messages are under way");
         let of = &partition.cells;
@@ -411,7 +369,7 @@ pub(crate) fn rearrange<M: Message>(
         // Queues are brought to where the old ones were before anything is pushed, so that near and far
         // events are told apart from there.
         for (queue, reached) in partition.sink.queues.iter_mut().zip(reached) {
-            queue.advance(reached);
+            queue.advance(reached.min(behind));
         }
         for (key, message) in pending {
             let queue = &mut partition.sink.queues[usize::from(partition.cells[key.to as usize].tier)];
@@ -429,7 +387,7 @@ pub(crate) fn rearrange<M: Message>(
 /// Runs one component to the bound: its messages, what it sends itself, and its wake-ups, in order. Returns
 /// the time of its last event and their number, if there was any.
 #[inline]
-fn run_cell<M: Message>(
+pub(super) fn run_cell<M: Message>(
     cell: &mut Cell<M>,
     partition: u32,
     keys: &[RoundKey],
@@ -442,6 +400,7 @@ fn run_cell<M: Message>(
         wake: cell.wake,
         tie: cell.tie,
         from: window.from,
+        stop: window.bound,
         tier: usize::from(cell.tier),
         id: cell.id,
         partition,
@@ -464,7 +423,7 @@ fn run_cell<M: Message>(
         // Strictly earlier: a wake-up follows all messages of its instant, those included that the component
         // sends itself meanwhile.
         if cx.wake < due {
-            if cx.wake >= window.bound {
+            if cx.wake >= cx.stop {
                 break;
             }
             // A component that asks for the present again and again would keep the round from ending: a bug
@@ -484,7 +443,7 @@ fn run_cell<M: Message>(
             rolling = digest::fold(rolling, cx.now, Tie::WAKE.0, 0);
             component.wake(&mut cx);
             wakes += 1;
-        } else if next != NO_KEY {
+        } else if due < cx.stop {
             // What the component sent itself inside the round never went through the queue, so the two
             // sources are merged here; keys hold time and tie, hence their order is that of events.
             if early < posted {
@@ -500,6 +459,10 @@ fn run_cell<M: Message>(
         } else {
             break;
         }
+    }
+    if cx.stop < window.bound {
+        let early = cx.sink.early.drain().map(|Reverse(key)| key);
+        cx.sink.left.extend([posted].into_iter().filter(|&key| key != NO_KEY).chain(keys).chain(early));
     }
     // Once here instead of at every send: a sequence number that overflowed has become a lesser one.
     assert!(Tie(cx.tie).sequence() >= Tie(cell.tie).sequence(), "it sent more than {SEQUENCE_LIMIT} messages");

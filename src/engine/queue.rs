@@ -114,6 +114,17 @@ impl<M> Queue<M> {
         self.far.push(Reverse(key));
     }
 
+    /// Puts the key of a message back that was opened, and not taken.
+    pub(crate) fn put_back(&mut self, key: Key) {
+        self.place(key);
+    }
+
+    /// A lower bound of the earliest pending time when all before `reached` is done, but for components that
+    /// are behind. [`NEVER`] when nothing is pending.
+    pub(crate) fn earliest(&self, reached: Time) -> Time {
+        self.horizon.earliest(self.earliest_slot_start(), reached)
+    }
+
     /// A lower bound of the earliest pending time: the start of its slot. [`NEVER`] when nothing is pending.
     pub(crate) fn earliest_slot_start(&self) -> Time {
         match self.next_occupied() {

@@ -11,12 +11,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::component::Component;
-use super::context::{Ctx, Sink, Verdict};
+use super::context::{Ctx, Sink};
 use super::digest;
 use super::event::{Event, Key, NEVER, OUTSIDE, Tie};
 use super::message::{ComponentId, Message};
 use super::queue::Queue;
-use super::tiers::MAX_TIERS;
 use super::time::Time;
 use super::topology::{Topology, TopologyError};
 use super::wires::Wires;
@@ -61,14 +60,7 @@ impl<M: Message> Reference<M> {
             nodes: Vec::new(),
             heap: BinaryHeap::new(),
             messages: Vec::new(),
-            sink: Sink {
-                queues: vec![Queue::new(parts.tiers.slots(0), 0)],
-                bounds: [0; MAX_TIERS],
-                early: Default::default(),
-                outboxes: vec![Vec::new(), Vec::new()],
-                least_sent: [NEVER; MAX_TIERS],
-                verdict: Verdict::default(),
-            },
+            sink: Sink::new(vec![Queue::new(parts.tiers.slots(0), 0)], 2),
             last_event: 0,
         };
         for (id, (component, mut wires)) in parts.components.into_iter().zip(parts.wires).enumerate() {
@@ -121,6 +113,7 @@ impl<M: Message> Reference<M> {
             wake: noted,
             tie: node.tie,
             from: 0,
+            stop: NEVER,
             tier: 0,
             id: ComponentId(key.to),
             partition: 0,

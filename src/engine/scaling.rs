@@ -1,14 +1,14 @@
 //! How fast a traced run would be on many threads: pure arithmetic over its component-rounds.
 //!
 //! ```text
-//!   time on N threads  =  sum over rounds of  (busiest partition + barrier)    partitions: placement.rs
+//!   time on N threads  =  sum over rounds of  (busiest worker + barrier)    partitions: placement.rs, loan.rs
 //!                      =  work / N  +  component  +  windows  +  placement  +  barrier  +  alone
 //! ```
 //! | part | what is lost in it | what would help |
 //! |---|---|---|
 //! | component | a block is heavier than its share of the work, over a whole leg | splitting that component |
 //! | windows | the load of blocks differs from round to round, beyond that | wider rounds, asynchrony |
-//! | placement | static partitions are less even in a round than blocks allow | work stealing |
+//! | placement | partitions, with what they lend, are less even in a round than blocks allow | more that is lent |
 //! | barrier | threads meet once a round | wider rounds, fewer threads |
 //! | alone | legs that the driver runs on one thread, as more do not pay | more work a round |
 //!
@@ -19,7 +19,8 @@
 //! Not modelled: moving messages and lines between the caches of cores, memory bandwidth that threads
 //! share, tries of the other way (`driver/pace.rs`). So a prediction is an upper bound in these respects.
 
-use super::partition::Cell;
+use super::cell::Cell;
+use super::loan::is_lent;
 use super::placement::{Blocks, Placement};
 use super::tiers::MAX_TIERS;
 use super::trace::{ComponentRound, RoundTrace};
@@ -133,20 +134,22 @@ pub(crate) struct Traced<'a> {
     blocks: &'a Blocks,
     block_of: Vec<u32>,
     tier_of: Vec<u8>,
+    may_be_lent: Vec<bool>,
     /// Usual cost of an event, in ns, by tier.
     median_ns: [f32; MAX_TIERS],
 }
 
 impl<'a> Traced<'a> {
     pub(crate) fn new<M>(trace: &'a RoundTrace, blocks: &'a Blocks, cells: &[Cell<M>]) -> Self {
-        Traced::of_tiers(trace, blocks, cells.iter().map(|cell| cell.tier).collect())
+        let (tier_of, may_be_lent) = cells.iter().map(|cell| (cell.tier, cell.may_be_lent())).unzip();
+        Traced::of_tiers(trace, blocks, tier_of, may_be_lent)
     }
 
-    fn of_tiers(trace: &'a RoundTrace, blocks: &'a Blocks, tier_of: Vec<u8>) -> Self {
+    fn of_tiers(trace: &'a RoundTrace, blocks: &'a Blocks, tier_of: Vec<u8>, may_be_lent: Vec<bool>) -> Self {
         let mut block_of = vec![0; tier_of.len()];
         blocks.each(|block, component| block_of[component as usize] = block);
         let median_ns = std::array::from_fn(|tier| median_of_tier(trace, &tier_of, tier));
-        Traced { trace, blocks, block_of, tier_of, median_ns }
+        Traced { trace, blocks, block_of, tier_of, may_be_lent, median_ns }
     }
 
     /// The prediction; `names` of components, the cost of a barrier in ns by threads.
@@ -195,6 +198,23 @@ impl<'a> Traced<'a> {
         self.block_of[record.component as usize] as usize
     }
 
+    /// Which components partitions lend that are placed so.
+    fn lent(&self, placed: &[u32], workers: usize) -> Vec<bool> {
+        // As `loan::mark` over each partition's components, which are in id order.
+        let mut lent = vec![false; placed.len()];
+        for tier in 0..MAX_TIERS {
+            let of_tier = |&id: &usize| usize::from(self.tier_of[id]) == tier && self.may_be_lent[id];
+            let (mut sizes, mut seen) = (vec![0; workers], vec![0; workers]);
+            (0..placed.len()).filter(of_tier).for_each(|id| sizes[placed[id] as usize] += 1);
+            for id in (0..placed.len()).filter(of_tier) {
+                let partition = placed[id] as usize;
+                lent[id] = is_lent(seen[partition], sizes[partition]);
+                seen[partition] += 1;
+            }
+        }
+        lent
+    }
+
     fn clipped_ns(&self, record: &ComponentRound) -> f32 {
         record.ns.min(CLIP_MEDIANS * self.median_ns[self.tier(record)] * record.events as f32)
     }
@@ -204,15 +224,17 @@ impl<'a> Traced<'a> {
         let workers = threads.min(self.blocks.len()).max(1);
         let (mut all, mut one_ns) = (Parts::default(), 0.0);
         let mut placed = self.blocks.place(&Placement::Auto, workers);
+        let mut lent = self.lent(&placed, workers);
         let mut leg = Leg::new(self, workers);
         // The driver begins with one thread, and learns costs from it.
         let mut alone = true;
         for round in self.trace.rounds() {
-            leg.round(round, &placed, barrier_ns, &cost);
+            leg.round(round, (&placed, &lent), barrier_ns, &cost);
             let over = if alone { leg.one_ns >= FIRST_LEG_NS } else { leg.crew_ns.min(leg.one_ns) >= LEG_NS };
             if over {
                 leg.end(alone, &mut all, &mut one_ns);
                 placed = self.blocks.better(&leg.loads, &placed, workers).unwrap_or(placed);
+                lent = self.lent(&placed, workers);
                 leg.clear();
                 alone = false;
             }
@@ -239,11 +261,13 @@ struct Leg<'a> {
     /// By block: in the leg, and in the round.
     of_block: Vec<f64>,
     in_round: Vec<f64>,
-    in_partition: Vec<f64>,
+    /// By worker, in the round: what it runs, and what its partition lends.
+    of_worker: Vec<f64>,
+    loans: Vec<Vec<f64>>,
     one_ns: f64,
     crew_ns: f64,
     barrier_ns: f64,
-    /// The busiest partition of each round, summed, and the least that any placement of blocks could reach.
+    /// The busiest worker of each round, summed, and the least that any placement of blocks could reach.
     busiest_ns: f64,
     least_ns: f64,
 }
@@ -257,7 +281,8 @@ impl<'a> Leg<'a> {
             loads: vec![0.0; traced.tier_of.len()],
             of_block: vec![0.0; blocks],
             in_round: vec![0.0; blocks],
-            in_partition: vec![0.0; workers],
+            of_worker: vec![0.0; workers],
+            loans: vec![Vec::new(); workers],
             one_ns: 0.0,
             crew_ns: 0.0,
             barrier_ns: 0.0,
@@ -276,13 +301,13 @@ impl<'a> Leg<'a> {
     fn round(
         &mut self,
         round: &[ComponentRound],
-        placed: &[u32],
+        (placed, lent): (&[u32], &[bool]),
         barrier_ns: f64,
         cost: impl Fn(&ComponentRound) -> f32,
     ) {
         let stride = self.traced.trace.stride() as f64;
         // With inner rounds a component, and with fused ones a block, comes several times.
-        let (mut one, mut heaviest, mut busiest) = (0.0, 0.0f64, 0.0f64);
+        let (mut one, mut heaviest) = (0.0, 0.0f64);
         for record in round {
             let (ns, block) = (f64::from(cost(record)), self.traced.block(record));
             one += ns;
@@ -290,19 +315,37 @@ impl<'a> Leg<'a> {
             self.of_block[block] += ns * stride;
             self.in_round[block] += ns;
             heaviest = heaviest.max(self.in_round[block]);
-            let partition = &mut self.in_partition[placed[record.component as usize] as usize];
-            *partition += ns;
-            busiest = busiest.max(*partition);
+            let worker = placed[record.component as usize] as usize;
+            if lent[record.component as usize] {
+                self.loans[worker].push(ns);
+            } else {
+                self.of_worker[worker] += ns;
+            }
         }
+        let busiest = self.work_off();
         for record in round {
             self.in_round[self.traced.block(record)] = 0.0;
         }
-        self.in_partition.fill(0.0);
+        self.of_worker.fill(0.0);
         self.one_ns += one * stride;
         self.busiest_ns += busiest * stride;
         self.least_ns += heaviest.max(one / self.workers as f64) * stride;
         self.barrier_ns += barrier_ns * stride;
         self.crew_ns += (busiest + barrier_ns) * stride;
+    }
+
+    /// Who is done takes what is lent, its own first. Returns when the last worker is done.
+    fn work_off(&mut self) -> f64 {
+        let workers = self.workers;
+        let left: usize = self.loans.iter().map(Vec::len).sum();
+        for _ in 0..left {
+            let Some(first) = (0..workers).min_by(|&a, &b| self.of_worker[a].total_cmp(&self.of_worker[b])) else {
+                break;
+            };
+            let next = (0..workers).find_map(|i| self.loans[(first + i) % workers].pop());
+            self.of_worker[first] += next.unwrap_or(0.0);
+        }
+        self.of_worker.iter().copied().fold(0.0, f64::max)
     }
 
     /// Adds the leg to what all legs came to.
@@ -352,10 +395,16 @@ mod tests {
         trace
     }
 
+    /// Nothing is lent.
     fn scaling(trace: &RoundTrace, components: usize, threads: &[usize], barrier_ns: f64) -> Scaling {
+        with_loans(trace, vec![false; components], threads, barrier_ns)
+    }
+
+    fn with_loans(trace: &RoundTrace, may_be_lent: Vec<bool>, threads: &[usize], barrier_ns: f64) -> Scaling {
+        let components = may_be_lent.len();
         let blocks = Blocks::new(components, &[], &[]);
         let names: Vec<String> = (0..components).map(|id| format!("c{id}")).collect();
-        let traced = Traced::of_tiers(trace, &blocks, vec![0; components]);
+        let traced = Traced::of_tiers(trace, &blocks, vec![0; components], may_be_lent);
         traced.scaling(&names, threads, |threads| if threads > 1 { barrier_ns } else { 0.0 })
     }
 
@@ -393,6 +442,17 @@ mod tests {
         let four = scaling(&trace(4000, |round| mostly(round).collect()), 4, &[4], 0.0).threads[0].clipped;
         assert_eq!(four.bound(), Some("windows"));
         assert!((2.4..=2.5).contains(&four.speed_up()), "200 us of work, the busiest 80 us: {four:?}");
+    }
+
+    #[test]
+    fn who_is_done_early_takes_what_another_lends() {
+        // Three components each, of 120 us here and 60 us there, in turns: even over the run, not in a round.
+        let us = |round: u64, id: u32| if u64::from(id / 3) == round % 2 { 120_000 } else { 60_000 };
+        let turns = trace(4000, |round| (0..6).map(|id| (id, 100, us(round, id))).collect());
+        let kept = scaling(&turns, 6, &[2], 0.0).threads[0].clipped;
+        assert!((1.49..=1.51).contains(&kept.speed_up()), "540 us, of which one has 360: {kept:?}");
+        let lent = with_loans(&turns, vec![true; 6], &[2], 0.0).threads[0].clipped;
+        assert!((1.79..=1.81).contains(&lent.speed_up()), "180 and 120 us more than 240: {lent:?}");
     }
 
     #[test]

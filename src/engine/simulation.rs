@@ -3,13 +3,13 @@
 
 use std::mem;
 
+use super::cell::{Absent, Cell, Standing};
 use super::component::{Component, Wait};
-use super::context::Ctx;
 use super::digest::{self, EpochDigests};
 use super::event::{OUTSIDE, Tie};
 use super::horizon::Horizon;
 use super::message::{ComponentId, Message};
-use super::partition::{Cell, Partition};
+use super::partition::Partition;
 use super::placement::Blocks;
 use super::queue::Queue;
 use super::scaling::{Scaling, Traced};
@@ -87,11 +87,17 @@ impl<M: Message> Simulation<M> {
             sets.iter().map(|set| set.iter().map(|id| id.0).collect()).collect()
         };
         let fused = ids(&parts.fused);
-        let mut places: Vec<(u8, u32)> = parts.tier_of.iter().map(|&tier| (tier, 0)).collect();
-        Blocks::new(components, &[], &fused).each(|block, component| places[component as usize].1 = block);
-        let all = parts.components.into_iter().zip(parts.wires).zip(places).enumerate();
-        let cells =
-            all.map(|(id, ((component, wires), place))| Cell::new(ComponentId(id as u32), place, component, wires));
+        let answers = |tier: u8| parts.tiers.answering() == Some(usize::from(tier));
+        let mut places: Vec<Standing> =
+            parts.tier_of.iter().map(|&tier| Standing { block: 0, fused: false, answers: answers(tier) }).collect();
+        Blocks::new(components, &[], &fused).each(|block, component| places[component as usize].block = block);
+        for &component in fused.iter().flatten() {
+            places[component as usize].fused = true;
+        }
+        let all = parts.components.into_iter().zip(parts.wires).zip(parts.tier_of.iter().zip(places)).enumerate();
+        let cells = all.map(|(id, ((component, wires), (&tier, place)))| {
+            Cell::new(ComponentId(id as u32), tier, place, component, wires)
+        });
         let cells = cells.collect();
         let mut simulation = Simulation {
             names: parts.names,
@@ -272,18 +278,5 @@ impl<M: Message> Simulation<M> {
     /// Takes the simulation apart: names and components, in id order.
     pub fn into_components(self) -> Vec<(String, Box<dyn Component<M>>)> {
         self.names.into_iter().zip(self.home.cells.into_iter().map(|cell| cell.component)).collect()
-    }
-}
-
-/// In the place of a component that is away.
-struct Absent;
-
-impl<M: Message> Component<M> for Absent {
-    fn handle(&mut self, _: M, _: &mut Ctx<'_, M>) {
-        unreachable!("no event is handled while components are exchanged")
-    }
-
-    fn wake(&mut self, _: &mut Ctx<'_, M>) {
-        unreachable!("no event is handled while components are exchanged")
     }
 }

@@ -9,14 +9,15 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::cell::Cell;
 use super::event::Key;
 use super::message::Message;
 use super::options::{RunEnd, RunOptions};
-use super::partition::{Cell, Partition};
+use super::partition::Partition;
 use super::queue::Queue;
 use super::simulation::Simulation;
 use super::stats::RoundTotals;
-use super::tiers::PerTier;
+use super::tiers::{PerTier, least};
 use super::time::Time;
 use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
 
@@ -42,6 +43,8 @@ pub fn save_simulation<M: Message>(simulation: &Simulation<M>, out: &mut StateWr
     simulation.stats.totals.save(out);
     home.last_event.save(out);
     home.reached.save(out);
+    // Components may be behind their tier.
+    least(&home.earliest()).save(out);
     let mut pending: Vec<(Key, Option<&M>)> = home.sink.queues.iter().flat_map(Queue::pending).collect();
     // Where a message lay says nothing.
     pending.sort_unstable_by_key(|(key, _)| (key.time, key.tie, key.to));
@@ -83,10 +86,11 @@ pub fn load_simulation<M: Message>(
     simulation.stats.totals = Storable::read(from)?;
     let last_event: Time = Storable::read(from)?;
     let reached: PerTier = Storable::read(from)?;
+    let behind: Time = Storable::read(from)?;
     let mut pending: Vec<SavedEvent<M>> = Vec::new();
     for _ in 0..from.count()? {
         let (time, tie, to, carries): (Time, u64, u32, bool) = Storable::read(from)?;
-        if to as usize >= components || time < reached.iter().copied().min().unwrap_or(0) {
+        if to as usize >= components || time < behind.min(least(&reached)) {
             return Err(LoadFault::new("it goes to no component, or is past").within("a pending event"));
         }
         let message = if carries { Some(M::read(from)?) } else { None };
@@ -101,7 +105,7 @@ pub fn load_simulation<M: Message>(
     simulation.home = Partition::new(0, 1, cells, queues);
     (simulation.home.last_event, simulation.home.reached) = (last_event, reached);
     for (queue, reached) in simulation.home.sink.queues.iter_mut().zip(reached) {
-        queue.advance(reached);
+        queue.advance(reached.min(behind));
     }
     for SavedEvent { time, tie, to, message } in pending {
         let queue = &mut simulation.home.sink.queues[usize::from(simulation.home.cells[to as usize].tier)];

@@ -61,6 +61,7 @@ pub struct Topology<M> {
     connections: Vec<Connection>,
     together: Vec<Vec<ComponentId>>,
     fused: Vec<Vec<ComponentId>>,
+    answering: Option<usize>,
     wakes: Vec<(ComponentId, Time)>,
     posts: Vec<(ComponentId, Time, M)>,
 }
@@ -102,6 +103,7 @@ impl<M: Message> Topology<M> {
             connections: Vec::new(),
             together: Vec::new(),
             fused: Vec::new(),
+            answering: None,
             wakes: Vec::new(),
             posts: Vec::new(),
         }
@@ -136,6 +138,13 @@ impl<M: Message> Topology<M> {
             assert!((id.0 as usize) < self.parts.len(), "there is no component {id} to put in a tier");
             self.parts[id.0 as usize].tier = tier as u8;
         }
+    }
+
+    /// The components of this tier may promise to answer senders only
+    /// ([`Component::answers_sender_only`](super::Component)): while all of them do, other tiers run further.
+    /// Results do not depend on it.
+    pub fn let_answer(&mut self, tier: usize) {
+        self.answering = Some(tier);
     }
 
     /// Fuses components of one tier: they are always in one partition, whatever the placement, and links
@@ -215,7 +224,7 @@ impl<M: Message> Topology<M> {
         }
         let count = self.parts.iter().map(|part| usize::from(part.tier) + 1).max().unwrap_or(1);
         let apart = between().filter(|c| !fused(c));
-        Tiers::new(count, apart.map(|c| (tier(c.from), tier(c.to), c.link.latency)), inner)
+        Tiers::new(count, apart.map(|c| (tier(c.from), tier(c.to), c.link.latency)), inner, self.answering)
     }
 
     fn faults(&self) -> Vec<TopologyFault> {

@@ -163,6 +163,8 @@ pub struct CommandProcessorWiring {
     pub clock: Clock,
     /// `launch_ns` in ticks.
     pub launch_ticks: Time,
+    /// `command_ns` in ticks.
+    pub command_ticks: Time,
     /// Bytes of a line.
     pub line_bytes: u32,
     /// Its ports.
@@ -185,7 +187,7 @@ impl CommandProcessor {
         CommandProcessor {
             sm,
             shared,
-            pace: Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval },
+            pace: Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval, command_ticks: w.command_ticks },
             ports: w.ports,
             network: Network::new(&w.crossbar.0, w.ports, w.crossbar.1, spec.host_requests),
             host: HostThread::new(host),
@@ -356,7 +358,7 @@ impl CommandProcessor {
         let part = self.parts.get(&self.launch()).copied().unwrap_or(LaunchPart::whole(launch.ctas()));
         self.ctas_known += part.ctas;
         let ctas = CtaDispatch::new(part, self.pace, self.sm.count, occupancy.ctas, first);
-        self.step = Step::Launch(ctas, KernelBarrier::default());
+        self.step = Step::Launch(ctas, KernelBarrier::of(&launch.kernel));
         self.dispatch(cx);
     }
 
@@ -588,6 +590,14 @@ impl Component<Msg> for CommandProcessor {
             [ctas, *start, *end].into_iter().for_each(|word| digest.word(word));
         }
         digest.value()
+    }
+
+    /// A CTA that waits for room goes to the SM that makes room. Once none waits, the SMs hear nothing until
+    /// the next launch, and that takes long, unless a barrier of the kernel opens.
+    fn answers_sender_only(&self) -> bool {
+        let Step::Launch(ctas, barrier) = &self.step else { return false };
+        let launch_ticks = self.pace.launch_ticks.saturating_sub(self.host.excused());
+        ctas.waits_for_room() || !barrier.is_possible() && launch_ticks >= 2 * self.pace.command_ticks
     }
 
     fn progress(&self) -> Progress {

@@ -3,5 +3,6 @@
 mod chatter;
 
 mod order;
+mod promises;
 mod run_ends;
 mod same_results;

@@ -19,7 +19,7 @@ fn threads(threads: usize) -> RunOptions<'static> {
 }
 
 /// Everything that can change how a run is driven.
-fn all_ways() -> Vec<RunOptions<'static>> {
+pub(crate) fn all_ways() -> Vec<RunOptions<'static>> {
     let placements = [Placement::Auto, Placement::Blocks, Placement::Shuffled(11)];
     let explicit = Placement::Explicit(vec![1, 1, 0, 1, 2, 0, 0, 1]);
     let mut ways = vec![RunOptions::default(), threads(2), threads(3), threads(8)];

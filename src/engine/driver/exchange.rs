@@ -14,16 +14,24 @@
 //! Invariant: Vecs go round and are never dropped; at steady state nothing allocates.
 
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
 
 use super::lines::{Abandoned, Lines, Patience, Report};
 use crate::engine::event::Event;
+use crate::engine::loan::{Lend, Loan};
 use crate::engine::message::Message;
 use crate::engine::partition::Partition;
 
 /// The end of a round, for one worker.
-pub(crate) trait Exchange<M> {
+pub(crate) trait Exchange<M>: Lend<M> {
+    /// The next component that is lent and that nobody runs: its own first.
+    fn take(&mut self) -> Option<Loan<M>>;
+    /// Hands a loan that was run to its owner.
+    fn give_back(&mut self, loan: Loan<M>);
     /// Hands over what the partition sent, and takes in what was sent to it. Returns what all workers say
     /// together.
     fn meet(&mut self, partition: &mut Partition<M>, report: Report) -> Result<Report, Abandoned>;
@@ -33,7 +41,23 @@ pub(crate) trait Exchange<M> {
 #[derive(Debug)]
 pub(crate) struct Alone;
 
+impl<M> Lend<M> for Alone {
+    #[inline]
+    fn lends(&self) -> bool {
+        false
+    }
+
+    fn lend(&mut self, _: &mut Vec<Loan<M>>) {}
+}
+
 impl<M: Message> Exchange<M> for Alone {
+    #[inline]
+    fn take(&mut self) -> Option<Loan<M>> {
+        None
+    }
+
+    fn give_back(&mut self, _: Loan<M>) {}
+
     #[inline]
     fn meet(&mut self, _: &mut Partition<M>, report: Report) -> Result<Report, Abandoned> {
         Ok(report)
@@ -46,12 +70,46 @@ pub(crate) struct Mailboxes<M> {
     pub(crate) lines: Lines,
     /// `boxes[from * workers + to]`, by parity of the round.
     boxes: Vec<[Mutex<Vec<Event<M>>>; 2]>,
+    /// By worker.
+    shelves: Vec<CachePadded<Shelf<M>>>,
+}
+
+/// The loans of one worker's partition.
+#[derive(Debug)]
+struct Shelf<M> {
+    /// Those that nobody has taken.
+    open: Mutex<Vec<Loan<M>>>,
+    /// About how many they are, so that nobody locks an empty shelf.
+    left: AtomicUsize,
+    /// Those that were run.
+    done: Mutex<Vec<Loan<M>>>,
+}
+
+impl<M> Shelf<M> {
+    fn new() -> Self {
+        Shelf { open: Mutex::new(Vec::new()), left: AtomicUsize::new(0), done: Mutex::new(Vec::new()) }
+    }
+
+    fn take(&self) -> Option<Loan<M>> {
+        if self.left.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut open = lock(&self.open);
+        let loan = open.pop();
+        self.left.store(open.len(), Ordering::Relaxed);
+        loan
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<M> Mailboxes<M> {
     pub(crate) fn new(workers: usize, patience: Patience) -> Self {
         let boxes = (0..workers * workers).map(|_| [Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
-        Mailboxes { lines: Lines::new(workers, patience), boxes: boxes.collect() }
+        let shelves = (0..workers).map(|_| CachePadded::new(Shelf::new()));
+        Mailboxes { lines: Lines::new(workers, patience), boxes: boxes.collect(), shelves: shelves.collect() }
     }
 }
 
@@ -80,7 +138,30 @@ impl<'a, M> WorkerPlace<'a, M> {
     }
 }
 
+impl<M> Lend<M> for WorkerPlace<'_, M> {
+    #[inline]
+    fn lends(&self) -> bool {
+        true
+    }
+
+    fn lend(&mut self, loans: &mut Vec<Loan<M>>) {
+        let shelf = &self.mailboxes.shelves[self.worker];
+        let mut open = lock(&shelf.open);
+        open.append(loans);
+        shelf.left.store(open.len(), Ordering::Relaxed);
+    }
+}
+
 impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
+    fn take(&mut self) -> Option<Loan<M>> {
+        let (own_and_later, earlier) = (&self.mailboxes.shelves[self.worker..], &self.mailboxes.shelves[..self.worker]);
+        own_and_later.iter().chain(earlier).find_map(|shelf| shelf.take())
+    }
+
+    fn give_back(&mut self, loan: Loan<M>) {
+        lock(&self.mailboxes.shelves[loan.owner as usize].done).push(loan);
+    }
+
     fn meet(&mut self, partition: &mut Partition<M>, mut report: Report) -> Result<Report, Abandoned> {
         let (me, round) = (self.worker, self.round);
         let workers = self.mailboxes.lines.workers();
@@ -90,7 +171,7 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
             if !outbox.is_empty() {
                 partition.sent_away += outbox.len() as u64;
                 let mailbox = &self.mailboxes.boxes[me * workers + to][parity];
-                mem::swap(outbox, &mut mailbox.lock().unwrap_or_else(PoisonError::into_inner));
+                mem::swap(outbox, &mut *lock(mailbox));
                 debug_assert!(outbox.is_empty(), "a batch was not taken out in two rounds");
                 // With more than 64 workers several share a bit. A worker that is addressed by mistake swaps
                 // an empty box, which changes nothing.
@@ -112,10 +193,14 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
             };
             if theirs.sent & 1 << (me % 64) != 0 {
                 let mailbox = &self.mailboxes.boxes[other * workers + me][parity];
-                mem::swap(&mut self.spare, &mut mailbox.lock().unwrap_or_else(PoisonError::into_inner));
+                mem::swap(&mut self.spare, &mut *lock(mailbox));
                 partition.deliver(&mut self.spare);
             }
             all = all.with(theirs);
+        }
+        // Who took a loan gave it back before it published.
+        for loan in lock(&self.mailboxes.shelves[me].done).drain(..) {
+            partition.take_home(loan);
         }
         self.round += 1;
         Ok(all)

@@ -22,9 +22,9 @@ use super::tracer::Tracer;
 use crate::engine::event::NEVER;
 use crate::engine::horizon::Clip;
 use crate::engine::message::Message;
-use crate::engine::partition::{Meter, NoMeter, Partition};
+use crate::engine::partition::{Meter, NoMeter, Partition, RoundCount};
 use crate::engine::stats::RoundTotals;
-use crate::engine::tiers::{PerTier, Tiers, least};
+use crate::engine::tiers::{PerTier, Tiers, Windows, least};
 use crate::engine::time::Time;
 use crate::engine::trace::RoundTrace;
 
@@ -36,6 +36,8 @@ pub(crate) const STOP: u64 = 2;
 pub(crate) const VERDICT: u64 = 4;
 /// Flag: a component panicked.
 pub(crate) const CRASH: u64 = 8;
+/// Flag: a component of the answering tier makes no promise. No reason to leave.
+pub(crate) const RESTLESS: u64 = 16;
 
 /// Component costs are sampled in one of this many rounds.
 const SAMPLE_EVERY: u64 = 16;
@@ -55,6 +57,8 @@ pub(crate) struct Start {
     pub(crate) pause_at: Option<Time>,
     /// By tier: nothing is pending before.
     pub(crate) next: PerTier,
+    /// Whether components of the answering tier are restless.
+    pub(crate) flags: u64,
     /// The epoch that has begun and is not recorded, if any.
     pub(crate) open_epoch: Option<u64>,
     /// Rounds run before, for sampling.
@@ -107,8 +111,8 @@ pub(crate) fn run<M: Message>(
     watch: &mut impl Watch,
     start: Start,
 ) -> Result<LegEnd, Abandoned> {
-    let Start { tiers, clip, pause_at, next, open_epoch, mut rounds, sample } = start;
-    let mut left = LegEnd { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
+    let Start { tiers, clip, pause_at, next, flags, open_epoch, mut rounds, sample } = start;
+    let mut left = LegEnd { next, flags, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
     // The time of the furthest tier, once the run is to end; no tier goes beyond it.
     let mut align: Option<Time> = None;
@@ -122,7 +126,7 @@ pub(crate) fn run<M: Message>(
             if earliest >= furthest {
                 break;
             }
-        } else if left.flags != 0 || pause_at.is_some_and(|pause| earliest >= pause) {
+        } else if left.flags & !RESTLESS != 0 || pause_at.is_some_and(|pause| earliest >= pause) {
             break;
         }
         if clip.epoch_ticks.is_some() {
@@ -132,16 +136,16 @@ pub(crate) fn run<M: Message>(
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
         };
-        let windows = tiers.windows(&left.next, clipped);
+        let windows = tiers.windows(&left.next, clipped, left.flags & RESTLESS == 0);
         let count = if let Some(trace) = watch.trace() {
             let mut tracer = Tracer::new(trace);
-            let count = partition.run_round(&tiers, &windows, &mut tracer);
+            let count = run_round(partition, exchange, &tiers, &windows, &mut tracer);
             tracer.end();
             count
         } else if sample && busy && rounds.is_multiple_of(SAMPLE_EVERY) {
-            partition.run_round(&tiers, &windows, &mut Stopwatch { last: Instant::now() })
+            run_round(partition, exchange, &tiers, &windows, &mut Stopwatch { last: Instant::now() })
         } else {
-            partition.run_round(&tiers, &windows, &mut NoMeter)
+            run_round(partition, exchange, &tiers, &windows, &mut NoMeter)
         };
         rounds += 1;
         busy = count.events >= SAMPLE_EVENTS;
@@ -151,6 +155,9 @@ pub(crate) fn run<M: Message>(
         }
         if partition.crash.is_some() {
             flags |= CRASH;
+        }
+        if partition.is_restless() {
+            flags |= RESTLESS;
         }
         // As if what was sent lay in a queue already: the same number wherever its receiver is.
         let (pending, sent) = (partition.earliest(), partition.earliest_sent(&tiers));
@@ -162,6 +169,23 @@ pub(crate) fn run<M: Message>(
         (left.next, left.flags) = (all.next, all.flags | left.flags & (STOP | VERDICT));
     }
     Ok(left)
+}
+
+/// Runs the partition's own part of a round, then what is lent and nobody runs.
+#[inline]
+fn run_round<M: Message>(
+    partition: &mut Partition<M>,
+    exchange: &mut impl Exchange<M>,
+    tiers: &Tiers,
+    windows: &Windows,
+    meter: &mut impl Meter,
+) -> RoundCount {
+    let mut count = partition.run_round(tiers, windows, exchange, meter);
+    while let Some(mut loan) = exchange.take() {
+        partition.run_loan(&mut loan, tiers, windows, &mut count, meter);
+        exchange.give_back(loan);
+    }
+    count
 }
 
 fn enter_epoch<M>(partition: &Partition<M>, epoch: u64, left: &mut LegEnd) {

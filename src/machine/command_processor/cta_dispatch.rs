@@ -18,9 +18,11 @@ pub(super) struct Pace {
     pub(super) launch_ticks: Time,
     /// Between two departures, in ticks.
     pub(super) interval: Time,
+    /// To an SM, one way, in ticks.
+    pub(super) command_ticks: Time,
 }
 
-value!(record Pace { clock, launch_ticks, interval });
+value!(record Pace { clock, launch_ticks, interval, command_ticks });
 
 /// A CTA on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +98,11 @@ impl CtaDispatch {
         (self.next == self.part.ctas).then(|| self.part.ctas - self.done)
     }
 
+    /// Whether CTAs wait for room: who makes room gets the next, and no other SM hears of it.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.next < self.part.ctas
+    }
+
     /// CTAs to run.
     pub(super) fn ctas(&self) -> u64 {
         self.part.ctas
@@ -113,7 +120,7 @@ mod tests {
 
     /// A clock of 10 ticks, two cycles between departures, the first at 25 or after.
     fn dispatch(ctas: u64, sms: u32, occupancy: u32) -> CtaDispatch {
-        let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20 };
+        let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20, command_ticks: 8 };
         CtaDispatch::new(LaunchPart::whole(ctas), pace, sms, occupancy, 25)
     }
 
@@ -130,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_part_keeps_the_numbers_of_the_grid_and_spreads_the_ctas_that_fill_the_sms() {
-        let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20 };
+        let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20, command_ticks: 8 };
         let part = LaunchPart { first: 7, ctas: 4, fill_interval: 100, halt_after: None };
         let mut launch = CtaDispatch::new(part, pace, 2, 1, 25);
         assert_eq!(departures(&mut launch, 0), [(0, 7, 30), (1, 8, 130)]);

@@ -116,6 +116,11 @@ impl HostThread {
         self.excused += ticks;
     }
 
+    /// Ticks that are to be given back.
+    pub(super) fn excused(&self) -> Time {
+        self.excused
+    }
+
     /// Gives back up to `most` of the excused ticks.
     pub(super) fn give_back(&mut self, most: Time) -> Time {
         let given = self.excused.min(most);

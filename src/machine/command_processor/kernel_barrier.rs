@@ -11,6 +11,7 @@
 
 use crate::checkpoint::value;
 use crate::engine::Time;
+use crate::kernel::ir::{Kernel, Op, PmOp};
 
 /// What every SM is told next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +33,24 @@ pub(super) struct KernelBarrier {
     draining: u32,
     /// When the first warp reached it.
     since: Option<Time>,
+    /// The kernel has such a barrier.
+    possible: bool,
 }
 
-value!(record KernelBarrier { reached, marks, draining, since });
+value!(record KernelBarrier { reached, marks, draining, since, possible });
 
 impl KernelBarrier {
+    /// The barriers of a launch of `kernel`; none was reached yet.
+    pub(super) fn of(kernel: &Kernel) -> KernelBarrier {
+        let possible = kernel.code.iter().any(|inst| matches!(inst.op, Op::Pm(PmOp::BarrierKr)));
+        KernelBarrier { possible, ..KernelBarrier::default() }
+    }
+
+    /// Whether the kernel has such a barrier.
+    pub(super) fn is_possible(&self) -> bool {
+        self.possible
+    }
+
     /// CTAs at the barrier.
     pub(super) fn reached(&self) -> u64 {
         self.reached
