@@ -10,6 +10,7 @@
 //! switches. Machines of cores: [`assemble_cpu`].
 
 mod assembly;
+pub mod checkpoint;
 mod components;
 mod cpu;
 mod cpu_load;

@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod bisect;
+mod checkpoint;
 mod config;
 mod crash;
 mod determinism;

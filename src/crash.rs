@@ -175,6 +175,10 @@ pub fn crash(
         let message = "a sampled run cannot be judged: most of its stores are never simulated";
         return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
     }
+    if experiment.fork.is_some() {
+        let message = "a run whose parameters change on the way cannot be judged: what is before is not in its journal";
+        return Err(Diagnostic::nowhere("fork_at_cycle", message).into());
+    }
     if workload.is_trace() {
         let message = "a trace has no values: what a power failure leaves of it cannot be recovered, nor judged";
         let fault = Diagnostic::nowhere(&workload.describe().workload, message);

@@ -142,6 +142,7 @@
 //! crates of their own; they are hidden here, and change without notice. What only this crate uses is
 //! `pub(crate)`: the lint `unreachable_pub` tells where that is forgotten.
 
+pub mod checkpoint;
 pub mod engine;
 pub mod experiment;
 pub mod outcome;

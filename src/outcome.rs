@@ -78,6 +78,10 @@ pub struct Outcome {
     /// whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// The checkpoint from which it went on with other parameters; `None` of a run with one set of
+    /// parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_checkpoint: Option<FromCheckpoint>,
     /// What memory devices did beside these counters. Not known of results kept before there was this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<Devices>,
@@ -118,6 +122,24 @@ pub struct Outcome {
     pub engine: Engine,
     /// The simulation on its host: never the same twice.
     pub host: Host,
+}
+
+/// Where a run changed its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FromCheckpoint {
+    /// The first core cycle with the new values.
+    pub cycle: u64,
+    /// What was changed there, as `key=value`; the machine's and the scheme's parameters are those after it.
+    pub set: Vec<String>,
+}
+
+impl FromCheckpoint {
+    /// As a caveat says it.
+    pub fn told(&self) -> String {
+        let set = self.set.join(", ");
+        format!("up to cycle {} it ran with other parameters, and went on from a checkpoint with {set}", self.cycle)
+    }
 }
 
 /// The machine that was simulated.

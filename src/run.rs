@@ -9,11 +9,14 @@
 mod any;
 mod backlog;
 mod by_kernel;
+pub mod checkpoint;
 mod conduct;
 mod cpu;
 mod cpu_experiment;
 mod end;
 mod finished;
+mod forked;
+mod kept;
 mod length;
 mod live;
 mod paused;
@@ -29,13 +32,13 @@ mod slot_places;
 mod tables;
 mod timeline;
 mod traced;
+mod whole;
 
 pub use any::{AnyExperiment, AnyResolved};
 pub use conduct::Conduct;
 pub(crate) use cpu::load_of;
 pub use cpu::run_cpu;
 pub use cpu_experiment::CpuExperiment;
-use end::Clocks;
 pub use finished::Finished;
 pub(crate) use finished::failures;
 pub use live::{LiveCounts, LiveQueue, LiveState, LiveWait};
@@ -45,190 +48,23 @@ pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
 pub use references::References;
 pub use repeated::recipe_of;
-use simulated::Simulated;
 pub use tables::counter_descriptions;
-use tables::{counters, describe, digest_of, persists, warnings};
 pub use traced::{Epochs, TracedEvent, TracedRun, Trail};
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Instant;
-
-use crate::assemble::{Assembly, Persistency, assemble_with};
-use crate::engine::Time;
-use crate::kernel::functional::{Limits, RunError};
-use crate::kernel::host::HostProgram;
-use crate::kernel::memory::FlatMemory;
-use crate::outcome::{self, End, Launch, Outcome};
-use crate::workload::{Evidence, FormedProgram, FunctionalError, FunctionalRun};
-
-/// Instructions that the functional reference may execute beyond those of the simulation, and at most how
-/// many times as many: a program with races may take another way, but not without end.
-const REFERENCE_EXTRA: u64 = 1 << 20;
-const REFERENCE_FACTOR: u64 = 4;
+use whole::run_program;
 
 /// Simulates.
+///
+/// # Panics
+/// The checkpoint that it is to go on from is of another experiment.
 pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     // Parts of the program are machines of their own then.
     if let Some(windows) = experiment.sample {
         return sampling::run(experiment, conduct, windows);
     }
-    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
-    let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
-    let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
-    let Program { formed, host, bindings } = Program::of(experiment, conduct.stop);
-    let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
-    let machine = machine_of(experiment, image(), host, conduct);
-    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
-
-    let (machine, time) = (&ran.machine, ran.time());
-    let launches = launches(machine, time, clocks);
-    let described = serde_json::to_value(workload.describe()).unwrap_or_default();
-    let mut outcome = Outcome {
-        kernels: by_kernel::totals(machine, &launches, |ticks| clocks.duration(ticks)),
-        launches,
-        counters: counters(machine),
-        persists: persists(machine, base),
-        warnings: warnings(machine),
-        ..ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct)
-    };
-    // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
-    let epochs = machine.simulation.epoch_digests().cloned();
-    let journal = conduct.journal.then(|| machine.journal());
-    let timeline = conduct.timeline.map(|_| {
-        let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
-        let selection = outcome.selection();
-        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, (base.tick_khz(), clocks.core), open)
-    });
-    let components = machine.component_names();
-    let scaling = ran.scaling(conduct);
-    let memory = ran.machine.into_memory(image());
-    outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let (other_journals, os) = (Vec::new(), None);
-    let mut finished = Finished {
-        outcome,
-        memory,
-        bindings,
-        formed,
-        epochs,
-        components,
-        journal,
-        other_journals,
-        timeline,
-        scaling,
-        os,
-    };
-    // A trace has no values to judge.
-    if finished.outcome.end == End::Finished && !workload.is_trace() {
-        judge(experiment, conduct, &mut finished);
+    if let Some(fork) = &experiment.fork {
+        return forked::run(experiment, fork, conduct);
     }
-    // Last, as this follows from the whole outcome.
-    Finished { outcome: outcome::computed(finished.outcome), ..finished }
-}
-
-/// The machine around a memory image and a host program, ready to run.
-fn machine_of(
-    experiment: &Experiment,
-    image: FlatMemory,
-    host: Box<dyn HostProgram>,
-    conduct: &Conduct<'_>,
-) -> Assembly {
-    let spec = &experiment.machine.spec;
-    let persistency = Persistency {
-        scheme: experiment.scheme.built.clone(),
-        journal: conduct.journal,
-        timeline: conduct
-            .timeline
-            .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
-        places: false,
-        line_writes: conduct.line_writes,
-        halts_at_end: true,
-    };
-    assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)
-}
-
-/// Runs the reference and the checks.
-#[expect(clippy::disallowed_methods, reason = "the wall time of the reference is part of the report")]
-fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished) {
-    let began = Instant::now();
-    let reference = experiment.reference.then(|| reference(experiment, conduct, &finished.outcome));
-    if reference.is_some() {
-        finished.outcome.host.functional_s = began.elapsed().as_secs_f64();
-    }
-    if let Some(Err(FunctionalError::Kernel(RunError::Stopped))) = reference {
-        // Nobody knows whether the result is right: it is no failure, and a sweep runs the point again.
-        finished.outcome.end = End::Stopped;
-        return;
-    }
-    let functional = reference.as_ref().and_then(|result| result.as_deref().ok());
-    let metrics = metrics(&finished.outcome);
-    let evidence = Evidence { functional, metrics: Some(&metrics) };
-    let verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
-    let mut failures = failures(&verification);
-    if let Some(Err(why)) = &reference {
-        failures.push(format!("there is no reference to compare with: {why}"));
-    }
-    finished.outcome.verification = Some(outcome::Verification {
-        passed: failures.is_empty(),
-        checks: serde_json::to_value(&verification).unwrap_or_default(),
-        failures,
-    });
-}
-
-/// The functional run: this run's own, or one that it shares.
-fn reference(
-    experiment: &Experiment,
-    conduct: &Conduct<'_>,
-    outcome: &Outcome,
-) -> Result<Arc<FunctionalRun>, FunctionalError> {
-    let limits = Limits {
-        warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
-        warp_size: experiment.machine.spec.sm.warp_size,
-        stop: conduct.stop,
-        drops_log_stores: experiment.scheme.built.drops_log_stores(),
-        ..Limits::default()
-    };
-    let run = || {
-        let mut run = experiment.workload.run_functional(&limits)?;
-        experiment.workload.forget_unneeded(&mut run);
-        Ok(run)
-    };
-    match conduct.references {
-        Some(references) => references.of(&limits, run),
-        None => run().map(Arc::new),
-    }
-}
-
-/// The figures of a timed run that a manifest's expectations may name.
-fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
-    let mut metrics = BTreeMap::from([
-        ("launches".to_owned(), outcome.launches.len() as f64),
-        ("ctas".to_owned(), outcome.total("sm", "ctas") as f64),
-        ("cycles".to_owned(), outcome.time.core_cycles as f64),
-    ]);
-    for table in &outcome.counters {
-        for name in &table.names {
-            metrics.insert(format!("{}.{name}", table.kind), table.total(name) as f64);
-        }
-    }
-    for name in ["warp_instructions", "thread_instructions"] {
-        metrics.insert(name.to_owned(), outcome.total("sm", name) as f64);
-    }
-    metrics
-}
-
-fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {
-    let of = |record: &crate::machine::command_processor::LaunchRecord| Launch {
-        kernel: record.kernel.clone(),
-        grid: record.grid,
-        block: record.block,
-        ctas_per_sm: record.occupancy.ctas,
-        limited_by: record.occupancy.limit.clone(),
-        start: clocks.duration(record.start),
-        // One that was cut short lasts until the cut.
-        length: clocks.duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start),
-    };
-    machine.command_processor().launches().iter().map(of).collect()
+    run_program(experiment, Program::of(experiment, conduct.stop), conduct)
 }
 
 #[cfg(test)]

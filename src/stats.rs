@@ -86,6 +86,8 @@ macro_rules! counters {
             pub fn add_growth(&mut self, from: &Self, to: &Self) { $(self.$field += to.$field - from.$field;)* }
         }
 
+        $crate::checkpoint::value!(record $name { $($field),* });
+
         impl $crate::stats::Counters for $name {
             const DESCRIPTIONS: &'static [$crate::stats::Description] =
                 &[$($crate::stats::Description { name: stringify!($field), doc: $crate::stats::trimmed($doc) },)*];

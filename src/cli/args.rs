@@ -95,7 +95,8 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Workload: a built-in name, a folder, a manifest, an executable, or the list of a trace (kernelslist.g)
-    pub(super) workload: String,
+    #[arg(required_unless_present = "from")]
+    pub(super) workload: Option<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
     #[command(flatten)]
@@ -124,6 +125,16 @@ pub(super) struct RunArgs {
     /// Stop after so many core cycles and report the part that ran
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
+    /// Write a checkpoint as soon as everything before this core cycle is simulated, and go on; the results
+    /// are those of a run without one
+    #[arg(long, value_names = ["CYCLE", "FILE"], num_args = 2, conflicts_with = "sample")]
+    pub(super) checkpoint_at: Option<Vec<String>>,
+    /// Go on from a checkpoint, to the results of the run that it was written by. With --set, parameters have
+    /// other values from there on: durations, energies, thresholds, and no sizes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "scheme", "machine", "profile", "input",
+          "flag_barrier", "loop_log", "instrument", "program", "persistent", "seed", "program_args", "timeline",
+          "wear", "sample"])]
+    pub(super) from: Option<PathBuf>,
     /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:
     /// so many samples (2 to 64) of each launch of many waves of CTAs, and ever fewer of many launches
     #[arg(long, value_name = "SAMPLES", num_args = 0..=1, require_equals = true, default_missing_value = "4",

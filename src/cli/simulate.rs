@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome};
 use durawarp::report::{self, Kept};
+use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::sweep::host::{self, Memory};
 use durawarp::sweep::runner::memory_of;
@@ -15,6 +16,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::args::{Compat, RunArgs, Threads};
+use super::checkpoint::{self, Beginning, Writing};
 use super::exit::{Exit, Stop};
 use super::monitor::{Monitor, Title};
 use super::output::{Output, Outputs};
@@ -23,9 +25,22 @@ use super::run_progress::monitored;
 use super::terminal;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let recipe = whole_recipe(&args.workload, args.scheme.scheme.as_deref(), &args.subject, None);
-    let experiment = recipe.sample(args.sample).build_any()?;
+    let Beginning { recipe, experiment, from } = match &args.from {
+        Some(file) => checkpoint::read(file, &args.subject.set)?,
+        None => {
+            // Where there is no checkpoint there is a workload: the arguments say so.
+            let workload = args.workload.as_deref().unwrap_or_default();
+            let recipe = whole_recipe(workload, args.scheme.scheme.as_deref(), &args.subject, None);
+            let experiment = recipe.clone().sample(args.sample).build_any()?;
+            Beginning { recipe, experiment, from: None }
+        }
+    };
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
+    let ordered = args.checkpoint_at.as_deref().map(checkpoint::ordered).transpose()?;
+    if ordered.is_some() && from.as_ref().is_some_and(|from| from.forked().is_some()) {
+        let message = "a run whose parameters have changed on the way has no recipe that a checkpoint could name";
+        return Err(Diagnostic::nowhere("--checkpoint-at", message).with_help("leave out --set").into());
+    }
     if args.compat.is_some() && experiment.gpu().is_none() {
         let message = "accelsim has names of counters of GPUs, and this is a program of CPUs";
         return Err(Diagnostic::nowhere("--compat", message).into());
@@ -37,7 +52,14 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let timeline_file = outputs.open("--timeline", args.timeline.as_deref());
     let dumps: Vec<(String, Option<Output>)> =
         dumps.into_iter().map(|(buffer, path)| (buffer, outputs.open("--dump", Some(&path)))).collect();
+    let writing = ordered.as_ref().map(|ordered| Writing::open(ordered, &recipe, &mut outputs));
     let stdout_is_taken = outputs.ready()?;
+    let keep = |made: Checkpoint| writing.iter().for_each(|writing| writing.write(&made));
+    let checkpoint = match (&ordered, experiment.gpu()) {
+        (None, _) => None,
+        (Some(ordered), Some(of)) => Some(CheckpointAt::new(of, ordered.cycle, &keep)?),
+        (Some(_), None) => return Err(checkpoint::of_cpus("--checkpoint-at").into()),
+    };
     // Before the run, which may be long: an address that is taken is told at once.
     let monitor = args.monitor.map(|address| Monitor::open(address, title(&experiment))).transpose()?;
     if let Some(monitor) = &monitor {
@@ -53,7 +75,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let budget = args.timeline_budget_mib << 20;
     let timeline = args.timeline.as_ref().map(|_| budget);
     let Threads { most, auto } = args.threads;
-    let conduct = Conduct { timeline, line_writes: args.wear, auto, ..threads(most) };
+    let conduct = Conduct { timeline, line_writes: args.wear, auto, checkpoint, from: from.as_ref(), ..threads(most) };
     let finished = monitored(&experiment, &name, &conduct, args.quiet, monitor.as_ref());
 
     let outcome = &finished.outcome;
@@ -75,6 +97,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         let bytes = kernels.dump(&buffer, &finished.memory, &finished.bindings)?;
         written.extend(output.map(|output| output.write(&bytes)));
     }
+    written.extend(writing.iter().map(|writing| writing.end(outcome)));
     warn_of(outcome);
     complain(outcome, args.quiet);
     let mut exit = exit_of(outcome);

@@ -10,6 +10,7 @@ use std::any::Any;
 use super::context::Ctx;
 use super::message::{ComponentId, Message};
 use super::time::Time;
+use crate::checkpoint::{LoadFault, StateReader, StateWriter};
 
 /// A part of the simulated system.
 pub trait Component<M: Message>: Any + Send {
@@ -26,6 +27,19 @@ pub trait Component<M: Message>: Any + Send {
     /// A number that stands for the component's final state in the run's digest.
     fn digest(&self) -> u64 {
         0
+    }
+
+    /// Writes what of its state changes while it runs; without this, the simulation cannot be saved.
+    fn save(&self, out: &mut StateWriter) {
+        out.refuse("it has a component that cannot be saved");
+    }
+
+    /// Takes over the state that a component like this one saved.
+    ///
+    /// # Errors
+    /// It was another one.
+    fn load(&mut self, _from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Err(LoadFault::new("it cannot be loaded"))
     }
 
     /// A promise of a component of the answering tier ([`Topology::let_answer`](super::Topology)), asked

@@ -200,6 +200,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             let start = Start {
                 tiers: self.simulation.tiers,
                 clip: self.clip,
+                pause_at: self.options.pause_at,
                 next: self
                     .partitions
                     .iter()
@@ -368,7 +369,10 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         if self.clip.is_over(next) {
             return Some(RunEnd::TimeLimit { at: self.clip.time_limit.unwrap_or(next) });
         }
-        (flags & STOP != 0).then_some(RunEnd::Stopped { at: next })
+        if flags & STOP != 0 {
+            return Some(RunEnd::Stopped { at: next });
+        }
+        self.options.pause_at.is_some_and(|pause| next >= pause).then_some(RunEnd::Paused { at: next })
     }
 
     fn observe(&mut self, next: u64, mode: Mode) {

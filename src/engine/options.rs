@@ -29,6 +29,9 @@ pub struct RunOptions<'a> {
     pub fallback: Fallback,
     /// All events at or before this time are handled, and none later.
     pub time_limit: Option<Time>,
+    /// Pause at the end of the first round with every event before this time handled. Some events after it
+    /// may be handled, too: rounds stay what they are in a run without a pause.
+    pub pause_at: Option<Time>,
     /// Keep every component's rolling digest at multiples of this (at least 1).
     pub epoch_ticks: Option<Time>,
     /// Ends the run at the end of a round once it is set.
@@ -56,6 +59,7 @@ impl Default for RunOptions<'_> {
             rebalance: Rebalance::Measured,
             fallback: Fallback::Measured,
             time_limit: None,
+            pause_at: None,
             epoch_ticks: None,
             stop: None,
             observer: None,
@@ -75,6 +79,7 @@ impl fmt::Debug for RunOptions<'_> {
             .field("rebalance", &self.rebalance)
             .field("fallback", &self.fallback)
             .field("time_limit", &self.time_limit)
+            .field("pause_at", &self.pause_at)
             .field("epoch_ticks", &self.epoch_ticks)
             .finish_non_exhaustive()
     }
@@ -143,6 +148,11 @@ pub enum RunEnd {
     /// Events are pending after the limit. The run can go on.
     TimeLimit {
         /// The limit: every event at or before it was handled.
+        at: Time,
+    },
+    /// The time at which to pause has come. The run can go on.
+    Paused {
+        /// Every event before it was handled, and some after it may be.
         at: Time,
     },
     /// The stop flag was set. The run can go on.

@@ -227,6 +227,13 @@ impl<M> Queue<M> {
         }
     }
 
+    /// Every key of the set, with its message unless it is of a wake-up, in no particular order.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (Key, Option<&M>)> {
+        let far = self.far.iter().map(|Reverse(key)| key);
+        let of = |key: &Key| self.payloads.items.get(key.payload as usize).and_then(Option::as_ref);
+        self.slots.iter().flatten().chain(far).map(move |key| (*key, of(key)))
+    }
+
     /// Every message of the set with its key, in no particular order.
     pub(crate) fn messages(&self) -> impl Iterator<Item = (Key, &M)> {
         let far = self.far.iter().map(|Reverse(key)| key);

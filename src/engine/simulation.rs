@@ -71,7 +71,7 @@ pub struct Simulation<M> {
     pub(crate) poisoned: Option<(ComponentId, String)>,
     /// What components cost in each round, where a run was traced.
     pub(crate) trace: Option<RoundTrace>,
-    posted: u64,
+    pub(super) posted: u64,
 }
 
 impl<M: Message> Simulation<M> {
@@ -227,6 +227,11 @@ impl<M: Message> Simulation<M> {
     /// One component; cast it through `dyn Any` to its own type.
     pub fn component(&self, id: ComponentId) -> &dyn Component<M> {
         &*self.home.cells[id.0 as usize].component
+    }
+
+    /// One component, to be changed between two runs.
+    pub(crate) fn component_mut(&mut self, id: ComponentId) -> &mut dyn Component<M> {
+        &mut *self.home.cells[id.0 as usize].component
     }
 
     /// Messages under way between two runs, in the order of their arrival. Cost: all that is pending.

@@ -6,6 +6,8 @@
 //! Not modelled: clocks that change frequency during a run, phase offsets between domains (all have an edge
 //! at 0).
 
+use crate::checkpoint::value;
+
 /// Simulated time, and durations, in ticks of the machine's [`Timebase`].
 pub type Time = u64;
 
@@ -90,6 +92,8 @@ pub struct Clock {
     reciprocal: u64,
     exact_below: Time,
 }
+
+value!(record Clock { period, reciprocal, exact_below });
 
 impl Clock {
     /// A clock with this period in ticks.

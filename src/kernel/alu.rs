@@ -13,6 +13,8 @@
 //!
 //! Invariant: an operation reads all of its sources before it writes a destination, so slots may coincide.
 
+use crate::checkpoint::value;
+
 /// An ALU operation. `d`, `e` are `dst[0]`, `dst[1]`; `a`, `b`, `c`, `m` are `src[0]` to `src[3]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AluOp {
@@ -697,6 +699,14 @@ pub enum HalfType {
     /// `.bf16x2`
     Bf16x2,
 }
+
+value!(choice HalfType {
+        F16,
+        F16x2,
+        Bf16,
+        Bf16x2,
+    }
+);
 
 impl HalfType {
     /// The format of each value.

@@ -4,6 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::checkpoint::value;
+
 use super::launch::Launch;
 use super::memory::FlatMemory;
 use super::reduction::Reduction;
@@ -71,6 +73,8 @@ pub struct GlobalRange {
     /// Length.
     pub bytes: u64,
 }
+
+value!(record GlobalRange { start, bytes });
 
 /// A host program: a state machine. It takes the result of its last read and returns its next action.
 pub trait HostProgram: Send + std::fmt::Debug {

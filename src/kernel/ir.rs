@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use super::alu::{AluOp, HalfType, MatrixOp};
+use crate::checkpoint::value;
 use crate::diagnostic::Diagnostic;
 
 /// Lanes of one register group; a 64-wide warp is two groups.
@@ -48,6 +49,11 @@ pub struct Inst {
     pub src: [Slot; 4],
     /// Byte offset added to the address of a memory operation; otherwise an operation's small immediate.
     pub imm: i32,
+}
+
+impl Inst {
+    /// Does nothing.
+    pub const NOP: Inst = Inst { op: Op::Nop, guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
 }
 
 /// A guard predicate: none, `@p` or `@!p`.
@@ -281,6 +287,20 @@ pub enum Elem {
     F64,
 }
 
+value!(choice Elem {
+        U8,
+        S8,
+        U16,
+        S16,
+        U32,
+        S32,
+        F32,
+        U64,
+        S64,
+        F64,
+    }
+);
+
 impl Elem {
     /// Bytes of one element.
     pub fn bytes(self) -> u32 {
@@ -371,6 +391,26 @@ pub enum AtomOp {
     /// That word with a more arrivals pending.
     PhaseAwait,
 }
+
+value!(choice AtomOp {
+        None,
+        Add,
+        AddHalf(kind),
+        Inc,
+        Dec,
+        Min,
+        Max,
+        And,
+        Or,
+        Xor,
+        Exch,
+        Cas,
+        PhaseBegin,
+        PhaseArrive,
+        PhaseArriveBehindCopies,
+        PhaseAwait,
+    }
+);
 
 /// A CTA barrier operation (`bar.sync`, `bar.arrive`, `bar.red`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -540,6 +580,29 @@ pub enum Class {
     /// The same with two, half as deep.
     MatrixHalf,
 }
+
+value!(choice Class {
+        Int,
+        IntMul,
+        IntDiv,
+        Logic,
+        Compare,
+        MinMax,
+        Convert,
+        Fp32,
+        Fp32Div,
+        Fp64,
+        Fp64Div,
+        Sfu,
+        Shuffle,
+        Vote,
+        Const,
+        Mem,
+        Control,
+        Matrix,
+        MatrixHalf,
+    }
+);
 
 impl Class {
     /// Every class, in the order of their discriminants.

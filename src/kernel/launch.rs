@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
+
 use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
 use super::traced::CtaSource;
@@ -168,6 +170,28 @@ pub struct Launch {
     pub communicates: Option<bool>,
     /// What its warps execute in place of the kernel from its entry, where it comes from a trace.
     pub traced: Option<Arc<dyn CtaSource>>,
+}
+
+/// The launches of a host program that still run, by their numbers: what a saved machine says of a launch.
+#[derive(Debug, Clone, Default)]
+pub struct LiveLaunches(pub Vec<(u32, Arc<Launch>)>);
+
+/// By its number among [`LiveLaunches`], as the host program makes it again.
+impl Storable for Arc<Launch> {
+    fn save(&self, out: &mut StateWriter) {
+        let launches = out.known::<LiveLaunches>();
+        match launches.and_then(|known| known.0.iter().find(|(_, launch)| Arc::ptr_eq(launch, self))) {
+            Some(&(number, _)) => number.save(out),
+            None => out.refuse("a kernel runs that its host program does not know"),
+        }
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let number = u32::read(from)?;
+        let launches = from.known::<LiveLaunches>();
+        let found = launches.and_then(|known| known.0.iter().find(|(of, _)| *of == number));
+        found.map(|(_, launch)| launch.clone()).ok_or_else(|| LoadFault::new(format!("launch {number} is not there")))
+    }
 }
 
 /// A texture bound to a launch: a pitched array in global memory, point-sampled, clamped at its edges.

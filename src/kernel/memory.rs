@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use crate::checkpoint::value;
+
 use super::ir::Space;
 
 /// First generic address of the shared-memory window (16 MiB long).
@@ -34,6 +36,12 @@ pub enum Medium {
     /// Persistent.
     Nvm,
 }
+
+value!(choice Medium {
+        Dram,
+        Nvm,
+    }
+);
 
 impl Medium {
     /// The medium that a global address lies in.

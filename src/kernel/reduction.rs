@@ -5,6 +5,7 @@
 //! operations pass it over. Not modelled: a tree of partial sums, as kernels that reduce have it.
 
 use super::ir::Elem;
+use crate::checkpoint::value;
 
 /// What is made of the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,14 @@ pub enum Fold {
     /// The number of the first that is the largest.
     ArgMax,
 }
+
+value!(choice Fold {
+        Sum,
+        Min,
+        Max,
+        ArgMax,
+    }
+);
 
 impl Fold {
     /// Every one, by its name in manifests.
@@ -43,6 +52,8 @@ pub struct Reduction {
     /// What is said where the result is no 64-bit integer.
     pub too_large: String,
 }
+
+value!(record Reduction { fold, elem, address, stride, count, first, too_large });
 
 impl Reduction {
     /// Bytes from the first element to the end of the last.

@@ -10,6 +10,8 @@
 
 use std::fmt;
 
+use crate::checkpoint::value;
+
 /// Why the instructions of a CTA are not to be had: its file has changed, or cannot be read any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -39,12 +41,16 @@ enum AddressForm {
     Each { from: u32 },
 }
 
+value!(choice AddressForm { Stride { base, stride }, Each { from } });
+
 /// The memory access of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StepAccess {
     step: u32,
     form: AddressForm,
 }
+
+value!(record StepAccess { step, form });
 
 /// The addresses of a warp's steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +59,8 @@ pub(super) struct Accesses {
     accesses: Vec<StepAccess>,
     listed: Vec<u64>,
 }
+
+value!(record Accesses { steps, accesses, listed });
 
 impl Accesses {
     /// Sets the addresses of lanes, ascending, in the step after which `left` steps follow.

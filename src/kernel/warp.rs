@@ -20,6 +20,7 @@ mod matrix;
 mod memory;
 mod prefetch;
 
+use crate::checkpoint::value;
 use smallvec::SmallVec;
 
 use super::ir::{Barrier, BarrierRed, CONST, Hazards, Inst, Kernel, LANES, NONE, Op, Slot, Special};
@@ -44,6 +45,8 @@ pub struct Path {
     pub mask: u64,
 }
 
+value!(record Path { pc, reconverge, mask });
+
 /// Where a warp without lanes is.
 const NOWHERE: Path = Path { pc: 0, reconverge: super::ir::NEVER, mask: 0 };
 
@@ -61,6 +64,8 @@ pub struct Warp {
     cta: u64,
     first_thread: u32,
 }
+
+value!(record Warp { groups, top, below, traced, cta, first_thread });
 
 impl Default for Warp {
     fn default() -> Self {

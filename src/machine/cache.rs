@@ -6,6 +6,8 @@
 //! Invariants: a line is in at most one way; a locked way (one with a fill under way) is never a victim.
 //! Data, sector validity and dirtiness belong to the owner, in arrays parallel to the ways.
 
+use crate::checkpoint::state;
+
 /// A line number that no line has.
 const EMPTY: u64 = u64::MAX;
 
@@ -19,6 +21,8 @@ pub struct TagArray {
     locked: Vec<bool>,
     uses: u64,
 }
+
+state!(TagArray { sized: tags, used, locked; saved: uses; kept: ways, set_bits });
 
 impl TagArray {
     /// An empty array of `sets` (a power of two) times `ways`.

@@ -10,6 +10,7 @@
 //! Invariants: every lane is in exactly one access; accesses come in the order of their first lanes; an
 //! access's sectors cover every byte its lanes touch.
 
+use crate::checkpoint::value;
 use crate::choice;
 
 use super::msg::SECTOR_BYTES;
@@ -39,6 +40,8 @@ pub struct LineAccess {
     /// Sectors to fetch or write.
     pub sectors: u8,
 }
+
+value!(record LineAccess { line, lanes, sectors });
 
 impl LineAccess {
     /// Half-warps that it serves.

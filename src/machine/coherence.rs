@@ -21,6 +21,7 @@
 //! home's `Probe` that of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer
 //! on Memory Consistency and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
 use crate::persist::dependency::{self, Dependencies};
 use crate::riscv::syscalls::{Call, Reply};
 
@@ -245,6 +246,17 @@ pub enum CpuMsg {
         /// Verbs, since the first.
         acknowledged: u64,
     },
+}
+
+/// Machines of cores cannot be saved yet.
+impl Storable for CpuMsg {
+    fn save(&self, out: &mut StateWriter) {
+        out.refuse("a machine of CPU cores");
+    }
+
+    fn read(_: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Err(LoadFault::new("a message of a machine of CPU cores"))
+    }
 }
 
 impl CpuMsg {

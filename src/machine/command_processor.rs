@@ -22,10 +22,11 @@ mod persistency;
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram, SampleStep};
-use crate::kernel::launch::Launch;
+use crate::kernel::launch::{Launch, LiveLaunches};
 use crate::persist::handler::Handler;
 use crate::persist::journal::{FactKind, Notebook};
 use crate::persist::vocab::{Boundary, FenceKind};
@@ -100,6 +101,8 @@ pub struct LaunchRecord {
     pub cta_ends: Vec<Time>,
 }
 
+value!(record LaunchRecord { kernel, grid, block, start, end, occupancy, cta_ends });
+
 /// What is under way.
 #[derive(Debug)]
 enum Step {
@@ -116,6 +119,16 @@ enum Step {
     /// The host program is over.
     Over,
 }
+
+value!(choice Step {
+        Idle,
+        Launch(dispatch, barrier),
+        WritingBack(boundary),
+        Looking(look),
+        Transfer,
+        Over,
+    }
+);
 
 /// The command processor.
 #[derive(Debug)]
@@ -136,6 +149,8 @@ pub struct CommandProcessor {
     ctas_known: u64,
     ctas_ended: u64,
 }
+
+state!(CommandProcessor { parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, pace, ports, timeline });
 
 /// How the command processor is wired.
 #[derive(Debug)]
@@ -180,6 +195,25 @@ impl CommandProcessor {
             ctas_known: 0,
             ctas_ended: 0,
         }
+    }
+
+    /// Launches of the host program that still run.
+    pub fn live_launches(&self) -> LiveLaunches {
+        self.host.live()
+    }
+
+    /// Writes how far the host program is.
+    pub fn save_program(&self, out: &mut StateWriter) {
+        self.host.save_program(out);
+    }
+
+    /// Takes a host program that has not begun as far as a saved one; its launches are to be known to the
+    /// reader of components.
+    ///
+    /// # Errors
+    /// It has begun, or is another program.
+    pub fn load_program(&mut self, from: &mut StateReader<'_>) -> Result<LiveLaunches, LoadFault> {
+        self.host.load_program(from)
     }
 
     /// Halts the simulation when the host program is over.
@@ -478,6 +512,14 @@ impl CommandProcessor {
 }
 
 impl Component<Msg> for CommandProcessor {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {
             Msg::CtaDone { sm } => self.cta_done(sm, cx),

@@ -12,6 +12,7 @@
 //! contention is at the ports only, as in a full crossbar with enough internal speed-up; with
 //! `"input_queued"` packets also go through a [`switch`](super::switch).
 
+use crate::checkpoint::state;
 use crate::choice;
 use crate::engine::{Clock, Time};
 use crate::spec;
@@ -60,6 +61,8 @@ pub struct PortEnd {
     free_at: Time,
     flits: u64,
 }
+
+state!(PortEnd { saved: free_at, flits; kept: clock, flit_bytes, flit_shift });
 
 impl PortEnd {
     /// A port with nothing in it.
@@ -118,6 +121,8 @@ impl PortEnd {
 pub struct Credits {
     left: Vec<u16>,
 }
+
+state!(Credits { sized: left });
 
 impl Credits {
     /// Credits for each of `slices` slices, and for the switch, where there is one.

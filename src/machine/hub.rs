@@ -5,6 +5,7 @@
 //! command processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and
 //! the wires' bandwidth: few messages come here, never one an access.
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Component, Ctx, StateDigest};
 use crate::persist::handler::{Handler, Outbox, Peer, report_of};
 
@@ -19,6 +20,8 @@ pub struct Hub {
     outbox: Outbox,
 }
 
+state!(Hub { parts: handler, outbox; kept: ports });
+
 impl Hub {
     /// A hub that hosts a handler.
     pub fn new(handler: Box<dyn Handler>, ports: Ports) -> Self {
@@ -32,6 +35,14 @@ impl Hub {
 }
 
 impl Component<Msg> for Hub {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let Msg::Scheme { from, message } = message else { panic!("a scheme's hub received {message:?}") };
         self.outbox.at(cx.now());

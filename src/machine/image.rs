@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::contents::{Contents, Origin};
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
 use crate::engine::StateDigest;
 
 /// A line never straddles two pages.
@@ -33,6 +34,45 @@ pub struct Image {
     pages: Vec<Page>,
     bytes: usize,
     origin: Option<Origin>,
+}
+
+/// Pages of its own; all others are as it was assembled.
+impl Stateful for Image {
+    fn save(&self, out: &mut StateWriter) {
+        let Image { pages, bytes, origin: _ } = self;
+        bytes.save(out);
+        for page in pages {
+            match page {
+                Page::Zeros => out.bytes(&[0]),
+                Page::Initial => out.bytes(&[1]),
+                Page::Own(own) => {
+                    out.bytes(&[2]);
+                    out.bytes(&own[..]);
+                }
+            }
+        }
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        let Image { pages, bytes, origin } = self;
+        let saved = usize::read(from)?;
+        if saved != *bytes {
+            return Err(LoadFault::length(saved, *bytes).within("bytes"));
+        }
+        for page in pages {
+            *page = match from.bytes(1)?[0] {
+                0 => Page::Zeros,
+                1 if origin.is_some() => Page::Initial,
+                2 => {
+                    let mut own = zeros();
+                    own.copy_from_slice(from.bytes(PAGE_BYTES)?);
+                    Page::Own(own)
+                }
+                other => return Err(LoadFault::new(format!("{other} names no kind of page"))),
+            };
+        }
+        Ok(())
+    }
 }
 
 /// Page and offset in it.

@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{state, value};
 use crate::choice;
 use crate::engine::StateDigest;
 use crate::spec;
@@ -98,6 +99,8 @@ pub struct Waiter {
     pub lanes: u64,
 }
 
+value!(record Waiter { load, part, lanes });
+
 #[derive(Debug, Default)]
 struct Mshr {
     line: u64,
@@ -106,6 +109,8 @@ struct Mshr {
     place: Option<usize>,
     waiters: SmallVec<[Waiter; 8]>,
 }
+
+value!(record Mshr { line, sectors, place, waiters });
 
 /// What a load of some sectors of a line came to.
 #[derive(Debug, PartialEq, Eq)]
@@ -144,6 +149,8 @@ pub struct L1 {
     sfifo: VecDeque<u64>,
     sfifo_entries: usize,
 }
+
+state!(L1 { parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, merges, combines, writes_local_back, sfifo_entries });
 
 impl L1 {
     /// An empty cache with lines of `line_bytes`.

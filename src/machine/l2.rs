@@ -32,6 +32,7 @@ mod parameters;
 mod service;
 mod write_back_all;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::persist::handler::{Handler, Move, Peer};
 use crate::persist::journal::Notebook;
@@ -73,6 +74,8 @@ pub struct L2Slice {
     drops: bool,
     counters: L2Counters,
 }
+
+state!(L2Slice { parts: input, array, mshrs, data_port, injection, memory, durability, write_back_all, host; saved: counters; kept: spec, slice, ports, drops });
 
 /// How a slice is wired and what it may use of its neighbours.
 #[derive(Debug, Clone)]
@@ -279,6 +282,14 @@ impl L2Slice {
 }
 
 impl Component<Msg> for L2Slice {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.host.outbox.at(cx.now());
         // First: what was counted before this event grew before it.

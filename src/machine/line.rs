@@ -4,6 +4,8 @@
 //! bit a sector. Source: `SM6_TITANX` (32 B sectors, the atom of DRAM). Invariant: a box from the pool has an
 //! empty mask.
 
+use crate::checkpoint::value;
+
 pub use crate::persist::bytes::copy_masked;
 
 /// The largest line any cache of a machine may have, in bytes.
@@ -22,6 +24,8 @@ pub struct Line {
     /// A log update writes it, or reads it to save it: schemes at the L2 are told.
     pub log: bool,
 }
+
+value!(record Line { bytes, mask, log });
 
 impl Default for Line {
     fn default() -> Self {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::contents::Contents;
 use super::line::MAX_LINE_BYTES;
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
 use crate::kernel::host::GlobalRange;
 
 /// What the host asks every slice for.
@@ -39,6 +40,37 @@ pub enum LookKind {
     Replace(Arc<Contents>),
 }
 
+value!(record Look { ranges, kind });
+
+impl Storable for LookKind {
+    fn save(&self, out: &mut StateWriter) {
+        let tag = match self {
+            LookKind::Read => 0,
+            LookKind::Warm => 1,
+            LookKind::Replace(_) => return out.refuse("it is a sampled run"),
+        };
+        out.bytes(&[tag]);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        match from.bytes(1)?[0] {
+            0 => Ok(LookKind::Read),
+            1 => Ok(LookKind::Warm),
+            tag => Err(LoadFault::new(format!("{tag} names no LookKind"))),
+        }
+    }
+}
+
+impl Storable for Arc<Look> {
+    fn save(&self, out: &mut StateWriter) {
+        (**self).save(out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Look::read(from).map(Arc::new)
+    }
+}
+
 /// Lines of one slice, on their way to its controller and back.
 #[derive(Debug)]
 pub struct Lines {
@@ -51,6 +83,8 @@ pub struct Lines {
     /// Addresses and contents.
     pub lines: Vec<(u64, [u8; MAX_LINE_BYTES])>,
 }
+
+value!(record Lines { slice, kind, line_bytes, lines });
 
 impl Look {
     /// Addresses of the lines that the ranges touch, in their order; one that two ranges share comes twice.

@@ -26,6 +26,7 @@
 mod parameters;
 mod writes;
 
+use crate::checkpoint::{state, value};
 use crate::engine::{Clock, Time, Timebase};
 use crate::kernel::memory::Medium;
 
@@ -43,6 +44,12 @@ pub enum Direction {
     /// Column write.
     Write,
 }
+
+value!(choice Direction {
+        Read,
+        Write,
+    }
+);
 
 /// A bank's place in the channel: DRAM banks first, then NVM banks.
 pub type BankId = u16;
@@ -110,6 +117,8 @@ struct BankTiming {
     row_written_at: Time,
 }
 
+value!(record BankTiming { open, column_at, precharge_at, dirty, row_written_at });
+
 /// The devices and the data bus of one channel.
 #[derive(Debug, Clone)]
 pub struct Media {
@@ -130,6 +139,8 @@ pub struct Media {
     write_free: Time,
     loses_rows: bool,
 }
+
+state!(Media { sized: banks; saved: last_column, group_ready, last_activate, bus_free, bus_last, write_free; kept: clock, devices, read_to_write, write_to_read, bytes_per_cycle, write_rate, loses_rows });
 
 impl Media {
     /// Idle devices with every row closed.

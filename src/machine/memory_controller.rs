@@ -33,6 +33,7 @@ mod undo_log;
 mod wear;
 mod write_queue;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::persist::handler::{Banks, ControllerHandler, Held};
@@ -71,6 +72,8 @@ pub struct MemoryController {
     /// In front of persistent memory, where that is used as volatile memory.
     dram_cache: Option<Box<DramCache>>,
 }
+
+state!(MemoryController { parts: channel, handler_host, dram_cache; kept: forward });
 
 impl MemoryController {
     /// An idle controller over the given bytes: its share of DRAM and of NVM, by channel-local address.
@@ -373,6 +376,14 @@ impl MemoryController {
 }
 
 impl Component<Msg> for MemoryController {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.note_growth(cx.now());
         match message {

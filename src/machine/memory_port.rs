@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::state;
 use crate::engine::Ctx;
 
 use super::msg::{Line, LinePool, MemoryRead, MemoryWrite, Msg};
@@ -24,6 +25,8 @@ pub(super) struct MemoryPort {
     /// Boxes that the slice has at hand.
     pub(super) line_pool: LinePool,
 }
+
+state!(MemoryPort { saved: read_credits, write_credits, outbox; kept: ports, at_controller, line_pool });
 
 impl MemoryPort {
     /// A port with credits for reads and for writes.

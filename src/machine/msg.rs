@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
 use crate::engine::{Message, Time};
 use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
@@ -49,6 +50,8 @@ pub struct Atomics {
     /// Second operand (compare-and-swap's new value); the new value once performed.
     pub b: [u64; 64],
 }
+
+value!(record Atomics { op, elem, line, returns, count, lane, offset, a, b });
 
 impl Atomics {
     /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a
@@ -103,6 +106,19 @@ pub enum RequestKind {
     /// durable.
     Marker,
 }
+
+value!(choice RequestKind {
+        Read,
+        Write,
+        Atomic,
+        NonTemporal,
+        WriteBack,
+        WriteBackToL2,
+        Flush,
+        WriteBackAll,
+        Marker,
+    }
+);
 
 impl RequestKind {
     /// Its payload is written.
@@ -163,6 +179,8 @@ pub struct Passed {
     pub durable: Time,
 }
 
+value!(record Passed { issued, left, sent, reached, served, accepted, durable });
+
 /// A non-temporal store or a write-back of a warp, on its way and back.
 #[derive(Debug, Default)]
 pub struct Persist {
@@ -176,6 +194,8 @@ pub struct Persist {
     pub passed: Passed,
 }
 
+value!(record Persist { line, number, mark, passed });
+
 /// A box that a message carries, or none.
 #[derive(Debug)]
 pub enum Payload {
@@ -188,6 +208,14 @@ pub enum Payload {
     /// A persist of a warp.
     Persist(Box<Persist>),
 }
+
+value!(choice Payload {
+        None,
+        Line(line),
+        Atomics(atomics),
+        Persist(persist),
+    }
+);
 
 impl Payload {
     /// The line in it.
@@ -247,6 +275,8 @@ pub struct Request {
     pub payload: Payload,
 }
 
+value!(record Request { line, tag, from, kind, sectors, payload });
+
 impl Request {
     /// Payload bytes, after its header.
     pub fn payload_bytes(&self) -> u32 {
@@ -271,6 +301,8 @@ pub struct Reply {
     pub payload: Payload,
 }
 
+value!(record Reply { tag, kind, sectors, payload });
+
 /// L2 slice to memory controller: read sectors of a line.
 #[derive(Debug)]
 pub struct MemoryRead {
@@ -285,6 +317,8 @@ pub struct MemoryRead {
     /// Room for them.
     pub room: Box<Line>,
 }
+
+value!(record MemoryRead { line, tag, slice, sectors, room });
 
 /// L2 slice to memory controller: write the masked bytes of a line.
 #[derive(Debug)]
@@ -303,6 +337,8 @@ pub struct MemoryWrite {
     /// Content.
     pub data: Box<Line>,
 }
+
+value!(record MemoryWrite { line, slice, token, late, through, data });
 
 /// A step of a persist barrier of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -323,6 +359,8 @@ pub enum GridStep {
     /// Command processor to every SM: go on.
     Open,
 }
+
+value!(choice GridStep { Reached { sm, marks, since }, Drain, Drained, Open });
 
 /// Everything that travels.
 #[derive(Debug)]
@@ -412,9 +450,22 @@ pub enum Msg {
     Network(NetworkMsg),
 }
 
+value!(choice Msg { Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
+    MemoryRead(read), MemoryWrite(write), MemoryData { tag, sectors, data },
+    MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start(launch), Cta(cta),
+    CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message) });
+
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
 
 impl Message for Msg {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Storable::read(from)
+    }
+
     fn digest(&self) -> u64 {
         // The top bits name the kind of message, so that two kinds with the same fields seldom have one
         // digest. The bytes of lines do not enter.

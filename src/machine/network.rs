@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use super::crossbar::{Credits, CrossbarSpec, PortEnd};
 use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
 use super::ports::{Endpoint, Ports};
+use crate::checkpoint::state;
 use crate::engine::{Ctx, Time};
 
 /// Payload bytes of a reply, after its header.
@@ -36,6 +37,8 @@ pub(super) struct Network {
     pub(super) bytes_out: u64,
     pub(super) bytes_in: u64,
 }
+
+state!(Network { parts: credits, injection, ejection; saved: queue, arriving, bytes_out, bytes_in; kept: ports, injection_flits, capacity });
 
 impl Network {
     /// An idle end with room for `capacity` waiting requests.

@@ -4,6 +4,7 @@
 //! memory). Invariant: at least one resource is exhausted by one more CTA. Not modelled: register allocation
 //! by warp pairs.
 
+use crate::checkpoint::value;
 use crate::kernel::launch::Launch;
 
 use super::shared_memory::SharedSpec;
@@ -17,6 +18,8 @@ pub struct Occupancy {
     /// The scarcest resource: "ctas", "warps", "threads", "registers" or "shared memory".
     pub limit: String,
 }
+
+value!(record Occupancy { ctas, limit });
 
 impl Occupancy {
     /// The occupancy of a launch on an SM.

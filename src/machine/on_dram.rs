@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::value;
 use crate::kernel::launch::Launch;
 
 /// The first persistency operation on DRAM of a kernel.
@@ -22,6 +23,8 @@ pub struct OnDram {
     /// Line in it.
     pub line: u32,
 }
+
+value!(record OnDram { launch, pc, kernel, file, line });
 
 impl OnDram {
     fn is_of(&self, launch: &Launch) -> bool {

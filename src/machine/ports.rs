@@ -26,6 +26,7 @@
 
 use std::fmt;
 
+use crate::checkpoint::value;
 use crate::engine::Port;
 use crate::persist::handler::Peer;
 
@@ -34,6 +35,8 @@ use super::address::Interleave;
 /// A component that sends requests to the L2: its id, dense from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requester(u16);
+
+value!(wrapper Requester);
 
 impl Requester {
     /// The id of an SM.

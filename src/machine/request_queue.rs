@@ -11,6 +11,7 @@
 //!
 //! Invariants: requests of a bank are in the order of their ages; ages never repeat.
 
+use crate::checkpoint::{Storable, state, value};
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 
@@ -48,6 +49,8 @@ struct QueuedRequest {
     item: u16,
 }
 
+value!(record QueuedRequest { age, line, row, item });
+
 #[derive(Debug, Clone, Default)]
 struct BankQueue {
     entries: Vec<QueuedRequest>,
@@ -57,9 +60,13 @@ struct BankQueue {
     stale: bool,
 }
 
+value!(record BankQueue { entries, hit, conflict, stale });
+
 /// Banks, one bit each, 64 a word.
 #[derive(Debug, Default)]
 pub(super) struct BankSet(Vec<u64>);
+
+value!(wrapper BankSet);
 
 /// No bank.
 pub(super) const NO_BANKS: BankSet = BankSet(Vec::new());
@@ -76,6 +83,8 @@ pub(super) struct RequestQueue<T> {
     len: usize,
     next_age: u64,
 }
+
+state!(RequestQueue<T: Storable> { sized: banks; saved: busy, items, free, len, next_age; kept: access });
 
 impl<T> RequestQueue<T> {
     /// No requests, for `banks` banks.

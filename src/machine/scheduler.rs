@@ -8,6 +8,7 @@
 //! goes on until it cannot, then the oldest. LRR as in GPGPU-Sim: the next ready one after the last, in slot
 //! order. Invariants: a warp is in at most one ready mask; ranks keep their order over compaction.
 
+use crate::checkpoint::{state, value};
 use crate::choice;
 use crate::kernel::ir::Class;
 
@@ -36,6 +37,15 @@ pub enum Unit {
     /// Tensor cores.
     Tensor = 4,
 }
+
+value!(choice Unit {
+        Core,
+        Fp64,
+        Sfu,
+        Memory,
+        Tensor,
+    }
+);
 
 /// Places for units: a power of two, so that to find one takes no division.
 pub const UNITS: usize = 8;
@@ -104,6 +114,8 @@ pub struct Scheduler {
     pub free_at: [u32; UNITS],
     last: Option<Rank>,
 }
+
+state!(Scheduler { saved: slot_of_rank, held, next_rank, ready, waiting, wanted, free_at, last; kept: policy });
 
 impl Scheduler {
     /// A scheduler without warps.

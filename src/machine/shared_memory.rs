@@ -7,6 +7,7 @@
 //!
 //! Invariants: an access without conflict takes one pass a lane group; never more passes than lanes.
 
+use crate::checkpoint::value;
 use crate::kernel::ir::MemKind;
 use crate::spec;
 
@@ -31,6 +32,8 @@ pub(super) struct Writers {
     /// A word's last writer, its warp slot and 1; 0 where none has written. Empty where it is not recorded.
     of_word: Vec<u8>,
 }
+
+value!(record Writers { of_word });
 
 impl Writers {
     /// A CTA begins, with memory of `bytes` to watch.

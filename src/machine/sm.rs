@@ -45,6 +45,7 @@ mod wiring;
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::engine::{Component, Ctx, Port, Progress, StateDigest, Time};
 use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::Class;
@@ -90,6 +91,8 @@ pub struct Sm {
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
+
+state!(Sm { saved: launch, failed; parts: core, lsu, memory, host, front_end, record; kept: p, w });
 
 impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
@@ -452,6 +455,16 @@ impl Component<Msg> for Sm {
         let Some(launch) = &self.launch else { return };
         report::report_warps(&self.core, launch, &self.record, out);
         report::report_memory(&self.host, &self.memory, out);
+    }
+
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)?;
+        self.launch.iter().for_each(|launch| self.lsu.find_instructions(launch));
+        Ok(())
     }
 
     fn digest(&self) -> u64 {

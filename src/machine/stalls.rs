@@ -12,6 +12,7 @@
 //! Invariants: the stages of a persist add up to its total, to the tick; figures merge in any order. Not
 //! kept: which persist waited, on which channel.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::stats::Histogram;
 
@@ -53,6 +54,8 @@ pub struct PersistStalls {
     /// Of ends of CTAs and kernels, for the write-back of the L2.
     pub boundaries: Histogram,
 }
+
+value!(record PersistStalls { stages, total, fences, boundaries });
 
 /// How long a persist was in each stage, whose acknowledgement came at `now`.
 ///

@@ -22,6 +22,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 
@@ -52,6 +53,8 @@ struct Matching {
     granted: Vec<Option<usize>>,
     touched: Vec<usize>,
 }
+
+state!(Matching { sized: pointers, granted; saved: touched; kept: inputs });
 
 impl Matching {
     fn new(inputs: usize, outputs: usize) -> Self {
@@ -88,6 +91,8 @@ struct Packet {
     message: Msg,
 }
 
+value!(record Packet { arrived, output, port, flits, message });
+
 /// One switch: of requests, from requesters to slices by address, or of replies, from slices to requesters.
 #[derive(Debug)]
 pub struct Switch {
@@ -101,6 +106,8 @@ pub struct Switch {
     matching: Matching,
     counters: SwitchCounters,
 }
+
+state!(Switch { sized: queues, input_free_at, output_free_at; parts: matching, end; saved: counters; kept: ports, clock, speedup });
 
 impl Switch {
     /// An empty switch, of requests or of replies as its ports say. `end` is any port of the crossbar.
@@ -170,6 +177,14 @@ impl Switch {
 }
 
 impl Component<Msg> for Switch {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let (input, output, port, bytes, message) = match (self.ports.owner(), message) {
             (Endpoint::RequestSwitch, Msg::Request(request)) => {

@@ -2,6 +2,8 @@
 //!
 //! Invariant: at most [`HORIZON`] - 1 cycles ahead; a longer wait is put in again when the wheel comes round.
 
+use crate::checkpoint::value;
+
 /// Cycles that the wheel covers.
 pub const HORIZON: u32 = 128;
 
@@ -11,6 +13,8 @@ pub struct Timers {
     slots: [u64; HORIZON as usize],
     occupied: u128,
 }
+
+value!(record Timers { slots, occupied });
 
 impl Default for Timers {
     fn default() -> Self {

@@ -14,6 +14,7 @@
 //! Source: persistence parallelism, sections III and V. Not modelled: headers, the bytes of an
 //! acknowledgement, the server's own port, switches, loss; RDMA reads.
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
 use crate::engine::{Time, Timebase};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::spec;
@@ -137,6 +138,17 @@ pub enum NetworkMsg {
     },
     /// OS to NIC, NIC to clients: the server's program is over.
     ProgramOver,
+}
+
+/// Machines of cores cannot be saved yet.
+impl Storable for NetworkMsg {
+    fn save(&self, out: &mut StateWriter) {
+        out.refuse("a machine of CPU cores");
+    }
+
+    fn read(_: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        Err(LoadFault::new("a message of a machine of CPU cores"))
+    }
 }
 
 impl NetworkMsg {

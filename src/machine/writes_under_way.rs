@@ -10,6 +10,7 @@
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::{Storable, value};
 use crate::engine::Time;
 
 /// An acknowledgement that is due, and when the last write that it waited for was accepted and durable.
@@ -24,6 +25,12 @@ enum Waiter<A> {
     Group(u64),
 }
 
+value!(choice Waiter<A: Storable> {
+        Ack(ack),
+        Group(number),
+    }
+);
+
 /// A write that is not durable yet.
 #[derive(Debug)]
 struct InFlight<A> {
@@ -34,6 +41,8 @@ struct InFlight<A> {
     waiters: Vec<Waiter<A>>,
 }
 
+value!(record InFlight<A: Storable> { line, under_way, accepted, waiters });
+
 /// An acknowledgement that waits for several writes.
 #[derive(Debug)]
 struct GroupAck<A> {
@@ -42,6 +51,8 @@ struct GroupAck<A> {
     /// Writes that are not durable.
     left: u32,
 }
+
+value!(record GroupAck<A: Storable> { number, ack, left });
 
 /// Writes on their way to durability, with acknowledgements of type `A`.
 #[derive(Debug)]
@@ -52,6 +63,8 @@ pub(super) struct WritesUnderWay<A> {
     groups: Vec<GroupAck<A>>,
     next_group: u64,
 }
+
+value!(record WritesUnderWay<A: Storable> { writes, free, groups, next_group });
 
 impl<A> WritesUnderWay<A> {
     /// No write yet.

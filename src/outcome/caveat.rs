@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Only a sample was simulated in detail: times and counters are estimates.
     Sampled,
+    /// It went on from a checkpoint with other parameters: times and counters are of both parts together.
+    Forked,
     /// What the program took for durable need not be.
     Undurable,
     /// Parameters that it depends on have no source of their own.
@@ -27,8 +29,9 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 8] = [
+    pub const ALL: [(Kind, &str); 9] = [
         (Kind::Sampled, "sampled"),
+        (Kind::Forked, "forked"),
         (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),
         (Kind::Unexercised, "unexercised"),

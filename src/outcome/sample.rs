@@ -152,6 +152,7 @@ pub(crate) fn sample() -> Outcome {
             table("memory_controller", &CONTROLLERS),
         ],
         sampling: None,
+        from_checkpoint: None,
         devices: None,
         energy: None,
         wear: None,

@@ -6,6 +6,7 @@
 
 use super::journal::Author;
 use super::vocab::{FenceRule, PersistScope, StoreClass, WriteBackClass};
+use crate::checkpoint::value;
 
 /// A kernel that starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct KernelFacts {
     /// Write-backs of log updates that each warp executes, loops apart.
     pub log_write_backs_per_warp: u64,
 }
+
+value!(record KernelFacts { kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, half_warps_per_warp, persists_per_warp, log_write_backs_per_warp });
 
 /// A store to persistent memory that a warp issues.
 #[derive(Debug, Clone, Copy)]
@@ -135,6 +138,8 @@ pub struct Marker {
     /// Slots of the warp and of the CTA that issued it; of a kernel's marker, 0.
     pub by: (u8, u8),
 }
+
+value!(record Marker { scope, by });
 
 /// A store to a line of persistent memory that is about to join its line's bytes in a combining L1. The SM's
 /// stores of this kind are numbered in the order of issue, and join in it.

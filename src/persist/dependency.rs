@@ -4,6 +4,7 @@
 //! coherence protocol brings the requester the persists that whoever had the line has not made durable. Plain
 //! data; who keeps, passes on and drops dependencies is the scheme's (`schemes/delegated.rs`).
 
+use crate::checkpoint::value;
 use smallvec::SmallVec;
 
 /// Everything in a persist buffer up to an entry has to be durable first.
@@ -14,6 +15,8 @@ pub struct Dependency {
     /// The entry. Entries of a buffer are numbered from 1.
     pub id: u64,
 }
+
+value!(record Dependency { hart, id });
 
 /// At most one of a buffer.
 pub type Dependencies = SmallVec<[Dependency; 2]>;

@@ -18,8 +18,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
+
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
 
 pub use super::access::{
     Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
@@ -102,7 +105,36 @@ pub trait Handler: Send + Debug {
 
     /// Every word of its state in order, for the run's digest. Asked of a hub.
     fn state(&self, _take: &mut dyn FnMut(u64)) {}
+
+    /// Writes what of its state changes while it runs; without this, a run with it cannot be saved.
+    fn save(&self, out: &mut StateWriter) {
+        out.refuse("a handler of the scheme has state that cannot be saved");
+    }
+
+    /// Takes over what a handler like this one saved.
+    ///
+    /// # Errors
+    /// It was another one.
+    fn load(&mut self, _from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Err(LoadFault::new("a handler that cannot be loaded"))
+    }
 }
+
+macro_rules! state_of_handlers {
+    ($($name:ident),*) => {$(
+        impl Stateful for dyn $name {
+            fn save(&self, out: &mut StateWriter) {
+                Handler::save(self, out);
+            }
+
+            fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+                Handler::load(self, from)
+            }
+        }
+    )*};
+}
+
+state_of_handlers!(Handler, SmHandler, ControllerHandler);
 
 /// A scheme's handler in an SM: its policy, beside its mechanism.
 pub trait SmHandler: Handler {
@@ -176,7 +208,13 @@ pub fn report_of(handler: &(impl Handler + ?Sized)) -> HandlerReport {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Idle;
 
-impl Handler for Idle {}
+impl Handler for Idle {
+    fn save(&self, _: &mut StateWriter) {}
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Ok(())
+    }
+}
 
 /// Latencies of links between handlers, in ps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,6 +286,14 @@ pub trait Scheme: Send + Sync + Debug {
         Machines::Gpu
     }
 
+    /// Reads a message of its handlers' that was under way when a run was saved.
+    ///
+    /// # Errors
+    /// It has no messages, or the bytes are of something else.
+    fn read_message(&self, _from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        Err(LoadFault::new("the scheme has no messages that can be saved"))
+    }
+
     /// What it cannot do on a machine of so many components: the parameter to blame, and why.
     fn unfit(&self, _: HandlerPlace) -> Option<(String, String)> {
         None
@@ -300,6 +346,20 @@ pub trait Scheme: Send + Sync + Debug {
     /// performed.
     fn drops_log_stores(&self) -> bool {
         false
+    }
+}
+
+/// Read by the scheme that is known to the reader.
+impl Storable for Box<dyn SchemeMessage> {
+    fn save(&self, out: &mut StateWriter) {
+        SchemeMessage::save(&**self, out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let Some(scheme) = from.known::<Arc<dyn Scheme>>().cloned() else {
+            return Err(LoadFault::new("a message of a scheme, and the scheme is not known"));
+        };
+        scheme.read_message(from)
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 
 use super::vocab::{PersistScope, RegionStep};
@@ -111,6 +112,8 @@ pub struct Author {
     /// Instruction.
     pub pc: u32,
 }
+
+value!(record Author { sm, launch, cta, warp, pc });
 
 /// One fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

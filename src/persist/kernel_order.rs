@@ -12,6 +12,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
+
 use super::handler::{Handler, Outbox, Peer, SchemeMessage, opened};
 
 /// What SMs and hub tell each other.
@@ -23,7 +25,25 @@ enum GatherMessage {
     Go(u64),
 }
 
+value!(choice GatherMessage {
+        Done(kernel),
+        Go(kernel),
+    }
+);
+
+/// Reads a message between SMs and [`Gathering`], for schemes that have such.
+///
+/// # Errors
+/// The bytes are of something else.
+pub fn read_gathered(from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+    GatherMessage::read(from).map(|message| Box::new(message) as _)
+}
+
 impl SchemeMessage for GatherMessage {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
     fn digest(&self) -> u64 {
         match self {
             GatherMessage::Done(barrier) => *barrier,
@@ -42,6 +62,8 @@ pub struct KernelOrder {
     /// Barriers that all SMs are done with.
     open: usize,
 }
+
+value!(record KernelOrder { last, done, open });
 
 impl KernelOrder {
     /// A barrier opens at this SM, behind its store of this number.
@@ -94,6 +116,8 @@ pub struct Gathering {
     opened: u64,
 }
 
+state!(Gathering { saved: done, opened; kept: sms });
+
 impl Gathering {
     /// One for so many SMs.
     pub fn new(sms: u16) -> Self {
@@ -102,6 +126,14 @@ impl Gathering {
 }
 
 impl Handler for Gathering {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let GatherMessage::Done(barrier) = opened(message) else {
             panic!("a hub received a message of {from:?} to SMs")

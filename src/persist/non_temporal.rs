@@ -8,6 +8,8 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::state;
+
 use super::handler::{Store, WriteBack};
 use super::vocab::Route;
 
@@ -19,6 +21,8 @@ const KEPT: usize = 32;
 pub struct NonTemporalStores {
     warps: Vec<VecDeque<u64>>,
 }
+
+state!(NonTemporalStores { saved: warps });
 
 impl NonTemporalStores {
     fn of(&mut self, warp: u8) -> &mut VecDeque<u64> {

@@ -9,6 +9,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
+use crate::checkpoint::{StateWriter, state, value};
 use crate::engine::Time;
 
 use super::dependency::{Dependencies, Dependency, depend};
@@ -36,10 +37,27 @@ pub enum Peer {
     Nic,
 }
 
+value!(choice Peer {
+        Sm(sm),
+        Slice(slice),
+        SliceOf(line),
+        Hub,
+        Host,
+        Controller(controller),
+        ControllerOf(line),
+        Nic,
+    }
+);
+
 /// What handlers of one scheme tell each other: the scheme's own type, plain data.
 pub trait SchemeMessage: Any + Debug + Send {
     /// A number that stands for its content.
     fn digest(&self) -> u64;
+
+    /// Writes all of it, for [`Scheme::read_message`](super::Scheme::read_message).
+    fn save(&self, out: &mut StateWriter) {
+        out.refuse("a message of the scheme's is under way that cannot be saved");
+    }
 }
 
 /// What a message of a scheme says.
@@ -70,6 +88,8 @@ pub struct Outbox {
     now: Time,
 }
 
+state!(Outbox { saved: messages, flushes, moves, cleans, persists, settled, depends, now; kept: notes, noting });
+
 /// Bytes that a slice's handler moves between a buffer of its own and the memory reserved for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
@@ -78,6 +98,12 @@ pub enum Move {
     /// So many back.
     In(u32),
 }
+
+value!(choice Move {
+        Out(bytes),
+        In(bytes),
+    }
+);
 
 impl Outbox {
     /// Of a host that keeps a journal, or does not.
@@ -272,6 +298,8 @@ pub struct Flush {
     /// ([`Event::Persisted`](super::event::Event::Persisted)).
     pub plain: bool,
 }
+
+value!(record Flush { token, author, line, mask, bytes, logged, plain });
 
 #[derive(Debug)]
 struct Note {

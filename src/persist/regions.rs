@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::checkpoint::value;
+
 use serde::{Deserialize, Serialize};
 
 /// How large regions were.
@@ -28,6 +30,8 @@ pub struct RegionSizes {
     pub beyond_queue: u64,
 }
 
+value!(record RegionSizes { regions, stores, entries, bytes, by_stores, largest_entries, beyond_queue });
+
 /// Stores to the checkpoint area: registers, program counters, what repeats shared and local memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoints {
@@ -36,6 +40,8 @@ pub struct Checkpoints {
     /// Bytes of these.
     pub bytes: u64,
 }
+
+value!(record Checkpoints { stores, bytes });
 
 /// What warps waited for at their front-end buffer. How long is among the counters of SMs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +55,8 @@ pub struct WarpWaits {
     /// Ticks of these.
     pub turn_ticks: u64,
 }
+
+value!(record WarpWaits { room, ids, turns, turn_ticks });
 
 /// What kept a controller's oldest region from committing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +75,8 @@ pub struct ControllerWaits {
     pub for_several_ticks: u64,
 }
 
+value!(record ControllerWaits { boundary_ticks, boundary_ack_ticks, flush_ticks, flush_ack_ticks, for_controller_ticks, for_several_ticks });
+
 /// An episode of the fallback: a full gated queue, whose oldest region is written before its boundary has
 /// come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +94,8 @@ pub struct Overflow {
     /// Stores of others that waited for room then.
     pub waiting: u64,
 }
+
+value!(record Overflow { at_ticks, controller, order, region, stores, waiting });
 
 /// The regions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +119,8 @@ pub struct RegionReport {
     #[serde(default)]
     pub atomics_waited_for_lines: u64,
 }
+
+value!(record RegionReport { sizes, checkpoints, warps, controllers, overflows, overflow_episodes, regions_numbered, atomics_waited_for_lines });
 
 impl RegionSizes {
     /// A region of so many stores has ended.

@@ -3,6 +3,7 @@
 //! Source: AGPM sections III and IV. A period is a number of log updates; at its end localities become a
 //! reason, and the reason the way of the next period's log updates.
 
+use crate::checkpoint::value;
 use serde::{Deserialize, Serialize};
 
 /// Locality in one cache: of how many accesses, by kind and by who made them.
@@ -17,6 +18,8 @@ pub struct Locality {
     /// Temporal or spatial, of log updates.
     pub s_log: u64,
 }
+
+value!(record Locality { t_all, t_log, s_all, s_log });
 
 impl Locality {
     /// Adds another's counts.
@@ -82,6 +85,9 @@ pub struct Period {
     pub next_path: String,
 }
 
+value!(record Period { kernel, launch, number, complete, threshold_logs, logs, launch_logs, begin_ticks, end_ticks, temporal_logs,
+    non_temporal_logs, requests, wait_cycles, l1, l2, saturated, spills, refills, path, reason, next_path });
+
 impl Period {
     /// Core cycles that a persist waited, on average.
     pub fn cwppr(&self) -> f64 {
@@ -109,6 +115,8 @@ pub struct Selection {
     /// Bytes of entries moved to the reservation buffer and back.
     pub reservation_bytes: u64,
 }
+
+value!(record Selection { periods, complete, changes, reasons, temporal_logs, non_temporal_logs, dropped_write_backs, reservation_bytes });
 
 impl Selection {
     /// Periods that are kept.

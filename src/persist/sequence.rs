@@ -10,6 +10,8 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::value;
+
 /// A sequence of numbers from 1 on.
 ///
 /// # Example: the second is done before the first
@@ -30,6 +32,8 @@ pub struct Sequence {
     /// Of the numbers after `settled`: which are done. The first is not.
     done: VecDeque<bool>,
 }
+
+value!(record Sequence { issued, settled, done });
 
 impl Sequence {
     /// A sequence of which so many numbers have been given and done.

@@ -5,6 +5,7 @@
 //! drained by the power supply's reserve; eADR: the caches too); paths and transactions as in AGPM section
 //! II; `p_barrier` of Gope et al. (scoped persist barriers).
 
+use crate::checkpoint::value;
 use serde::{Deserialize, Serialize};
 
 /// What survives a power failure.
@@ -40,6 +41,13 @@ pub enum Route {
     /// Not at all: the scheme has no use for it.
     Dropped,
 }
+
+value!(choice Route {
+        Temporal,
+        NonTemporal,
+        Dropped,
+    }
+);
 
 /// What the program says about a store to persistent memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +121,13 @@ pub enum PersistScope {
     Kernel,
 }
 
+value!(choice PersistScope {
+        Thread,
+        Cta,
+        Kernel,
+    }
+);
+
 impl PersistScope {
     /// Every scope, the narrowest first.
     pub const ALL: [PersistScope; 3] = [PersistScope::Thread, PersistScope::Cta, PersistScope::Kernel];
@@ -143,6 +158,16 @@ pub enum FenceKind {
     /// `pm.barrier.kr`, of a kernel.
     BarrierKernel,
 }
+
+value!(choice FenceKind {
+        Sfence,
+        Ofence,
+        Dfence,
+        BarrierThread,
+        BarrierCta,
+        BarrierKernel,
+    }
+);
 
 /// Why a region of a hart ends that hardware delimits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -221,6 +246,14 @@ pub enum FenceRule {
     Marker,
 }
 
+value!(choice FenceRule {
+        Pass,
+        WaitDurable,
+        Ordered,
+        Marker,
+    }
+);
+
 /// What hardware orders of non-temporal stores, beyond what fences wait for. Stores are of one SM, in the
 /// order of issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -251,6 +284,12 @@ pub enum Boundary {
     /// Every dirty line of persistent memory in the L2 is written back, and all are durable.
     WriteBackL2,
 }
+
+value!(choice Boundary {
+        None,
+        WriteBackL2,
+    }
+);
 
 /// When a controller of a scheme of recoverable regions goes on to the next region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::kept::{Beginnings, CheckpointAt, Resumed};
 use super::{LiveState, References};
 use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 
@@ -30,6 +31,13 @@ pub struct Conduct<'a> {
     pub timeline: Option<u64>,
     /// Tell where cores lost their dispatch slots: by hart, function and instruction. Of machines of cores.
     pub places: bool,
+    /// Make a checkpoint on the way. Of kernels.
+    pub checkpoint: Option<CheckpointAt<'a>>,
+    /// Go on from a checkpoint in place of the beginning: one that fits the experiment. Of kernels, without
+    /// journals, timelines and epochs, which would lack what came before.
+    pub from: Option<&'a Resumed>,
+    /// Beginnings that this run shares with others whose parameters change at a cycle.
+    pub beginnings: Option<&'a Beginnings>,
     /// Count writes to the cells of NVM line by line.
     pub line_writes: bool,
     /// Functional references of the experiment's workload that this run shares with others.
@@ -57,6 +65,9 @@ impl Default for Conduct<'_> {
             journal: false,
             timeline: None,
             places: false,
+            checkpoint: None,
+            from: None,
+            beginnings: None,
             line_writes: false,
             references: None,
             stop: None,

@@ -56,7 +56,7 @@ pub(super) fn end_of(end: &RunEnd, machine: &Assembly, clocks: Clocks) -> End {
             waits.truncate(WAITS_TOLD);
             End::Cut { waits: waits.iter().map(|(_, name, wait)| told(name, wait)).collect() }
         }
-        RunEnd::Stopped { .. } | RunEnd::Halted { .. } => End::Stopped,
+        RunEnd::Stopped { .. } | RunEnd::Halted { .. } | RunEnd::Paused { .. } => End::Stopped,
         RunEnd::Failed { at, name, error, .. } => {
             End::Failed { error: format!("{error} [{name}, cycle {}]", cycle(*at)) }
         }

@@ -39,6 +39,17 @@ pub struct Experiment {
     pub reference: bool,
     /// Simulate a sample in detail and predict the rest: so many samples of a launch of many waves of CTAs.
     pub sample: Option<u32>,
+    /// It begins with other parameters.
+    pub fork: Option<Fork>,
+}
+
+/// How an experiment begins whose parameters change on the way.
+#[derive(Debug, Clone)]
+pub struct Fork {
+    /// The core cycle from which on it has its own parameters.
+    pub cycle: u64,
+    /// The same with the parameters up to there.
+    pub before: Box<Experiment>,
 }
 
 /// How a scheme of recoverable regions has kernels formed.
@@ -92,7 +103,8 @@ impl Experiment {
     /// # Errors
     /// It was resolved for something else; what keeps a run from starting.
     pub fn of_resolved(machine: MachineConfig, workload: Resolved, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
-        let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true, sample: None };
+        let experiment =
+            Experiment { machine, workload, scheme, max_cycles: None, reference: true, sample: None, fork: None };
         experiment.check()?;
         Ok(experiment)
     }
@@ -218,12 +230,13 @@ impl Program {
                 Program { bindings, host, formed: None }
             }
             // An experiment whose parts were exchanged is refused by the run.
-            Err(faults) => Program {
-                formed: None,
-                host: Box::new(Refused(faults.to_string())),
-                bindings: experiment.workload.host().bindings(),
-            },
+            Err(faults) => Program::refused(experiment, faults.to_string()),
         }
+    }
+
+    /// One that fails before its first step, as the experiment cannot be run: why.
+    pub(super) fn refused(experiment: &Experiment, why: String) -> Program {
+        Program { formed: None, host: Box::new(Refused(why)), bindings: experiment.workload.host().bindings() }
     }
 }
 

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::forked;
+use super::program::Fork;
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
 use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, DEFAULT_TENSOR_MACHINE};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig};
@@ -130,6 +132,8 @@ pub struct Recipe {
     pub(crate) max_cycles: Option<u64>,
     pub(crate) reference: bool,
     pub(crate) sample: Option<u32>,
+    /// It begins as another one, up to this core cycle.
+    pub(crate) fork: Option<(u64, Box<Recipe>)>,
     pub(crate) threads: usize,
     /// What is wrong with what was set.
     pub(crate) faults: Diagnostics,
@@ -162,6 +166,7 @@ impl Recipe {
             max_cycles: None,
             reference: true,
             sample: None,
+            fork: None,
             threads: 1,
             faults: Diagnostics::default(),
         }
@@ -343,6 +348,24 @@ impl Recipe {
         self
     }
 
+    /// Begins as `before`, the same but for parameters that may change on the way
+    /// ([`may_change`](super::checkpoint::may_change)), and has its own ones from core cycle `cycle` on.
+    /// Times and counters are of both parts together.
+    ///
+    /// # Example: memory gets slower at cycle 1000
+    /// ```
+    /// use durawarp::Experiment;
+    ///
+    /// let before = Experiment::of("gemm").profile("ci");
+    /// let slower = before.clone().set("dram.t_cl_ns", 80).fork_from(1000, before).run().unwrap();
+    /// assert_eq!(slower.from_checkpoint.unwrap().set, ["dram.t_cl_ns=80"]);
+    /// assert!(slower.verification.unwrap().passed);
+    /// ```
+    pub fn fork_from(mut self, cycle: u64, before: Recipe) -> Self {
+        self.fork = Some((cycle, Box::new(before)));
+        self
+    }
+
     /// After how many core cycles it stops, if it was said.
     pub fn most_cycles(&self) -> Option<u64> {
         self.max_cycles
@@ -373,8 +396,8 @@ impl Recipe {
     }
 
     /// What it is made of, as keys and values of [`Recipe::set`]: set in this order on another recipe they
-    /// make the same one, but for `reference`, `persistent` and `args`, which are no keys. `...` stands for a
-    /// part that is given as a value and has no name.
+    /// make the same one, but for `reference`, `persistent`, `args` and how it begins, which are no keys.
+    /// `...` stands for a part that is given as a value and has no name.
     ///
     /// # Example: the same recipe again
     /// ```
@@ -570,9 +593,15 @@ impl Recipe {
                 // A sample is checked with the parts that may forbid it.
                 let experiment = Experiment { max_cycles, reference, sample, ..experiment };
                 experiment.check_sample()?;
+                let experiment = Experiment { fork: self.load_fork()?, ..experiment };
+                experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(fork, &experiment))?;
                 AnyExperiment::Gpu(Box::new(experiment))
             }
             (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {
+                if self.fork.is_some() {
+                    let message = "a program of CPUs cannot be saved yet, so that its parameters stay what they are";
+                    return Err(Diagnostic::nowhere("fork_at_cycle", message).into());
+                }
                 if sample.is_some() {
                     let message =
                         "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
@@ -588,6 +617,14 @@ impl Recipe {
             }
             (machine, workload) => return Err(unfit(&machine, &workload.describe().workload).into()),
         })
+    }
+}
+
+impl Recipe {
+    /// How it begins, where it begins as another one.
+    fn load_fork(&self) -> Result<Option<Fork>, Diagnostics> {
+        let Some((cycle, before)) = &self.fork else { return Ok(None) };
+        Ok(Some(Fork { cycle: *cycle, before: Box::new(before.build()?) }))
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{Experiment, Recipe};
 use crate::config::presets;
 use crate::config::presets::{DEFAULT_CPU_MACHINE, DEFAULT_MACHINE};
+use crate::diagnostic::Diagnostic;
 use crate::document::Override;
 use crate::outcome::{End, Outcome};
 
@@ -36,6 +37,10 @@ pub fn recipe_of(outcome: &Outcome) -> Recipe {
     let all = outcome.machine.parameters.iter().chain(&outcome.scheme_parameters);
     for (key, parameter) in all {
         recipe = recipe.change(Override { key: key.clone(), value: text(&parameter.value) });
+    }
+    if outcome.from_checkpoint.is_some() {
+        let message = "the result is of a run whose parameters changed on the way, and has those after it only";
+        recipe = recipe.fault(Diagnostic::nowhere("from_checkpoint", message));
     }
     // One that was sampled is sampled again, and one that was cut is cut again.
     recipe = recipe.sample(outcome.sampling.as_ref().map(|sampling| sampling.windows));

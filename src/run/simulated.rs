@@ -6,6 +6,7 @@ use std::time::{Duration as WallTime, Instant};
 use super::backlog::Left;
 use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
+use super::kept::hand_out;
 use super::live;
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
@@ -41,7 +42,7 @@ impl Simulated {
             inspector: inspector.as_ref().map(|inspector| inspector as _),
             ..options(clocks, max_cycles, conduct)
         };
-        let mut end = machine.simulation.run(&options);
+        let mut end = pause(&mut machine, clocks, conduct, &options);
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;
         if let RunEnd::Halted { at, .. } = end {
@@ -81,6 +82,7 @@ impl Simulated {
             RunEnd::Deadlock { at, .. }
             | RunEnd::TimeLimit { at }
             | RunEnd::Stopped { at }
+            | RunEnd::Paused { at }
             | RunEnd::Halted { at, .. }
             | RunEnd::Failed { at, .. } => at,
             RunEnd::Panicked { .. } => self.machine.simulation.reached(),
@@ -126,6 +128,7 @@ impl Simulated {
             wear: None,
             persists: None,
             sampling: None,
+            from_checkpoint: None,
             backlog: self
                 .left
                 .filter(|_| finished)
@@ -167,7 +170,26 @@ impl Simulated {
     }
 }
 
-fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {
+/// Runs to an end of its own, and hands out a checkpoint on the way where one is asked for. What cannot be
+/// saved was found before the run ([`CheckpointAt::new`](super::checkpoint::CheckpointAt::new)).
+fn pause(machine: &mut Assembly, clocks: Clocks, conduct: &Conduct<'_>, options: &RunOptions<'_>) -> RunEnd {
+    let Some(checkpoint) = &conduct.checkpoint else { return machine.simulation.run(options) };
+    let pause_at = Some(clocks.core.cycles(checkpoint.cycle.min(MAX_CORE_CYCLES)));
+    // A limit cuts rounds, and a checkpoint must not: up to it there is none, unless it comes first.
+    let most = Some(clocks.core.cycles(MAX_CORE_CYCLES));
+    let time_limit = if pause_at <= options.time_limit { most } else { options.time_limit };
+    let end = machine.simulation.run(&RunOptions { pause_at, time_limit, ..options.clone() });
+    if !matches!(end, RunEnd::Paused { .. }) {
+        return end;
+    }
+    let line_writes = conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes);
+    if let Err(fault) = hand_out(checkpoint, machine, line_writes) {
+        panic!("a machine that was checked cannot be saved: {fault}");
+    }
+    machine.simulation.run(options)
+}
+
+pub(super) fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {
     RunOptions {
         threads: conduct.threads,
         auto: conduct.auto,

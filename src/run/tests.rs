@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::whole::judge;
 use super::*;
+use crate::outcome::{End, Outcome};
 
 #[test]
 fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {

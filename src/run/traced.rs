@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cpu::{assembled, load_of, process_of};
 use super::end::{Clocks, end_of};
-use super::{AnyExperiment, Conduct, Program, machine_of};
+use super::whole::machine_of;
+use super::{AnyExperiment, Conduct, Program};
 use crate::assemble::Assembly;
 use crate::engine::{Component, ComponentId, Ctx, Message as _, Progress, RunEnd, RunOptions, Time, Timebase, Wait};
 use crate::machine::MAX_CORE_CYCLES;
@@ -113,6 +114,7 @@ impl<'a> TracedRun<'a> {
         let conduct = Conduct { stop, ..Conduct::default() };
         let (machine, base, core_khz, most) = match experiment {
             AnyExperiment::Gpu(experiment) => {
+                assert!(experiment.fork.is_none(), "a run that is watched has one set of parameters");
                 let Program { formed, host, .. } = Program::of(experiment, stop);
                 let image = formed.as_ref().map_or_else(|| experiment.workload.image(), FormedProgram::image);
                 let spec = &experiment.machine.spec;

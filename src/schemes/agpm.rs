@@ -22,9 +22,11 @@ mod selector;
 
 use std::sync::Arc;
 
-use crate::persist::{Handler, HandlerPlace, Scheme, SmHandler};
+use crate::checkpoint::{LoadFault, StateReader, Storable};
+use crate::persist::{Handler, HandlerPlace, Scheme, SchemeMessage, SmHandler};
 
 use handlers::{Bank, SmSelector};
+use messages::AgpmMessage;
 use parameters::AgpmSpec;
 use selector::{AgpmHost, Selector};
 
@@ -42,6 +44,10 @@ impl Agpm {
 }
 
 impl Scheme for Agpm {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        AgpmMessage::read(from).map(|message| Box::new(message) as _)
+    }
+
     fn name(&self) -> &'static str {
         "agpm"
     }

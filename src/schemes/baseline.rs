@@ -14,6 +14,7 @@
 //! for GPUs" (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency
 //! operations differs: the first four replace them, the last two rely on them.
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::persist::Handler;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::vocab::Machines;
@@ -144,7 +145,17 @@ struct BaselineSm {
     past: NonTemporalStores,
 }
 
+state!(BaselineSm { parts: past; kept: of });
+
 impl Handler for BaselineSm {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.of.cta_end
     }
@@ -179,6 +190,12 @@ impl SmHandler for BaselineSm {
 }
 
 impl Handler for Baseline {
+    fn save(&self, _: &mut StateWriter) {}
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Ok(())
+    }
+
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.kernel_end
     }

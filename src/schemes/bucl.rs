@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
@@ -82,7 +83,17 @@ struct BuclSm {
     past: NonTemporalStores,
 }
 
+state!(BuclSm { parts: past; kept: spec });
+
 impl Handler for BuclSm {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { loads: true, ..Interests::default() }
     }

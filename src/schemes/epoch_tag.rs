@@ -30,7 +30,8 @@ use super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::persist::kernel_order::{Gathering, KernelOrder};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use crate::persist::kernel_order::{Gathering, KernelOrder, read_gathered};
 use crate::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
     Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
@@ -81,6 +82,8 @@ struct Version {
     left: bool,
 }
 
+value!(record Version { id, line, cta, after, kernel, wanted, left });
+
 #[derive(Debug, Default)]
 struct EpochTally {
     versions: u64,
@@ -89,6 +92,8 @@ struct EpochTally {
     foreign: u64,
     forced: u64,
 }
+
+value!(record EpochTally { versions, combined, older, foreign, forced });
 
 /// The tags of an SM's L1.
 #[derive(Debug)]
@@ -105,6 +110,8 @@ struct EpochTagSm {
     order: StoreOrder,
     tally: EpochTally,
 }
+
+state!(EpochTagSm { saved: versions, seen, flushed, kernel, tally; parts: order; kept: combines });
 
 impl EpochTagSm {
     fn new(spec: &Arc<EpochTagSpec>, combines: bool) -> Self {
@@ -230,6 +237,14 @@ impl EpochTagSm {
 }
 
 impl Handler for EpochTagSm {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { persist_order: true, departures: !self.combines, ..Interests::default() }
     }
@@ -286,6 +301,10 @@ impl SmHandler for EpochTagSm {
 }
 
 impl Scheme for EpochTag {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        read_gathered(from)
+    }
+
     fn name(&self) -> &'static str {
         "epoch-tag"
     }

@@ -40,9 +40,13 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, Storable};
 use crate::persist::vocab::Machines;
-use crate::persist::{CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SmHandler};
+use crate::persist::{
+    CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SchemeMessage, SmHandler,
+};
 
+use messages::RegionMessage;
 pub use parameters::{Checkpoints, Commit, IdDraw, LightWspSpec, RegionOrder, RegionOwner, Snoop, Victims, WpqHit};
 
 /// The defaults, with sources, as a scheme file.
@@ -65,6 +69,10 @@ impl LightWsp {
 }
 
 impl Scheme for LightWsp {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        RegionMessage::read(from).map(|message| Box::new(message) as _)
+    }
+
     fn name(&self) -> &'static str {
         "light-wsp"
     }

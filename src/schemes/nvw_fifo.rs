@@ -30,6 +30,7 @@ mod fifo;
 
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::choice;
 use crate::persist::storage::StorageCost;
 use crate::persist::{
@@ -104,6 +105,8 @@ struct FifoTally {
     evicted: u64,
 }
 
+value!(record FifoTally { markers, early, evicted });
+
 /// The FIFO of an L1.
 #[derive(Debug)]
 struct L1Fifo {
@@ -111,6 +114,8 @@ struct L1Fifo {
     combines: bool,
     tally: FifoTally,
 }
+
+state!(L1Fifo { parts: fifo; saved: tally; kept: combines });
 
 impl L1Fifo {
     /// The L1 serves an access.
@@ -147,6 +152,14 @@ impl L1Fifo {
 }
 
 impl Handler for L1Fifo {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { accesses: self.combines, ..Interests::default() }
     }
@@ -204,6 +217,8 @@ struct SliceFifo {
     evicted: u64,
 }
 
+state!(SliceFifo { parts: fifo; saved: leaving, markers, own, others, early, evicted; kept: per_cu });
+
 impl SliceFifo {
     /// The slice has performed a store of an SM.
     fn stored(&mut self, line: u64, from: u16, outbox: &mut Outbox) {
@@ -238,6 +253,14 @@ impl SliceFifo {
 }
 
 impl Handler for SliceFifo {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { accesses: true, durability: true, ..Interests::default() }
     }
@@ -271,6 +294,12 @@ struct KernelEndHost {
 }
 
 impl Handler for KernelEndHost {
+    fn save(&self, _: &mut StateWriter) {}
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Ok(())
+    }
+
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         match self.kernel_end {
             KernelEnd::None => Boundary::None,

@@ -26,6 +26,7 @@ mod parameters;
 use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state};
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
     Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
@@ -62,6 +63,8 @@ struct PmemSpecSm {
     fifo: Option<StoreOrder>,
 }
 
+state!(PmemSpecSm { parts: past, fifo; saved: id; kept: spec });
+
 impl PmemSpecSm {
     fn new(spec: &Arc<PmemSpecSpec>) -> Self {
         let entries = spec.path_entries;
@@ -77,6 +80,14 @@ impl PmemSpecSm {
 }
 
 impl Handler for PmemSpecSm {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { accesses: self.spec.detect, departures: self.fifo.is_some(), ..Interests::default() }
     }
@@ -135,6 +146,12 @@ struct PmemSpecHost {
 }
 
 impl Handler for PmemSpecHost {
+    fn save(&self, _: &mut StateWriter) {}
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Ok(())
+    }
+
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
         if self.detects {
             outbox.send(Peer::Hub, DetectionMessage::KernelEnd);
@@ -144,6 +161,10 @@ impl Handler for PmemSpecHost {
 }
 
 impl Scheme for PmemSpec {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        DetectionMessage::read(from).map(|message| Box::new(message) as _)
+    }
+
     fn name(&self) -> &'static str {
         "pmem-spec"
     }

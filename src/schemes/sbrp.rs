@@ -26,6 +26,7 @@ use super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
     Offer, Outbox, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackRule,
@@ -69,12 +70,20 @@ struct Block {
     after: u64,
 }
 
+value!(record Block { id, line, cta, after });
+
 #[derive(Debug, Clone, Copy)]
 enum QueuedPersist {
     Block(Block),
     /// What the warp of the block behind it stores from there on comes after what it stored ahead of it.
     Order,
 }
+
+value!(choice QueuedPersist {
+        Block(block),
+        Order,
+    }
+);
 
 #[derive(Debug, Default)]
 struct BufferTally {
@@ -85,6 +94,8 @@ struct BufferTally {
     full: u64,
     most: u64,
 }
+
+value!(record BufferTally { blocks, merged, orders, delayed, full, most });
 
 /// A persist buffer.
 #[derive(Debug)]
@@ -102,6 +113,8 @@ struct PersistBuffer {
     order: StoreOrder,
     tally: BufferTally,
 }
+
+state!(PersistBuffer { saved: buffer, flushing, ordered, kept, tally; parts: order; kept: spec, combines });
 
 impl PersistBuffer {
     fn new(spec: &Arc<SbrpSpec>, combines: bool) -> Self {
@@ -195,6 +208,14 @@ impl PersistBuffer {
 }
 
 impl Handler for PersistBuffer {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { persist_order: true, departures: !self.combines, ..Interests::default() }
     }

@@ -32,6 +32,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{state, value};
 use crate::persist::handler::{Admission, Departure, Event, HandlerReport, Offer, Outbox, Store, WriteBack};
 use crate::persist::journal::Author;
 use crate::persist::sequence::Sequence;
@@ -56,6 +57,8 @@ struct HeldRequest {
     after: u64,
 }
 
+value!(record HeldRequest { number, line, scope, after });
+
 /// The non-temporal stores of a scope, by their numbers.
 #[derive(Debug, Default)]
 struct Scope {
@@ -70,6 +73,8 @@ struct Scope {
     /// In a FIFO: the line that the last stores all went to, and what the first of them waits for.
     run: Option<(u64, u64)>,
 }
+
+value!(record Scope { issued, durable, departed, unsettled, run });
 
 impl Scope {
     /// A store of it is durable. False when it has no such store.
@@ -96,6 +101,8 @@ pub struct StoreOrder {
     scopes: Vec<Scope>,
     held: VecDeque<HeldRequest>,
 }
+
+state!(StoreOrder { saved: scopes, held; kept: spec });
 
 impl StoreOrder {
     /// Nothing is under way.

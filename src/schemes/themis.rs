@@ -27,6 +27,7 @@ use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
@@ -103,6 +104,8 @@ struct ThemisSm {
     order: StoreOrder,
 }
 
+state!(ThemisSm { parts: past, order; saved: window; kept: spec });
+
 impl ThemisSm {
     fn new(spec: &Arc<ThemisSpec>) -> Self {
         let ThemisSpec { wcb_entries, write_back_entries, .. } = **spec;
@@ -132,6 +135,14 @@ impl ThemisSm {
 }
 
 impl Handler for ThemisSm {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { departures: true, ..Interests::default() }
     }

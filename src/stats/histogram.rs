@@ -7,6 +7,8 @@
 //! Invariants: merging histograms equals recording all their values in one, in any order; integers alone, so
 //! that a percentile is the same on every host. Not kept: the values themselves, their order.
 
+use crate::checkpoint::value;
+
 /// Buckets that an octave is cut into, as a power of two.
 const STEP_BITS: u32 = 6;
 const STEPS: usize = 1 << STEP_BITS;
@@ -27,6 +29,8 @@ pub struct Histogram {
     least: u64,
     greatest: u64,
 }
+
+value!(record Histogram { buckets, count, sum, least, greatest });
 
 fn bucket_of(value: u64) -> usize {
     let shift = value.checked_ilog2().unwrap_or(0).saturating_sub(STEP_BITS);

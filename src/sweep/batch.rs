@@ -105,8 +105,12 @@ fn known<T>(
 /// Digits of the hash at the start of a key.
 const HASH_DIGITS: usize = 64;
 
-fn key_of(recipe: &Recipe, machine: &AnyMachine, scheme: &SchemeConfig, content: &str) -> String {
-    key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample)
+fn key_of(recipe: &Recipe, machine: &AnyMachine, scheme: &SchemeConfig, content: &str) -> Result<String, Diagnostics> {
+    let key = key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample);
+    let Some((cycle, before)) = &recipe.fork else { return Ok(key) };
+    // Of the same workload, or the experiment will not be built.
+    let (machine, scheme) = before.load_own_parts()?;
+    Ok(key::of_fork(&key, *cycle, &key_of(before, &machine, &scheme, content)?))
 }
 
 impl Batch {
@@ -160,7 +164,7 @@ impl Batch {
         if !faults.0.is_empty() {
             return Err(faults);
         }
-        let mut key = key_of(&recipe, machine, scheme, &contents[content].hash);
+        let mut key = key_of(&recipe, machine, scheme, &contents[content].hash)?;
         if scheme_for.name().is_none() {
             // What such a scheme does, its name and parameters do not tell.
             key += &format!("-{added}");
@@ -231,49 +235,64 @@ impl Batch {
         let content = &self.contents[*content];
         let workload = self.workload(point)?;
         let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };
-        if key_of(recipe, &machine, &scheme, &hash) != key[..HASH_DIGITS] {
+        if key_of(recipe, &machine, &scheme, &hash)? != key[..HASH_DIGITS] {
             let message = "a machine, scheme or workload file was changed while the sweep ran: start it again";
             return Err(Diagnostic::nowhere(label, message).into());
         }
         recipe.of_parts(machine, workload, scheme)
     }
 
-    /// The command line that runs a point by itself.
+    /// The command line that runs a point by itself; two of one that begins as another.
     pub fn command(&self, point: usize) -> String {
         let recipe = &self.points[point].recipe;
-        let choice = &recipe.choice;
-        let mut words = vec!["durawarp".to_owned(), "run".to_owned()];
-        for (key, value) in recipe.keys() {
-            // Words have options of their own; all other keys are said with `--set`.
-            let option = match key.as_str() {
-                "workload" => {
-                    words.push(value);
-                    continue;
-                }
-                "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log"
-                | "max_cycles" => [format!("--{}", key.replace('_', "-")), value],
-                _ => match key.strip_prefix("inputs.") {
-                    Some(buffer) => ["--input".to_owned(), format!("{buffer}={value}")],
-                    None => ["--set".to_owned(), format!("{key}={value}")],
-                },
-            };
-            words.extend(option);
-        }
-        if let Some(windows) = recipe.sample {
-            words.push(format!("--sample={windows}"));
-        }
-        if choice.persistent {
-            words.push("--persistent".to_owned());
-        }
-        if !recipe.reference {
-            words.push("--no-reference".to_owned());
-        }
-        if !choice.args.is_empty() {
-            words.push("--".to_owned());
-            words.extend(choice.args.iter().cloned());
-        }
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        let Some((cycle, before)) = &recipe.fork else { return command_of(recipe) };
+        let keys = before.keys();
+        let changed = recipe.keys().into_iter().filter(|key| !keys.contains(key));
+        let set: Vec<String> = changed.map(|(key, value)| quoted(&format!("--set={key}={value}"))).collect();
+        let reference = if recipe.reference { "" } else { " --no-reference" };
+        let begin = command_of(before);
+        format!(
+            "{begin} --checkpoint-at {cycle} fork.ckpt && durawarp run --from fork.ckpt{reference} {}",
+            set.join(" ")
+        )
     }
+}
+
+/// The command line that runs an experiment.
+fn command_of(recipe: &Recipe) -> String {
+    let choice = &recipe.choice;
+    let mut words = vec!["durawarp".to_owned(), "run".to_owned()];
+    for (key, value) in recipe.keys() {
+        // Words have options of their own; all other keys are said with `--set`.
+        let option = match key.as_str() {
+            "workload" => {
+                words.push(value);
+                continue;
+            }
+            "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "max_cycles" => {
+                [format!("--{}", key.replace('_', "-")), value]
+            }
+            _ => match key.strip_prefix("inputs.") {
+                Some(buffer) => ["--input".to_owned(), format!("{buffer}={value}")],
+                None => ["--set".to_owned(), format!("{key}={value}")],
+            },
+        };
+        words.extend(option);
+    }
+    if let Some(windows) = recipe.sample {
+        words.push(format!("--sample={windows}"));
+    }
+    if choice.persistent {
+        words.push("--persistent".to_owned());
+    }
+    if !recipe.reference {
+        words.push("--no-reference".to_owned());
+    }
+    if !choice.args.is_empty() {
+        words.push("--".to_owned());
+        words.extend(choice.args.iter().cloned());
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell reads it back.

@@ -23,7 +23,7 @@ use super::batch::Batch;
 use super::key;
 use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
-use super::shared::SharedReferences;
+use super::shared::SharedParts;
 use super::store::{Author, Order, Store, Writer};
 use crate::outcome::Outcome;
 use crate::run::Conduct;
@@ -138,7 +138,7 @@ struct Shared<'a, 's> {
     claims: Mutex<BTreeMap<usize, u64>>,
     broken: &'a Mutex<Option<String>>,
     sweep: &'a Workers<'a>,
-    references: SharedReferences,
+    references: SharedParts,
     keep_failed: bool,
     began_ms: u64,
 }
@@ -163,11 +163,11 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 }
 
 /// Simulates a point whose turn it is.
-fn simulate(batch: &Batch, shared: &SharedReferences, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
+fn simulate(batch: &Batch, shared: &SharedParts, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
     let (stop, observer) = (sweep.stop, Some(turn.observer));
-    shared.within(batch, point, |references| {
-        let (threads, auto) = (turn.threads, sweep.auto);
-        let conduct = Conduct { threads, auto, stop, observer, references, ..Conduct::default() };
+    shared.within(batch, point, |references, beginnings| {
+        let (threads, auto, beginnings) = (turn.threads, sweep.auto, Some(beginnings));
+        let conduct = Conduct { threads, auto, stop, observer, references, beginnings, ..Conduct::default() };
         match batch.experiment(point) {
             Ok(experiment) => Done::of(experiment.run(&conduct).outcome),
             Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },
@@ -178,7 +178,7 @@ fn simulate(batch: &Batch, shared: &SharedReferences, point: usize, turn: &Turn<
 /// Runs every point of a batch, and keeps nothing: what came of each, in their order.
 pub fn without_store(batch: &Batch, sweep: &Workers<'_>) -> Vec<Done> {
     let points: Vec<usize> = (0..batch.points().len()).collect();
-    let shared = SharedReferences::new(batch, &points);
+    let shared = SharedParts::new(batch, &points);
     let came = |turn: &Turn<'_>| {
         let result = simulate(batch, &shared, turn.point, turn, sweep);
         let instructions = result.counts().map(Outcome::warp_instructions);
@@ -236,7 +236,7 @@ pub fn run(
         claims: Mutex::new(BTreeMap::new()),
         broken: &broken,
         sweep,
-        references: SharedReferences::new(batch, to_run),
+        references: SharedParts::new(batch, to_run),
         keep_failed: part.keep_failed,
     };
     let could_not = |points: &[usize], why| {

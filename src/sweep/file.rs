@@ -84,6 +84,8 @@ pub struct SweepFile {
     pub max_cycles: Option<u64>,
     /// Sample each run: so many samples of a launch of many waves of CTAs.
     pub sample: Option<u32>,
+    /// Axes of parameters that may change on the way act from this core cycle on: what is before is run once.
+    pub fork_at_cycle: Option<u64>,
     pub(super) place: Place,
 }
 
@@ -152,6 +154,7 @@ impl SweepFile {
             reference: flag("reference").unwrap_or(true),
             max_cycles: whole("max_cycles"),
             sample: whole("sample").map(|windows| u32::try_from(windows).unwrap_or(u32::MAX)),
+            fork_at_cycle: whole("fork_at_cycle"),
             place: Place::new(&source, 0..0),
         })
     }

@@ -68,6 +68,12 @@ pub(crate) fn of_run(
     blake3::hash(canonical(&whole).as_bytes()).to_hex().to_string()
 }
 
+/// The key of a run that begins as another one, up to a core cycle: by the keys that both would have whole.
+pub(crate) fn of_fork(whole: &str, cycle: u64, before: &str) -> String {
+    let all = json!({ "whole": whole, "fork_at_cycle": cycle, "before": before });
+    blake3::hash(canonical(&all).as_bytes()).to_hex().to_string()
+}
+
 /// The shard of `of` that a key belongs to, from 0.
 pub(crate) fn shard(key: &str, of: u32) -> u32 {
     let start = key.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(0);

@@ -35,15 +35,24 @@ const MACROS: [&str; 4] = ["counters", "spec", "machine_spec", "choice"];
 
 #[test]
 fn the_engine_knows_nothing_else() {
-    forbid("engine -> any other room", |s| s.room() == "engine", |_, m| room_of(m) != "engine");
+    forbid(
+        "engine -> any other room but checkpoint",
+        |s| s.room() == "engine",
+        |_, m| !["engine", "checkpoint"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn state_as_bytes_knows_nobody() {
+    forbid("checkpoint -> any other room", |s| s.room() == "checkpoint", |_, m| room_of(m) != "checkpoint");
 }
 
 #[test]
 fn programs_know_no_time_and_no_machine() {
     forbid(
-        "kernel -> anything of ours but diagnostic",
+        "kernel -> anything of ours but diagnostic and checkpoint",
         |s| s.room() == "kernel",
-        |_, m| !["kernel", "diagnostic"].contains(&room_of(m)),
+        |_, m| !["kernel", "diagnostic", "checkpoint"].contains(&room_of(m)),
     );
 }
 
@@ -149,6 +158,7 @@ fn timelines_are_kept_for_whoever_has_one_and_know_nobody() {
 #[test]
 fn nothing_at_or_below_the_machine_looks_up() {
     let low = [
+        "checkpoint",
         "engine",
         "kernel",
         "riscv",
@@ -294,7 +304,18 @@ fn the_model_never_reads_statistics() {
 #[test]
 fn below_run_there_is_no_wall_clock_no_randomness_no_print_no_file() {
     let low = [
-        "engine", "kernel", "riscv", "persist", "stats", "spec", "machine", "schemes", "oracle", "workload", "document",
+        "checkpoint",
+        "engine",
+        "kernel",
+        "riscv",
+        "persist",
+        "stats",
+        "spec",
+        "machine",
+        "schemes",
+        "oracle",
+        "workload",
+        "document",
     ];
     // The driver measures threads to place work; results cannot depend on it (its head says so). A workload's
     // folder is read when it is loaded, before anything is simulated.
@@ -320,6 +341,7 @@ fn below_run_there_is_no_wall_clock_no_randomness_no_print_no_file() {
 #[test]
 fn macros_at_the_root_are_the_known_ones() {
     let rooms = [
+        "checkpoint",
         "engine",
         "kernel",
         "riscv",

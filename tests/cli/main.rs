@@ -3,6 +3,7 @@
 mod cli_common;
 
 mod bounds;
+mod checkpoints;
 mod commands;
 mod config;
 mod crash;

@@ -6,6 +6,7 @@ mod bench_machine;
 
 mod any_size;
 mod calls;
+mod checkpoints;
 mod coherence;
 mod combining_l1;
 mod config;

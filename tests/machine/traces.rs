@@ -45,7 +45,7 @@ fn kernels(workload: &str) -> Recipe {
 }
 
 /// The trace of a workload, in a folder that lasts as long as it is held.
-fn traced(workload: &str, stores: &str, labels: &str) -> (TempDir, Recipe) {
+pub(super) fn traced(workload: &str, stores: &str, labels: &str) -> (TempDir, Recipe) {
     let folder = tempfile::tempdir().unwrap();
     let resolved = kernels(workload).build().unwrap_or_else(|faults| panic!("{faults}")).workload;
     export::export(&resolved, folder.path(), stores, labels);

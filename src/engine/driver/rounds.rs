@@ -53,6 +53,8 @@ const MOST_ROUNDS_UNSEEN: u64 = 1024;
 pub(crate) struct Start {
     pub(crate) tiers: Tiers,
     pub(crate) clip: Clip,
+    /// The round after which nothing is pending before this time is the last.
+    pub(crate) pause_at: Option<Time>,
     /// By tier: nothing is pending before.
     pub(crate) next: PerTier,
     /// Whether components of the answering tier are restless.
@@ -109,7 +111,7 @@ pub(crate) fn run<M: Message>(
     watch: &mut impl Watch,
     start: Start,
 ) -> Result<LegEnd, Abandoned> {
-    let Start { tiers, clip, next, flags, open_epoch, mut rounds, sample } = start;
+    let Start { tiers, clip, pause_at, next, flags, open_epoch, mut rounds, sample } = start;
     let mut left = LegEnd { next, flags, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
     // The time of the furthest tier, once the run is to end; no tier goes beyond it.
@@ -124,7 +126,7 @@ pub(crate) fn run<M: Message>(
             if earliest >= furthest {
                 break;
             }
-        } else if left.flags & !RESTLESS != 0 {
+        } else if left.flags & !RESTLESS != 0 || pause_at.is_some_and(|pause| earliest >= pause) {
             break;
         }
         if clip.epoch_ticks.is_some() {

@@ -3,6 +3,7 @@
 //! Invariant: inactive lanes keep their values.
 
 use super::super::ir::{CONST, Inst, LANES, NONE, Slot};
+use crate::checkpoint::value;
 
 /// Registers of 32 lanes, one array a slot.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +15,8 @@ pub struct Registers {
     /// Predicate slots, one bit a lane.
     pub predicates: Vec<u32>,
 }
+
+value!(record Registers { r32, r64, predicates });
 
 /// 32 lanes of 32 bits.
 pub(in crate::kernel) type V32 = [u32; LANES];

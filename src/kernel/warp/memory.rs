@@ -7,6 +7,7 @@ use super::super::ir::{AddressIn, Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slo
 use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
+use crate::checkpoint::value;
 
 /// Where the bytes of each lane of an asynchronous copy go in shared memory, and how many of them are read;
 /// the others are zeros.
@@ -17,6 +18,8 @@ pub struct CopyTargets {
     /// Bytes read.
     pub bytes: [u8; 64],
 }
+
+value!(record CopyTargets { to, bytes });
 
 impl CopyTargets {
     /// The lanes that read anything.

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::checkpoint::value;
 use crate::engine::{Clock, Time};
 
 /// When CTAs may leave the command processor.
@@ -22,6 +23,8 @@ pub(super) struct Pace {
     /// To an SM, one way, in ticks.
     pub(super) command_ticks: Time,
 }
+
+value!(record Pace { clock, launch_ticks, interval, command_ticks });
 
 /// A CTA on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(super) struct CtaSequence {
     ctas: u64,
     part: bool,
 }
+
+value!(record CtaSequence { left, ctas, part });
 
 impl CtaSequence {
     /// All CTAs of a launch of `ctas`.
@@ -86,6 +91,8 @@ pub(super) struct CtaDispatch {
     next_sm: usize,
     next_departure: Time,
 }
+
+value!(record CtaDispatch { sequence, pace, sent, done, room, next_sm, next_departure });
 
 impl CtaDispatch {
     /// CTAs of a launch, the first of which leaves at `first` or after; each of `sms` SMs holds `occupancy`

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{state, value};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{LinePool, Payload, Reply, Request, RequestKind, sectors_touched};
 use crate::machine::ports::Requester;
@@ -23,6 +24,8 @@ struct Piece {
     data_at: usize,
 }
 
+value!(record Piece { from, to, bytes, data_at });
+
 /// Moves host data.
 #[derive(Debug)]
 pub(super) struct Dma {
@@ -38,6 +41,8 @@ pub(super) struct Dma {
     reads: u64,
     writes: u64,
 }
+
+state!(Dma { saved: waiting, data, reads, writes; sized: in_flight; kept: requester, line_bytes, line_pool });
 
 impl Dma {
     /// An idle one, for up to `requests` pieces at once.

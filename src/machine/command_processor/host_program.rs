@@ -7,8 +7,13 @@
 //!
 //! Not modelled: streams; the program has one step under way.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, state};
 use crate::engine::Time;
 use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::launch::{Launch, LiveLaunches};
 
 /// The host program asked for something impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +24,11 @@ pub struct HostFault(pub String);
 #[derive(Debug)]
 pub(super) struct HostThread {
     program: Box<dyn HostProgram>,
+    /// What each of its steps so far received. The program says the same again to whoever tells it the same.
+    received: Vec<Option<u64>>,
+    /// Its latest launches, by their numbers; those that are over are dropped with the next.
+    launches: Vec<(u32, Weak<Launch>)>,
+    launched: u32,
     /// The value of the last read; the next step takes it.
     read: Option<u64>,
     /// Ticks of looks outside simulated time that no launch has given back.
@@ -30,15 +40,73 @@ pub(super) struct HostThread {
     pub(super) halts: bool,
 }
 
+// How far the program is comes first, before all components: launches follow from it.
+state!(HostThread { saved: read, excused, ended, paused; kept: program, received, launches, launched, halts });
+
 impl HostThread {
     /// A thread before the first step of `program`.
     pub(super) fn new(program: Box<dyn HostProgram>) -> Self {
-        HostThread { program, read: None, excused: 0, ended: None, paused: None, halts: false }
+        HostThread {
+            program,
+            received: Vec::new(),
+            launches: Vec::new(),
+            launched: 0,
+            read: None,
+            excused: 0,
+            ended: None,
+            paused: None,
+            halts: false,
+        }
     }
 
     /// The next step. The program receives the value of its last read.
     pub(super) fn next(&mut self) -> Result<HostAction, HostFault> {
-        self.program.next(self.read.take()).map_err(HostFault)
+        let read = self.read.take();
+        self.step(read)
+    }
+
+    fn step(&mut self, read: Option<u64>) -> Result<HostAction, HostFault> {
+        self.received.push(read);
+        let action = self.program.next(read).map_err(HostFault)?;
+        if let HostAction::Launch(launch) = &action {
+            self.launches.retain(|(_, of)| of.strong_count() > 0);
+            self.launches.push((self.launched, Arc::downgrade(launch)));
+            self.launched += 1;
+        }
+        Ok(action)
+    }
+
+    /// The launches that something still holds.
+    pub(super) fn live(&self) -> LiveLaunches {
+        let held = self.launches.iter().filter_map(|(number, launch)| Some((*number, launch.upgrade()?)));
+        LiveLaunches(held.collect())
+    }
+
+    /// Writes how far the program is: what its steps received.
+    pub(super) fn save_program(&self, out: &mut StateWriter) {
+        self.received.save(out);
+    }
+
+    /// Takes a program that has not begun as far as one that was saved, and hands out its launches: the
+    /// program keeps none.
+    ///
+    /// # Errors
+    /// The program has begun, or is another one.
+    pub(super) fn load_program(&mut self, from: &mut StateReader<'_>) -> Result<LiveLaunches, LoadFault> {
+        if !self.received.is_empty() {
+            return Err(LoadFault::new("the host program has begun"));
+        }
+        let received: Vec<Option<u64>> = Storable::read(from)?;
+        let mut last = VecDeque::new();
+        for read in received {
+            let action = self.step(read).map_err(|fault| LoadFault::new(fault.to_string()))?;
+            if let HostAction::Launch(launch) = action {
+                // The next one may be on its way to SMs that still know the one before.
+                last.truncate(1);
+                last.push_front((self.launched - 1, launch));
+            }
+        }
+        Ok(LiveLaunches(last.into()))
     }
 
     /// A read has returned a value.

@@ -9,6 +9,7 @@
 //! for room on an SM, since such a CTA has not reached it. Not modelled: two barriers under way; a warp waits
 //! at one at a time.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::kernel::ir::{Kernel, Op, PmOp};
 
@@ -35,6 +36,8 @@ pub(super) struct KernelBarrier {
     /// The kernel has such a barrier.
     possible: bool,
 }
+
+value!(record KernelBarrier { reached, marks, draining, since, possible });
 
 impl KernelBarrier {
     /// The barriers of a launch of `kernel`; none was reached yet.

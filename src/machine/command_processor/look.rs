@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::kernel::host::GlobalRange;
 use crate::kernel::reduction::Reduction;
@@ -25,6 +26,8 @@ pub(super) struct HostLook {
     /// The function, and the bytes of its argument as they come in; none for what reads nothing.
     reduction: Option<(Box<Reduction>, Vec<u8>)>,
 }
+
+value!(record HostLook { left, since, reduction });
 
 impl HostLook {
     /// A look at the operand of a reduction, and the question to every one of `slices` slices.

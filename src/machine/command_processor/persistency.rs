@@ -4,6 +4,7 @@
 //! Invariant: a kernel ends for the host when every slice has acknowledged the write-back that the handler
 //! asked for. Not modelled: the cost of the handler's own decision.
 
+use crate::checkpoint::{state, value};
 use crate::engine::{Ctx, Time};
 use crate::machine::msg::Msg;
 use crate::machine::ports::Ports;
@@ -22,6 +23,8 @@ pub(super) struct HostPersistency {
     boundaries: Histogram,
 }
 
+state!(HostPersistency { parts: handler, outbox; saved: boundaries; kept: journal });
+
 /// Slices write back what a kernel that has ended must leave durable.
 #[derive(Debug)]
 pub(super) struct BoundaryWriteBack {
@@ -30,6 +33,8 @@ pub(super) struct BoundaryWriteBack {
     /// When the kernel's last CTA ended.
     pub(super) since: Time,
 }
+
+value!(record BoundaryWriteBack { left, since });
 
 impl HostPersistency {
     /// No kernel yet, no journal.

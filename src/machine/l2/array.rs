@@ -5,6 +5,7 @@
 //! overwritten by a fill; a place with a fill under way is locked and keeps its line. Source: `SM6_TITANX`
 //! for sectors; AGPM Table IV for the rest (16-way, XOR index, LRU, allocate-on-miss).
 
+use crate::checkpoint::state;
 use crate::engine::StateDigest;
 use crate::kernel::memory::Medium;
 use crate::kernel::semantics::atomic::apply_atomic;
@@ -24,6 +25,8 @@ pub(super) struct LineArray {
     dirty: Vec<u128>,
     data: Vec<[u8; MAX_LINE_BYTES]>,
 }
+
+state!(LineArray { parts: tags; sized: address, valid, dirty, data; kept: map, line_bytes });
 
 impl LineArray {
     /// An empty array of `places` in sets of `ways`.

@@ -9,6 +9,7 @@
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::{state, value};
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, Payload, Persist, Request, RequestKind};
@@ -28,6 +29,8 @@ pub(super) struct PendingAck {
     /// When it passed where, of a warp's persist.
     pub(super) persist: Option<Box<Persist>>,
 }
+
+value!(record PendingAck { from, tag, kind, persist });
 
 impl PendingAck {
     /// That of a request which is served `now`, and the line that it brought.
@@ -60,6 +63,8 @@ pub(super) struct Durability {
     timeline: Option<Box<SliceTimeline>>,
     writes: WritesUnderWay<PendingAck>,
 }
+
+state!(Durability { saved: writes; kept: domain, past_ack, past_l2, journal, timeline });
 
 impl Durability {
     /// No write yet, in domain ADR.

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::state;
 use crate::persist::handler::{
     Access, Admission, Event, Handler, Interests, Offer, Outbox, Peer, SchemeMessage, report_of,
 };
@@ -25,6 +26,8 @@ pub(super) struct HandlerHost {
     /// Lines that a marker waits for; empty between markers, and used again.
     named: Vec<u64>,
 }
+
+state!(HandlerHost { parts: handler, outbox; saved: next_reserved, moves_in, named; kept: wants, reserved });
 
 impl HandlerHost {
     /// Hosts a handler, which may move bytes to these lines of DRAM.

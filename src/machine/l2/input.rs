@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{state, value};
 use crate::engine::{Clock, Time};
 use crate::machine::crossbar::PortEnd;
 use crate::machine::msg::{Payload, Request};
@@ -18,6 +19,8 @@ pub(super) struct Arrival {
     pub(super) ready: Time,
     pub(super) request: Request,
 }
+
+value!(record Arrival { ready, request });
 
 /// The input buffer after the ejection port.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) struct InputBuffer {
     /// By requester: packets that have left and whose credits have not gone back.
     credits_due: Vec<u16>,
 }
+
+state!(InputBuffer { parts: ejection; saved: queue, stalled; sized: credits_due; kept: capacity, credit_batch });
 
 impl InputBuffer {
     /// An empty buffer with room for `packets` of each of `requesters` requesters.
@@ -98,6 +103,8 @@ pub(super) struct DataPort {
     bytes: u32,
     free_at: Time,
 }
+
+state!(DataPort { saved: free_at; kept: clock, bytes });
 
 impl DataPort {
     /// A free port.

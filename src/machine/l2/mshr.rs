@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{state, value};
 use crate::machine::msg::Request;
 
 /// No MSHR: a place without one, and the tag of a read whose data no request waits for.
@@ -22,6 +23,8 @@ struct Mshr {
     queue: VecDeque<Request>,
 }
 
+value!(record Mshr { place, pending, newer, queue });
+
 /// All MSHRs of a slice.
 #[derive(Debug)]
 pub(super) struct MshrFile {
@@ -32,6 +35,8 @@ pub(super) struct MshrFile {
     /// Requests that one MSHR holds.
     merges: usize,
 }
+
+state!(MshrFile { sized: of, entries; saved: free; kept: merges });
 
 impl MshrFile {
     /// Free MSHRs for an array of `places`.

@@ -4,11 +4,15 @@
 //! wait. Source: what a kernel boundary does under schemes that cache persistent memory in the L2. Not
 //! modelled: a walk that looks at tags in parallel takes time; this one takes that of the data port.
 
+use crate::checkpoint::state;
+
 /// Where the write-back under way goes on; at the first place between two.
 #[derive(Debug, Default)]
 pub(super) struct WriteBackAll {
     next: usize,
 }
+
+state!(WriteBackAll { saved: next });
 
 impl WriteBackAll {
     /// The place to look at now; none after the last of `places`, with which the next write-back begins anew.

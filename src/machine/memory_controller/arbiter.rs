@@ -12,6 +12,7 @@
 //! many as the WPQ has entries pass a read. Below the high watermark a write waits as long as reads come
 //! without a gap, as in gem5.
 
+use crate::checkpoint::state;
 use crate::machine::media::{BankId, Direction};
 
 use super::parameters::ControllerSpec;
@@ -31,6 +32,8 @@ pub(super) struct Arbiter {
     /// A write may wait for others to merge with it: every write is durable when it is accepted.
     may_idle: bool,
 }
+
+state!(Arbiter { sized: passed; saved: must_drain, drained, turn, last; kept: may_idle });
 
 impl Arbiter {
     pub(super) fn new(banks: usize) -> Self {

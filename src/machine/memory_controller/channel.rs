@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::state;
 use crate::engine::{Clock, Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::image::Image;
@@ -25,6 +26,8 @@ pub(super) struct ReadQueue {
     waiting: VecDeque<MemoryRead>,
     capacity: usize,
 }
+
+state!(ReadQueue { parts: queue; saved: waiting; kept: capacity });
 
 impl ReadQueue {
     /// It has room; while any read waits for it, it has none.
@@ -68,6 +71,8 @@ pub(super) struct Channel {
     /// Plain writes of a handler that reach the media: when, and their tokens. Taken by the handler's host.
     pub(super) finished: Vec<(Time, u64)>,
 }
+
+state!(Channel { parts: media, images, reads, writes, arbiter, wear; saved: counters, finished; kept: spec, clock, ports, notes });
 
 impl Channel {
     /// An idle channel over its bytes.

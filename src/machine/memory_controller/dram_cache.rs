@@ -31,6 +31,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{state, value};
 use crate::engine::Ctx;
 use crate::kernel::memory::{Medium, NVM_BASE};
 use crate::machine::address::offset_in_medium;
@@ -57,6 +58,8 @@ struct WriteBack {
     later: Vec<MemoryWrite>,
 }
 
+value!(record WriteBack { line, tag, data, later });
+
 /// What becomes of dirty lines that leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirtyVictims {
@@ -82,6 +85,8 @@ pub(super) struct DramCache {
     held: VecDeque<MemoryRead>,
     pub(super) counters: DramCacheCounters,
 }
+
+state!(DramCache { sized: entries; saved: write_backs, next_tag, held, counters; kept: first, sets, victims });
 
 impl DramCache {
     /// An empty cache of `bytes` bytes, which the channel's DRAM grows by as far as they can be used.

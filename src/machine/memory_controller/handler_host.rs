@@ -19,6 +19,7 @@
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::{state, value};
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
@@ -41,6 +42,8 @@ struct ParkedRead {
     tokens: SmallVec<[u64; 2]>,
 }
 
+value!(record ParkedRead { read, tokens });
+
 /// A handler and what its host does for it.
 #[derive(Debug)]
 pub(super) struct HandlerHost {
@@ -55,6 +58,8 @@ pub(super) struct HandlerHost {
     /// Plain writes on their way to the cells: when they are there, and their tokens.
     under_way: Vec<(Time, u64)>,
 }
+
+state!(HandlerHost { parts: handler, outbox; saved: undo_log, slice_writes, parked, repeated, under_way });
 
 impl HandlerHost {
     /// Hosts a handler; `noting` where what it says of regions is written down.

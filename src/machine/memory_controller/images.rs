@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::checkpoint::state;
 use crate::engine::StateDigest;
 use crate::kernel::memory::{Medium, NVM_BASE};
 use crate::machine::address::Interleave;
@@ -33,6 +34,8 @@ pub(super) struct ChannelImages {
     map: Interleave,
     images: [Image; 2],
 }
+
+state!(ChannelImages { parts: images; kept: map });
 
 impl ChannelImages {
     pub(super) fn new(map: Interleave, images: [Image; 2]) -> Self {

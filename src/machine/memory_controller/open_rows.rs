@@ -12,6 +12,7 @@
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::state;
 use crate::machine::media::BankId;
 
 use super::pending_write::PendingWrite;
@@ -26,6 +27,8 @@ pub(super) struct OpenRows {
     /// Banks with such a row.
     held: Vec<BankId>,
 }
+
+state!(OpenRows { sized: rows; saved: held });
 
 impl OpenRows {
     pub(super) fn new(banks: usize) -> Self {

@@ -4,6 +4,7 @@
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::value;
 use crate::engine::{Ctx, Time};
 use crate::machine::msg::{Line, Msg};
 use crate::machine::ports::Ports;
@@ -30,6 +31,8 @@ pub(super) struct PendingWrite {
     /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
     pub(super) accepted: Option<Box<Line>>,
 }
+
+value!(record PendingWrite { mask, told_later, flushes, accepted });
 
 impl PendingWrite {
     /// The cells of an entry to persistent memory are written at `done`.

@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, sectors_touched};
@@ -37,6 +38,8 @@ pub(super) struct UndoLog {
     /// The first flush's line is written.
     written: bool,
 }
+
+value!(record UndoLog { lines, reads, done, written });
 
 impl UndoLog {
     /// The first flush's line may be written: what it replaces is known, and the write queue has room.

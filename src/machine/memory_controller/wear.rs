@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::checkpoint::state;
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 use crate::machine::media::{BankId, Media};
@@ -28,6 +29,8 @@ pub struct CellWear {
     rows: Vec<Vec<(u64, u128)>>,
     lines: Option<BTreeMap<u64, u64>>,
 }
+
+state!(CellWear { saved: activates, cell_bytes, lines; sized: bank_writes, rows; kept: first });
 
 impl CellWear {
     /// Of devices that nothing was written to.

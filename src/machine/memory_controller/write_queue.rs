@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::state;
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::media::{DeviceRow, Direction};
@@ -40,6 +41,8 @@ pub(super) struct WriteQueue {
     /// Writes in rows that are not in cells, where a power failure loses them.
     pub(super) open_rows: Option<Box<OpenRows>>,
 }
+
+state!(WriteQueue { parts: queue, open_rows; saved: waiting, changed_at; kept: capacity, domain });
 
 impl WriteQueue {
     /// An empty queue over `banks` banks.

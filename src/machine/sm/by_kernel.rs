@@ -6,6 +6,7 @@
 //! programs launch a kernel hundreds of times.
 
 use super::SmCounters;
+use crate::checkpoint::value;
 
 /// Accounts of an SM, one a kernel.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub(super) struct ByKernel {
     /// The kernel that runs, and what was counted when its launch began.
     running: Option<(usize, SmCounters)>,
 }
+
+value!(record ByKernel { closed, running });
 
 impl ByKernel {
     /// A launch of `kernel` begins, when the SM has counted `now`.

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::value;
 use crate::persist::sequence::Sequence;
 
 /// Tags of cleanings begin here; warps' tags are below.
@@ -18,6 +19,8 @@ pub(super) struct Cleaning {
     /// Cleanings asked for, and up to which all are performed.
     numbers: Sequence,
 }
+
+value!(record Cleaning { queue, numbers });
 
 impl Cleaning {
     /// The number of a cleaning that is sent at once.

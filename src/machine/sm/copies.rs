@@ -16,6 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::checkpoint::value;
 use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{AtomOp, CopyStep, Elem, Mem, MemKind};
 use crate::kernel::launch::Launch;
@@ -41,6 +42,8 @@ pub(super) struct CopyGroups {
     arrivals: Vec<LaterArrival>,
 }
 
+value!(record CopyGroups { open, committed, first, issued, arrivals });
+
 /// An arrival of lanes at barriers in shared memory, once all copies before it are there.
 #[derive(Debug)]
 struct LaterArrival {
@@ -52,12 +55,16 @@ struct LaterArrival {
     at: Vec<u64>,
 }
 
+value!(record LaterArrival { behind, left, at });
+
 /// What a copy is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket {
     group: u64,
     number: u64,
 }
+
+value!(record Ticket { group, number });
 
 impl CopyGroups {
     /// A copy leaves.
@@ -135,6 +142,8 @@ pub(super) struct CopyUnderWay {
     pub(super) ticket: Ticket,
 }
 
+value!(record CopyUnderWay { targets, lanes, ticket });
+
 /// Copies of all warps of an SM.
 #[derive(Debug)]
 pub(super) struct Copies {
@@ -142,6 +151,8 @@ pub(super) struct Copies {
     /// Loads whose bytes are there in a later cycle.
     landing: BinaryHeap<Reverse<(u32, u16)>>,
 }
+
+value!(record Copies { groups, landing });
 
 impl Copies {
     pub(super) fn new(warps: u32) -> Self {

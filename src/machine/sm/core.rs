@@ -4,6 +4,7 @@
 //! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the
 //! timers, or somebody else will resume it, as its [`Wait`] says.
 
+use crate::checkpoint::state;
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::machine::scheduler::{Scheduler, Unit};
@@ -36,6 +37,8 @@ pub(super) struct Core {
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
 }
+
+state!(Core { sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size, latency, interval });
 
 impl Core {
     /// No warps.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a slot is free when no warp, no slice and no cleaning of its CTA is under way.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::machine::shared_memory::Writers;
 use crate::persist::vocab::{Boundary, PersistScope};
@@ -23,6 +24,8 @@ pub(super) struct BarrierState {
     /// What its warps know of fences that did not wait: who passes it knows the same.
     pub(super) fenced: u64,
 }
+
+value!(record BarrierState { arrivals, arrived, waiting, expected, votes, voters, fenced });
 
 impl BarrierState {
     /// Every thread that it waits for has arrived, where the warps `live` have not exited.
@@ -46,6 +49,8 @@ pub(super) struct Arrival {
     /// When the first came.
     pub(super) since: Time,
 }
+
+value!(record Arrival { waiting, marks, told, since });
 
 /// A resident CTA, or room for one.
 #[derive(Debug, Default)]
@@ -73,6 +78,8 @@ pub(super) struct CtaSlot {
     /// What its scheme wants at its end.
     pub(super) boundary: Boundary,
 }
+
+value!(record CtaSlot { cta, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary });
 
 impl CtaSlot {
     /// No CTA is there.

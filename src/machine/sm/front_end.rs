@@ -11,6 +11,7 @@
 //! handler waits for. Invariants: copies are made in program order; a wait holds nobody else of the SM up. An
 //! instruction enters whole, so that the buffer may be over its entries by one instruction a warp.
 
+use crate::checkpoint::state;
 use crate::kernel::ir::{MemKind, Op, PmOp, Space};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{CHECKPOINT_AREA, Medium, resolve_generic};
@@ -44,6 +45,8 @@ pub(super) struct FrontEndWaits {
     /// Empty; recycled from atomic to atomic.
     accesses: Vec<LineAccess>,
 }
+
+state!(FrontEndWaits { saved: waiting, full, draining, checkpoint_area; kept: present, coalescer, line_bytes, accesses });
 
 impl FrontEndWaits {
     /// Nobody waits.

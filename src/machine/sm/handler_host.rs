@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::state;
 use crate::kernel::memory::Medium;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::Request;
@@ -31,6 +32,8 @@ pub(super) struct HandlerHost {
     /// Slices that have not acknowledged the kernel's marker.
     pub(super) grid_left: u32,
 }
+
+state!(HandlerHost { parts: handler, outbox; saved: departures, held, lines, store_waits, grid_left; kept: wants });
 
 impl HandlerHost {
     /// Hosts a handler, with a journal or without.

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable, state, value};
 use crate::engine::Time;
 use crate::kernel::ir::{Inst, Mem, Op};
 use crate::kernel::launch::Launch;
@@ -37,6 +38,15 @@ pub(super) enum Work {
     /// A marker that has not been to the handler yet; then `Send`.
     Mark,
 }
+
+value!(choice Work {
+        Shared,
+        Load,
+        LoadPast,
+        Send,
+        Mark,
+    }
+);
 
 /// One memory instruction (or the part of it in one space).
 #[derive(Debug)]
@@ -71,6 +81,8 @@ pub(super) struct Entry {
     /// Of a `Mark`.
     pub(super) marker: Option<Marker>,
 }
+
+value!(record Entry { warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker });
 
 impl Default for Entry {
     fn default() -> Self {
@@ -119,6 +131,24 @@ pub(super) struct PendingLoad {
     pub(super) staging: Option<Box<[u8; 1024]>>,
     /// It is an asynchronous copy: where to.
     pub(super) copy: Option<Box<CopyUnderWay>>,
+}
+
+/// But for the instruction, which is the launch's ([`Lsu::find_instructions`]).
+impl Storable for PendingLoad {
+    fn save(&self, out: &mut StateWriter) {
+        let PendingLoad { warp, pc, inst: _, lanes, offset, left, ready, staging, copy } = self;
+        (*warp, *pc, *lanes).save(out);
+        (*offset, *left, *ready).save(out);
+        staging.save(out);
+        copy.save(out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let (warp, pc, lanes) = Storable::read(from)?;
+        let (offset, left, ready) = Storable::read(from)?;
+        let (staging, copy) = Storable::read(from)?;
+        Ok(PendingLoad { warp, pc, inst: Inst::NOP, lanes, offset, left, ready, staging, copy })
+    }
 }
 
 impl PendingLoad {
@@ -182,6 +212,8 @@ pub(super) struct Lsu {
     pub(super) blocked: bool,
 }
 
+state!(Lsu { saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics });
+
 impl Lsu {
     pub(super) fn new(capacity: u32) -> Self {
         Lsu {
@@ -196,6 +228,14 @@ impl Lsu {
             spare_atomics: Vec::new(),
             free_at: 0,
             blocked: false,
+        }
+    }
+
+    /// Gives loads that were read from a checkpoint their instructions. What lies in free places is of other
+    /// launches, too, and no matter.
+    pub(super) fn find_instructions(&mut self, launch: &Launch) {
+        for load in &mut self.loads {
+            load.inst = launch.kernel.code.get(load.pc as usize).copied().unwrap_or(Inst::NOP);
         }
     }
 

@@ -3,6 +3,7 @@
 //! What combines in the L1 and how it leaves is in `combine.rs`; in which order, where a handler says so, in
 //! `ordered.rs`.
 
+use crate::checkpoint::state;
 use crate::machine::l1::{L1, L1Writes};
 
 use super::cleaning::Cleaning;
@@ -20,6 +21,8 @@ pub(super) struct Leaving {
     pub(super) order: Option<Box<PersistOrder>>,
 }
 
+state!(Leaving { saved: cleaning, releases, order });
+
 /// The L1, what leaves it, and the port.
 #[derive(Debug)]
 pub(super) struct MemorySide {
@@ -28,6 +31,8 @@ pub(super) struct MemorySide {
     pub(super) leaving: Leaving,
     pub(super) port: MemoryPort,
 }
+
+state!(MemorySide { parts: l1, leaving, port });
 
 /// An idle memory side; `persist_order` where a handler orders what leaves the L1.
 pub(super) fn memory_side(p: &SmParameters, w: &SmWiring, persist_order: bool) -> MemorySide {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::checkpoint::value;
 use crate::persist::journal::Author;
 
 /// A store: its CTA's slot and its number.
@@ -18,6 +19,8 @@ struct Left {
     /// Cleanings that are performed with it.
     cleanings: Vec<u64>,
 }
+
+value!(record Left { stores, cleanings });
 
 /// The books of stores to persistent memory that are not durable yet.
 #[derive(Debug, Default)]
@@ -34,6 +37,8 @@ pub(super) struct PersistOrder {
     /// Fences that did not wait: CTA, up to which number, who.
     unsettled: Vec<(u8, u64, Author)>,
 }
+
+value!(record PersistOrder { issued, joined, pending, dirty, left, wanted, unsettled });
 
 impl PersistOrder {
     /// A warp of a CTA issues so many stores: the number of the last.

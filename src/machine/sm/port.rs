@@ -1,5 +1,6 @@
 //! The SM's way to its slices: the crossbar port, and the boxes that travel through it and are recycled.
 
+use crate::checkpoint::state;
 use crate::engine::{Ctx, Time};
 use crate::machine::msg::{LinePool, Msg, Payload, Persist, Request, RequestKind};
 use crate::machine::network::Network;
@@ -21,6 +22,8 @@ pub(super) struct MemoryPort {
     /// The SM, as slices know it.
     pub(super) requester: Requester,
 }
+
+state!(MemoryPort { parts: network; kept: line_pool, spare_persists, requester });
 
 impl MemoryPort {
     /// An idle port.

@@ -3,6 +3,7 @@
 //! Invariant: a fact has the time of the event that is handled, and the author that the program knows:
 //! launch, CTA, warp of the CTA, pc.
 
+use crate::checkpoint::state;
 use crate::engine::{Clock, Time};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
@@ -43,6 +44,8 @@ pub(super) struct Record {
     sm: u16,
     warp_size: u32,
 }
+
+state!(Record { saved: counters, tensor, by_kernel, stalls, on_dram, launches, now; kept: journal, timeline, clock, link, sm, warp_size });
 
 impl Record {
     /// An empty record, with a journal or without.

@@ -9,6 +9,7 @@
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::value;
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::{Class, Hazards};
 use crate::kernel::launch::Launch;
@@ -34,6 +35,8 @@ pub(super) struct UnderWay {
     /// Line accesses of atomics whose results the front-end buffer waits for.
     pub(super) copying: u32,
 }
+
+value!(record UnderWay { loads, stores, persists, throughs, copying });
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.
@@ -66,6 +69,8 @@ pub(super) struct FenceOrder {
     pub(super) came: u32,
 }
 
+value!(record FenceOrder { past, fenced, came });
+
 /// One warp slot.
 #[derive(Debug)]
 pub(super) struct WarpSlot {
@@ -97,6 +102,8 @@ pub(super) struct WarpSlot {
     /// Cycle in which it issued last.
     pub(super) issued_at: u32,
 }
+
+value!(record WarpSlot { warp, scheduler, class, unit, ready_at, wait, account, rank, cta, not_before, until, under_way, order, releasing, since, issued_at });
 
 impl WarpSlot {
     /// An empty slot of a scheduler.
@@ -203,6 +210,8 @@ pub(super) struct Accounts {
     next: u32,
     ticked: bool,
 }
+
+value!(record Accounts { count, sum, issued_now, issued_in, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit, asleep_on_memory, next, ticked });
 
 impl Accounts {
     /// Accounts for every cycle before `cycle`.

@@ -18,6 +18,7 @@
 //!
 //! Invariant: a warp waits for one thing at a time; what follows a fence is part of what the warp waits for.
 
+use crate::checkpoint::value;
 use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
 
 /// What a warp slot waits for.
@@ -65,6 +66,8 @@ pub(super) enum Wait {
     Drained,
 }
 
+value!(choice Wait { NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Performed(then), Released(then), Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained });
+
 /// What an ordinary fence asks for once loads and stores are performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterFence {
@@ -75,6 +78,13 @@ pub(super) enum AfterFence {
     /// The persist barrier that the fence belongs to.
     Barrier(FenceKind, FenceRule),
 }
+
+value!(choice AfterFence {
+        Nothing,
+        Sfence,
+        Barrier(kind, rule),
+    }
+);
 
 /// A wait that is passed in memory is written in parts and read whole, which costs 10 % of a run of `fma`.
 const _: () = assert!(size_of::<Wait>() <= 8, "a wait is passed in a register");
@@ -100,6 +110,18 @@ pub(super) enum Account {
     /// After its exit.
     Draining,
 }
+
+value!(choice Account {
+        Empty,
+        Ready,
+        Execution,
+        Memory,
+        Barrier,
+        Fence,
+        Persist,
+        Draining,
+    }
+);
 
 /// Number of accounts.
 pub(super) const ACCOUNTS: usize = 8;

@@ -18,6 +18,7 @@
 
 use hashbrown::HashMap;
 
+use crate::checkpoint::{state, value};
 use crate::persist::selection::Locality;
 
 /// Bytes of a line that counters are kept for.
@@ -30,6 +31,8 @@ pub(super) struct Way {
     block: u8,
 }
 
+value!(record Way { byte, block });
+
 /// A line and its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BufferEntry {
@@ -37,6 +40,8 @@ pub(super) struct BufferEntry {
     log: Way,
     all: Way,
 }
+
+value!(record BufferEntry { line, log, all });
 
 /// How counters count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +130,8 @@ struct Slot {
     older: u32,
 }
 
+value!(record Slot { entry, newer, older });
+
 /// A buffer of entries.
 #[derive(Debug)]
 pub(super) struct Buffer {
@@ -140,6 +147,8 @@ pub(super) struct Buffer {
     hits: Locality,
     saturated: u64,
 }
+
+state!(Buffer { saved: slots, free, index, newest, oldest, hits, saturated; kept: places, counting });
 
 impl Buffer {
     /// An empty buffer.

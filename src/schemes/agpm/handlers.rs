@@ -25,6 +25,7 @@ use super::parameters::{
     AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
     Statistics,
 };
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::persist::handler::Move;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::selection::Locality;
@@ -39,6 +40,8 @@ struct Level {
     spec: Arc<AgpmSpec>,
     buffer: Buffer,
 }
+
+state!(Level { parts: buffer; kept: spec });
 
 impl Level {
     fn new(spec: &Arc<AgpmSpec>, places: Places) -> Self {
@@ -107,6 +110,8 @@ pub(super) struct SmSelector {
     /// What bypassed the caches has no write-back to do.
     past: NonTemporalStores,
 }
+
+state!(SmSelector { parts: l1, past; saved: path, known, kernel, report, alternated; kept: spec });
 
 impl SmSelector {
     pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
@@ -191,6 +196,14 @@ impl SmSelector {
 }
 
 impl Handler for SmSelector {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         let shared_memory = matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured);
         Interests { accesses: true, shared_memory, ..Interests::default() }
@@ -283,6 +296,8 @@ pub(super) struct Bank {
     refills: u64,
 }
 
+state!(Bank { parts: l2; saved: reserved, spills, refills });
+
 impl Bank {
     pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
         Bank {
@@ -332,6 +347,14 @@ impl Bank {
 }
 
 impl Handler for Bank {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { accesses: true, ..Interests::default() }
     }

@@ -4,6 +4,7 @@
 //! the sampled L1.
 
 use super::buffer::BufferEntry;
+use crate::checkpoint::{StateWriter, Storable, value};
 use crate::persist::selection::Locality;
 use crate::persist::{KernelFacts, Route, SchemeMessage, opened};
 
@@ -22,6 +23,8 @@ pub(super) struct LogReport {
     /// Reads in shared memory of what another warp wrote (instructions).
     pub(super) exchanges: u64,
 }
+
+value!(record LogReport { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs, exchanges });
 
 /// A message.
 #[derive(Debug)]
@@ -42,6 +45,9 @@ pub(super) enum AgpmMessage {
     Moved(Box<BufferEntry>),
 }
 
+value!(choice AgpmMessage { KernelStart(facts), KernelEnd, Report(report), Count, Counts { locality, saturated, spills, refills },
+    Path { kernel, route }, Moved(entry) });
+
 impl AgpmMessage {
     /// What a message of this scheme says.
     pub(super) fn of(message: Box<dyn SchemeMessage>) -> AgpmMessage {
@@ -50,6 +56,10 @@ impl AgpmMessage {
 }
 
 impl SchemeMessage for AgpmMessage {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
     fn digest(&self) -> u64 {
         match self {
             AgpmMessage::KernelStart(facts) => facts.warps ^ u64::from(facts.launch) << 40,

@@ -28,6 +28,7 @@ use super::parameters::{
     AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
 };
 use super::reason::{Evidence, Reason, Rules};
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::engine::Time;
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::{
@@ -39,6 +40,12 @@ use crate::persist::{
 pub(super) struct AgpmHost;
 
 impl Handler for AgpmHost {
+    fn save(&self, _: &mut StateWriter) {}
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Ok(())
+    }
+
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         if let Event::KernelStarts(kernel) = event {
             outbox.send(Peer::Hub, AgpmMessage::KernelStart((*kernel).clone()));
@@ -62,6 +69,8 @@ struct Known {
     last: Option<(u64, u64)>,
 }
 
+value!(record Known { threshold, route, logs, last });
+
 /// The kernel that runs, or has just ended.
 #[derive(Debug, Clone, Default)]
 struct Running {
@@ -74,6 +83,8 @@ struct Running {
     /// From when until when its period counted log updates, in ticks.
     span: [Time; 2],
 }
+
+value!(record Running { facts, logs, exchanges, periods, span });
 
 /// A period whose buffers are being asked.
 #[derive(Debug)]
@@ -89,6 +100,8 @@ struct Asking {
     refills: u64,
 }
 
+value!(record Asking { running, period, complete, left, l1, l2, saturated, spills, refills });
+
 /// AGPM's hub.
 #[derive(Debug)]
 pub(super) struct Selector {
@@ -103,6 +116,8 @@ pub(super) struct Selector {
     ended: Option<(Running, LogReport)>,
     selection: Selection,
 }
+
+state!(Selector { saved: known, running, period, asking, ended, selection; kept: spec, place });
 
 fn name(route: Route) -> String {
     if route == Route::Temporal { "temporal" } else { "non_temporal" }.to_owned()
@@ -370,6 +385,14 @@ impl Selector {
 }
 
 impl Handler for Selector {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
             AgpmMessage::KernelStart(facts) => self.start(facts, outbox.now()),

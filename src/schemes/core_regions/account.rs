@@ -6,6 +6,7 @@
 //! where another's came at the same instant, as links of one latency have it. Invariant: an order with
 //! nothing under way waits for nothing.
 
+use crate::checkpoint::value;
 use crate::engine::Time;
 use crate::persist::regions::{ControllerWaits, Overflow, RegionReport, RegionSizes};
 
@@ -25,6 +26,15 @@ pub enum Stage {
     FlushAcks,
 }
 
+value!(choice Stage {
+        Unknown,
+        Boundary,
+        BoundaryAcks,
+        Flush,
+        FlushAcks,
+    }
+);
+
 /// The oldest region of an order, since when it is in its stage.
 #[derive(Debug, Clone, Copy, Default)]
 struct Watch {
@@ -35,6 +45,8 @@ struct Watch {
     acknowledged: Option<Time>,
 }
 
+value!(record Watch { region, stage, since, acknowledged });
+
 /// The account of a controller.
 #[derive(Debug)]
 pub struct Account {
@@ -44,6 +56,8 @@ pub struct Account {
     overflows: Vec<Overflow>,
     episodes: u64,
 }
+
+value!(record Account { watches, waits, sizes, overflows, episodes });
 
 impl Account {
     /// Of so many orders, among so many controllers.

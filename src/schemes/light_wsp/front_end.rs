@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::engine::Time;
 use crate::persist::handler::{
     Admission, Dependency, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer,
@@ -59,6 +60,12 @@ enum Item {
     End(Author),
 }
 
+value!(choice Item {
+        Store(warp, author, copied),
+        End(author),
+    }
+);
+
 /// A region that its controllers do not have whole.
 #[derive(Debug)]
 struct Region {
@@ -80,6 +87,8 @@ struct Region {
     unconfirmed: u16,
 }
 
+value!(record Region { opened, opener, alone, tag, warps, inside, items, stores, ended, unconfirmed });
+
 /// Leave for a warp's atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Leave {
@@ -93,6 +102,15 @@ enum Leave {
     /// Atomics are under way with it.
     Used,
 }
+
+value!(choice Leave {
+        None,
+        WithId,
+        Asked,
+        Granted,
+        Used,
+    }
+);
 
 /// A warp.
 #[derive(Debug, Default)]
@@ -111,6 +129,8 @@ struct Warp {
     behind: u32,
 }
 
+value!(record Warp { used, leave, asked, full_since, owner, since, behind });
+
 /// Who has regions: in the order in which they were opened.
 #[derive(Debug, Default)]
 struct Owner {
@@ -118,6 +138,8 @@ struct Owner {
     /// How many it has opened.
     opened: u32,
 }
+
+value!(record Owner { regions, opened });
 
 impl Owner {
     fn open(&mut self, warp: u8, alone: bool, unconfirmed: u16) {
@@ -164,6 +186,8 @@ struct FrontEndTally {
     conflicts: u64,
 }
 
+value!(record FrontEndTally { joined, stores, entries, most_entries, late_atomics, persisting_ticks, full_ticks, looked, conflicts });
+
 /// The persist path of an SM.
 #[derive(Debug)]
 struct PersistPath {
@@ -171,6 +195,8 @@ struct PersistPath {
     free: u128,
     scale: u128,
 }
+
+state!(PersistPath { saved: free; kept: scale });
 
 /// The handler of an SM, or of a core.
 #[derive(Debug)]
@@ -200,6 +226,8 @@ pub(super) struct FrontEndBuffer {
     tally: FrontEndTally,
     report: RegionReport,
 }
+
+state!(FrontEndBuffer { sized: warps, owners; parts: path; saved: used, empty, inside, kept, opened, committed, queue, copies, tally, report; kept: spec, place, share });
 
 impl FrontEndBuffer {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
@@ -514,6 +542,14 @@ impl FrontEndBuffer {
 }
 
 impl Handler for FrontEndBuffer {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         let victims = self.spec.search(Snoop::Feb);
         Interests { front_end: true, victims, ..Interests::default() }

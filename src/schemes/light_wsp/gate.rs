@@ -44,6 +44,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::bytes::copy_masked;
 use crate::persist::handler::{
     ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
@@ -66,6 +67,8 @@ struct HeldStore {
     /// It has room in the WPQ.
     counted: bool,
 }
+
+value!(record HeldStore { tag, from, copied, taken, counted });
 
 /// What a controller knows of a region.
 #[derive(Debug, Default)]
@@ -92,6 +95,8 @@ struct Region {
     spills: bool,
 }
 
+value!(record Region { entries, held, waiting, flushing, boundary, bounded, boundary_acks, flushes, done, flush_acks, spills });
+
 impl Region {
     /// All its stores that have come are held, or written in the fallback: before its boundary counts nothing
     /// else is on its way to the write queue.
@@ -111,6 +116,8 @@ struct Order {
     elsewhere: Elsewhere,
 }
 
+value!(record Order { number, regions, elsewhere });
+
 /// What the first controller knows of regions that it has written and others may have not.
 #[derive(Debug, Default)]
 struct Elsewhere {
@@ -121,6 +128,8 @@ struct Elsewhere {
     /// SMs of those that are written here and not by all: no more than IDs may be in use.
     sms: VecDeque<u16>,
 }
+
+value!(record Elsewhere { written, by_all, sms });
 
 impl Elsewhere {
     /// The SM of the next region that all have written.
@@ -156,6 +165,8 @@ struct GateTally {
     most_entries: u64,
 }
 
+value!(record GateTally { committed, overflows, spilled, waited, hits, hits_waited, hits_merged, hit_fallbacks, most_entries });
+
 /// The handler of a controller.
 #[derive(Debug)]
 pub(super) struct GatedQueue {
@@ -174,6 +185,8 @@ pub(super) struct GatedQueue {
     tally: GateTally,
     account: Account,
 }
+
+state!(GatedQueue { sized: orders; saved: entries, by_line, waiting, arrivals, used, held_entries, tally, account; kept: spec, place });
 
 impl GatedQueue {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
@@ -491,6 +504,14 @@ impl GatedQueue {
 }
 
 impl Handler for GatedQueue {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let order = match (opened(message), from) {
             (RegionMessage::Store(tag, warp, copied), Peer::Sm(sm)) => {

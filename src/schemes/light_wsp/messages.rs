@@ -7,6 +7,7 @@
 //! Public, so that a decorator around a handler can change messages on their way: tests make faulty machines
 //! so.
 
+use crate::checkpoint::{StateWriter, Storable, value};
 use crate::persist::handler::SchemeMessage;
 use crate::persist::journal::Author;
 
@@ -20,6 +21,8 @@ pub struct Tag {
     /// For journals.
     pub number: u32,
 }
+
+value!(record Tag { order, id, number });
 
 impl Tag {
     /// The author of a region's step at a controller.
@@ -40,6 +43,8 @@ pub struct Copied {
     /// Entries that they take.
     pub entries: u16,
 }
+
+value!(record Copied { line, mask, bytes, entries });
 
 /// A message.
 #[derive(Debug)]
@@ -72,7 +77,28 @@ pub enum RegionMessage {
     Committed,
 }
 
+value!(choice RegionMessage {
+        Store(tag, warp, copied),
+        Boundary(tag, owner),
+        Taken(warp, entries),
+        Bounded(tag, owner),
+        BoundaryAck(tag),
+        FlushAck(tag),
+        Arrived(line),
+        Draw(warp, lines),
+        Keep(warp, lines),
+        Performed(warp),
+        Granted(warp, tag),
+        Kept(warp),
+        Committed,
+    }
+);
+
 impl SchemeMessage for RegionMessage {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
     fn digest(&self) -> u64 {
         let of = |kind: u64, a: u64, b: u64| kind << 56 ^ a << 24 ^ b;
         let tag = |tag: &Tag| u64::from(tag.order) << 16 | u64::from(tag.id);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
 use crate::persist::handler::{Handler, HandlerReport, Outbox, Peer, SchemeMessage, opened};
 
 use super::messages::RegionMessage;
@@ -28,6 +29,8 @@ struct Keeper {
     has_id: bool,
 }
 
+value!(record Keeper { sm, warp, lines, blocked, has_id });
+
 /// The handler.
 #[derive(Debug)]
 pub(super) struct RegionSequencer {
@@ -42,6 +45,8 @@ pub(super) struct RegionSequencer {
     lines: HashMap<u64, VecDeque<u64>>,
     waited_for_lines: u64,
 }
+
+state!(RegionSequencer { saved: numbered, keepers, next_keeper, keeper_of, lines, waited_for_lines; kept: spec });
 
 impl RegionSequencer {
     pub(super) fn new(spec: Arc<LightWspSpec>) -> Self {
@@ -112,6 +117,14 @@ impl RegionSequencer {
 }
 
 impl Handler for RegionSequencer {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {
             (RegionMessage::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),

@@ -13,6 +13,7 @@
 
 use hashbrown::HashMap;
 
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
 use crate::persist::handler::{
     AccessKind, Admission, Event, Handler, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, VictimSearch,
     opened,
@@ -31,6 +32,8 @@ pub(super) struct VictimSnoop {
     conflicts: u64,
 }
 
+state!(VictimSnoop { saved: ahead, looked, conflicts; kept: search });
+
 impl VictimSnoop {
     pub(super) fn new(search: Option<VictimSearch>) -> Self {
         VictimSnoop { search, ahead: HashMap::new(), looked: 0, conflicts: 0 }
@@ -46,6 +49,14 @@ impl VictimSnoop {
 }
 
 impl Handler for VictimSnoop {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { accesses: true, victims: self.search, dependencies: true, ..Interests::default() }
     }

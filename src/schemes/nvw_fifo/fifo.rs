@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use crate::checkpoint::{Storable, state};
+
 /// A FIFO whose entries belong to owners `O`.
 #[derive(Debug)]
 pub(super) struct Fifo<O> {
@@ -14,6 +16,8 @@ pub(super) struct Fifo<O> {
     written: u64,
     read: u64,
 }
+
+state!(Fifo<O: Storable> { saved: entries, written, read; kept: capacity });
 
 impl<O: Copy> Fifo<O> {
     /// An empty FIFO.

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::parameters::PmemSpecSpec;
+use crate::checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
 use crate::persist::{
     Access, AccessKind, Event, Handler, HandlerPlace, HandlerReport, Interests, Outbox, Peer, SchemeMessage, opened,
 };
@@ -32,6 +33,8 @@ pub(super) struct Found {
     pub(super) loads: u64,
     pub(super) stores: u64,
 }
+
+value!(record Found { loads, stores });
 
 /// A message.
 #[derive(Debug)]
@@ -48,6 +51,15 @@ pub(super) enum DetectionMessage {
     Told(Found),
 }
 
+value!(choice DetectionMessage {
+        Acquire,
+        Id(id),
+        KernelEnd,
+        Tell,
+        Told(found),
+    }
+);
+
 impl DetectionMessage {
     /// What a message of this scheme says.
     pub(super) fn of(message: Box<dyn SchemeMessage>) -> DetectionMessage {
@@ -56,6 +68,10 @@ impl DetectionMessage {
 }
 
 impl SchemeMessage for DetectionMessage {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
     fn digest(&self) -> u64 {
         match self {
             DetectionMessage::Acquire => 1,
@@ -75,6 +91,8 @@ struct Evicted {
     read: bool,
 }
 
+value!(record Evicted { line, at, read });
+
 /// A slice's part.
 #[derive(Debug)]
 pub(super) struct Detector {
@@ -87,6 +105,8 @@ pub(super) struct Detector {
     buckets: VecDeque<(u64, u64)>,
     found: Found,
 }
+
+state!(Detector { saved: evicted, buckets, found; kept: window_ticks, bucket_bytes, bucket_entries });
 
 impl Detector {
     pub(super) fn new(spec: &Arc<PmemSpecSpec>, place: HandlerPlace) -> Self {
@@ -137,6 +157,14 @@ impl Detector {
 }
 
 impl Handler for Detector {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn interests(&self) -> Interests {
         Interests { accesses: true, ..Interests::default() }
     }
@@ -171,6 +199,8 @@ pub(super) struct Counter {
     found: Found,
 }
 
+state!(Counter { saved: acquires, found; kept: slices, fenced });
+
 impl Counter {
     pub(super) fn new(place: HandlerPlace, fenced: bool) -> Self {
         Counter { slices: place.slices, fenced, acquires: 0, found: Found::default() }
@@ -178,6 +208,14 @@ impl Counter {
 }
 
 impl Handler for Counter {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match DetectionMessage::of(message) {
             DetectionMessage::Acquire => {

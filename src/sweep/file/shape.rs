@@ -31,6 +31,7 @@ const BASE: &[KeyRule] = &[
     optional("reference", Shape::Boolean),
     optional("max_cycles", Shape::Whole),
     optional("sample", Shape::Whole),
+    optional("fork_at_cycle", Shape::Whole),
     optional("instrument", Shape::Words(&["none", "cta_undo", "kernel_undo", "idempotent_cta"])),
     optional("flag_barrier", Shape::Words(&["paper", "safe"])),
     optional("loop_log", Shape::Boolean),

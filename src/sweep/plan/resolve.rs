@@ -18,6 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::document::Place;
 use crate::run::Recipe;
+use crate::run::checkpoint::may_change;
 use crate::workload::Mode;
 use crate::workload::Workload;
 
@@ -55,6 +56,12 @@ pub(super) fn points(file: SweepFile, columns: Vec<String>) -> Result<Points, Di
     std::mem::take(&mut making.faults).into_result(())?;
     let assignments = making.assignments();
     making.keys_are_used(&assignments);
+    if making.file.fork_at_cycle.is_some() && making.late_keys().next().is_none() {
+        let message = "`fork_at_cycle` without an axis that could act from there on: a duration, an energy or a \
+                       threshold";
+        let fault = making.file.place.fault(message);
+        making.faults.push(fault);
+    }
     std::mem::take(&mut making.faults).into_result(())?;
     making.resolve(assignments)
 }
@@ -256,7 +263,27 @@ impl Making {
         faults.into_result(Points { file, columns, points, batch })
     }
 
+    /// What a point runs. Where the file has `fork_at_cycle`, its values of axes that may change on the way
+    /// act from there on, and before it has those of the base.
     fn recipe(&self, values: &Assignment) -> Recipe {
+        let whole = self.recipe_of(values);
+        let Some(cycle) = self.file.fork_at_cycle else { return whole };
+        let mut before = values.clone();
+        for key in self.late_keys() {
+            match self.file.base.get(key) {
+                Some(set) => before.insert(key.clone(), set.value.clone()),
+                None => before.remove(key),
+            };
+        }
+        whole.fork_from(cycle, self.recipe_of(&before))
+    }
+
+    /// Keys of axes that may change on the way.
+    fn late_keys(&self) -> impl Iterator<Item = &String> {
+        self.file.axes.iter().flat_map(|axis| &axis.keys).filter(|key| may_change(key))
+    }
+
+    fn recipe_of(&self, values: &Assignment) -> Recipe {
         let folder = &self.file.folder;
         let recipe = Recipe::of(located(folder, &text_of(&values["workload"])));
         let recipe = recipe.max_cycles(self.file.max_cycles).sample(self.file.sample).reference(self.file.reference);

@@ -1,0 +1,199 @@
+//! A run of one machine from its beginning, or from a checkpoint, to its end: what it came to, and whether
+//! that is right.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::conduct::Conduct;
+use super::end::Clocks;
+use super::finished::{Finished, failures};
+use super::program::{Experiment, Program};
+use super::simulated::Simulated;
+use super::tables::{counters, describe, digest_of, persists, warnings};
+use super::{by_kernel, timeline};
+use crate::assemble::{Assembly, Persistency, assemble_with};
+use crate::engine::Time;
+use crate::kernel::functional::{Limits, RunError};
+use crate::kernel::host::HostProgram;
+use crate::kernel::memory::FlatMemory;
+use crate::outcome::{self, End, Launch, Outcome};
+use crate::workload::{Evidence, FormedProgram, FunctionalError, FunctionalRun};
+
+/// Instructions that the functional reference may execute beyond those of the simulation, and at most how
+/// many times as many: a program with races may take another way, but not without end.
+const REFERENCE_EXTRA: u64 = 1 << 20;
+const REFERENCE_FACTOR: u64 = 4;
+
+/// The clocks of an experiment's machine.
+pub(super) fn clocks_of(experiment: &Experiment) -> Clocks {
+    let spec = &experiment.machine.spec;
+    let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
+    Clocks { base, core: base.clock(spec.clock.core_mhz.khz) }
+}
+
+/// Simulates a program whole, or from a checkpoint on.
+pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &Conduct<'_>) -> Finished {
+    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
+    let clocks = clocks_of(experiment);
+    let base = clocks.base;
+    let Program { formed, host, bindings } = program;
+    let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
+    let mut machine = machine_of(experiment, image(), host, conduct);
+    if let Some(from) = conduct.from
+        && let Err(fault) = from.load(&mut machine, &experiment.scheme.built)
+    {
+        panic!("the checkpoint is of another experiment: {fault}");
+    }
+    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
+
+    let (machine, time) = (&ran.machine, ran.time());
+    let launches = launches(machine, time, clocks);
+    let described = serde_json::to_value(workload.describe()).unwrap_or_default();
+    let mut outcome = Outcome {
+        kernels: by_kernel::totals(machine, &launches, |ticks| clocks.duration(ticks)),
+        launches,
+        counters: counters(machine),
+        persists: persists(machine, base),
+        warnings: warnings(machine),
+        from_checkpoint: conduct.from.and_then(|from| from.forked.clone()),
+        ..ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct)
+    };
+    // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
+    let epochs = machine.simulation.epoch_digests().cloned();
+    let journal = conduct.journal.then(|| machine.journal());
+    let timeline = conduct.timeline.map(|_| {
+        let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
+        let selection = outcome.selection();
+        timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, (base.tick_khz(), clocks.core), open)
+    });
+    let components = machine.component_names();
+    let scaling = ran.scaling(conduct);
+    let memory = ran.machine.into_memory(image());
+    outcome.memory_digest = format!("{:016x}", digest_of(&memory));
+    let (other_journals, os) = (Vec::new(), None);
+    let mut finished = Finished {
+        outcome,
+        memory,
+        bindings,
+        formed,
+        epochs,
+        components,
+        journal,
+        other_journals,
+        timeline,
+        scaling,
+        os,
+    };
+    // A trace has no values to judge.
+    if finished.outcome.end == End::Finished && !workload.is_trace() {
+        judge(experiment, conduct, &mut finished);
+    }
+    // Last, as this follows from the whole outcome.
+    Finished { outcome: outcome::computed(finished.outcome), ..finished }
+}
+
+/// The machine around a memory image and a host program, ready to run.
+pub(super) fn machine_of(
+    experiment: &Experiment,
+    image: FlatMemory,
+    host: Box<dyn HostProgram>,
+    conduct: &Conduct<'_>,
+) -> Assembly {
+    let spec = &experiment.machine.spec;
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal,
+        timeline: conduct
+            .timeline
+            .map(|bytes| timeline::spans_each(bytes, spec.sm.count + spec.l2.slices + spec.controller.channels + 1)),
+        places: false,
+        line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
+        halts_at_end: true,
+    };
+    assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)
+}
+
+/// Runs the reference and the checks.
+#[expect(clippy::disallowed_methods, reason = "the wall time of the reference is part of the report")]
+pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished) {
+    let began = Instant::now();
+    let reference = experiment.reference.then(|| reference(experiment, conduct, &finished.outcome));
+    if reference.is_some() {
+        finished.outcome.host.functional_s = began.elapsed().as_secs_f64();
+    }
+    if let Some(Err(FunctionalError::Kernel(RunError::Stopped))) = reference {
+        // Nobody knows whether the result is right: it is no failure, and a sweep runs the point again.
+        finished.outcome.end = End::Stopped;
+        return;
+    }
+    let functional = reference.as_ref().and_then(|result| result.as_deref().ok());
+    let metrics = metrics(&finished.outcome);
+    let evidence = Evidence { functional, metrics: Some(&metrics) };
+    let verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
+    let mut failures = failures(&verification);
+    if let Some(Err(why)) = &reference {
+        failures.push(format!("there is no reference to compare with: {why}"));
+    }
+    finished.outcome.verification = Some(outcome::Verification {
+        passed: failures.is_empty(),
+        checks: serde_json::to_value(&verification).unwrap_or_default(),
+        failures,
+    });
+}
+
+/// The functional run: this run's own, or one that it shares.
+fn reference(
+    experiment: &Experiment,
+    conduct: &Conduct<'_>,
+    outcome: &Outcome,
+) -> Result<Arc<FunctionalRun>, FunctionalError> {
+    let limits = Limits {
+        warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
+        warp_size: experiment.machine.spec.sm.warp_size,
+        stop: conduct.stop,
+        drops_log_stores: experiment.scheme.built.drops_log_stores(),
+        ..Limits::default()
+    };
+    let run = || {
+        let mut run = experiment.workload.run_functional(&limits)?;
+        experiment.workload.forget_unneeded(&mut run);
+        Ok(run)
+    };
+    match conduct.references {
+        Some(references) => references.of(&limits, run),
+        None => run().map(Arc::new),
+    }
+}
+
+/// The figures of a timed run that a manifest's expectations may name.
+fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::from([
+        ("launches".to_owned(), outcome.launches.len() as f64),
+        ("ctas".to_owned(), outcome.total("sm", "ctas") as f64),
+        ("cycles".to_owned(), outcome.time.core_cycles as f64),
+    ]);
+    for table in &outcome.counters {
+        for name in &table.names {
+            metrics.insert(format!("{}.{name}", table.kind), table.total(name) as f64);
+        }
+    }
+    for name in ["warp_instructions", "thread_instructions"] {
+        metrics.insert(name.to_owned(), outcome.total("sm", name) as f64);
+    }
+    metrics
+}
+
+fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {
+    let of = |record: &crate::machine::command_processor::LaunchRecord| Launch {
+        kernel: record.kernel.clone(),
+        grid: record.grid,
+        block: record.block,
+        ctas_per_sm: record.occupancy.ctas,
+        limited_by: record.occupancy.limit.clone(),
+        start: clocks.duration(record.start),
+        // One that was cut short lasts until the cut.
+        length: clocks.duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start),
+    };
+    machine.command_processor().launches().iter().map(of).collect()
+}
