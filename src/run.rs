@@ -1,5 +1,5 @@
-//! From an experiment to its [`Outcome`]: assemble the machine, simulate, collect the memory, compare with
-//! the functional reference, judge.
+//! From an experiment to its [`Outcome`](crate::outcome::Outcome): assemble the machine, simulate, collect
+//! the memory, compare with the functional reference, judge.
 //!
 //! Invariants: everything in an outcome but `host` follows from the experiment alone; threads, placement and
 //! observers change nothing else. The functional reference runs after the simulation, bounded by what the

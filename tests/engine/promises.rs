@@ -223,7 +223,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn every_driver_agrees_with_the_reference_while_the_desk_promises(model in Model::any(), cut in 0u64..60_000) {
