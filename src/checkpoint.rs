@@ -6,8 +6,8 @@
 //! ```
 //! Loading is *in place*: the machine is assembled from its configuration first, and only what changes while
 //! it runs is saved and loaded. Sizes, links, programs and parameters are never written. [`Stateful`] is for
-//! what is loaded in place, [`Storable`] for plain data that is made anew. `state!` and `value!` take a type's
-//! fields one by one; a field that they do not name is a compile error.
+//! what is loaded in place, [`Storable`] for plain data that is made anew. `state!` and `value!` take a
+//! type's fields one by one; a field that they do not name is a compile error.
 //!
 //! Invariants: the same state gives the same bytes, at any number of threads; reading never panics, whatever
 //! the bytes are. A part that cannot be saved refuses ([`StateWriter::refuse`]); the bytes mean nothing then.
