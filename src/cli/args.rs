@@ -136,7 +136,7 @@ pub(super) struct RunArgs {
           "wear", "sample"])]
     pub(super) from: Option<PathBuf>,
     /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:
-    /// so many samples (2 to 64) of each launch of many waves of CTAs, and ever fewer of many launches
+    /// so many samples (2 to 64) of a launch of many waves of CTAs, and of many launches ever fewer
     #[arg(long, value_name = "SAMPLES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
           conflicts_with_all = ["max_cycles", "timeline", "compat", "wear", "monitor"], value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) sample: Option<u32>,

@@ -106,6 +106,12 @@ impl<M> Cell<M> {
         self.messages + self.wakes
     }
 
+    /// Whether its wake-up has no note in the queue yet.
+    #[inline]
+    pub(crate) fn lacks_note(&self) -> bool {
+        self.wake != self.noted && self.wake != NEVER
+    }
+
     /// Whether other workers may run it, for all that is known of it.
     pub(crate) fn may_be_lent(&self) -> bool {
         !self.standing.fused && !self.standing.answers

@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::agenda::{offset_of, payload_of, tie_of, with_payload};
 use super::cell::Cell;
-use super::event::NEVER;
 use super::loan::{Lend, Loan};
 use super::message::Message;
 use super::partition::{Meter, Partition, RoundCount, answer, run_cell};
@@ -30,7 +29,7 @@ impl<M: Message> Partition<M> {
                 messages: Vec::new(),
                 from: 0,
             });
-            (loan.owner, loan.index) = (self.index, index);
+            loan.index = index;
             loan.keys.extend_from_slice(keys);
             let queue = &mut self.sink.queues[tier];
             loan.messages.extend(keys.iter().map(|&key| queue.take(payload_of(key))));
@@ -88,9 +87,8 @@ impl<M: Message> Partition<M> {
             loan.messages.push(self.sink.queues[tier].take(payload_of(key)));
         }
         // Its note is left at home, after the meeting: until then the report of this worker stands for it.
-        let cell = &loan.cell;
-        if cell.wake != cell.noted && cell.wake != NEVER {
-            self.sink.least_sent[tier] = self.sink.least_sent[tier].min(cell.wake);
+        if loan.cell.lacks_note() {
+            self.sink.least_sent[tier] = self.sink.least_sent[tier].min(loan.cell.wake);
         }
     }
 
@@ -102,7 +100,7 @@ impl<M: Message> Partition<M> {
         for (key, message) in loan.keys.drain(..).zip(loan.messages.drain(..)) {
             queue.push(loan.from + offset_of(key), tie_of(key), loan.index, message);
         }
-        if cell.wake != cell.noted && cell.wake != NEVER {
+        if cell.lacks_note() {
             cell.noted = cell.wake;
             queue.push_wake(cell.wake, loan.index);
         }
@@ -115,6 +113,7 @@ mod tests {
     use super::*;
     use crate::engine::component::Component;
     use crate::engine::context::Ctx;
+    use crate::engine::event::NEVER;
     use crate::engine::message::{ComponentId, Port};
     use crate::engine::partition::{NoMeter, rearrange};
     use crate::engine::queue::Queue;

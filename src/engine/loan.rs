@@ -4,9 +4,9 @@
 //!   worker 0:  open ─ lend #7 #9 ─ run #0 #3 #5, slices ─ run #7 (nobody took it) ───────────── meet, #9 comes home
 //!   worker 1:  open ─ lend #16   ─ run #11 ... ─ run #16 ─ nothing left here: take #9, run it ─ meet
 //! ```
-//! A loan is the component with the messages of its round. Whoever runs it sends what it sends as its own
-//! partition's: to the mailboxes, or into its own queue. So a borrowed component needs nothing of its owner
-//! until the round is over, and no lock is held while it runs.
+//! A loan is the component with the messages of its round. The worker that runs it puts what it sends into
+//! its own queue or outboxes. So a borrowed component needs nothing of its owner until the round is over, and
+//! no lock is held while it runs.
 //!
 //! Only a part of a partition's components is lent, always the same: a component that changes cores finds
 //! its state in no cache. Not lent: what is fused, since those talk within a round; components of the
@@ -47,20 +47,26 @@ pub(crate) trait Lend<M> {
     fn lend(&mut self, loans: &mut Vec<Loan<M>>);
 }
 
-/// Marks the components of each tier that are lent: a part of those that are fused with nothing.
+/// Marks the components of a partition that are lent.
 pub(crate) fn mark<M>(cells: &mut [Cell<M>]) {
-    for tier in 0..MAX_TIERS {
-        let alone = |cell: &&mut Cell<M>| usize::from(cell.tier) == tier && cell.may_be_lent();
-        let of_tier = cells.iter_mut().filter(alone).count();
-        for (at, cell) in cells.iter_mut().filter(alone).enumerate() {
-            cell.lent = is_lent(at, of_tier);
-        }
+    let each: Vec<_> = cells.iter().map(|cell| cell.may_be_lent().then_some((0, cell.tier))).collect();
+    for (cell, lent) in cells.iter_mut().zip(lent(&each, 1)) {
+        cell.lent = lent;
     }
 }
 
-/// Whether the `at`th of the `of_tier` components of a tier and partition that may be lent is.
-pub(crate) fn is_lent(at: usize, of_tier: usize) -> bool {
-    at >= of_tier - of_tier.div_ceil(ONE_IN)
+/// Which components are lent: of each tier of a partition the last of those that may be. `each` has the
+/// partition and the tier of a component that may, in id order.
+pub(crate) fn lent(each: &[Option<(u32, u8)>], partitions: usize) -> Vec<bool> {
+    let place = |(partition, tier): (u32, u8)| partition as usize * MAX_TIERS + usize::from(tier);
+    let (mut sizes, mut seen) = (vec![0usize; partitions * MAX_TIERS], vec![0; partitions * MAX_TIERS]);
+    each.iter().flatten().for_each(|&of| sizes[place(of)] += 1);
+    let mut is_lent = |of| {
+        let (size, at) = (sizes[place(of)], seen[place(of)]);
+        seen[place(of)] += 1;
+        at >= size - size.div_ceil(ONE_IN)
+    };
+    each.iter().map(|of| of.is_some_and(&mut is_lent)).collect()
 }
 
 #[cfg(test)]

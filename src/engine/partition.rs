@@ -171,7 +171,7 @@ impl<M: Message> Partition<M> {
     /// Leaves notes for wake-ups that have none: before the first round, and after the caller changed some.
     pub(crate) fn note_wakes(&mut self) {
         for (index, cell) in self.cells.iter_mut().enumerate() {
-            if cell.wake != NEVER && cell.wake != cell.noted {
+            if cell.lacks_note() {
                 cell.noted = cell.wake;
                 self.sink.queues[usize::from(cell.tier)].push_wake(cell.wake, index as u32);
             }
@@ -268,7 +268,7 @@ impl<M: Message> Partition<M> {
             }
             // A wake-up after the bound needs a note, or the round of its time would not find the component.
             // One that is noted already needs no second note.
-            if cell.wake != cell.noted && cell.wake != NEVER {
+            if cell.lacks_note() {
                 cell.noted = cell.wake;
                 self.sink.queues[tier].push_wake(cell.wake, to);
             }
@@ -278,6 +278,7 @@ impl<M: Message> Partition<M> {
     #[cold]
     pub(super) fn note_crash(&mut self, id: ComponentId, payload: &(dyn std::any::Any + Send)) {
         self.sink.early.clear();
+        self.sink.left.clear();
         if self.crash.as_ref().is_none_or(|crash| id < crash.id) {
             let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let message = message.or_else(|| payload.downcast_ref::<String>().cloned());

@@ -236,9 +236,7 @@ impl<M> Queue<M> {
 
     /// Every message of the set with its key, in no particular order.
     pub(crate) fn messages(&self) -> impl Iterator<Item = (Key, &M)> {
-        let far = self.far.iter().map(|Reverse(key)| key);
-        let pending = self.slots.iter().flatten().chain(far).filter(|key| key.payload != Key::WAKE);
-        pending.filter_map(|&key| Some((key, self.payloads.items.get(key.payload as usize)?.as_ref()?)))
+        self.pending().filter_map(|(key, message)| Some((key, message?)))
     }
 
     /// Empties the set, handing out every message and wake-up note, in no particular order.

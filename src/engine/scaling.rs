@@ -20,7 +20,7 @@
 //! share, tries of the other way (`driver/pace.rs`). So a prediction is an upper bound in these respects.
 
 use super::cell::Cell;
-use super::loan::is_lent;
+use super::loan::lent;
 use super::placement::{Blocks, Placement};
 use super::tiers::MAX_TIERS;
 use super::trace::{ComponentRound, RoundTrace};
@@ -200,19 +200,9 @@ impl<'a> Traced<'a> {
 
     /// Which components partitions lend that are placed so.
     fn lent(&self, placed: &[u32], workers: usize) -> Vec<bool> {
-        // As `loan::mark` over each partition's components, which are in id order.
-        let mut lent = vec![false; placed.len()];
-        for tier in 0..MAX_TIERS {
-            let of_tier = |&id: &usize| usize::from(self.tier_of[id]) == tier && self.may_be_lent[id];
-            let (mut sizes, mut seen) = (vec![0; workers], vec![0; workers]);
-            (0..placed.len()).filter(of_tier).for_each(|id| sizes[placed[id] as usize] += 1);
-            for id in (0..placed.len()).filter(of_tier) {
-                let partition = placed[id] as usize;
-                lent[id] = is_lent(seen[partition], sizes[partition]);
-                seen[partition] += 1;
-            }
-        }
-        lent
+        let each: Vec<_> =
+            (0..placed.len()).map(|id| self.may_be_lent[id].then_some((placed[id], self.tier_of[id]))).collect();
+        lent(&each, workers)
     }
 
     fn clipped_ns(&self, record: &ComponentRound) -> f32 {

@@ -30,7 +30,6 @@ use crate::checkpoint::LoadFault;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::engine::{RunEnd, Time, align};
 use crate::outcome::FromCheckpoint;
-use crate::workload::FormedProgram;
 
 impl<'a> CheckpointAt<'a> {
     /// A checkpoint of runs of this experiment, at this core cycle. `keep` takes it while the run waits, and
@@ -165,7 +164,7 @@ fn check(experiment: &Experiment) -> Result<(), Diagnostics> {
 /// The machine of an experiment, at a checkpoint or before its first event.
 fn assembled(experiment: &Experiment, from: Option<&Resumed>) -> Result<Assembly, LoadFault> {
     let Program { formed, host, .. } = Program::of(experiment, None);
-    let image = formed.as_ref().map_or_else(|| experiment.workload.image(), FormedProgram::image);
+    let image = experiment.image(formed.as_ref());
     let conduct = Conduct { line_writes: from.is_some_and(|from| from.line_writes), ..Conduct::default() };
     let mut machine = machine_of(experiment, image, host, &conduct);
     from.map_or(Ok(()), |from| from.load(&mut machine, &experiment.scheme.built))?;

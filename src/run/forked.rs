@@ -18,7 +18,6 @@ use super::whole::{clocks_of, machine_of, run_program};
 use crate::assemble::checkpoint;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::engine::{RunEnd, RunOptions};
-use crate::workload::FormedProgram;
 
 /// Finds what keeps an experiment from beginning so.
 ///
@@ -68,7 +67,7 @@ pub(super) fn run(experiment: &Experiment, fork: &Fork, conduct: &Conduct<'_>) -
 fn begin(fork: &Fork, conduct: &Conduct<'_>) -> Result<Checkpoint, NoBeginning> {
     let before = &fork.before;
     let Program { formed, host, .. } = Program::of(before, conduct.stop);
-    let image = formed.as_ref().map_or_else(|| before.workload.image(), FormedProgram::image);
+    let image = before.image(formed.as_ref());
     let mut machine = machine_of(before, image, host, conduct);
     let clocks = clocks_of(before);
     let pause_at = Some(clocks.core.cycles(fork.cycle));

@@ -13,6 +13,7 @@ use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::memory::FlatMemory;
 use crate::kernel::regions::RegionOptions;
 use crate::persist::Scheme;
 use crate::persist::vocab::{Domain, RegionRule};
@@ -211,6 +212,13 @@ pub(super) struct Program {
     pub(super) formed: Option<FormedProgram>,
     pub(super) host: Box<dyn HostProgram>,
     pub(super) bindings: Bindings,
+}
+
+impl Experiment {
+    /// What memory holds before the first step of its program, which may be one of kernels in regions.
+    pub(super) fn image(&self, formed: Option<&FormedProgram>) -> FlatMemory {
+        formed.map_or_else(|| self.workload.image(), FormedProgram::image)
+    }
 }
 
 impl Program {

@@ -24,7 +24,6 @@ use crate::engine::{Component, ComponentId, Ctx, Message as _, Progress, RunEnd,
 use crate::machine::MAX_CORE_CYCLES;
 use crate::machine::msg::Msg;
 use crate::outcome::End;
-use crate::workload::FormedProgram;
 
 /// Lists in the text of a message are shown up to this many characters.
 const LIST_SHOWN: usize = 40;
@@ -116,7 +115,7 @@ impl<'a> TracedRun<'a> {
             AnyExperiment::Gpu(experiment) => {
                 assert!(experiment.fork.is_none(), "a run that is watched has one set of parameters");
                 let Program { formed, host, .. } = Program::of(experiment, stop);
-                let image = formed.as_ref().map_or_else(|| experiment.workload.image(), FormedProgram::image);
+                let image = experiment.image(formed.as_ref());
                 let spec = &experiment.machine.spec;
                 let machine = machine_of(experiment, image, host, &conduct);
                 (machine, spec.timebase(), spec.clock.core_mhz.khz, experiment.max_cycles)

@@ -18,7 +18,7 @@ use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::{self, End, Launch, Outcome};
-use crate::workload::{Evidence, FormedProgram, FunctionalError, FunctionalRun};
+use crate::workload::{Evidence, FunctionalError, FunctionalRun};
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how
 /// many times as many: a program with races may take another way, but not without end.
@@ -38,7 +38,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     let clocks = clocks_of(experiment);
     let base = clocks.base;
     let Program { formed, host, bindings } = program;
-    let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
+    let image = || experiment.image(formed.as_ref());
     let mut machine = machine_of(experiment, image(), host, conduct);
     if let Some(from) = conduct.from
         && let Err(fault) = from.load(&mut machine, &experiment.scheme.built)
