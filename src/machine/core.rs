@@ -37,8 +37,10 @@ mod record;
 mod region;
 mod remote;
 mod renaming;
+mod reserved;
 mod saved;
 mod serial;
+mod spinning;
 mod standing;
 mod store_queue;
 #[cfg(test)]
@@ -350,6 +352,37 @@ impl Core {
     fn look_again(&mut self, cx: &mut Ctx<'_, Msg>) {
         let at = self.program.clock.cycles(self.next).max(self.program.clock.edge_at_or_after(cx.now()));
         cx.wake_at(at);
+        self.wake_for_reserved(cx);
+    }
+
+    /// The first cycle in which a line may go that an `lr` holds; none where it may now.
+    fn held_until(&self, line: u64, now: u64) -> Option<u64> {
+        self.harts.iter().filter_map(|hart| hart.reserved.holds_until(line, now)).max()
+    }
+
+    /// Looks at probes that wait for an `lr` again when the first of them need not any longer.
+    #[inline]
+    fn wake_for_reserved(&self, cx: &mut Ctx<'_, Msg>) {
+        if self.cache.kept.reserved.is_empty() {
+            return;
+        }
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        let due = |probe: &Probe| self.held_until(probe.line, now).unwrap_or(now);
+        if let Some(due) = self.cache.kept.reserved.iter().map(due).min() {
+            cx.wake_at(self.program.clock.cycles(due));
+        }
+    }
+
+    /// Answers probes that have waited for an `lr` as long as they may.
+    #[inline]
+    fn release_reserved(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.cache.kept.reserved.is_empty() {
+            return;
+        }
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        for probe in std::mem::take(&mut self.cache.kept.reserved) {
+            self.probe(probe, now, cx);
+        }
     }
 
     fn hart_of(&self, hart: u32) -> usize {
@@ -418,6 +451,10 @@ impl Core {
 
     /// A home asks for a line.
     fn probe(&mut self, probe: Probe, now: u64, cx: &mut Ctx<'_, Msg>) {
+        if self.held_until(probe.line, now).is_some() {
+            self.cache.kept.reserved.push(probe);
+            return;
+        }
         let Some(probe) = self.cache.probe_now(probe, &mut self.policy) else { return };
         let Probe { line, invalidate, room, .. } = probe;
         let lost = if self.policy.renames && invalidate {
@@ -453,6 +490,7 @@ impl Core {
                 let (first, pc) = (hart.window.retired_count() + 1, hart.front.pc);
                 hart.squash(first, pc, 0, m.cache);
                 hart.thread = Thread::Stopped;
+                hart.reserved.clear();
                 watch(hart, 0, None, now, m);
             });
         }
@@ -500,6 +538,9 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
         let inserted = matches!(retires, Retires::Checkpoint | Retires::RegionEnd);
         m.record.counters.instructions += u64::from(!inserted);
+        if let Some(watch) = &mut m.record.watch {
+            watch.retired(hart.index, &hart.window, number, retires, cycle);
+        }
         if let Some(regions) = &mut hart.regions {
             regions.retired(hart.window.entry(number));
         }
@@ -535,6 +576,7 @@ impl Component<Msg> for Core {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         // First: what was counted before this event grew before it.
         self.note_growth(cx.now());
+        self.release_reserved(cx);
         let message = match message {
             Msg::Cpu(message) => message,
             Msg::Scheme { from, message } => {
@@ -604,11 +646,13 @@ impl Component<Msg> for Core {
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.note_growth(cx.now());
+        self.release_reserved(cx);
         if self.stopped() {
             self.wind_down(cx);
         } else {
             self.run(cx);
         }
+        self.wake_for_reserved(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

@@ -30,6 +30,9 @@ pub struct HartSlots {
     pub used: u64,
     /// Slots lost, by cause.
     pub lost: BTreeMap<String, u64>,
+    /// Cycles in turns of loops that changed neither a register nor memory: the hart waits for a word.
+    #[serde(default)]
+    pub spinning_cycles: u64,
 }
 
 /// Slots lost at the instructions of a function.

@@ -17,7 +17,13 @@ pub(super) fn of(machine: &Assembly, harts: u32, image: &Executable) -> SlotPlac
     let mut by_place: BTreeMap<(u64, &'static str), u64> = BTreeMap::new();
     for (core, kept) in (0..).zip(machine.cores().map(|core| core.places())) {
         let Some(kept) = kept.filter(|kept| kept.used().any(|slots| slots > 0)) else { continue };
-        let hart = |(index, used)| HartSlots { hart: core * harts + index, core, used, ..HartSlots::default() };
+        let hart = |(index, used): (u32, u64)| HartSlots {
+            hart: core * harts + index,
+            core,
+            used,
+            spinning_cycles: kept.spun_cycles(index as usize),
+            ..HartSlots::default()
+        };
         // Places name harts of their core.
         let first = by_hart.len();
         by_hart.extend((0..).zip(kept.used()).map(hart));

@@ -15,7 +15,7 @@ mod values;
 
 use std::ops::Range;
 
-use values::Random;
+pub(crate) use values::Random;
 
 use crate::encoding::{i_type, opcode, r_type, s_type, u_type};
 
@@ -290,4 +290,16 @@ pub(crate) fn program(sequences: Range<u64>) -> Vec<u8> {
     let data: Vec<u8> = data.iter().flat_map(|word| word.to_le_bytes()).collect();
     assert!(CODE + (code.len() as u64) < DATA);
     executable::file((CODE, &code), (DATA, &data))
+}
+
+/// An executable of these words, and of a page of zeros at [`DATA`].
+pub(crate) fn executable_of(words: &[u32]) -> Vec<u8> {
+    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    assert!(CODE + (code.len() as u64) < DATA);
+    executable::file((CODE, &code), (DATA, &[0; 4096]))
+}
+
+/// Random numbers from a seed.
+pub(crate) fn random(seed: u64) -> Random {
+    Random(seed)
 }

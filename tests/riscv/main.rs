@@ -6,6 +6,7 @@ mod common;
 mod cluster;
 mod core_regions;
 mod crash;
+mod dataflow;
 mod ddio;
 mod decoding;
 #[path = "../persistency/decorated.rs"]
@@ -19,6 +20,7 @@ mod generator;
 mod integers;
 mod light_wsp;
 mod light_wsp_litmus;
+mod liveness;
 mod network;
 mod peers;
 mod power_failure;

@@ -37,6 +37,9 @@ pub(super) struct LoadWaiter {
     pub(super) number: u64,
     /// Physical address.
     pub(super) address: u64,
+    /// The first cycle in which it may have its value: its own address and its own way through the L1 count,
+    /// though the line was asked for by another load before.
+    pub(super) earliest: u64,
 }
 
 /// A line under way.

@@ -105,7 +105,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             Some(address) if m.program.is_checkpoint(address) => StoreKind::Checkpoint,
             _ => StoreKind::Store,
         };
-        hart.stores.push(StoreEntry { number: 0, pc, address, value, width, kind });
+        hart.stores.push(StoreEntry { number: 0, pc, address, value, ready: cycle, width, kind });
         hart.stores.retire();
         commit::retired(hart.index, &hart.stores, cycle, m);
         some = true;

@@ -43,7 +43,7 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
                 return Committed::Waits;
             }
             order(hart, entry.pc, cycle, m);
-            hart.stores.pop();
+            hart.stores.pop(cycle);
             Committed::Performed
         }
         StoreKind::Clean | StoreKind::Flush => {
@@ -51,7 +51,7 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
                 return Committed::Waits;
             }
             clean(hart, &entry, cycle, m);
-            hart.stores.pop();
+            hart.stores.pop(cycle);
             Committed::Performed
         }
     }
@@ -109,7 +109,7 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     hart.half_stored = !hart.half_stored && first < width;
     if !hart.half_stored {
         m.record.counters.stores += u64::from(!checkpoint);
-        hart.stores.pop();
+        hart.stores.pop(cycle);
     }
     Committed::Performed
 }

@@ -43,6 +43,8 @@ counters! {
         atomics,
         /// Stores of reservations that failed (instructions)
         failed_conditionals,
+        /// Time from the `lr` of these until they had failed, summed (core cycles)
+        failed_conditional_cycles,
         /// Conditional branches resolved (instructions)
         branches,
         /// Of these, predicted wrongly (instructions)

@@ -5,7 +5,7 @@
 //! | arithmetic | executed, result at operands + latency | waits in the window |
 //! | load, store | loads look for their bytes | waits; loads wait behind an unknown address |
 //! | branch | resolved at operands + 1 cycle; a wrong prediction stops dispatch until then + redirect | predicted |
-//! | indirect jump | goes on at its target | stops dispatch until the target is known |
+//! | indirect jump | goes on at its target, as one that is predicted | stops dispatch until the target is known |
 //! | atomic, fence, call | executed alone, see [`super::serial`] | - |
 //!
 //! Not modelled: fetch and its cache, limits of execution units.
@@ -180,13 +180,13 @@ fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '
         Op::CboFlush => StoreKind::Flush,
         _ => StoreKind::Store,
     };
-    let value = match (kind, sources[1]) {
-        (StoreKind::Store, Source::Ready(value, _)) => Some(value),
-        (StoreKind::Store, Source::Pending(_)) => None,
-        _ => Some(0),
+    let (value, ready) = match (kind, sources[1]) {
+        (StoreKind::Store, Source::Ready(value, ready)) => (Some(value), ready.max(cycle)),
+        (StoreKind::Store, Source::Pending(_)) => (None, 0),
+        _ => (Some(0), cycle),
     };
     let width = if kind == StoreKind::Store { inst.width() } else { 64 };
-    hart.stores.push(StoreEntry { number, pc, address: None, value, width, kind });
+    hart.stores.push(StoreEntry { number, pc, address: None, value, ready, width, kind });
     if let Source::Ready(base, at) = sources[0] {
         execute::set_address(hart, number, inst, base, m);
         ask_ahead(hart, number, kind, at.max(cycle), m);
@@ -236,8 +236,10 @@ fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
 fn jump(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64) -> Result<(), Stall> {
     let source = if inst.op == Op::Jal { Source::Ready(0, 0) } else { hart.window.source(inst.rs1) };
     match source {
-        Source::Ready(a, _) => {
-            hart.window.push(pc, inst.rd, Retires::Plain, semantics::integer(inst, pc, 0, 0), cycle + 1);
+        Source::Ready(a, ready) => {
+            // Its target is predicted: dispatch goes on, though the register may come later.
+            let complete = ready.max(cycle) + 1;
+            hart.window.push(pc, inst.rd, Retires::Plain, semantics::integer(inst, pc, 0, 0), complete);
             hart.front.pc = semantics::target(inst, pc, a);
         }
         Source::Pending(_) => {
@@ -300,7 +302,7 @@ fn order(hart: &mut Hart, pc: u64, cycle: u64) -> Result<(), Stall> {
     }
     let number = hart.window.next();
     let kind = StoreKind::Fence;
-    hart.stores.push(StoreEntry { number, pc, address: Some(0), value: Some(0), width: 0, kind });
+    hart.stores.push(StoreEntry { number, pc, address: Some(0), value: Some(0), ready: cycle, width: 0, kind });
     Ok(())
 }
 

@@ -46,11 +46,11 @@ pub(super) fn load(
         return Loading::Bound;
     };
     // Older stores come first: what they write is not in the L1 yet.
-    let Forwarded::Bytes { value, mask } = hart.stores.forward(number, address, width) else {
+    let Forwarded::Bytes { value, mask, ready } = hart.stores.forward(number, address, width) else {
         return Loading::Blocked;
     };
     let line = line_of(address);
-    let complete = at + m.program.hit_cycles;
+    let complete = (at + m.program.hit_cycles).max(forwarded_at(ready, mask, m));
     if u32::from(mask) == (1 << width) - 1 {
         m.record.counters.forwarded_loads += 1;
         bind(hart, number, inst.op, value, complete, line, fresh, m);
@@ -73,7 +73,8 @@ pub(super) fn load(
             match m.cache.ask(line, Want::Shared, delay, &mut m.record.counters, m.cx) {
                 Asked::Sent(tag) | Asked::UnderWay(tag) => {
                     m.record.counters.l1_load_misses += 1;
-                    m.cache.wait(tag, LoadWaiter { hart: hart.index, op: inst.op, width, number, address });
+                    let (hart, op, earliest) = (hart.index, inst.op, complete);
+                    m.cache.wait(tag, LoadWaiter { hart, op, width, number, address, earliest });
                     Loading::UnderWay
                 }
                 Asked::Full => Loading::Blocked,
@@ -114,6 +115,12 @@ fn load_across(
         }
     }
     Loading::Blocked
+}
+
+/// The first cycle in which a load may have bytes that the store queue has from a cycle on.
+#[inline]
+fn forwarded_at(ready: u64, mask: u8, m: &Moment<'_, '_>) -> u64 {
+    if mask == 0 { 0 } else { ready + u64::from(m.program.spec.forward_cycles) }
 }
 
 /// Bytes of a line under those that older stores of the hart have yet to write.
@@ -169,7 +176,7 @@ pub(super) fn bind_waiter(hart: &mut Hart, waiter: &LoadWaiter, m: &mut Moment<'
         return;
     }
     let line = line_of(waiter.address);
-    let (Some(place), Forwarded::Bytes { value, mask }) =
+    let (Some(place), Forwarded::Bytes { value, mask, ready }) =
         (m.cache.l1.look_up(line), hart.stores.forward(waiter.number, waiter.address, waiter.width))
     else {
         unreachable!("the line has just come, and older stores were known when the load was executed")
@@ -177,7 +184,8 @@ pub(super) fn bind_waiter(hart: &mut Hart, waiter: &LoadWaiter, m: &mut Moment<'
     let raw = m.cache.l1.read(place, (waiter.address - line) as usize, waiter.width.into());
     let raw = merged(raw, value, mask) & ones(waiter.width.into());
     observed(hart.index, line, m);
-    bind(hart, waiter.number, waiter.op, raw, m.now, line, false, m);
+    let complete = m.now.max(waiter.earliest).max(forwarded_at(ready, mask, m));
+    bind(hart, waiter.number, waiter.op, raw, complete, line, false, m);
 }
 
 /// Executes those of the waiting instructions whose operands have come, oldest first.
@@ -226,8 +234,9 @@ fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bo
     let [a, b, c] = waiting.sources.map(|source| if let Source::Ready(value, _) = source { value } else { 0 });
     match inst.class() {
         Class::Load => {
-            // What kept it from binding may have gone just now.
-            let at = at.max(m.now);
+            // What kept it from binding may have gone just now; and what it finds in the L1 may have been
+            // stored in a cycle that lies ahead.
+            let at = at.max(m.now).max(hart.stores.performed_at());
             load(hart, number, &inst, semantics::address(&inst, a), at, false, m) != Loading::Blocked
         }
         Class::Branch => {
@@ -247,13 +256,13 @@ fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bo
             true
         }
         Class::Store => {
-            hart.stores.set_value(number, b);
+            hart.stores.set_value(number, b, ready_at(waiting.sources[1]).max(waiting.dispatched));
             hart.window.complete(number, 0, at + 1);
             true
         }
         // A register that a region's end stores.
         Class::Persist => {
-            hart.stores.set_value(number, b);
+            hart.stores.set_value(number, b, at);
             hart.window.complete(number, 0, at + 1);
             true
         }
@@ -267,6 +276,11 @@ fn resolve(hart: &mut Hart, waiting: &mut Waiting, m: &mut Moment<'_, '_>) -> bo
             true
         }
     }
+}
+
+/// The cycle from which a source that has come is there.
+fn ready_at(source: Source) -> u64 {
+    if let Source::Ready(_, ready) = source { ready } else { 0 }
 }
 
 /// The result of an instruction that only computes.

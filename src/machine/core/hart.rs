@@ -17,6 +17,7 @@ use super::program::Program;
 use super::record::CoreRecord;
 use super::remote::Remote;
 use super::renaming::Renaming;
+use super::reserved::Reserved;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
 use super::window::{PENDING, Retires, Source, Window};
@@ -82,14 +83,6 @@ impl FrontEnd {
     }
 }
 
-/// A reservation of `lr`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reservation {
-    pub(super) line: u64,
-    pub(super) address: u64,
-    pub(super) width: u8,
-}
-
 /// A hart of a core.
 #[derive(Debug)]
 pub(super) struct Hart {
@@ -112,7 +105,7 @@ pub(super) struct Hart {
     pub(super) fault: Option<(u64, FaultKind)>,
     /// Rounding mode of floating point.
     pub(super) frm: u8,
-    pub(super) reservation: Option<Reservation>,
+    pub(super) reserved: Reserved,
     /// Under a scheme of recoverable regions.
     pub(super) regions: Option<Box<HartRegions>>,
     pub(super) renaming: Renaming,
@@ -136,7 +129,7 @@ impl Hart {
             open_branches: 0,
             fault: None,
             frm: 0,
-            reservation: None,
+            reserved: Reserved::default(),
             regions: None,
             renaming: Renaming::default(),
         }
@@ -147,7 +140,7 @@ impl Hart {
         self.window.begin(&state.registers);
         self.front = FrontEnd::at(state.pc, 0);
         self.frm = state.frm;
-        self.reservation = None;
+        self.reserved.clear();
         self.thread = Thread::Running;
         if let Some(regions) = &mut self.regions {
             regions.begin();
@@ -219,9 +212,7 @@ impl Hart {
 
     /// A line was lost by the core, or written by another of its harts.
     pub(super) fn line_changed(&mut self, line: u64, cycle: u64, m: &mut Moment<'_, '_>) {
-        if self.reservation.is_some_and(|reservation| reservation.line == line) {
-            self.reservation = None;
-        }
+        self.reserved.line_changed(line);
         if let Some(first) = self.loads.lost(line, m.program.tso) {
             self.execute_again(first, cycle, m);
         }

@@ -49,7 +49,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
     };
     let id = m.program.first_hart + u32::from(hart.index);
     let address = Some(m.program.slot(id, slot));
-    hart.stores.push(StoreEntry { number, pc, address, value, width: 8, kind });
+    hart.stores.push(StoreEntry { number, pc, address, value, ready: cycle, width: 8, kind });
     if let Some(regions) = &mut hart.regions {
         match kind {
             StoreKind::RegionEnd => regions.ended(pc),

@@ -6,6 +6,8 @@
 //! | the shared cache takes the line back for room | the answer waits; the core may read the line, not write it |
 //! | another core takes the line | it goes: who asked for it gets the newest bytes |
 //!
+//! A probe of a line that an `lr` holds waits here as well, under any scheme: see [`super::reserved`].
+//!
 //! A scheme asks for it by [`Interests::victims`](crate::persist::handler::Interests), which also says in how
 //! many ways, the least recently used first, another line is looked for. Source: LightWSP, sections IV-G and
 //! V-F3. Reading: a line that leaves the L1 because an inclusive cache below needs its place is evicted, too.
@@ -53,12 +55,20 @@ pub(super) struct KeptLines {
     pub(super) arrivals: Vec<ArrivedLine>,
     /// Lines that the shared cache takes back, with their bytes, in order.
     pub(super) recalled: Vec<(u64, Box<Line>)>,
+    /// Probes of lines that an `lr` holds, in order.
+    pub(super) reserved: Vec<Probe>,
 }
 
 impl KeptLines {
     /// A line waits for a place.
     pub(super) fn wait(&mut self, arrival: ArrivedLine) {
         self.arrivals.push(arrival);
+    }
+
+    /// A probe of a line waits that an `lr` holds.
+    #[inline]
+    pub(super) fn is_reserved(&self, line: u64) -> bool {
+        self.reserved.iter().any(|probe| probe.line == line)
     }
 
     /// The lines that wait for a place.

@@ -38,6 +38,10 @@ spec! {
         redirect_cycles: u32 where 1..=100,
         /// Cycles of an atomic operation on a line in the L1.
         amo_cycles: u32 where 1..=1000,
+        /// Cycles for which an `lr` keeps its line from others, unless its `sc` comes first.
+        lr_hold_cycles: u32 where 1..=10000,
+        /// Cycles from a store's bytes to a load that takes them from the store queue.
+        forward_cycles: u32 where 1..=100,
         /// Cycles of an integer multiplication.
         mul_cycles: u32 where 1..=100,
         /// Cycles of a division or square root.

@@ -1,8 +1,9 @@
 //! Instructions that are executed alone: atomics, fences that wait, control registers, verbs, system calls.
 //!
 //! All of them wait until everything before has retired and every store is performed. An atomic then needs
-//! its line for itself (`lr` to read), and is performed in the event in which the line comes: so somebody
-//! always gets on. `sc` fails if the line was lost since `lr`.
+//! its line for itself, `lr` too, and is performed in the event in which the line comes: so somebody always
+//! gets on. An `sc` whose reservation is lost fails at once and asks for nothing; what holds the line until
+//! the `sc` is in [`super::reserved`].
 
 use crate::kernel::memory::Medium;
 use crate::machine::coherence::Want;
@@ -17,9 +18,10 @@ use super::calls;
 use super::cause::Cause;
 use super::commit;
 use super::execute::observed;
-use super::hart::{Blocked, Hart, Moment, Reservation, Stall};
+use super::hart::{Blocked, Hart, Moment, Stall};
 use super::l1d::{LineState, line_of};
 use super::region;
+use super::reserved::Reservation;
 use super::verbs;
 use super::window::{Retires, Source};
 
@@ -158,20 +160,22 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         return true;
     };
     let line = line_of(address);
-    let reserved = hart.reservation == Some(Reservation { line, address, width });
-    if inst.class() == Class::StoreConditional && !reserved {
+    let reservation = Reservation { line, address, width };
+    if inst.class() == Class::StoreConditional && !hart.reserved.matches(reservation) {
         m.record.counters.atomics += 1;
         m.record.counters.failed_conditionals += 1;
-        hart.reservation = None;
+        let since = hart.reserved.end(cycle).unwrap_or(hart.front.alone_since);
+        m.record.counters.failed_conditional_cycles += done - since;
         hart.window.push(pc, inst.rd, Retires::Plain, 1, done);
         return true;
     }
-    // A copy to read will do for `lr`: of several that hold one, the first `sc` at the home wins.
-    let (want, needed) =
-        if write { (Want::Exclusive, LineState::Exclusive) } else { (Want::Shared, LineState::Shared) };
-    let Some(place) = m.cache.l1.look_up_in(line, needed) else {
+    // Others have waited for the line since an earlier reservation: it is theirs first.
+    if !write && m.cache.kept.is_reserved(line) {
+        return false;
+    }
+    let Some(place) = m.cache.l1.look_up_in(line, LineState::Exclusive) else {
         let delay = m.program.until(cycle + m.program.hit_cycles, m.cx);
-        m.cache.ask(line, want, delay, &mut m.record.counters, m.cx);
+        m.cache.ask(line, Want::Exclusive, delay, &mut m.record.counters, m.cx);
         return false;
     };
     // The line may have brought something that has to come before.
@@ -191,17 +195,23 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     observed(hart.index, line, m);
     let (new, result) = match inst.class() {
         Class::LoadReserved => {
-            hart.reservation = Some(Reservation { line, address, width });
+            let until = done + u64::from(m.program.spec.lr_hold_cycles);
+            hart.reserved.reserve(reservation, hart.front.alone_since, until);
             (None, semantics::loaded(inst.op, old))
         }
         Class::StoreConditional => {
-            hart.reservation = None;
+            hart.reserved.end(cycle);
             (Some(operand), 0)
         }
         _ => (Some(atomic::stored(inst.op, old, operand)), atomic::fetched(width, old)),
     };
     if let Some(new) = new {
         m.cache.l1.write(place, offset, width.into(), new);
+        if let Some(watch) = &mut m.record.watch
+            && m.cache.l1.read(place, offset, width.into()) != old
+        {
+            watch.changed(hart.index);
+        }
         m.changed.push((line, Some(hart.index)));
         m.record.retired(m.program.clock.cycles(cycle), hart.index, pc, address, width.into(), new);
         commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);

@@ -34,6 +34,8 @@ pub(super) struct StoreEntry {
     pub(super) address: Option<u64>,
     /// Bytes, little-endian, once they are known.
     pub(super) value: Option<u64>,
+    /// The cycle from which they are there, which may lie ahead.
+    pub(super) ready: u64,
     pub(super) width: u8,
     pub(super) kind: StoreKind,
 }
@@ -47,6 +49,8 @@ pub(super) enum Forwarded {
         value: u64,
         /// Which.
         mask: u8,
+        /// The cycle from which the last of them is there.
+        ready: u64,
     },
     /// An older store's address, or the bytes that it writes there, are not known yet.
     Unknown,
@@ -63,6 +67,8 @@ pub(super) struct StoreQueue {
     retired: usize,
     /// Entries whose address is not known.
     unknown: usize,
+    /// The cycle in which an entry was performed last.
+    performed_at: u64,
     filter: [u8; FILTER],
 }
 
@@ -75,7 +81,7 @@ impl StoreQueue {
     pub(super) fn new(capacity: u32) -> StoreQueue {
         let capacity = capacity as usize;
         let entries = VecDeque::with_capacity(capacity);
-        StoreQueue { entries, capacity, retired: 0, unknown: 0, filter: [0; FILTER] }
+        StoreQueue { entries, capacity, retired: 0, unknown: 0, performed_at: 0, filter: [0; FILTER] }
     }
 
     #[inline]
@@ -108,6 +114,11 @@ impl StoreQueue {
     /// Entries that have retired, the oldest first.
     pub(super) fn retired(&self) -> impl Iterator<Item = &StoreEntry> {
         self.entries.iter().take(self.retired)
+    }
+
+    /// The cycle, which may lie ahead, in which an entry was performed last.
+    pub(super) fn performed_at(&self) -> u64 {
+        self.performed_at
     }
 
     fn count(&mut self, entry: &StoreEntry, up: bool) {
@@ -151,9 +162,10 @@ impl StoreQueue {
     }
 
     /// The bytes of a store are known.
-    pub(super) fn set_value(&mut self, number: u64, value: u64) {
+    pub(super) fn set_value(&mut self, number: u64, value: u64, ready: u64) {
         if let Some(place) = self.place(number) {
-            self.entries[place].value = Some(value);
+            let entry = &mut self.entries[place];
+            (entry.value, entry.ready) = (Some(value), ready);
         }
     }
 
@@ -168,10 +180,11 @@ impl StoreQueue {
         self.entries.get(self.retired.checked_sub(1)?)
     }
 
-    /// The oldest entry is performed.
-    pub(super) fn pop(&mut self) {
+    /// The oldest entry is performed in a cycle.
+    pub(super) fn pop(&mut self, cycle: u64) {
         if let Some(entry) = self.entries.pop_front() {
             self.retired -= 1;
+            self.performed_at = cycle;
             self.count(&entry, false);
         }
     }
@@ -188,7 +201,7 @@ impl StoreQueue {
     /// What older stores write of the `width` bytes at an address, for the load of this number.
     #[inline]
     pub(super) fn forward(&self, number: u64, address: u64, width: u8) -> Forwarded {
-        let none = Forwarded::Bytes { value: 0, mask: 0 };
+        let none = Forwarded::Bytes { value: 0, mask: 0, ready: 0 };
         if self.unknown == 0 && granules(address, width).iter().all(|&granule| self.filter[granule] == 0) {
             return none;
         }
@@ -198,7 +211,7 @@ impl StoreQueue {
     fn search(&self, number: u64, address: u64, width: u8) -> Forwarded {
         let all = (1u16 << width) as u8;
         let all = all.wrapping_sub(1);
-        let (mut value, mut mask) = (0, 0u8);
+        let (mut value, mut mask, mut ready) = (0, 0u8, 0);
         for entry in self.entries.iter().rev().filter(|entry| entry.number < number) {
             let Some(at) = entry.address else { return Forwarded::Unknown };
             if entry.kind != StoreKind::Store
@@ -214,13 +227,14 @@ impl StoreQueue {
                     let Some(stored) = entry.value else { return Forwarded::Unknown };
                     value |= (stored >> (8 * of_store) & 0xff) << (8 * byte);
                     mask |= 1 << byte;
+                    ready = ready.max(entry.ready);
                 }
             }
             if mask == all {
                 break;
             }
         }
-        Forwarded::Bytes { value, mask }
+        Forwarded::Bytes { value, mask, ready }
     }
 }
 
@@ -229,7 +243,7 @@ mod tests {
     use super::*;
 
     fn store(number: u64, address: Option<u64>, value: Option<u64>, width: u8) -> StoreEntry {
-        StoreEntry { number, pc: 0, address, value, width, kind: StoreKind::Store }
+        StoreEntry { number, pc: 0, address, value, ready: 10 * number, width, kind: StoreKind::Store }
     }
 
     #[test]
@@ -238,10 +252,10 @@ mod tests {
         queue.push(store(1, Some(0x100), Some(0x8877_6655_4433_2211), 8));
         queue.push(store(3, Some(0x102), Some(0xaa), 1));
         queue.push(store(5, Some(0x100), Some(0), 8));
-        assert_eq!(queue.forward(4, 0x100, 4), Forwarded::Bytes { value: 0x44aa_2211, mask: 15 });
-        assert_eq!(queue.forward(4, 0x106, 4), Forwarded::Bytes { value: 0x8877, mask: 3 });
-        assert_eq!(queue.forward(1, 0x100, 8), Forwarded::Bytes { value: 0, mask: 0 });
-        assert_eq!(queue.forward(9, 0x100, 8), Forwarded::Bytes { value: 0, mask: 255 });
+        assert_eq!(queue.forward(4, 0x100, 4), Forwarded::Bytes { value: 0x44aa_2211, mask: 15, ready: 30 });
+        assert_eq!(queue.forward(4, 0x106, 4), Forwarded::Bytes { value: 0x8877, mask: 3, ready: 10 });
+        assert_eq!(queue.forward(1, 0x100, 8), Forwarded::Bytes { value: 0, mask: 0, ready: 0 });
+        assert_eq!(queue.forward(9, 0x100, 8), Forwarded::Bytes { value: 0, mask: 255, ready: 50 });
     }
 
     #[test]
@@ -251,10 +265,10 @@ mod tests {
         queue.push(store(2, Some(0x200), None, 4));
         assert_eq!(queue.forward(3, 0x300, 8), Forwarded::Unknown);
         queue.set_address(1, 0x100);
-        assert_eq!(queue.forward(3, 0x300, 8), Forwarded::Bytes { value: 0, mask: 0 });
+        assert_eq!(queue.forward(3, 0x300, 8), Forwarded::Bytes { value: 0, mask: 0, ready: 0 });
         assert_eq!(queue.forward(3, 0x200, 1), Forwarded::Unknown);
-        queue.set_value(2, 0x0403_0201);
-        assert_eq!(queue.forward(3, 0x202, 1), Forwarded::Bytes { value: 3, mask: 1 });
+        queue.set_value(2, 0x0403_0201, 7);
+        assert_eq!(queue.forward(3, 0x202, 1), Forwarded::Bytes { value: 3, mask: 1, ready: 7 });
     }
 
     #[test]
@@ -264,10 +278,12 @@ mod tests {
         queue.push(store(2, None, None, 8));
         assert!(queue.is_full());
         queue.squash(2);
-        assert_eq!(queue.forward(9, 0x108, 8), Forwarded::Bytes { value: 0, mask: 0 });
+        assert_eq!(queue.forward(9, 0x108, 8), Forwarded::Bytes { value: 0, mask: 0, ready: 0 });
         queue.retire();
         assert!(queue.has_retired());
-        queue.pop();
-        assert_eq!((queue.is_empty(), queue.forward(9, 0x100, 8)), (true, Forwarded::Bytes { value: 0, mask: 0 }));
+        queue.pop(12);
+        let none = Forwarded::Bytes { value: 0, mask: 0, ready: 0 };
+        assert_eq!((queue.is_empty(), queue.forward(9, 0x100, 8)), (true, none));
+        assert_eq!(queue.performed_at(), 12);
     }
 }

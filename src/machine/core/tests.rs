@@ -1,7 +1,9 @@
 //! A core with a home of constant latency and an OS that answers at once: what instructions cost, to the
 //! cycle.
 
+mod dataflow;
 mod kept;
+mod reserved;
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -176,6 +178,8 @@ pub(super) fn spec() -> CoreSpec {
         predictor_entries: 4096,
         redirect_cycles: 12,
         amo_cycles: 18,
+        lr_hold_cycles: 80,
+        forward_cycles: 4,
         mul_cycles: 3,
         div_cycles: 20,
         fp_cycles: 4,

@@ -10,6 +10,8 @@ use crate::engine::Time;
 use crate::timeline::{Growth, Label, Recorder};
 
 use super::cause::Lost;
+use super::spinning::Spinning;
+use super::window::{Retires, Window};
 
 /// What a hart does, for a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct SlotPlaces {
     /// By hart of the core.
     used: Vec<u64>,
     lost: BTreeMap<Lost, u64>,
+    /// By hart of the core.
+    spinning: Vec<Spinning>,
 }
 
 /// Slots lost at one instruction.
@@ -57,9 +61,20 @@ pub struct LostSlots {
 }
 
 impl SlotPlaces {
+    fn spinning_of(&mut self, hart: u8) -> &mut Spinning {
+        let hart = usize::from(hart);
+        self.spinning.resize_with(self.spinning.len().max(hart + 1), Spinning::default);
+        &mut self.spinning[hart]
+    }
+
     /// Slots in which instructions were dispatched, by hart of the core.
     pub fn used(&self) -> impl Iterator<Item = u64> {
         self.used.iter().copied()
+    }
+
+    /// Cycles of a hart of the core in turns of loops that changed nothing.
+    pub fn spun_cycles(&self, hart: usize) -> u64 {
+        self.spinning.get(hart).map_or(0, Spinning::cycles)
     }
 
     /// Lost slots, by cause, hart and address.
@@ -101,6 +116,20 @@ impl CoreWatch {
     pub(super) fn lose(&mut self, lost: Lost, slots: u64) {
         if let Some(places) = self.places.as_mut().filter(|_| slots > 0) {
             *places.lost.entry(lost).or_default() += slots;
+        }
+    }
+
+    /// An instruction of a hart has retired.
+    pub(super) fn retired(&mut self, hart: u8, window: &Window, number: u64, retires: Retires, cycle: u64) {
+        if let Some(places) = &mut self.places {
+            places.spinning_of(hart).retired(window, number, retires, cycle);
+        }
+    }
+
+    /// An atomic of a hart has changed a value.
+    pub(super) fn changed(&mut self, hart: u8) {
+        if let Some(places) = &mut self.places {
+            places.spinning_of(hart).changed();
         }
     }
 

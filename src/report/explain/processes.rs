@@ -47,6 +47,10 @@ struct Levels {
     recalls: u64,
     order_squashes: u64,
     failed_conditionals: u64,
+    /// Of the cycles of all harts.
+    failed_conditional_share: f64,
+    /// The same, of turns of loops that changed nothing; none where places were not kept.
+    spinning_share: Option<f64>,
     cleans: u64,
     dropped_cleans: u64,
     durable_fences: u64,
@@ -68,6 +72,10 @@ impl Levels {
         // Writes bring their lines, too, but nobody waits for these.
         let (hits, misses) = (of("dram_cache", "read_hits"), of("dram_cache", "read_misses"));
         let loads = core("loads");
+        // Of harts that ran instructions, where these are known; else of one hart a core.
+        let slots = o.process.as_ref().and_then(|process| process.slots.as_ref());
+        let harts = slots.map_or(o.rows_of("core"), |slots| slots.harts.len());
+        let hart_cycles = o.time.core_cycles * harts as u64;
         Levels {
             l1_mpki: per_kilo(core("l1_load_misses") + core("l1_store_misses")),
             l1_load_hit_rate: 1.0 - ratio(core("l1_load_misses").min(loads), loads),
@@ -80,6 +88,9 @@ impl Levels {
             recalls: llc("recalls"),
             order_squashes: core("order_squashes"),
             failed_conditionals: core("failed_conditionals"),
+            failed_conditional_share: ratio(core("failed_conditional_cycles"), hart_cycles),
+            spinning_share: slots
+                .map(|slots| ratio(slots.harts.iter().map(|hart| hart.spinning_cycles).sum(), hart_cycles)),
             cleans: core("cleans"),
             dropped_cleans: core("dropped_cleans"),
             durable_fences: core("durable_fences"),
@@ -122,6 +133,13 @@ impl Levels {
                 count(self.failed_conditionals)
             ),
         );
+        // Of harts that ran something.
+        let mut spent =
+            format!("{} of the time from an `lr` to an `sc` that failed", percent(self.failed_conditional_share));
+        if let Some(share) = self.spinning_share {
+            spent += &format!("; {} spinning: in turns of loops that changed nothing", percent(share));
+        }
+        row("in vain", spent);
         // What the program asked to be durable.
         row(
             "durability",
@@ -258,6 +276,7 @@ mod tests {
                 core: 0,
                 used: 500,
                 lost: lost(&[("memory", 250), ("persist", 150), ("idle", 100)]),
+                spinning_cycles: 125,
             }],
             functions: vec![FunctionSlots {
                 function: "insert".to_owned(),

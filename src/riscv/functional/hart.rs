@@ -134,6 +134,7 @@ impl Hart {
             let Some(inst) = code.at(self.pc) else {
                 return Turn::Fault(FaultKind::NoCode);
             };
+            shared.observer.executes(self.number, self.pc, inst, self.registers.get(inst.rs1));
             let next = match self.execute(inst, shared, now_ns) {
                 Ok(next) => next,
                 Err(kind) => return Turn::Fault(kind),

@@ -1,8 +1,11 @@
-//! What a run on the functional driver shows of itself while it goes on: stores, cleaned lines and fences of
-//! persistency, in the order in which they are performed. A model of what is durable follows from these.
+//! What a run on the functional driver shows of itself while it goes on: instructions, stores, cleaned lines
+//! and fences of persistency, in the order in which they are performed. A model of what is durable follows
+//! from these, and the least time in which a program can be executed.
 //!
 //! The driver is generic over its observer. A run without one, which `()` stands for, has no call and no
 //! branch for it.
+
+use crate::riscv::instruction::Inst;
 
 /// A fence of persistency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +16,8 @@ pub enum PersistFence {
     Durability,
 }
 
-/// What is shown of a run. Each method is called after the access is performed, and does nothing unless it is
-/// defined.
+/// What is shown of a run. Each method of an access is called after it is performed. None does anything unless
+/// it is defined.
 ///
 /// # Example: bytes that are stored
 /// ```
@@ -42,6 +45,11 @@ pub enum PersistFence {
 /// assert_eq!(stored.0, 12);
 /// ```
 pub trait Observer {
+    /// A hart is to execute an instruction at an address, whose first source has a value: the address of a
+    /// memory operation, less its immediate. Called before it is performed.
+    #[inline]
+    fn executes(&mut self, _hart: u32, _pc: u64, _inst: &Inst, _base: u64) {}
+
     /// A hart has stored bytes from an address on: by an instruction, or by a system call of its own. They
     /// need not be aligned.
     #[inline]
@@ -61,6 +69,11 @@ impl Observer for () {}
 
 /// Sees what another one sees.
 impl<O: Observer> Observer for &mut O {
+    #[inline]
+    fn executes(&mut self, hart: u32, pc: u64, inst: &Inst, base: u64) {
+        O::executes(self, hart, pc, inst, base);
+    }
+
     #[inline]
     fn store(&mut self, hart: u32, address: u64, bytes: &[u8]) {
         O::store(self, hart, address, bytes);

@@ -207,6 +207,8 @@ pub(crate) fn outcomes(
         predictor_entries: 256,
         redirect_cycles: 12,
         amo_cycles: 18,
+        lr_hold_cycles: 80,
+        forward_cycles: 4,
         mul_cycles: 3,
         div_cycles: 20,
         fp_cycles: 4,
