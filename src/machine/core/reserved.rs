@@ -10,8 +10,8 @@
 //! of a line for which a probe waits is performed after the probe, so that harts take turns.
 //!
 //! Source: the unprivileged ISA, "Eventual Success of Store-Conditional Instructions"; the data caches of
-//! Rocket Chip and BOOM, which hold the line for `lrscCycles` = 80. Invariant: a probe waits at most until the
-//! hold ends that it met. Not modelled: a time in which `lr` is refused after a hold that ended without `sc`.
+//! Rocket Chip and BOOM, which hold the line for `lrscCycles` = 80. Invariant: a probe waits at most until
+//! the hold ends that it met. Not modelled: a time after a hold in which `lr` is refused.
 
 /// What an `sc` must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Reserved {
         self.reservation == Some(of)
     }
 
-    /// An `sc` is performed in a cycle, or fails: the cycle in which its `lr` came to the head of dispatch, if
-    /// there was one.
+    /// An `sc` is performed in a cycle, or fails. Returns the cycle in which its `lr` came to the head of
+    /// dispatch, if there was one.
     pub(super) fn end(&mut self, cycle: u64) -> Option<u64> {
         self.reservation = None;
         self.hold = self.hold.map(|(line, until)| (line, until.min(cycle)));

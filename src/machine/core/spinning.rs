@@ -1,8 +1,9 @@
-//! Time that a hart spends in turns of a loop that change nothing: it waits for a word that another one writes.
+//! Time that a hart spends in turns of a loop that change nothing: it waits for a word of another one.
 //!
-//! A turn goes from the retirement of an instruction to that of the same instruction, to which the program has
-//! gone back. It changes nothing if the hart has stored nothing meanwhile, no atomic of it has changed a value,
-//! and all registers are as they were. A loop with a counter is none of these. The model reads none of it.
+//! A turn goes from the retirement of an instruction to that of the same instruction, to which the program
+//! has gone back. It changes nothing if the hart has stored nothing meanwhile, no atomic of it has changed a
+//! value, and all registers are as they were. A loop with a counter is none of these. The model reads none
+//! of it.
 
 use crate::riscv::instruction::REGISTERS;
 

@@ -212,6 +212,7 @@ impl StoreQueue {
         let all = (1u16 << width) as u8;
         let all = all.wrapping_sub(1);
         let (mut value, mut mask, mut ready) = (0, 0u8, 0);
+        // The youngest older store has the word for a byte, and those before it for what it leaves open.
         for entry in self.entries.iter().rev().filter(|entry| entry.number < number) {
             let Some(at) = entry.address else { return Forwarded::Unknown };
             if entry.kind != StoreKind::Store

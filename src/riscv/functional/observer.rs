@@ -16,8 +16,8 @@ pub enum PersistFence {
     Durability,
 }
 
-/// What is shown of a run. Each method of an access is called after it is performed. None does anything unless
-/// it is defined.
+/// What is shown of a run. Each method of an access is called after it is performed. None does anything
+/// unless it is defined.
 ///
 /// # Example: bytes that are stored
 /// ```
