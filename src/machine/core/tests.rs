@@ -2,6 +2,7 @@
 //! cycle.
 
 mod kept;
+mod order;
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -76,6 +77,8 @@ impl Component<Msg> for FlatHome {
                 self.came.push((cx.now(), line));
                 self.lines.insert(line, room);
             }
+            // It had the line as it came.
+            CpuMsg::ProbeAck { .. } => {}
             other => panic!("{other:?}"),
         }
     }
