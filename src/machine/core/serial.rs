@@ -113,7 +113,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     Ok(())
 }
 
-/// An atomic whose operands are there does not wait for what is older, on a core without the rule that it does.
+/// An atomic whose operands are there does not wait for what is older, on a core that lacks the rule.
 #[cold]
 fn passes(hart: &Hart, inst: &Inst, rule: OrderRule, m: &Moment<'_, '_>) -> bool {
     let known = |of| matches!(hart.window.source(of), Source::Ready(..));

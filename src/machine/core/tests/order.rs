@@ -30,8 +30,8 @@ fn again(consistency: Consistency, words: &[u32], line: u64) -> Vec<u64> {
     (REPLY + 30..REPLY + 120).filter(|&cycle| count(cycle) == 1).collect()
 }
 
-/// Fence, `y`, addition and older load are dispatched when the copies are there, the early load a cycle later,
-/// after the messages of that cycle. The line of `y` comes as long after as the copies did.
+/// Fence, `y`, addition and older load are dispatched when the copies are there, the early load a cycle
+/// later, after the messages of that cycle. The line of `y` takes as long as the copies did.
 fn until_the_older_load_binds() -> Vec<u64> {
     let hit = 4 + REQUEST + SERVICE + REPLY;
     (hit + 2..hit + hit).collect()
