@@ -49,6 +49,7 @@ mod thread;
 mod verbs;
 mod victims;
 mod watch;
+mod weakened;
 mod window;
 mod wiring;
 
@@ -67,6 +68,8 @@ pub use counters::CoreCounters;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
 pub use saved::{SavedThread, Standing};
 pub use watch::{HartTimeline, LostSlots, SlotPlaces};
+#[doc(hidden)]
+pub use weakened::OrderRule;
 pub use wiring::CoreWiring;
 
 use cache::Cache;
@@ -130,6 +133,12 @@ impl Core {
     pub fn begin(&mut self, hart: u32, state: HartState) {
         let at = self.hart_of(hart);
         self.harts[at].begin(&state);
+    }
+
+    /// Takes a rule of the memory order away, for tests that have to notice it: see [`OrderRule`].
+    #[doc(hidden)]
+    pub fn weaken(&mut self, rule: OrderRule) {
+        self.program.weakened.lose(rule);
     }
 
     /// What it has counted.
@@ -262,6 +271,9 @@ impl Core {
         let Core { harts, cache, program, policy, record, remote, changed, .. } = self;
         let mut moment = Moment { now, program, cache, record, policy, remote, cx, changed };
         for (line, by) in lines.drain(..) {
+            if by.is_some() && moment.program.weakened.lacks(OrderRule::Siblings) {
+                continue;
+            }
             for hart in harts.iter_mut().filter(|hart| Some(hart.index) != by) {
                 hart.line_changed(line, now, &mut moment);
             }
@@ -391,7 +403,9 @@ impl Core {
 
     /// A line has come: loads bind, then the stores and atomics that waited for it are performed.
     fn filled(&mut self, tag: u16, evicted: Option<u64>, now: u64, cx: &mut Ctx<'_, Msg>) {
-        if let Some(line) = evicted {
+        if let Some(line) = evicted
+            && !self.program.weakened.lacks(OrderRule::Evictions)
+        {
             self.changed.push((line, None));
             self.tell_changed(now, cx);
         }

@@ -13,6 +13,7 @@ use super::l1d::{LineState, line_of};
 use super::policy::Performed;
 use super::region;
 use super::store_queue::{StoreEntry, StoreKind, StoreQueue};
+use super::weakened::OrderRule;
 
 /// What became of the oldest store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,19 +83,18 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     let (Some(address), Some(value)) = (entry.address, entry.value) else {
         unreachable!("a store that has retired has an address and bytes")
     };
-    let width = usize::from(entry.width);
-    // A store across lines is performed in two parts.
-    let first = in_first_line(entry);
-    let (address, bytes, value) = if hart.half_stored {
-        (address + first as u64, width - first, value >> (8 * first))
-    } else {
-        (address, first, value)
-    };
+    // A store across lines is performed in two parts; the second is what is left of it after the first.
+    let bytes = in_first_line(entry);
     let line = line_of(address);
     let Some(place) = m.cache.l1.look_up_in(line, LineState::Exclusive) else {
         let delay = m.program.until(cycle, m.cx);
         let asked = m.cache.ask(line, Want::Exclusive, delay, &mut m.record.counters, m.cx);
         m.record.counters.l1_store_misses += u64::from(matches!(asked, Asked::Sent(_)));
+        if m.program.weakened.lacks(OrderRule::StoresInOrder)
+            && hart.stores.reorder(|at| m.cache.l1.state(line_of(at)) >= LineState::Exclusive)
+        {
+            return commit(hart, cycle, m);
+        }
         return Committed::Waits;
     };
     if Medium::of(address) == Medium::Nvm
@@ -106,8 +106,9 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     m.changed.push((line, Some(hart.index)));
     let checkpoint = entry.kind != StoreKind::Store;
     performed(hart.index, entry.pc, (address, bytes), value, checkpoint, cycle, m);
-    hart.half_stored = !hart.half_stored && first < width;
-    if !hart.half_stored {
+    if bytes < usize::from(entry.width) {
+        hart.stores.perform_first(bytes as u8, cycle);
+    } else {
         m.record.counters.stores += u64::from(!checkpoint);
         hart.stores.pop(cycle);
     }

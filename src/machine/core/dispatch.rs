@@ -25,6 +25,7 @@ use super::region;
 use super::serial;
 use super::store_queue::{StoreEntry, StoreKind};
 use super::thread::Thread;
+use super::weakened::OrderRule;
 use super::window::{PENDING, Retires, Source};
 
 /// A fence orders stores before it (bit 0) and loads (bit 1), as `Inst::ordered` has it.
@@ -190,6 +191,9 @@ fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '
     if let Source::Ready(base, at) = sources[0] {
         execute::set_address(hart, number, inst, base, m);
         ask_ahead(hart, number, kind, at.max(cycle), m);
+        if m.program.weakened.lacks(OrderRule::StoresAfterLoads) {
+            perform_at_once(hart, m);
+        }
     }
     Ok(())
 }
@@ -204,6 +208,24 @@ fn ask_ahead(hart: &Hart, number: u64, kind: StoreKind, at: u64, m: &mut Moment<
     if m.cache.l1.state(line) < LineState::Exclusive {
         let delay = m.program.until(at, m.cx);
         m.cache.ask(line, Want::Exclusive, delay, &mut m.record.counters, m.cx);
+    }
+}
+
+/// The only store of the queue is performed when it is dispatched, before older loads have bound: a core
+/// without that order does so, where the line is there and no branch is open.
+#[cold]
+fn perform_at_once(hart: &mut Hart, m: &mut Moment<'_, '_>) {
+    let Some(&StoreEntry { address: Some(address), value: Some(value), width, kind, .. }) = hart.stores.only() else {
+        return;
+    };
+    let line = line_of(address);
+    if kind != StoreKind::Store || hart.open_branches > 0 || line_of(address + u64::from(width) - 1) != line {
+        return;
+    }
+    if let Some(place) = m.cache.l1.look_up_in(line, LineState::Exclusive) {
+        m.cache.l1.write(place, (address - line) as usize, width.into(), value);
+        m.changed.push((line, Some(hart.index)));
+        hart.stores.perform_first(width, m.now);
     }
 }
 
@@ -316,8 +338,9 @@ fn alone(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Re
 /// the weak order loads before it, too.
 fn fence_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
     let (before, after) = inst.ordered();
-    before & WRITES != 0 && after & READS != 0
-        || !m.program.tso && before & READS != 0
+    let has = |rule| !m.program.weakened.lacks(rule);
+    before & WRITES != 0 && after & READS != 0 && has(OrderRule::FenceWritesReads)
+        || !m.program.tso && before & READS != 0 && has(OrderRule::FenceReads)
         || m.program.spec.fence_persists && serial::persist_waits(inst, m)
         || m.policy.synchronises && before & READS != 0
 }

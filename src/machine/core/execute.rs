@@ -14,7 +14,9 @@ use crate::riscv::semantics;
 use super::cache::{Asked, LoadWaiter};
 use super::hart::{Blocked, Hart, Moment, Waiting};
 use super::l1d::{line_of, ones};
+use super::load_order::Lines;
 use super::store_queue::Forwarded;
+use super::weakened::OrderRule;
 use super::window::Source;
 
 /// What came of trying to execute a load.
@@ -42,22 +44,24 @@ pub(super) fn load(
     let Some(address) = m.program.memory.physical(address, width.into()) else {
         hart.window.complete(number, 0, at + 1);
         hart.note_fault(number, FaultKind::Unmapped { address, bytes: width.into(), write: false });
-        settle(hart, number, 0, fresh, m);
+        settle(hart, number, Lines::of(0, 1), fresh, m);
         return Loading::Bound;
     };
     // Older stores come first: what they write is not in the L1 yet.
-    let Forwarded::Bytes { value, mask, ready } = hart.stores.forward(number, address, width) else {
+    let found = m.program.weakened.forwarded(hart.stores.forward(number, address, width));
+    let Forwarded::Bytes { value, mask, ready } = found else {
         return Loading::Blocked;
     };
-    let line = line_of(address);
+    let lines = Lines::of(address, width);
     let complete = (at + m.program.hit_cycles).max(forwarded_at(ready, mask, m));
     if u32::from(mask) == (1 << width) - 1 {
         m.record.counters.forwarded_loads += 1;
-        bind(hart, number, inst.op, value, complete, line, fresh, m);
+        bind(hart, number, inst.op, value, complete, lines, fresh, m);
         return Loading::Bound;
     }
+    let line = lines.first;
     let offset = (address - line) as usize;
-    if offset + usize::from(width) > 64 {
+    if !lines.are_one() {
         return load_across(hart, number, inst, address, (value, mask), complete, fresh, m);
     }
     // The rest is in the L1, or comes with the line.
@@ -65,7 +69,7 @@ pub(super) fn load(
         Some(place) => {
             let bytes = merged(m.cache.l1.read(place, offset, width.into()), value, mask);
             observed(hart.index, line, m);
-            bind(hart, number, inst.op, bytes, complete, line, fresh, m);
+            bind(hart, number, inst.op, bytes, complete, lines, fresh, m);
             Loading::Bound
         }
         None => {
@@ -95,16 +99,16 @@ fn load_across(
     fresh: bool,
     m: &mut Moment<'_, '_>,
 ) -> Loading {
-    let (width, line) = (usize::from(inst.width()), line_of(address));
+    let (width, lines) = (usize::from(inst.width()), Lines::of(address, inst.width()));
+    let Lines { first: line, last: next } = lines;
     let offset = (address - line) as usize;
-    let (first, next) = (64 - offset, line + 64);
+    let first = 64 - offset;
     let places = [line, next].map(|line| m.cache.l1.look_up(line));
     if let [Some(low), Some(high)] = places {
         let low = m.cache.l1.read(low, offset, first);
         [line, next].into_iter().for_each(|line| observed(hart.index, line, m));
         let bytes = low | m.cache.l1.read(high, 0, width - first) << (8 * first);
-        bind(hart, number, inst.op, merged(bytes, value, mask), complete, line, fresh, m);
-        hart.loads.has_bytes_of(number, next);
+        bind(hart, number, inst.op, merged(bytes, value, mask), complete, lines, fresh, m);
         return Loading::Bound;
     }
     // What is missing is asked for; the other line may be lost meanwhile, and is asked for then.
@@ -149,21 +153,32 @@ pub(super) fn observed(hart: u8, line: u64, m: &mut Moment<'_, '_>) {
 /// A load has its bytes.
 #[expect(clippy::too_many_arguments, reason = "what a load is and what it found")]
 #[inline]
-fn bind(hart: &mut Hart, number: u64, op: Op, raw: u64, complete: u64, line: u64, fresh: bool, m: &mut Moment<'_, '_>) {
+fn bind(
+    hart: &mut Hart,
+    number: u64,
+    op: Op,
+    raw: u64,
+    complete: u64,
+    lines: Lines,
+    fresh: bool,
+    m: &mut Moment<'_, '_>,
+) {
     hart.window.complete(number, semantics::loaded(op, raw), complete);
-    settle(hart, number, line, fresh, m);
+    settle(hart, number, lines, fresh, m);
 }
 
 /// A load has bound: its place in the order.
 #[inline]
-fn settle(hart: &mut Hart, number: u64, line: u64, fresh: bool, m: &mut Moment<'_, '_>) {
+fn settle(hart: &mut Hart, number: u64, mut lines: Lines, fresh: bool, m: &mut Moment<'_, '_>) {
+    if !lines.are_one() && m.program.weakened.lacks(OrderRule::SecondLine) {
+        lines.last = lines.first;
+    }
     if fresh {
-        hart.loads.bound_at_once(number, line);
+        hart.loads.bound_at_once(number, lines);
         return;
     }
-    hart.loads.bound(number, line);
-    if !m.program.tso
-        && let Some(first) = hart.loads.overtaken(number, line)
+    if let Some(first) = hart.loads.bound(number, lines)
+        && !m.program.weakened.lacks(OrderRule::SameAddressLoads)
     {
         hart.execute_again(first, m.now, m);
     }
@@ -176,16 +191,16 @@ pub(super) fn bind_waiter(hart: &mut Hart, waiter: &LoadWaiter, m: &mut Moment<'
         return;
     }
     let line = line_of(waiter.address);
-    let (Some(place), Forwarded::Bytes { value, mask, ready }) =
-        (m.cache.l1.look_up(line), hart.stores.forward(waiter.number, waiter.address, waiter.width))
-    else {
+    let found = m.program.weakened.forwarded(hart.stores.forward(waiter.number, waiter.address, waiter.width));
+    let (Some(place), Forwarded::Bytes { value, mask, ready }) = (m.cache.l1.look_up(line), found) else {
         unreachable!("the line has just come, and older stores were known when the load was executed")
     };
     let raw = m.cache.l1.read(place, (waiter.address - line) as usize, waiter.width.into());
     let raw = merged(raw, value, mask) & ones(waiter.width.into());
     observed(hart.index, line, m);
     let complete = m.now.max(waiter.earliest).max(forwarded_at(ready, mask, m));
-    bind(hart, waiter.number, waiter.op, raw, complete, line, false, m);
+    let lines = Lines::of(waiter.address, waiter.width);
+    bind(hart, waiter.number, waiter.op, raw, complete, lines, false, m);
 }
 
 /// Executes those of the waiting instructions whose operands have come, oldest first.

@@ -20,6 +20,7 @@ use super::renaming::Renaming;
 use super::reserved::Reserved;
 use super::store_queue::StoreQueue;
 use super::thread::Thread;
+use super::weakened::OrderRule;
 use super::window::{PENDING, Retires, Source, Window};
 
 /// The other parts of the core, for what a hart does in one event.
@@ -96,8 +97,6 @@ pub(super) struct Hart {
     /// Entries of the issue queue and of the load queue.
     pub(super) room: (usize, u32),
     pub(super) stores: StoreQueue,
-    /// The first part of a store across lines is performed.
-    pub(super) half_stored: bool,
     pub(super) loads: LoadOrder,
     /// Branches that were predicted and are not resolved.
     pub(super) open_branches: u32,
@@ -124,7 +123,6 @@ impl Hart {
             waiting: Vec::with_capacity(share(spec.iq_entries) as usize),
             room: (share(spec.iq_entries) as usize, share(spec.lq_entries)),
             stores: StoreQueue::new(share(spec.sq_entries)),
-            half_stored: false,
             loads: LoadOrder::default(),
             open_branches: 0,
             fault: None,
@@ -213,7 +211,9 @@ impl Hart {
     /// A line was lost by the core, or written by another of its harts.
     pub(super) fn line_changed(&mut self, line: u64, cycle: u64, m: &mut Moment<'_, '_>) {
         self.reserved.line_changed(line);
-        if let Some(first) = self.loads.lost(line, m.program.tso) {
+        if let Some(first) = self.loads.lost(line, m.program.tso)
+            && !m.program.weakened.lacks(OrderRule::EarlyLoads)
+        {
             self.execute_again(first, cycle, m);
         }
     }

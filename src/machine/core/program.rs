@@ -13,6 +13,7 @@ use crate::riscv::instruction::Class;
 use crate::riscv::regions::SLOTS_BYTES;
 
 use super::parameters::{Consistency, CoreSpec, L1dSpec};
+use super::weakened::Weakened;
 use super::wiring::CoreWiring;
 
 /// What is common to the harts of a core.
@@ -27,6 +28,7 @@ pub(super) struct Program {
     /// Cycles from an address to a value in the L1.
     pub(super) hit_cycles: u64,
     pub(super) tso: bool,
+    pub(super) weakened: Weakened,
     /// Number of its first hart in the machine.
     pub(super) first_hart: u32,
     /// Harts of the machine.
@@ -46,6 +48,7 @@ impl Program {
             timebase: wiring.timebase,
             hit_cycles: l1d.hit_cycles.into(),
             tso: spec.consistency == Consistency::Tso,
+            weakened: Weakened::default(),
             first_hart: u32::from(wiring.index) * spec.harts,
             harts: u32::from(wiring.ports.roster().cores) * spec.harts,
             to_os: wiring.ports.to(Endpoint::Os),

@@ -22,7 +22,9 @@ use super::hart::{Blocked, Hart, Moment, Stall};
 use super::l1d::{LineState, line_of};
 use super::region;
 use super::reserved::Reservation;
+use super::store_queue::{StoreEntry, StoreKind};
 use super::verbs;
+use super::weakened::OrderRule;
 use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
@@ -56,10 +58,10 @@ fn cause(inst: &Inst, m: &Moment<'_, '_>) -> Cause {
 pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     let cause = cause(inst, m);
     let stall = |until| Err(Stall { cause, until });
-    if !hart.window.is_empty() {
+    if !hart.window.is_empty() && !passes(hart, inst, OrderRule::AtomicsAfterLoads, m) {
         return stall(hart.retires_at(cycle));
     }
-    if !hart.stores.is_empty() {
+    if !hart.stores.is_empty() && !passes(hart, inst, OrderRule::AtomicsAfterStores, m) {
         // The store that is performed last has this looked at again.
         return stall(None);
     }
@@ -113,6 +115,14 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
     Ok(())
 }
 
+/// An atomic whose operands are there does not wait for what is older, on a core that lacks the rule.
+#[cold]
+fn passes(hart: &Hart, inst: &Inst, rule: OrderRule, m: &Moment<'_, '_>) -> bool {
+    let known = |of| matches!(hart.window.source(of), Source::Ready(..));
+    let lacks = m.program.weakened.lacks(rule) && cause(inst, m) == Cause::Atomic;
+    lacks && known(inst.rs1) && known(inst.rs2) && hart.open_branches == 0
+}
+
 /// The instruction is executed; the next one follows.
 fn go_on(hart: &mut Hart, inst: &Inst) {
     if !matches!(hart.front.blocked, Blocked::Fault) {
@@ -161,7 +171,8 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     };
     let line = line_of(address);
     let reservation = Reservation { line, address, width };
-    if inst.class() == Class::StoreConditional && !hart.reserved.matches(reservation) {
+    let reserved = hart.reserved.matches(reservation) || m.program.weakened.lacks(OrderRule::Reservations);
+    if inst.class() == Class::StoreConditional && !reserved {
         m.record.counters.atomics += 1;
         m.record.counters.failed_conditionals += 1;
         let since = hart.reserved.end(cycle).unwrap_or(hart.front.alone_since);
@@ -173,9 +184,12 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
     if !write && m.cache.kept.is_reserved(line) {
         return false;
     }
-    let Some(place) = m.cache.l1.look_up_in(line, LineState::Exclusive) else {
+    let split = inst.class() == Class::Amo && m.program.weakened.lacks(OrderRule::AtomicReadWrite);
+    let (want, needed) =
+        if split { (Want::Shared, LineState::Shared) } else { (Want::Exclusive, LineState::Exclusive) };
+    let Some(place) = m.cache.l1.look_up_in(line, needed) else {
         let delay = m.program.until(cycle + m.program.hit_cycles, m.cx);
-        m.cache.ask(line, Want::Exclusive, delay, &mut m.record.counters, m.cx);
+        m.cache.ask(line, want, delay, &mut m.record.counters, m.cx);
         return false;
     };
     // The line may have brought something that has to come before.
@@ -205,6 +219,13 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         }
         _ => (Some(atomic::stored(inst.op, old, operand)), atomic::fetched(width, old)),
     };
+    if split {
+        // Its store is as any other.
+        let number = hart.window.push(pc, inst.rd, Retires::Store, result, done);
+        let (address, value, kind) = (Some(address), new, StoreKind::Store);
+        hart.stores.push(StoreEntry { number, pc, address, value, ready: cycle, width, kind });
+        return true;
+    }
     if let Some(new) = new {
         m.cache.l1.write(place, offset, width.into(), new);
         if let Some(watch) = &mut m.record.watch

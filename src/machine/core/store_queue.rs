@@ -111,6 +111,11 @@ impl StoreQueue {
         if self.retired > 0 { self.entries.front() } else { None }
     }
 
+    /// The entry, where there is one alone.
+    pub(super) fn only(&self) -> Option<&StoreEntry> {
+        if self.entries.len() == 1 { self.entries.front() } else { None }
+    }
+
     /// Entries that have retired, the oldest first.
     pub(super) fn retired(&self) -> impl Iterator<Item = &StoreEntry> {
         self.entries.iter().take(self.retired)
@@ -187,6 +192,44 @@ impl StoreQueue {
             self.performed_at = cycle;
             self.count(&entry, false);
         }
+    }
+
+    /// The first bytes of the oldest entry are performed: a store of the others is left. Loads find what is
+    /// performed in the L1, where others may have written since.
+    pub(super) fn perform_first(&mut self, bytes: u8, cycle: u64) {
+        let Some(&entry) = self.entries.front() else { return };
+        self.performed_at = cycle;
+        let left = StoreEntry {
+            address: entry.address.map(|address| address + u64::from(bytes)),
+            value: entry.value.map(|value| value.checked_shr(8 * u32::from(bytes)).unwrap_or(0)),
+            width: entry.width - bytes,
+            ..entry
+        };
+        self.count(&entry, false);
+        self.count(&left, true);
+        self.entries[0] = left;
+    }
+
+    /// Has the oldest retired store of a line be the oldest entry whose line is `there`, if no older store
+    /// has bytes of it: a core without the order of stores does so.
+    #[cold]
+    pub(super) fn reorder(&mut self, there: impl Fn(u64) -> bool) -> bool {
+        let bytes = |entry: &StoreEntry| entry.address.map(|at| (at, at + u64::from(entry.width)));
+        let apart = |one: &StoreEntry, other: &StoreEntry| {
+            let (Some(one), Some(other)) = (bytes(one), bytes(other)) else { return false };
+            one.1 <= other.0 || other.1 <= one.0
+        };
+        let goes = |&at: &usize| {
+            let entry = &self.entries[at];
+            let older = self.entries.iter().take(at);
+            entry.kind == StoreKind::Store
+                && bytes(entry).is_some_and(|(first, end)| there(first) && there(end - 1))
+                && older.clone().all(|older| older.kind == StoreKind::Store && apart(older, entry))
+        };
+        let Some(at) = (1..self.retired).find(goes) else { return false };
+        let entry = self.entries.remove(at);
+        entry.into_iter().for_each(|entry| self.entries.push_front(entry));
+        true
     }
 
     /// Forgets entries from this number on, none of which has retired.
@@ -270,6 +313,21 @@ mod tests {
         assert_eq!(queue.forward(3, 0x200, 1), Forwarded::Unknown);
         queue.set_value(2, 0x0403_0201, 7);
         assert_eq!(queue.forward(3, 0x202, 1), Forwarded::Bytes { value: 3, mask: 1, ready: 7 });
+    }
+
+    #[test]
+    fn what_is_performed_of_a_store_is_forwarded_no_more() {
+        let mut queue = StoreQueue::new(8);
+        queue.push(store(1, Some(0x13c), Some(0x8877_6655_4433_2211), 8));
+        queue.retire();
+        assert_eq!(queue.forward(2, 0x13c, 8), Forwarded::Bytes { value: 0x8877_6655_4433_2211, mask: 255, ready: 10 });
+        queue.perform_first(4, 8);
+        let none = Forwarded::Bytes { value: 0, mask: 0, ready: 0 };
+        assert_eq!(queue.forward(2, 0x13c, 8), Forwarded::Bytes { value: 0x8877_6655 << 32, mask: 0xf0, ready: 10 });
+        assert_eq!(queue.forward(2, 0x13c, 4), none);
+        assert_eq!(queue.retired().map(|entry| (entry.address, entry.width)).collect::<Vec<_>>(), [(Some(0x140), 4)]);
+        queue.pop(9);
+        assert_eq!(queue.forward(2, 0x140, 4), none);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod dataflow;
 mod kept;
+mod order;
 mod reserved;
 
 use std::any::Any;
@@ -78,6 +79,8 @@ impl Component<Msg> for FlatHome {
                 self.came.push((cx.now(), line));
                 self.lines.insert(line, room);
             }
+            // It had the line as it came.
+            CpuMsg::ProbeAck { .. } => {}
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,9 @@
 //! Real cores, home slices and a controller run a litmus program many times, at times drawn by a seed.
 //!
-//! A thread comes to its operations in a round when the cycle counter says so, plus what the seed adds, with
-//! copies of some of the locations in its L1. A round has lines of its own.
+//! A hart comes to its statements in a round when the cycle counter says so, plus what the seed adds, with
+//! copies of some of the locations in its L1. Each access takes its address from a pointer of its own, which
+//! is in the L1 or in memory, so that accesses of one hart know their addresses in any order. A round has
+//! locations of its own: in lines of their own, in one line, or in lines of one set.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::coherence::{CpuMsg, HartState};
-use durawarp::machine::core::{Consistency, Core, CoreSpec, CoreWiring, L1dSpec};
+use durawarp::machine::core::{Consistency, Core, CoreSpec, CoreWiring, L1dSpec, OrderRule};
 use durawarp::machine::cpu::CpuMemory;
 use durawarp::machine::home::{HomeSlice, HomeWiring, LlcSpec};
 use durawarp::machine::image::Image;
@@ -25,26 +27,28 @@ use durawarp::riscv::elf::Executable;
 use durawarp::riscv::memory::Windows;
 use durawarp::riscv::syscalls::{Reply, Then};
 
-use super::tso::{Act, Outcome};
+use super::code::{ACCESSES, BLOCK_BYTES, POINTERS, SPIN_CYCLES, WARM, code};
+use super::notation::{Outcome, Program};
 use crate::memory_controller::{dram, ns, persist, spec as controller_spec};
 
 /// Cycles of a round.
-const ROUND_CYCLES: u64 = 600;
+const ROUND_CYCLES: u64 = 900;
 const CODE: u64 = 0x1_0000;
-const DATA: u64 = 0x10_0000;
-const RESULTS: u64 = 0x20_0000;
-const SCHEDULE: u64 = 0x30_0000;
-const MEMORY_BYTES: u64 = 1 << 22;
-/// Bytes from a thread's results, or schedule, to the next one's.
-const OF_THREAD: u64 = 0x2_0000;
+const DATA: u64 = 0x4_0000;
+/// Bytes of a location in a round: it has two lines.
+const SLOT_BYTES: u64 = 128;
 
 /// What runs it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Cores {
-    pub(crate) count: u32,
+    /// Harts of a core.
     pub(crate) harts: u32,
     pub(crate) consistency: Consistency,
     pub(crate) batch_cycles: u32,
+    /// Caches of a few lines: lines leave all the time.
+    pub(crate) small: bool,
+    /// A rule that the cores lack.
+    pub(crate) without: Option<OrderRule>,
 }
 
 #[derive(Debug)]
@@ -73,110 +77,146 @@ impl Component<Msg> for Exits {
 
 /// A generator of the tests: a step of a linear congruence, mixed.
 #[derive(Debug, Clone)]
-pub(crate) struct Draw(pub(crate) u64);
+struct Draw(u64);
 
 impl Draw {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % bound
     }
 }
 
-fn i(imm: i64, rs1: u32, funct3: u32, rd: u32, opcode: u32) -> u32 {
-    (imm as u32) << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode
+/// Where everything of a run lies.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    rounds: u64,
+    locations: u64,
+    harts: u64,
 }
 
-fn addi(rd: u32, rs1: u32, imm: i64) -> u32 {
-    i(imm, rs1, 0, rd, 0x13)
-}
-
-fn ld(rd: u32, rs1: u32, imm: i64) -> u32 {
-    i(imm, rs1, 3, rd, 0x03)
-}
-
-fn sd(rs2: u32, rs1: u32, imm: i64) -> u32 {
-    let imm = imm as u32;
-    (imm >> 5 & 0x7f) << 25 | rs2 << 20 | rs1 << 15 | 3 << 12 | (imm & 31) << 7 | 0x23
-}
-
-fn branch(funct3: u32, rs1: u32, rs2: u32, offset: i64) -> u32 {
-    let o = offset as u32;
-    let (high, low) = ((o >> 12 & 1) << 31 | (o >> 5 & 0x3f) << 25, (o >> 1 & 15) << 8 | (o >> 11 & 1) << 7);
-    high | rs2 << 20 | rs1 << 15 | funct3 << 12 | low | 0x63
-}
-
-const FENCE: u32 = 0x0ff0_000f;
-const ECALL: u32 = 0x73;
-const RDCYCLE_X7: u32 = 0xc000_2073 | 7 << 7;
-
-/// Bytes from a location to the next one: another line.
-const LOCATION_BYTES: i64 = 64;
-
-/// The program of a thread. x10: locations of the round, x11: its results, x13: its schedule, x14: rounds
-/// left.
-fn code(acts: &[Act], locations: usize) -> Vec<u32> {
-    let mut words = vec![ld(5, 13, 0), ld(6, 13, 8)];
-    for location in 0..locations {
-        // A copy to read, where the schedule says so.
-        words.extend([
-            i(1 << location, 6, 7, 7, 0x13),
-            branch(0, 7, 0, 8),
-            ld(8, 10, LOCATION_BYTES * location as i64),
-        ]);
+impl Places {
+    /// Bytes of a location over all rounds: lines of one round's locations are in one set of any small cache.
+    fn region(&self) -> u64 {
+        (self.rounds * SLOT_BYTES).next_multiple_of(4096)
     }
-    words.extend([RDCYCLE_X7, branch(6, 7, 5, -4)]);
-    let mut result = 0;
-    for act in acts {
-        match *act {
-            Act::Store(location, value) => {
-                words.extend([addi(9, 0, value as i64), sd(9, 10, LOCATION_BYTES * location as i64)]);
-            }
-            Act::Load(location) => {
-                words.push(ld(16 + result, 10, LOCATION_BYTES * location as i64));
-                result += 1;
-            }
-            Act::Fence => words.push(FENCE),
+
+    fn blocks(&self) -> u64 {
+        DATA + self.region() * self.locations
+    }
+
+    /// The schedule of a hart in a round.
+    fn block(&self, hart: u64, round: u64) -> u64 {
+        self.blocks() + (hart * self.rounds + round) * BLOCK_BYTES
+    }
+
+    fn cold(&self) -> u64 {
+        self.block(self.harts, 0)
+    }
+
+    /// A pointer that is in no cache.
+    fn cold_pointer(&self, hart: u64, round: u64, access: u64) -> u64 {
+        self.cold() + ((hart * self.rounds + round) * ACCESSES as u64 + access) * 64
+    }
+
+    fn result(&self, hart: u64, round: u64) -> u64 {
+        self.cold_pointer(self.harts, 0, 0) + (hart * self.rounds + round) * 64
+    }
+
+    /// A line that a hart reads instead of a location.
+    fn idle(&self, hart: u64) -> u64 {
+        self.result(self.harts, 0) + hart * 64
+    }
+
+    fn end(&self) -> u64 {
+        self.idle(self.harts).next_multiple_of(1 << 16)
+    }
+}
+
+/// The addresses of a round's locations.
+fn addresses(program: &Program, places: &Places, round: u64, draw: &mut Draw) -> Vec<u64> {
+    let kind = draw.below(8);
+    let of = |location: u64| DATA + location * places.region() + round * SLOT_BYTES;
+    let mut at = Vec::new();
+    for location in 0..program.locations.len() as u64 {
+        at.push(match (program.is_across(location as usize), kind) {
+            // All in one line, but for those across lines.
+            (false, 0) => of(0) + 8 * location,
+            (true, _) => of(location) + 60,
+            (false, 1 | 2) => of(location) + 8 * draw.below(8),
+            // Every other one in another set.
+            (false, _) => of(location) + 64 * (location & 1) + 8 * draw.below(8),
+        });
+    }
+    at
+}
+
+/// The schedule of a hart in a round, as bytes and where they lie.
+fn schedule(
+    program: &Program,
+    places: &Places,
+    (hart, round): (u64, u64),
+    addresses: &[u64],
+    draw: &mut Draw,
+) -> Vec<(u64, u64)> {
+    let block = places.block(hart, round);
+    let begins = (round + 1) * ROUND_CYCLES;
+    let mut words = vec![(block, begins - SPIN_CYCLES), (block + 8, begins + draw.below(80))];
+    // Lines that the hart reads before.
+    let mut lines: Vec<u64> = Vec::new();
+    for (location, &address) in addresses.iter().enumerate() {
+        lines.push(address & !63);
+        if program.is_across(location) {
+            lines.push((address & !63) + 64);
         }
     }
-    words.extend((0..result).map(|result| sd(16 + result, 11, 8 * i64::from(result))));
-    words.extend([
-        addi(10, 10, LOCATION_BYTES * locations as i64),
-        addi(11, 11, 64),
-        addi(13, 13, 16),
-        addi(14, 14, -1),
-    ]);
-    words.push(branch(1, 14, 0, -4 * words.len() as i64));
-    words.extend([addi(17, 0, 93), ECALL]);
+    let copies = draw.below(1 << lines.len());
+    let mut warm: Vec<u64> = (0..lines.len()).filter(|line| copies >> line & 1 == 1).map(|line| lines[line]).collect();
+    warm.resize(WARM.max(warm.len()), places.idle(hart));
+    words.extend((0..).zip(&warm[..WARM]).map(|(nth, &line)| (block + 64 + 8 * nth, line)));
+    // One pointer in eight rounds, half of them in another: some rounds are fast.
+    let cold = [0, 1, 2, 4, 4, 1, 2, 0][draw.below(8) as usize];
+    for (nth, access) in (0..).zip(program.accesses(hart as usize)) {
+        let far = cold > 0 && draw.below(cold) == 0;
+        let pointer = if far { places.cold_pointer(hart, round, nth) } else { block + POINTERS + 8 * nth };
+        words.push((block + 16 + 8 * nth, pointer));
+        words.push((pointer, addresses[access.location] + 4 * access.half as u64));
+    }
     words
 }
 
 /// Runs a program for some rounds: the outcome of each, and what the cores counted of loads executed again.
-pub(crate) fn outcomes(
-    cores: &Cores,
-    threads: &[Vec<Act>],
-    locations: usize,
-    rounds: u64,
-    seed: u64,
-) -> (Vec<Outcome>, u64) {
+pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64) -> (Vec<Outcome>, u64) {
     let mut draw = Draw(seed);
+    let harts = program.harts.len() as u64;
+    let places = Places { rounds, locations: program.locations.len() as u64, harts };
     let timebase = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let clock = timebase.clock(1_000_000);
     let map = Interleave::new(2, 1, 64);
-    let roster = Roster::of_cores(cores.count as u16, map);
+    // With several harts a core, who shares one is drawn.
+    let count = (harts as u32).div_ceil(cores.harts).max(2);
+    let mut seats: Vec<u32> = (0..count * cores.harts).collect();
+    for last in (1..seats.len()).rev() {
+        seats.swap(last, draw.below(last as u64 + 1) as usize);
+    }
+    let roster = Roster::of_cores(count as u16, map);
+    let memory_bytes = places.end();
     let window = |address: u64| (address - 0x1000) as usize;
-    // Code of each thread, one behind the other, and its schedule.
-    let mut image = vec![0; window(MEMORY_BYTES)];
+    let mut image = vec![0; window(memory_bytes)];
     let mut starts = Vec::new();
-    let mut words = Vec::new();
-    for (thread, acts) in (0..).zip(threads) {
+    let mut words: Vec<u32> = Vec::new();
+    for hart in 0..program.harts.len() {
         starts.push(CODE + 4 * words.len() as u64);
-        words.extend(code(acts, locations));
-        for round in 0..rounds {
-            let at = SCHEDULE + OF_THREAD * thread + 16 * round;
-            let cycle = (round + 1) * ROUND_CYCLES + draw.below(60);
-            image[window(at)..][..8].copy_from_slice(&cycle.to_le_bytes());
-            image[window(at + 8)..][..8].copy_from_slice(&draw.below(1 << locations).to_le_bytes());
+        words.extend(code(program, hart));
+    }
+    let mut located = Vec::new();
+    for round in 0..rounds {
+        let addresses = addresses(program, &places, round, &mut draw);
+        for hart in 0..harts {
+            for (at, word) in schedule(program, &places, (hart, round), &addresses, &mut draw) {
+                image[window(at)..][..8].copy_from_slice(&u64::to_le_bytes(word));
+            }
         }
+        located.push(addresses);
     }
     let bytes: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
     let code = Arc::new(CodeTable::new([(CODE, bytes.as_slice())]));
@@ -188,21 +228,17 @@ pub(crate) fn outcomes(
         headers: None,
         header_count: 0,
     });
-    let memory = CpuMemory {
-        windows: Windows { memory_bytes: MEMORY_BYTES, pm_bytes: 4096 },
-        main: DRAM_BASE,
-        persistent: NVM_BASE,
-    };
+    let memory = CpuMemory { windows: Windows { memory_bytes, pm_bytes: 4096 }, main: DRAM_BASE, persistent: NVM_BASE };
 
     let mut t = Topology::new();
     let core_spec = CoreSpec {
-        count: cores.count,
+        count,
         harts: cores.harts,
         width: 4,
-        rob_entries: 64,
-        iq_entries: 32,
-        lq_entries: 24,
-        sq_entries: 16,
+        rob_entries: 64 * cores.harts,
+        iq_entries: 32 * cores.harts,
+        lq_entries: 24 * cores.harts,
+        sq_entries: 16 * cores.harts,
         mshr_entries: 8,
         predictor_entries: 256,
         redirect_cycles: 12,
@@ -216,9 +252,10 @@ pub(crate) fn outcomes(
         fence_persists: false,
         batch_cycles: cores.batch_cycles,
     };
-    let l1d = L1dSpec { kb: 4, ways: 4, hit_cycles: 4 };
+    let (kb, ways) = if cores.small { (1, 2) } else { (16, 4) };
+    let l1d = L1dSpec { kb, ways, hit_cycles: 4 };
     let mut ids = Vec::new();
-    for index in 0..cores.count as u16 {
+    for index in 0..count as u16 {
         let wiring = CoreWiring {
             regions: None,
             index,
@@ -230,21 +267,24 @@ pub(crate) fn outcomes(
             image: executable.clone(),
         };
         let mut core = Core::new(core_spec.clone(), l1d.clone(), wiring, Box::new(Plain), false);
-        for hart in u32::from(index) * cores.harts..(u32::from(index) + 1) * cores.harts {
-            let Some(&pc) = starts.get(hart as usize) else { continue };
+        cores.without.into_iter().for_each(|rule| core.weaken(rule));
+        for (hart, (&seat, &pc)) in (0..).zip(seats.iter().zip(&starts)) {
+            if seat / cores.harts != u32::from(index) {
+                continue;
+            }
             let mut registers = [0; 64];
-            registers[10] = DATA;
-            registers[11] = RESULTS + OF_THREAD * u64::from(hart);
-            registers[13] = SCHEDULE + OF_THREAD * u64::from(hart);
+            registers[11] = places.result(hart, 0);
+            registers[13] = places.block(hart, 0);
             registers[14] = rounds;
-            core.begin(hart, HartState { registers, pc, frm: 0 });
+            core.begin(seat, HartState { registers, pc, frm: 0 });
         }
         ids.push((Endpoint::Core(index), t.add(format!("core{index}"), Box::new(core))));
     }
+    let (slice_kb, ways) = if cores.small { (4, 4) } else { (512, 16) };
     let llc = LlcSpec {
         slices: 2,
-        slice_kb: 512,
-        ways: 16,
+        slice_kb,
+        ways,
         mshr_entries: 16,
         request_cycles: 14,
         service_cycles: 12,
@@ -257,11 +297,13 @@ pub(crate) fn outcomes(
         let home = HomeSlice::new(llc.clone(), wiring);
         ids.push((role, t.add(format!("home{slice}"), Box::new(home))));
     }
-    let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
-    let media = Media::new(&dram(), &NvmSpec::through(&dram(), ns(480)), &bus, clock, base);
-    let mut dram_image = Image::new(MEMORY_BYTES as usize);
-    dram_image.write(0x1000, &image);
+    let media = Media::new(&dram(), &NvmSpec::through(&dram(), ns(480)), &bus, clock, timebase);
+    let mut dram_image = Image::new(memory_bytes as usize);
+    // Where the mapping has each line of the image.
+    for (nth, line) in image.chunks(64).enumerate() {
+        dram_image.write(map.in_channel(DRAM_BASE + 0x1000 + 64 * nth as u64) as usize, line);
+    }
     let mut controller = MemoryController::new(
         controller_spec(),
         clock,
@@ -290,7 +332,7 @@ pub(crate) fn outcomes(
     let mut simulation = Simulation::new(t).expect("a valid topology");
     let end = simulation.run(&RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
-    read(&simulation, &ids, map, threads, locations, rounds)
+    read(&simulation, &ids, map, program, &places, &located)
 }
 
 /// The outcome of every round, from where the newest bytes are.
@@ -298,15 +340,15 @@ fn read(
     simulation: &Simulation<Msg>,
     ids: &[(Endpoint, ComponentId)],
     map: Interleave,
-    threads: &[Vec<Act>],
-    locations: usize,
-    rounds: u64,
+    program: &Program,
+    places: &Places,
+    located: &[Vec<u64>],
 ) -> (Vec<Outcome>, u64) {
     let component = |id: ComponentId| -> &dyn Any { simulation.component(id) };
-    let mut memory = vec![0; MEMORY_BYTES as usize];
+    let mut memory = vec![0; places.end() as usize];
     let controllers = ids.iter().filter_map(|&(_, id)| component(id).downcast_ref::<MemoryController>());
     for controller in controllers {
-        for line in (0..MEMORY_BYTES as usize).step_by(64) {
+        for line in (DATA as usize..memory.len()).step_by(64) {
             let at = map.in_channel(DRAM_BASE + line as u64) as usize;
             controller.image(Medium::Dram).read(at, &mut memory[line..line + 64]);
         }
@@ -319,21 +361,22 @@ fn read(
     for core in &cores {
         core.dirty_lines().for_each(|(line, bytes, _)| put(line, bytes));
     }
-    let word = |at: u64| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&memory[at as usize..][..8]);
-        u64::from_le_bytes(bytes)
+    let half = |at: u64| {
+        let mut bytes = [0; 4];
+        bytes.copy_from_slice(&memory[at as usize..][..4]);
+        u32::from_le_bytes(bytes)
     };
-    let of_round = |round: u64| {
-        let mut outcome = Vec::new();
-        for (thread, acts) in (0..).zip(threads) {
-            let loads = acts.iter().filter(|act| matches!(act, Act::Load(_))).count() as u64;
-            outcome.extend((0..loads).map(|load| word(RESULTS + OF_THREAD * thread + 64 * round + 8 * load)));
+    let mut outcomes = Vec::new();
+    for (round, addresses) in (0..).zip(located) {
+        let mut outcome = Outcome::new();
+        for (number, register) in program.registers.iter().enumerate() {
+            let of_hart = |&(_, other): &(usize, &super::notation::Register)| other.hart == register.hart;
+            let nth = program.registers.iter().enumerate().filter(of_hart).position(|(at, _)| at == number).unwrap();
+            let at = places.result(register.hart as u64, round) + 8 * nth as u64;
+            outcome.extend((0..register.halves as u64).map(|of| half(at + 4 * of)));
         }
-        let stride = locations as u64 * LOCATION_BYTES as u64;
-        let place = |location: u64| DATA + stride * round + LOCATION_BYTES as u64 * location;
-        outcome.extend((0..locations as u64).map(|location| word(place(location))));
-        outcome
-    };
-    ((0..rounds).map(of_round).collect(), cores.iter().map(|core| core.counters().order_squashes).sum())
+        outcome.extend(addresses.iter().flat_map(|&at| [half(at), half(at + 4)]));
+        outcomes.push(outcome);
+    }
+    (outcomes, cores.iter().map(|core| core.counters().order_squashes).sum())
 }
