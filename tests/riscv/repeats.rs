@@ -174,6 +174,16 @@ fn a_store_conditional_that_fails_for_ever_is_a_livelock_after_a_longer_time() {
 }
 
 #[test]
+fn of_several_words_that_a_hart_reads_a_named_one_is_told() {
+    // A variable on the stack, as compilers keep them that do not optimise, then the flag.
+    let words = [lui(T1, DATA), lw(T2, 2, 0), lw(T0, T1, 0), r_type(opcode::REGISTER, 0, 0, T0, T0, T2)];
+    let words = [&words[..], &[lw(T2, 2, 0), r_type(opcode::REGISTER, 32, 0, T0, T0, T2), b_type(BEQ, T0, ZERO, -20)]];
+    let line = repeats(&words.concat()).lines().remove(0);
+    assert!(line.contains("lw at main+0x8 reads 0 from `flag`"), "{line}");
+    assert!(line.ends_with("; its branches follow from 2 more reads"), "{line}");
+}
+
+#[test]
 fn a_long_computation_in_registers_is_left_alone() {
     ends(&[&delay(200_000)[..], &EXIT].concat());
 }

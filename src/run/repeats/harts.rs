@@ -6,7 +6,7 @@ use crate::machine::cpu::CpuMemory;
 use crate::machine::os::OperatingSystem;
 use crate::outcome::Repeating;
 use crate::riscv::elf::Executable;
-use crate::riscv::instruction::Class;
+use crate::riscv::instruction::{Class, SP};
 use crate::riscv::repeat::{HartNow, Loop, Read, repeats};
 
 /// Who repeats what, and who waits in the OS; none where a hart may get on. A hart whose `sc` fails is
@@ -34,7 +34,8 @@ pub(in crate::run) fn of_harts(
                     return None;
                 }
                 let who = who(first + hart as u32, server, machine.servers(), os);
-                repeating.push(told(who, &found, core, image));
+                let stack_pointer = saved.state.registers[usize::from(SP)];
+                repeating.push(told(who, &found, stack_pointer, core, image));
             }
         }
     }
@@ -69,7 +70,23 @@ fn who(hart: u32, server: usize, servers: usize, os: Option<&OperatingSystem>) -
     format!("hart {hart}{server}{thread}")
 }
 
-fn told(who: String, found: &Loop, core: &Core, image: &Executable) -> Repeating {
+/// Bytes around the stack pointer that are taken for the hart's own variables.
+const STACK_BYTES: u64 = 4096;
+
+/// The read whose word the hart waits for: one that a branch follows from. Of several an atomic, then one of a
+/// named object, then one that is not of its stack.
+fn awaited<'a>(found: &'a Loop, stack_pointer: u64, core: &Core, image: &Executable) -> Option<&'a Read> {
+    let (_, code, _) = core.executes();
+    let rank = |read: &&Read| {
+        let class = code.at(read.pc).map(|inst| inst.class());
+        let atomic = matches!(class, Some(Class::Amo | Class::LoadReserved));
+        let named = image.data_name(read.address).starts_with('`');
+        (!read.decides, !atomic, !named, read.address.abs_diff(stack_pointer) < STACK_BYTES)
+    };
+    found.reads.iter().min_by_key(rank)
+}
+
+fn told(who: String, found: &Loop, stack_pointer: u64, core: &Core, image: &Executable) -> Repeating {
     let (_, code, _) = core.executes();
     let [first, last] = [found.pcs.first(), found.pcs.last()].map(|pc| pc.copied().unwrap_or_default());
     let place = match first == last {
@@ -77,8 +94,7 @@ fn told(who: String, found: &Loop, core: &Core, image: &Executable) -> Repeating
         false => format!("{} to {}", image.code_name(first), image.code_name(last)),
     };
     let name = |pc: u64| code.at(pc).map_or("", |inst| inst.op.name());
-    // The word that a branch depends on; of several the first.
-    let read = found.reads.iter().find(|read| read.decides).or(found.reads.first());
+    let read = awaited(found, stack_pointer, core, image);
     let mut notes = Vec::new();
     let conditional =
         found.pcs.iter().find(|&&pc| code.at(pc).is_some_and(|inst| inst.class() == Class::StoreConditional));
