@@ -33,7 +33,7 @@ pub use cpu::{Fusing, assemble_cpu, assemble_cpu_fused, first_place_of_cores};
 pub use cpu_load::CpuLoad;
 pub use formed_process::FormedProcess;
 use links::Latencies;
-pub use memory::{NodeMemory, TOUCHED_BYTES};
+pub use memory::{NodeMemory, Peek, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
 pub use surviving::{SurvivingLine, SurvivingLines};
 

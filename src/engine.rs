@@ -48,7 +48,7 @@ pub use driver::Barrier;
 pub use event::{MAX_COMPONENTS, MAX_PHASE, Tie};
 pub use horizon::{Clip, Horizon, Window};
 pub use message::{ComponentId, Message, Port};
-pub use options::{Fallback, Inspection, Rebalance, RunEnd, RunOptions, Snapshot};
+pub use options::{Fallback, Inspection, Lookout, Rebalance, RunEnd, RunOptions, Snapshot};
 pub use placement::Placement;
 pub use reference::Reference;
 pub use scaling::{Parts, Scaling, ThreadScaling};

@@ -10,6 +10,7 @@ mod devices;
 mod duration;
 mod energy;
 pub(crate) mod region_bound;
+mod repeats;
 #[cfg(test)]
 pub(crate) mod sample;
 mod sampling;
@@ -26,6 +27,7 @@ pub use self::computed::computed;
 pub use self::devices::{Devices, LineWrites};
 pub use self::duration::Duration;
 pub use self::energy::{Energy, EnergyPart, PARTS as ENERGY_PARTS};
+pub use self::repeats::{Repeating, Repeats};
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 pub use self::wear::{Lifetimes, Wear};
@@ -186,6 +188,8 @@ pub enum End {
         /// One line a wait.
         waits: Vec<String>,
     },
+    /// All that runs only repeats itself: for ever, unless somebody changes what it reads, and nobody does.
+    Repeats(Box<Repeats>),
     /// The cycle limit was reached: everything is of the part that ran, and the result is not checked.
     /// Neither success nor failure.
     Cut {

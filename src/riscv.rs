@@ -24,6 +24,7 @@ pub mod instruction;
 pub mod memory;
 pub mod process;
 pub mod regions;
+pub mod repeat;
 pub mod semantics;
 pub mod syscalls;
 pub mod verbs;

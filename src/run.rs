@@ -26,6 +26,7 @@ mod recipe;
 mod references;
 pub(crate) mod regions_of_cores;
 mod repeated;
+mod repeats;
 mod sampling;
 mod simulated;
 mod slot_places;
@@ -35,7 +36,7 @@ mod traced;
 mod whole;
 
 pub use any::{AnyExperiment, AnyResolved};
-pub use conduct::Conduct;
+pub use conduct::{Conduct, REPEAT_CYCLES};
 pub(crate) use cpu::load_of;
 pub use cpu::run_cpu;
 pub use cpu_experiment::CpuExperiment;

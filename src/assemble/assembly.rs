@@ -112,6 +112,28 @@ impl Assembly {
         self.components()
     }
 
+    /// How many servers it has; 1 of a machine of SMs.
+    pub fn servers(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The cores of a server.
+    pub fn cores_of(&self, server: usize) -> impl Iterator<Item = &Core> {
+        self.components_of(&self.nodes[server])
+    }
+
+    /// Something that acts by itself has asked for a time: a deadline of a wait, a client, the host program.
+    pub fn awaits_time(&self) -> bool {
+        let acts = |role: &Endpoint| {
+            matches!(
+                role,
+                Endpoint::Os | Endpoint::CommandProcessor | Endpoint::Nic | Endpoint::Client(_) | Endpoint::Poster
+            )
+        };
+        let acting = self.nodes.iter().flat_map(|node| node.ids.iter().filter(|(role, _)| acts(role)));
+        acting.into_iter().any(|(_, &id)| self.simulation.pending_wake(id).is_some())
+    }
+
     /// The network interfaces of servers with clients.
     pub fn nics(&self) -> impl Iterator<Item = &Nic> {
         self.components()

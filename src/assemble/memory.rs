@@ -12,11 +12,13 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
 use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::coherence::CPU_LINE_BYTES;
 use crate::machine::contents::{Contents, Origin};
 use crate::machine::core::Core;
 use crate::machine::home::HomeSlice;
@@ -281,6 +283,32 @@ impl Assembly {
         }
     }
 
+    /// Brings `memory`, as it was before the first step, to what [`Assembly::collect`] would fill in. What
+    /// was never written stays shared, and costs a look.
+    pub fn bring_up(&self, memory: &mut FlatMemory) {
+        let node = &self.nodes[0];
+        let controllers: Vec<&MemoryController> = self.components_of(node).collect();
+        let map = node.roster.map;
+        let mut now = vec![0; map.chunk_bytes() as usize];
+        let ranges: Vec<(u64, usize)> = memory.extents().collect();
+        for (start, bytes) in ranges {
+            for (address, length) in pieces(start, bytes as u64, map.chunk_bytes()) {
+                let image = controllers[map.channel_of(address)].image(Medium::of(address));
+                let (from, now) = (map.in_channel(address) as usize, &mut now[..length]);
+                if memory.slice(address, length).is_some_and(|bytes| image.lies_at(from, bytes)) {
+                    continue;
+                }
+                image.read(from, now);
+                if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
+                    unreachable!("{address:#x} is in a range");
+                }
+            }
+        }
+        for (line, bytes, dirty) in self.dirty_lines(node) {
+            put_dirty(memory, line, &bytes, dirty);
+        }
+    }
+
     /// Takes a machine of one node apart and brings `memory`, as it was before the first step, to what
     /// [`Assembly::collect`] would fill in: [`NodeMemory::into_touched`].
     pub fn into_memory(self, memory: FlatMemory) -> FlatMemory {
@@ -310,6 +338,54 @@ impl Assembly {
             memory.images = controllers.map(|controller| controller.into_images()).collect();
         }
         memories
+    }
+}
+
+/// What a read of any address of a machine of cores would return between two events.
+#[derive(Debug)]
+pub struct Peek<'a> {
+    controllers: Vec<&'a MemoryController>,
+    map: Interleave,
+    /// Lines that lie over memory: bytes, and which of them.
+    lines: BTreeMap<u64, (LineBytes, u128)>,
+}
+
+type LineBytes = [u8; CPU_LINE_BYTES as usize];
+
+impl Peek<'_> {
+    /// Up to 8 bytes at a physical address, little-endian.
+    pub fn word(&self, address: u64, bytes: u8) -> u64 {
+        let mut word = [0; 8];
+        let bytes = &mut word[..usize::from(bytes)];
+        for (start, length) in pieces(address, bytes.len() as u64, self.map.chunk_bytes()) {
+            let image = self.controllers[self.map.channel_of(start)].image(Medium::of(start));
+            let to = (start - address) as usize;
+            image.read(self.map.in_channel(start) as usize, &mut bytes[to..to + length]);
+        }
+        for (at, byte) in (address..).zip(bytes) {
+            let line = at & !(CPU_LINE_BYTES - 1);
+            if let Some((held, mask)) = self.lines.get(&line)
+                && mask >> (at - line) & 1 == 1
+            {
+                *byte = held[(at - line) as usize];
+            }
+        }
+        u64::from_le_bytes(word)
+    }
+}
+
+impl Assembly {
+    /// What a read of any address of a server's memory would return now.
+    pub fn peek(&self, server: usize) -> Peek<'_> {
+        let node = &self.nodes[server];
+        let mut lines: BTreeMap<u64, (LineBytes, u128)> = BTreeMap::new();
+        for (line, bytes, dirty) in self.dirty_lines(node) {
+            let (held, mask) = lines.entry(line).or_insert(([0; CPU_LINE_BYTES as usize], 0));
+            let of_line = held.iter_mut().zip(bytes.iter()).enumerate().filter(|(at, _)| dirty >> at & 1 == 1);
+            of_line.for_each(|(_, (held, byte))| *held = *byte);
+            *mask |= dirty;
+        }
+        Peek { controllers: self.components_of(node).collect(), map: node.roster.map, lines }
     }
 }
 

@@ -14,6 +14,7 @@ use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
+use durawarp::run::REPEAT_CYCLES;
 use durawarp::workload::{FlagBarrier, Mode};
 
 use super::monitor::local_address;
@@ -125,6 +126,10 @@ pub(super) struct RunArgs {
     /// Stop after so many core cycles and report the part that ran
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
+    /// Core cycles between two looks whether all that runs only repeats itself, which ends the run; at least
+    /// 1000, or 0 for no looks
+    #[arg(long, value_name = "N", default_value_t = REPEAT_CYCLES, value_parser = looks)]
+    pub(super) repeat_cycles: u64,
     /// Write a checkpoint as soon as everything before this core cycle is simulated, and go on; the results
     /// are those of a run without one
     #[arg(long, value_names = ["CYCLE", "FILE"], num_args = 2, conflicts_with = "sample")]
@@ -153,6 +158,12 @@ pub(super) struct RunArgs {
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// Cycles between two looks: what is under way at one must have arrived at the next.
+fn looks(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a number of core cycles, 1000 at least, or 0 for no looks".to_owned();
+    text.parse().ok().filter(|&cycles: &u64| cycles == 0 || cycles >= 1000).ok_or_else(wrong)
 }
 
 /// Simulators whose names of counters are known.

@@ -13,7 +13,7 @@ use super::args::{CrashArgs, State};
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
 use super::recipe::{SMALL, experiment};
-use super::simulate::warn_of;
+use super::simulate::{told_of, warn_of};
 use super::{progress, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
@@ -84,6 +84,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
             return Ok(Exit::Defect);
         }
         End::Failed { error } => terminal::error(&format!("the simulated program failed: {error}")),
+        End::Repeats(repeats) => terminal::error(&told_of(repeats, true)),
         End::Deadlock { waits } => terminal::error(&format!("deadlock: {}", waits.join("\n  "))),
         _ => {}
     }

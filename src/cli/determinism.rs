@@ -9,6 +9,7 @@ use durawarp::workload::Workload;
 use super::args::CheckArgs;
 use super::exit::{Exit, Stop};
 use super::recipe::{SMALL, experiment};
+use super::simulate::told_of;
 use super::terminal;
 
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
@@ -49,6 +50,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
             (End::Finished, Some(check)) if check.passed => None,
             (End::Finished, Some(check)) => Some(check.failures.join("; ")),
             (End::Cut { .. }, _) if args.max_cycles.is_some() => None,
+            (End::Repeats(repeats), _) => Some(told_of(repeats, true)),
             (end, _) => Some(format!("the run did not finish: {end:?}")),
         };
         if let Some(why) = verdict {

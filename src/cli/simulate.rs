@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::outcome::{End, Outcome};
+use durawarp::outcome::{End, Outcome, Repeats};
 use durawarp::report::{self, Kept};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
 use durawarp::run::{AnyExperiment, Conduct};
@@ -75,7 +75,16 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let budget = args.timeline_budget_mib << 20;
     let timeline = args.timeline.as_ref().map(|_| budget);
     let Threads { most, auto } = args.threads;
-    let conduct = Conduct { timeline, line_writes: args.wear, auto, checkpoint, from: from.as_ref(), ..threads(most) };
+    let repeat_cycles = args.repeat_cycles;
+    let conduct = Conduct {
+        repeat_cycles,
+        timeline,
+        line_writes: args.wear,
+        auto,
+        checkpoint,
+        from: from.as_ref(),
+        ..threads(most)
+    };
     let finished = monitored(&experiment, &name, &conduct, args.quiet, monitor.as_ref());
 
     let outcome = &finished.outcome;
@@ -194,6 +203,7 @@ pub(super) fn complain(outcome: &Outcome, quiet: bool) {
             let first = if quiet { waits.join("\n  ") } else { waits.first().cloned().unwrap_or_default() };
             terminal::error(&format!("deadlock: {first}"));
         }
+        (End::Repeats(repeats), _) => terminal::error(&told_of(repeats, quiet)),
         (End::Panicked { message }, _) => {
             terminal::error(&format!("the simulator failed, which is a defect: {message}"));
         }
@@ -208,10 +218,17 @@ pub(super) fn complain(outcome: &Outcome, quiet: bool) {
     }
 }
 
+/// In words, a run that only repeats itself: all of it, or its first line.
+pub(super) fn told_of(repeats: &Repeats, whole: bool) -> String {
+    let lines = repeats.lines();
+    let text = if whole { lines.join("\n  ") } else { lines.first().cloned().unwrap_or_default() };
+    format!("the run only repeats itself, and no value has changed since cycle {}: {text}", repeats.since)
+}
+
 pub(super) fn exit_of(outcome: &Outcome) -> Exit {
     match (&outcome.end, &outcome.verification) {
         (End::Panicked { .. }, _) => Exit::Defect,
-        (End::Failed { .. } | End::Deadlock { .. }, _) => Exit::ProgramFailed,
+        (End::Failed { .. } | End::Deadlock { .. } | End::Repeats(_), _) => Exit::ProgramFailed,
         _ if terminal::interrupted() => terminal::interrupted_exit(),
         (_, Some(check)) if !check.passed => Exit::ProgramFailed,
         _ => Exit::Good,

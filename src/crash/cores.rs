@@ -117,6 +117,10 @@ impl ProcessRecovery<'_> {
                 let waits = functional::waits_in_words(&harts, &self.program.image);
                 Err(format!("the program's recovery waits for ever: {waits}"))
             }
+            End::Repeats(harts) => {
+                let told = functional::repeats_in_words(&harts, &self.program.image);
+                Err(format!("the program's recovery repeats itself for ever: {told}"))
+            }
             End::Limit => Err(format!("the program's recovery did not end in {RECOVERY_INSTRUCTIONS} instructions")),
             End::Stopped => Err("stopped".to_owned()),
         }

@@ -36,6 +36,10 @@ pub(super) fn exit_code(
             let waits = functional::waits_in_words(&harts, image);
             return Err(format!("gone on, its threads wait for ever: {waits}"));
         }
+        End::Repeats(harts) => {
+            let told = functional::repeats_in_words(&harts, image);
+            return Err(format!("gone on, it repeats itself for ever: {told}"));
+        }
         End::Limit => return Err(takes_too_long(instructions)),
     };
     let expected = run.and_then(|process| process.exit_code);

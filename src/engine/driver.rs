@@ -36,19 +36,20 @@ use self::crew::{Crew, Dismissal};
 use self::dice::Dice;
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
-use self::rounds::{Lead, LegEnd, RESTLESS, STOP, Start};
+use self::rounds::{LEG_OVER, Lead, LegEnd, RESTLESS, STOP, Start};
 use super::component::Progress;
 use super::context::Verdict;
 use super::digest::EpochDigests;
 use super::event::NEVER;
 use super::horizon::Clip;
 use super::message::Message;
-use super::options::{Inspection, Rebalance, RunEnd, RunOptions, Snapshot};
+use super::options::{Inspection, Lookout, Rebalance, RunEnd, RunOptions, Snapshot};
 use super::partition::{Crash, Partition, rearrange};
 use super::placement::Placement;
 use super::queue::Queue;
 use super::simulation::Simulation;
 use super::tiers::{MAX_TIERS, least};
+use super::time::Time;
 use super::trace::RoundTrace;
 
 impl<M: Message> Simulation<M> {
@@ -91,22 +92,24 @@ fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> 
     let allowed = if options.oversubscribe { wanted } else { wanted.min(cores) };
     let mut workers = if options.trace { 1 } else { allowed.min(simulation.blocks.len()).max(1) };
     let began = Instant::now();
+    let mut lookout = options.lookout;
     if options.auto && workers > 1 {
         let trial = RunOptions { trace: true, ..options.clone() };
         let run = Run::new(simulation, &trial, 1, began);
-        if let Some(end) = run.legs(Some(TRIAL), |_, _, _| unreachable!("one worker has no crew")) {
-            return end;
-        }
+        lookout = match run.legs(Some(TRIAL), |_, _, _| unreachable!("one worker has no crew")) {
+            Ok(end) => return end,
+            Err(Unended(lookout)) => lookout,
+        };
         workers = advised(simulation, workers);
         simulation.trace = None;
     }
     let stats = &mut simulation.stats;
     stats.blocked.resize(stats.blocked.len().max(workers), Default::default());
     stats.workers = stats.workers.max(workers);
-    let run = Run::new(simulation, options, workers, began);
+    let run = Run { lookout, ..Run::new(simulation, options, workers, began) };
     if workers == 1 {
         let end = run.legs(None, |_, _, _| unreachable!("one worker has no crew"));
-        return end.unwrap_or_else(|| unreachable!("a run without a deadline has an end"));
+        return end.unwrap_or_else(|_| unreachable!("a run without a deadline has an end"));
     }
     let crew = Crew::new(workers, cores);
     let end = thread::scope(|scope| {
@@ -128,8 +131,11 @@ fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> 
     for (total, more) in simulation.stats.blocked.iter_mut().zip(crew.blocked()) {
         *total += more;
     }
-    end.unwrap_or_else(|| unreachable!("a run without a deadline has an end"))
+    end.unwrap_or_else(|_| unreachable!("a run without a deadline has an end"))
 }
+
+/// A run that has gone on for as long as it was to, without an end; its next look.
+struct Unended(Option<Lookout>);
 
 /// The least number of threads, up to `most`, that is predicted to be about as good as any, from what was
 /// traced.
@@ -138,6 +144,11 @@ fn advised<M: Message>(simulation: &Simulation<M>, most: usize) -> usize {
     let counts: Vec<usize> = powers.chain([most]).collect();
     let barrier = Barrier::of_host();
     simulation.scaling(&counts, |threads| barrier.ns(threads)).map_or(most, |scaling| scaling.advised())
+}
+
+/// The earlier of two times of which neither has to be.
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    one.into_iter().chain(other).min()
 }
 
 /// One call of [`run`].
@@ -149,6 +160,8 @@ struct Run<'a, 'o, M> {
     chooser: Chooser,
     /// In place of the chooser and of measured costs.
     dice: Option<Dice>,
+    /// The next look, where there are any.
+    lookout: Option<Lookout>,
     /// Where everything is: one partition, or one a worker.
     partitions: Vec<Partition<M>>,
     /// The partition of each component when the crew works.
@@ -170,6 +183,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             clip: Clip { time_limit: options.time_limit, epoch_ticks: options.epoch_ticks },
             chooser: Chooser::new(options.fallback, workers),
             dice: options.dice.map(Dice::new),
+            lookout: options.lookout,
             simulation,
             options,
             workers,
@@ -186,7 +200,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         mut self,
         most: Option<Duration>,
         mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<LegEnd>,
-    ) -> Option<RunEnd> {
+    ) -> Result<RunEnd, Unended> {
         loop {
             let (mode, mut budget) = match &mut self.dice {
                 Some(dice) => dice.leg(self.workers),
@@ -210,7 +224,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             let start = Start {
                 tiers: self.simulation.tiers,
                 clip: self.clip,
-                pause_at: self.options.pause_at,
+                pause_at: earlier(self.options.pause_at, self.lookout.map(|lookout| lookout.next)),
                 next: self
                     .partitions
                     .iter()
@@ -236,19 +250,23 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             // worker leaves with the same `next` and flags, so those of the first stand for all.
             self.keep_epochs(&left);
             let next = least(&left[0].next);
-            if let Some(end) = self.end(next, left[0].flags) {
+            if let Some(end) = self.end(next, left[0].flags).or_else(|| self.look(next)) {
                 // After a panic the state of its component means nothing.
                 if !matches!(end, RunEnd::Panicked { .. }) {
                     self.inspect(next, mode, true);
                 }
                 self.go_home();
-                return Some(end);
+                return Ok(end);
             }
             if most.is_some_and(|most| self.began.elapsed() >= most) {
+                let lookout = self.lookout;
                 self.go_home();
-                return None;
+                return Err(Unended(lookout));
             }
-            self.chooser.learn(lead.pace);
+            // A leg that a look has cut short says nothing.
+            if left[0].flags & LEG_OVER != 0 {
+                self.chooser.learn(lead.pace);
+            }
             self.observe(next, mode);
             self.inspect(next, mode, false);
         }
@@ -393,6 +411,21 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             return Some(RunEnd::Stopped { at: next });
         }
         self.options.pause_at.is_some_and(|pause| next >= pause).then_some(RunEnd::Paused { at: next })
+    }
+
+    /// Looks at all components, when the time for it has come: is anything still going on?
+    fn look(&mut self, next: u64) -> Option<RunEnd> {
+        let lookout = self.lookout.filter(|lookout| next >= lookout.next)?;
+        let cells = self.partitions.iter().flat_map(|partition| &partition.cells);
+        let found = cells.map(|cell| (lookout.activity)(&*cell.component as &dyn Any, cell.messages));
+        // A sum, so that it does not depend on where components are.
+        let found = found.fold(0, u64::wrapping_add);
+        let mut after = lookout.after(found);
+        while after.next <= next {
+            after = after.after(found);
+        }
+        self.lookout = Some(after);
+        (lookout.found == Some(found)).then_some(RunEnd::Quiet { at: next, lookout: after })
     }
 
     fn observe(&mut self, next: u64, mode: Mode) {

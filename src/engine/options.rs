@@ -32,6 +32,8 @@ pub struct RunOptions<'a> {
     /// Pause at the end of the first round with every event before this time handled. Some events after it
     /// may be handled, too: rounds stay what they are in a run without a pause.
     pub pause_at: Option<Time>,
+    /// Look now and then whether anything changes, and pause where nothing does.
+    pub lookout: Option<Lookout>,
     /// Keep every component's rolling digest at multiples of this (at least 1).
     pub epoch_ticks: Option<Time>,
     /// Ends the run at the end of a round once it is set.
@@ -64,6 +66,7 @@ impl Default for RunOptions<'_> {
             fallback: Fallback::Measured,
             time_limit: None,
             pause_at: None,
+            lookout: None,
             epoch_ticks: None,
             stop: None,
             observer: None,
@@ -85,9 +88,39 @@ impl fmt::Debug for RunOptions<'_> {
             .field("fallback", &self.fallback)
             .field("time_limit", &self.time_limit)
             .field("pause_at", &self.pause_at)
+            .field("lookout", &self.lookout)
             .field("epoch_ticks", &self.epoch_ticks)
             .field("dice", &self.dice)
             .finish_non_exhaustive()
+    }
+}
+
+/// Looks at a run at set simulated times: where no component was active between two of them, the run pauses.
+///
+/// A look changes no round: it is made at the end of the first round with every event before its time
+/// handled, as a pause is ([`RunOptions::pause_at`]). So neither results nor what it finds depend on threads.
+#[derive(Debug, Clone, Copy)]
+pub struct Lookout {
+    /// The time of the next look.
+    pub next: Time,
+    /// Ticks between two looks, at least 1. A long run is looked at more rarely: a look at `t` is followed by
+    /// one at `t + max(every, t / 16)`.
+    pub every: Time,
+    /// What the last look found; none before the first.
+    pub found: Option<u64>,
+    /// The time of the first look that found it.
+    pub since: Time,
+    /// A component's activity so far, and the messages that it has received: a number that grows whenever it
+    /// did something that the lookout is to see.
+    pub activity: fn(&dyn Any, u64) -> u64,
+}
+
+impl Lookout {
+    /// The look that follows this one.
+    #[must_use]
+    pub fn after(self, found: u64) -> Lookout {
+        let since = if self.found == Some(found) { self.since } else { self.next };
+        Lookout { next: self.next + self.every.max(self.next / 16), found: Some(found), since, ..self }
     }
 }
 
@@ -160,6 +193,13 @@ pub enum RunEnd {
     Paused {
         /// Every event before it was handled, and some after it may be.
         at: Time,
+    },
+    /// No component was active between two looks of the lookout. The run can go on.
+    Quiet {
+        /// Every event before it was handled, and some after it may be.
+        at: Time,
+        /// The look that is next.
+        lookout: Lookout,
     },
     /// The stop flag was set. The run can go on.
     Stopped {

@@ -6,7 +6,7 @@ use std::mem;
 use super::cell::{Absent, Cell, Standing};
 use super::component::{Component, Wait};
 use super::digest::{self, EpochDigests};
-use super::event::{OUTSIDE, Tie};
+use super::event::{NEVER, OUTSIDE, Tie};
 use super::horizon::Horizon;
 use super::message::{ComponentId, Message};
 use super::partition::Partition;
@@ -227,6 +227,11 @@ impl<M: Message> Simulation<M> {
     /// One component; cast it through `dyn Any` to its own type.
     pub fn component(&self, id: ComponentId) -> &dyn Component<M> {
         &*self.home.cells[id.0 as usize].component
+    }
+
+    /// The time for which a component has asked to be woken; none where it has not.
+    pub fn pending_wake(&self, id: ComponentId) -> Option<Time> {
+        Some(self.home.cells[id.0 as usize].wake).filter(|&wake| wake != NEVER)
     }
 
     /// One component, to be changed between two runs.

@@ -2,15 +2,17 @@
 //! are compared with, and the way host programs are tried out.
 //!
 //! CTAs run in order, the warps of a CTA round-robin between barriers. A CTA that runs long (it may be
-//! waiting for another one: a grid barrier, a lock) is set aside after a while and later ones get their turn,
-//! up to a number of resident CTAs. One that has arrived at `pm.barrier.kr` is not counted among these: every
-//! CTA of the grid begins before the first passes, however many there are. All of it is deterministic.
+//! waiting for another one: a grid barrier, a lock) is set aside after a while and later ones get their
+//! turn, up to a number of resident CTAs. One that has arrived at `pm.barrier.kr` is not counted among
+//! these: every CTA of the grid begins before the first passes, however many there are. All of it is
+//! deterministic. A launch all of whose warps only repeat themselves ends ([`alone`]).
 //!
 //! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency
 //! finer than `SLICE` instructions.
 
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod access;
+pub mod alone;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;
@@ -106,6 +108,8 @@ fn drive(
     // Finished CTAs, whose allocations are used again.
     let mut spare: Vec<Cta> = Vec::new();
     let (mut next, total) = (ctas.start, ctas.end);
+    // Turns since a CTA began or came to an end, and when it is looked whether all only repeat themselves.
+    let (mut turns, mut look) = (0, 1);
     loop {
         if next == total && resident.is_empty() {
             if at_grid.is_empty() {
@@ -120,6 +124,7 @@ fn drive(
             let mut cta = spare.pop().unwrap_or_default();
             cta.start(launch, next, limits, memory, starts);
             next += 1;
+            (turns, look) = (0, 1);
             cta
         } else {
             resident.pop_front().expect("a CTA is under way")
@@ -132,12 +137,26 @@ fn drive(
             return Err(RunError::Stopped);
         }
         match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
-            CtaProgress::Done => spare.push(cta),
+            CtaProgress::Done => {
+                spare.push(cta);
+                (turns, look) = (0, 1);
+            }
             // The CTA that ran last is reported, not one that has only begun.
             CtaProgress::Paused if counts.warp_instructions >= limits.warp_instructions => {
                 return Err(limit_reached(&cta));
             }
-            CtaProgress::Paused => resident.push_back(cta),
+            CtaProgress::Paused => {
+                resident.push_back(cta);
+                turns += 1;
+                // Ever more rarely, and when all have had their turn.
+                if turns == look * resident.len() {
+                    look *= 2;
+                    if resident.iter_mut().all(|cta| cta.repeats(launch, memory)) {
+                        let at = resident[0].place(launch);
+                        return Err(RunError::Repeats { kernel: launch.kernel.name.clone(), at });
+                    }
+                }
+            }
             CtaProgress::AtGrid => at_grid.push(cta),
         }
     }

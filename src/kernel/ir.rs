@@ -248,7 +248,7 @@ pub enum TexDims {
 }
 
 /// State spaces as an access sees them. Kernel parameters are constants of the launch, not a space.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
     /// Flat device memory, DRAM or NVM by address.
     Global,

@@ -86,6 +86,21 @@ impl Warp {
         }
     }
 
+    /// Every word of a register of this kernel, by its number on the scoreboard.
+    pub fn each_word_of(&self, kernel: &Kernel, register: u16, take: &mut dyn FnMut(u64)) {
+        let at = usize::from(register);
+        let (narrow, wide) = (usize::from(kernel.slots32), usize::from(kernel.slots64));
+        for group in &self.groups {
+            if at < narrow {
+                group.r32[at].iter().for_each(|&word| take(word.into()));
+            } else if at < narrow + wide {
+                group.r64[at - narrow].iter().for_each(|&word| take(word));
+            } else if let Some(&bits) = group.predicates.get(at - narrow - wide) {
+                take(bits.into());
+            }
+        }
+    }
+
     /// Makes this the warp `warp_in_cta` of CTA number `cta`: registers zeroed, special registers written,
     /// one path of all existing lanes at pc 0. Allocations are reused.
     pub fn start(&mut self, launch: &Launch, cta: u64, warp_in_cta: u32, warp_size: u32) {

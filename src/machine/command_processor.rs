@@ -263,6 +263,12 @@ impl CommandProcessor {
         }
     }
 
+    /// CTAs of the launch that runs which no SM has had room for.
+    pub fn unstarted_ctas(&self) -> u64 {
+        let Step::Launch(ctas, _) = &self.step else { return 0 };
+        ctas.ctas() - ctas.sent_and_done().0
+    }
+
     /// When the host program's last step was complete, in ticks.
     pub fn ended(&self) -> Option<Time> {
         self.host.ended()

@@ -56,9 +56,11 @@ mod wiring;
 use crate::engine::{Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::persist::handler::{HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
+use crate::riscv::code::CodeTable;
 use crate::timeline::Growth;
 
 use super::coherence::{CpuMsg, HartState};
+use super::cpu::CpuMemory;
 use super::handler_levels::HandlerLevels;
 use super::msg::Msg;
 use super::queue_level::QueueLevel;
@@ -175,6 +177,16 @@ impl Core {
     /// What a power failure finds of a hart, by its number in the core: see [`SavedThread`].
     pub fn saved(&self, hart: usize) -> SavedThread {
         saved::of(&self.harts[hart], &self.program.code)
+    }
+
+    /// How often a store or an atomic has changed a value in its L1.
+    pub fn changes(&self) -> u64 {
+        self.cache.l1.changes()
+    }
+
+    /// Number of its first hart in the machine, what its harts execute, and where a process' memory lies.
+    pub fn executes(&self) -> (u32, &CodeTable, CpuMemory) {
+        (self.program.first_hart, &self.program.code, self.program.memory)
     }
 
     /// Lines whose homes lack their bytes: address, bytes, which of them. A later one of a line is newer.

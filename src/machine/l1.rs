@@ -297,6 +297,13 @@ impl L1 {
         (self.sfifo.len() > self.sfifo_entries).then(|| self.sfifo[0])
     }
 
+    /// Lines with bytes that a load may hit: address, valid sectors, bytes.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, u8, &[u8; MAX_LINE_BYTES])> {
+        let of =
+            |place: usize| Some((self.tags.line_at(place)? << self.line_shift, self.valid[place], &self.data[place]));
+        (0..self.valid.len()).filter(|&place| self.valid[place] != 0).filter_map(of)
+    }
+
     /// Lines with dirty bytes that a release cleans, in the order in which they became dirty.
     pub fn dirty_lines(&self) -> impl Iterator<Item = u64> {
         self.sfifo.iter().copied()

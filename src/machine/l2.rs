@@ -164,6 +164,11 @@ impl L2Slice {
         Some(growth)
     }
 
+    /// How often a store or an atomic has changed a value here.
+    pub fn changes(&self) -> u64 {
+        self.array.changes()
+    }
+
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         self.host.tally(add);

@@ -6,7 +6,7 @@
 
 use crate::checkpoint::value;
 
-pub use crate::persist::bytes::copy_masked;
+pub use crate::persist::bytes::{copy_masked, differ_masked};
 
 /// The largest line any cache of a machine may have, in bytes.
 pub const MAX_LINE_BYTES: usize = 128;

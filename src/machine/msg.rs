@@ -22,7 +22,8 @@ use super::ports::Requester;
 use super::verbs::NetworkMsg;
 
 pub use super::line::{
-    Line, LinePool, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered, sectors_touched,
+    Line, LinePool, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, differ_masked, sector_bytes, sectors_covered,
+    sectors_touched,
 };
 
 /// Bytes of a packet's header on the crossbar (SM6: "read request 8 B control").

@@ -38,6 +38,7 @@ mod record;
 mod report;
 mod requests;
 mod slots;
+mod standing;
 mod timeline;
 mod wait;
 mod walk;
@@ -65,6 +66,7 @@ use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec};
+pub use standing::{CachedLine, OpenLoad, ResidentWarp, Residents, Stands};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 
@@ -120,6 +122,12 @@ impl Sm {
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
         self.host.report().regions
+    }
+
+    /// Where its warps stand; none where there are none.
+    pub fn residents(&self) -> Option<Residents<'_>> {
+        let parts = (&self.core, &self.lsu, &self.memory);
+        standing::residents(self.launch.as_ref()?, parts, &self.record, self.p.l1.global_loads)
     }
 
     /// The journal it kept.

@@ -142,6 +142,7 @@ fn results(outcome: &Outcome) -> BTreeMap<String, String> {
     let end = match &outcome.end {
         End::Finished => "finished",
         End::Deadlock { .. } => "deadlock",
+        End::Repeats(_) => "repeats itself for ever",
         End::Cut { .. } => "cut at its cycle limit",
         End::Stopped => "stopped",
         End::Failed { .. } => "failed",

@@ -229,6 +229,10 @@ fn result(o: &Outcome) -> Table {
     let end = match &o.end {
         End::Finished => "finished".to_owned(),
         End::Deadlock { waits } => format!("DEADLOCK\n{}", waits.join("\n")),
+        End::Repeats(repeats) => {
+            let head = format!("REPEATS ITSELF FOR EVER: no value has changed since cycle {}", count(repeats.since));
+            std::iter::once(head).chain(repeats.lines()).collect::<Vec<_>>().join("\n")
+        }
         End::Cut { waits } => {
             let told = "cut: the cycle limit was reached; figures are of the part that ran";
             let head = if waits.is_empty() { &[told][..] } else { &[told, "waited longest:"] };
@@ -239,6 +243,7 @@ fn result(o: &Outcome) -> Table {
         End::Panicked { message } => format!("SIMULATOR DEFECT: {message}"),
     };
     table.add_row(["end", &end]);
+    // Only a run that has finished is checked.
     let check = match &o.verification {
         None if o.workload["trace"].is_object() => "none: a trace has no values".to_owned(),
         None => "not done: the run did not finish".to_owned(),

@@ -23,6 +23,7 @@ use super::fault::{CpuFault, FaultKind};
 use super::instruction::{A0, A7, SP, TP};
 use super::memory::Memory;
 use super::process::Process;
+use super::repeat::{HartNow, repeats};
 use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake};
 use super::verbs::{Logs, Peers};
 use hart::{Hart, SharedState, Turn};
@@ -31,6 +32,9 @@ pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
 pub use regions::{RegionImage, RegionRun, RegionRunCounts, Slots};
 pub use resumed::{SavedHart, SavedProcess, resume};
+
+/// Rounds over all harts before it is looked for the first time whether they only repeat themselves.
+const FIRST_LOOK: u64 = 64;
 
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;
@@ -66,6 +70,9 @@ pub enum End {
     Fault(Box<CpuFault>),
     /// Every thread waits: the harts, each with the address of its futex.
     Deadlock(Vec<(u32, Option<u64>)>),
+    /// Every thread that does not wait repeats itself for ever: its hart, the first instruction of its
+    /// loop, and the address that it reads.
+    Repeats(Vec<(u32, u64, Option<u64>)>),
     /// The limit of instructions was reached.
     Limit,
     /// It was stopped from outside.
@@ -79,6 +86,15 @@ pub fn waits_in_words(harts: &[(u32, Option<u64>)], image: &Executable) -> Strin
         None => format!("hart {hart} for the end of its sleep"),
     };
     harts.iter().map(wait).collect::<Vec<_>>().join(", ")
+}
+
+/// Harts that repeat themselves, in words.
+pub fn repeats_in_words(harts: &[(u32, u64, Option<u64>)], image: &Executable) -> String {
+    let one = |(hart, pc, read): &(u32, u64, Option<u64>)| {
+        let reads = read.map_or_else(String::new, |address| format!(", which reads {}", image.data_name(address)));
+        format!("hart {hart} at {}{reads}", image.code_name(*pc))
+    };
+    harts.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// What came of a run.
@@ -190,6 +206,9 @@ impl<O: Observer> Machine<O> {
                 }
             }
             self.now_ns = self.now_ns.saturating_add(TURN);
+            if let Some(harts) = self.repeated() {
+                return End::Repeats(harts);
+            }
             if !ran {
                 match self.os.next_deadline() {
                     Some(at) => self.now_ns = self.now_ns.max(at),
@@ -199,6 +218,29 @@ impl<O: Observer> Machine<O> {
             let wakes = self.os.expired(self.now_ns);
             self.wake(&wakes);
         }
+    }
+
+    /// What harts repeat, where all that run do so for ever. Looked for ever more rarely.
+    fn repeated(&self) -> Option<Vec<(u32, u64, Option<u64>)>> {
+        let rounds = self.now_ns / TURN;
+        if rounds < FIRST_LOOK || !rounds.is_power_of_two() || self.os.next_deadline().is_some() {
+            return None;
+        }
+        let read = |address, width: u8| {
+            let mut word = [0; 8];
+            let bytes = self.shared.memory.read(address, width.into())?;
+            word[..bytes.len()].copy_from_slice(bytes);
+            Some(u64::from_le_bytes(word))
+        };
+        let running = (0..).zip(&self.harts).filter(|(_, hart)| hart.running);
+        let found = running.map(|(number, hart)| {
+            let now = HartNow { registers: hart.registers.first(), pc: hart.pc, frm: hart.frm };
+            // An `sc` succeeds here: only other harts' turns come between.
+            let found = repeats(&self.shared.code, &now, &read).ok().filter(|found| found.conditionals == 0)?;
+            let decides = found.reads.iter().find(|read| read.decides).or(found.reads.first());
+            Some((number, *found.pcs.first()?, decides.map(|read| read.address)))
+        });
+        found.collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
     }
 
     /// One hart's turn, with the system calls that it makes.

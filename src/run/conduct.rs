@@ -6,6 +6,10 @@ use super::kept::{Beginnings, CheckpointAt, Resumed};
 use super::{LiveState, References};
 use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 
+/// Core cycles between two looks whether all that runs only repeats itself, unless others are asked for.
+/// Chosen: longer than any message is under way, and well below a second of simulation.
+pub const REPEAT_CYCLES: u64 = 50_000;
+
 /// How to simulate: nothing here changes a result, only `host` of the outcome.
 #[derive(Clone)]
 pub struct Conduct<'a> {
@@ -44,6 +48,9 @@ pub struct Conduct<'a> {
     pub line_writes: bool,
     /// Functional references of the experiment's workload that this run shares with others.
     pub references: Option<&'a References>,
+    /// Core cycles between two looks whether all that runs only repeats itself ([`REPEAT_CYCLES`]); 0 for
+    /// never.
+    pub repeat_cycles: u64,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
     /// Told about every 100 ms how the simulation is getting on.
@@ -73,6 +80,7 @@ impl Default for Conduct<'_> {
             beginnings: None,
             line_writes: false,
             references: None,
+            repeat_cycles: REPEAT_CYCLES,
             stop: None,
             observer: None,
             monitor: None,

@@ -9,6 +9,7 @@ use super::conduct::Conduct;
 use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
 use super::finished::{Finished, failures as told};
+use super::repeats::{self, Asked};
 use super::simulated::{Simulated, parameters};
 use super::slot_places;
 use super::timeline;
@@ -50,7 +51,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let (process, formed) = process_of(experiment);
     let load = load_of(experiment, &process, formed.as_ref());
     let machine = assembled(experiment, load, conduct);
-    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct);
+    let asked = |machine: &Assembly, long| repeats::of_harts(machine, &process.image, long);
+    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, &Asked { repeats: Some(&asked) });
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
     let ends: Vec<ServerEnd> = machine.systems().map(ServerEnd::of).collect();
@@ -278,6 +280,10 @@ fn why(end: &functional::End, image: &Executable) -> String {
         functional::End::Deadlock(harts) => {
             let waits = functional::waits_in_words(harts, image);
             format!("all {} threads of the functional driver wait for each other: {waits}", harts.len())
+        }
+        functional::End::Repeats(harts) => {
+            let told = functional::repeats_in_words(harts, image);
+            format!("all threads of the functional driver repeat themselves for ever: {told}")
         }
         functional::End::Limit => "the functional driver executed many more instructions than the cores".to_owned(),
         functional::End::Stopped => "it was stopped".to_owned(),

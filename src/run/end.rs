@@ -49,6 +49,7 @@ pub(super) fn end_of(end: &RunEnd, machine: &Assembly, clocks: Clocks) -> End {
             lines.extend(waits.iter().map(|(_, name, wait)| told(name, wait)));
             End::Deadlock { waits: lines }
         }
+        RunEnd::Quiet { .. } => End::Stopped,
         RunEnd::TimeLimit { .. } => {
             let mut waits = machine.simulation.waits();
             // Of some it is not known since when.

@@ -8,13 +8,14 @@ use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
 use super::kept::hand_out;
 use super::live;
+use super::repeats::{Asked, RepeatWatch};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
 use crate::engine::{Barrier, Inspection, RunEnd, RunOptions, Scaling, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::MAX_CORE_CYCLES;
 use crate::machine::memory_controller::{CellWear, MemoryController};
-use crate::outcome::{self, Devices, Engine, Host, LineWrites, Outcome, Parameter};
+use crate::outcome::{self, Devices, Engine, Host, LineWrites, Outcome, Parameter, Repeats};
 use crate::spec::Key;
 
 /// A machine that has run.
@@ -22,6 +23,8 @@ pub(super) struct Simulated {
     pub(super) machine: Assembly,
     pub(super) clocks: Clocks,
     pub(super) end: RunEnd,
+    /// What it repeats, where all that runs does.
+    repeats: Option<Box<Repeats>>,
     /// What was left to be written when the program was over.
     left: Option<Left>,
     wall: WallTime,
@@ -35,6 +38,7 @@ impl Simulated {
         clocks: Clocks,
         max_cycles: Option<u64>,
         conduct: &Conduct<'_>,
+        asked: &Asked<'_>,
     ) -> Simulated {
         let began = Instant::now();
         let inspector = conduct.monitor.map(|monitor| move |seen: &Inspection<'_>| monitor(live::state(seen, clocks)));
@@ -42,7 +46,8 @@ impl Simulated {
             inspector: inspector.as_ref().map(|inspector| inspector as _),
             ..options(clocks, max_cycles, conduct)
         };
-        let mut end = pause(&mut machine, clocks, conduct, &options);
+        let mut watch = RepeatWatch::new(clocks, conduct, asked);
+        let mut end = pause(&mut machine, clocks, conduct, &options, &mut watch);
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;
         if let RunEnd::Halted { at, .. } = end {
@@ -57,13 +62,13 @@ impl Simulated {
             // All that lay beyond the limit was a wake-up for a deadline that is no more.
             end = RunEnd::Finished { at };
         }
-        Simulated { machine, clocks, end, left, wall: began.elapsed() }
+        Simulated { machine, clocks, end, repeats: watch.found(), left, wall: began.elapsed() }
     }
 
     /// A machine that has done nothing.
     pub(super) fn idle(machine: Assembly, clocks: Clocks) -> Simulated {
         let end = RunEnd::Finished { at: 0 };
-        Simulated { machine, clocks, end, left: None, wall: WallTime::ZERO }
+        Simulated { machine, clocks, end, repeats: None, left: None, wall: WallTime::ZERO }
     }
 
     /// Simulates until it halts.
@@ -83,6 +88,7 @@ impl Simulated {
             | RunEnd::TimeLimit { at }
             | RunEnd::Stopped { at }
             | RunEnd::Paused { at }
+            | RunEnd::Quiet { at, .. }
             | RunEnd::Halted { at, .. }
             | RunEnd::Failed { at, .. } => at,
             RunEnd::Panicked { .. } => self.machine.simulation.reached(),
@@ -116,7 +122,10 @@ impl Simulated {
             scheme_logs: scheme.built.logs(),
             scheme_parameters: scheme_parameters(scheme),
             workload,
-            end: end_of(&self.end, simulated, self.clocks),
+            end: match &self.repeats {
+                Some(repeats) => outcome::End::Repeats(repeats.clone()),
+                None => end_of(&self.end, simulated, self.clocks),
+            },
             time: self.clocks.duration(self.time()),
             kernels: Vec::new(),
             launches: Vec::new(),
@@ -172,13 +181,19 @@ impl Simulated {
 
 /// Runs to an end of its own, and hands out a checkpoint on the way where one is asked for. What cannot be
 /// saved was found before the run ([`CheckpointAt::new`](super::checkpoint::CheckpointAt::new)).
-fn pause(machine: &mut Assembly, clocks: Clocks, conduct: &Conduct<'_>, options: &RunOptions<'_>) -> RunEnd {
-    let Some(checkpoint) = &conduct.checkpoint else { return machine.simulation.run(options) };
+fn pause(
+    machine: &mut Assembly,
+    clocks: Clocks,
+    conduct: &Conduct<'_>,
+    options: &RunOptions<'_>,
+    watch: &mut RepeatWatch<'_>,
+) -> RunEnd {
+    let Some(checkpoint) = &conduct.checkpoint else { return watch.run(machine, options) };
     let pause_at = Some(clocks.core.cycles(checkpoint.cycle.min(MAX_CORE_CYCLES)));
     // A limit cuts rounds, and a checkpoint must not: up to it there is none, unless it comes first.
     let most = Some(clocks.core.cycles(MAX_CORE_CYCLES));
     let time_limit = if pause_at <= options.time_limit { most } else { options.time_limit };
-    let end = machine.simulation.run(&RunOptions { pause_at, time_limit, ..options.clone() });
+    let end = watch.run(machine, &RunOptions { pause_at, time_limit, ..options.clone() });
     if !matches!(end, RunEnd::Paused { .. }) {
         return end;
     }
@@ -186,7 +201,7 @@ fn pause(machine: &mut Assembly, clocks: Clocks, conduct: &Conduct<'_>, options:
     if let Err(fault) = hand_out(checkpoint, machine, line_writes) {
         panic!("a machine that was checked cannot be saved: {fault}");
     }
-    machine.simulation.run(options)
+    watch.run(machine, options)
 }
 
 pub(super) fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {

@@ -102,6 +102,7 @@ impl Done {
             (End::Stopped, _) => return Done::NotRun,
             (End::Cut { .. }, _) => return Done::Cut(Box::new(outcome)),
             (End::Deadlock { waits }, _) => format!("deadlock: {}", waits.join("; ")),
+            (End::Repeats(repeats), _) => format!("it repeats itself for ever: {}", repeats.lines().join("; ")),
             (End::Failed { error }, _) => error.clone(),
             (End::Panicked { message }, _) => format!("the simulator failed, which is a defect: {message}"),
         };

@@ -1,12 +1,13 @@
 //! How runs end, one test a way: each the same at one thread and at several.
 
+use std::any::Any;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use durawarp::engine::{
-    Blockage, Component, ComponentId, Ctx, Fallback, Inspection, Link, Message, Placement, Port, Progress, Rebalance,
-    RunEnd, RunOptions, Simulation, Snapshot, Topology, Wait, blockage,
+    Blockage, Component, ComponentId, Ctx, Fallback, Inspection, Link, Lookout, Message, Placement, Port, Progress,
+    Rebalance, RunEnd, RunOptions, Simulation, Snapshot, Topology, Wait, blockage,
 };
 
 #[derive(Debug)]
@@ -196,6 +197,35 @@ fn a_run_that_halts_in_the_last_round_of_a_leg_goes_on_until_all_tiers_are_as_fa
             assert_eq!(of(&simulation), of(&alone), "{options:?}");
         }
     }
+}
+
+#[test]
+fn a_lookout_pauses_where_nothing_is_active_and_changes_nothing() {
+    // Actors count as active for their first 50 wakes.
+    let activity = |actor: &dyn Any, _: u64| actor.downcast_ref::<Actor>().map_or(0, |actor| actor.wakes.min(50));
+    let lookout = Lookout { next: 100, every: 100, found: None, since: 0, activity };
+    let mut whole = ring(&[], 5000);
+    whole.run(&on(1));
+    let mut seen = Vec::new();
+    for threads in [1, 2, 3, 8] {
+        for auto in [false, true] {
+            let mut simulation = ring(&[], 5000);
+            let options = RunOptions { lookout: Some(lookout), auto, ..on(threads) };
+            let RunEnd::Quiet { at, lookout: after } = simulation.run(&options) else { panic!() };
+            assert!((500..=800).contains(&at) && after.next > at && after.since < at, "{at} {after:?}");
+            seen.push((at, after.next, after.since, simulation.digest(), simulation.stats().totals));
+            // It stays quiet, and looks come more rarely.
+            let RunEnd::Quiet { lookout: later, .. } =
+                simulation.run(&RunOptions { lookout: Some(after), ..on(threads) })
+            else {
+                panic!()
+            };
+            assert_eq!((later.since, later.next > after.next), (after.since, true));
+            assert!(matches!(simulation.run(&on(threads)), RunEnd::Finished { at: 5100 }));
+            assert_eq!((simulation.digest(), simulation.stats().totals), (whole.digest(), whole.stats().totals));
+        }
+    }
+    assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
 }
 
 #[test]

@@ -133,6 +133,14 @@ fn a_deadlock_names_the_barrier_and_who_waits() {
 
 #[test]
 fn an_endless_kernel_meets_the_instruction_limit() {
-    let error = ran("AGAIN:\nbra AGAIN;").result.unwrap_err();
+    let counts = "AGAIN:\nadd.u32 %t, %t, 1;\nsetp.ne.u32 %p1, %t, 0;\n@%p1 bra AGAIN;";
+    let error = ran(counts).result.unwrap_err();
     assert!(matches!(error, RunError::InstructionLimit { limit: 1_000_000, .. }), "{error}");
+}
+
+#[test]
+fn a_kernel_that_only_repeats_itself_is_ended_before_its_limit() {
+    let error = ran("AGAIN:\nbra AGAIN;").result.unwrap_err();
+    assert!(matches!(error, RunError::Repeats { .. }), "{error}");
+    assert!(error.to_string().starts_with("kernel `wrong` repeats itself for ever: warp 0 of CTA (0,0,0) is at "));
 }

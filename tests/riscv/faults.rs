@@ -91,12 +91,20 @@ fn a_thread_without_a_hart_is_told() {
 
 #[test]
 fn a_program_that_does_not_end_is_ended() {
-    // jal x0, 0
-    let outcome = run_words(&[0x0000_006f]);
+    // addi t0, t0, 1; bge t0, x0, -4: it counts, so that it might end.
+    let outcome = run_words(&[0x0012_8293, 0xfe02_dee3]);
     assert_eq!((outcome.end, outcome.instructions), (End::Limit, vec![1_000_000]));
-    // pause; jal x0, -4
-    let outcome = run_words(&[0x0100_000f, 0xffdf_f06f]);
-    assert_eq!(outcome.end, End::Limit);
+    // jal x0, 0; pause; jal x0, -4; and lui t1, DATA; lw t0, 0(t1); beq t0, x0, -4, which only repeat themselves.
+    for (words, read) in [
+        (&[0x0000_006f][..], None),
+        (&[0x0100_000f, 0xffdf_f06f], None),
+        (&[0x0002_0337, 0x0003_2283, 0xfe02_8ee3], Some(DATA)),
+    ] {
+        let outcome = run_words(words);
+        let End::Repeats(harts) = &outcome.end else { panic!("{:?}", outcome.end) };
+        assert_eq!(harts.iter().map(|&(hart, _, read)| (hart, read)).collect::<Vec<_>>(), [(0, read)]);
+        assert!(outcome.instructions[0] < 100_000, "{:?}", outcome.instructions);
+    }
 }
 
 #[test]

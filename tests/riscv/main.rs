@@ -28,6 +28,7 @@ mod programs;
 mod qemu;
 mod recovery;
 mod regions;
+mod repeats;
 mod saved_registers;
 mod system_calls;
 mod timed;

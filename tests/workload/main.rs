@@ -18,6 +18,7 @@ mod readme;
 mod reduce;
 mod regions;
 mod regions_resume;
+mod repeats;
 mod riscv;
 mod surfaces;
 mod textures;

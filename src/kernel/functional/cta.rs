@@ -6,12 +6,15 @@
 //! `bar.sync`. At `pm.barrier.kr` a CTA waits once all of its warps have arrived, until the driver reports
 //! that all CTAs have.
 
+use std::collections::BTreeMap;
+
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell, volatile_lanes};
+use super::alone::{Surroundings, repeats};
 use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
 /// How far a CTA got.
@@ -338,6 +341,16 @@ impl Cta {
         for w in lanes_of(std::mem::take(&mut self.at_grid)) {
             self.warps[w].advance();
         }
+    }
+
+    /// Every warp that does not wait repeats itself, as long as memory stays as it is.
+    pub(super) fn repeats(&mut self, launch: &Launch, memory: &mut FlatMemory) -> bool {
+        let (warps, shared, stale) = (&self.warps, &mut self.shared, &BTreeMap::new());
+        self.runnable != 0
+            && lanes_of(self.runnable).all(|w| {
+                let around = &mut Surroundings { launch, memory, shared, stale, caches_loads: false };
+                repeats(warps[w].clone(), around).is_some()
+            })
     }
 
     /// Its number in the grid.

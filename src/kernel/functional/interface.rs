@@ -66,6 +66,14 @@ pub enum RunError {
         /// Which warps wait where.
         waiting: String,
     },
+    /// Every warp that does not wait repeats itself for ever.
+    #[error("kernel `{kernel}` repeats itself for ever: {at}")]
+    Repeats {
+        /// Kernel name.
+        kernel: String,
+        /// Where a warp was that repeats itself.
+        at: String,
+    },
     /// The instruction limit was reached.
     #[error("kernel `{kernel}` executed {limit} warp instructions without ending: {at}")]
     InstructionLimit {

@@ -45,6 +45,8 @@ pub(super) struct L1d {
     /// When a place was used last, by `uses`.
     used: Vec<u64>,
     uses: u64,
+    /// Writes after which a byte had another value: nothing of the model reads it.
+    changes: u64,
 }
 
 impl L1d {
@@ -60,6 +62,7 @@ impl L1d {
             bytes: vec![[0; CPU_LINE_BYTES as usize]; places],
             used: vec![0; places],
             uses: 0,
+            changes: 0,
         }
     }
 
@@ -123,7 +126,13 @@ impl L1d {
     #[inline]
     pub(super) fn write(&mut self, place: usize, offset: usize, width: usize, value: u64) {
         self.states[place] = LineState::Modified;
+        self.changes += u64::from(self.read(place, offset, width) != value & ones(width));
         self.bytes[place][offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+
+    /// How often a write has changed a value here.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The bytes of the line in a place.

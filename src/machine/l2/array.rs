@@ -12,7 +12,9 @@ use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::address::Interleave;
 use crate::machine::cache::TagArray;
 use crate::machine::contents::Contents;
-use crate::machine::msg::{Atomics, Line, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
+use crate::machine::msg::{
+    Atomics, Line, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, differ_masked, sector_bytes, sectors_covered,
+};
 
 /// Tags and contents.
 #[derive(Debug)]
@@ -24,9 +26,11 @@ pub(super) struct LineArray {
     valid: Vec<u8>,
     dirty: Vec<u128>,
     data: Vec<[u8; MAX_LINE_BYTES]>,
+    /// Stores and atomics after which a byte had another value: nothing of the model reads it.
+    changes: u64,
 }
 
-state!(LineArray { parts: tags; sized: address, valid, dirty, data; kept: map, line_bytes });
+state!(LineArray { parts: tags; sized: address, valid, dirty, data; kept: map, line_bytes, changes });
 
 impl LineArray {
     /// An empty array of `places` in sets of `ways`.
@@ -39,6 +43,7 @@ impl LineArray {
             valid: vec![0; places],
             dirty: vec![0; places],
             data: vec![[0; MAX_LINE_BYTES]; places],
+            changes: 0,
         }
     }
 
@@ -120,7 +125,7 @@ impl LineArray {
 
     /// A store's bytes: dirty from now on; a sector that is dirty as a whole is valid.
     pub(super) fn store(&mut self, place: usize, line: &Line) {
-        copy_masked(&mut self.data[place], &line.bytes, line.mask);
+        self.overlay(place, line);
         self.dirty[place] |= line.mask;
         self.valid[place] |= sectors_covered(self.dirty[place]);
     }
@@ -133,7 +138,19 @@ impl LineArray {
 
     /// Bytes that go to memory as well, into a place whose sectors are fetched after them.
     pub(super) fn overlay(&mut self, place: usize, line: &Line) {
-        copy_masked(&mut self.data[place], &line.bytes, line.mask);
+        let data = &mut self.data[place];
+        self.changes += u64::from(differ_masked(data, &line.bytes, line.mask));
+        copy_masked(data, &line.bytes, line.mask);
+    }
+
+    /// Bytes go to memory that the array does not have.
+    pub(super) fn passed_by(&mut self) {
+        self.changes += 1;
+    }
+
+    /// How often a store or an atomic has changed a value here.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Sectors from memory, under the dirty bytes and those that are newer than what memory had.
@@ -191,6 +208,7 @@ impl LineArray {
             word[..size].copy_from_slice(bytes);
             let old = u64::from_le_bytes(word);
             let new = apply_atomic(atomics.op, atomics.elem, old, atomics.a[i], atomics.b[i]);
+            self.changes += u64::from(old != new);
             bytes.copy_from_slice(&new.to_le_bytes()[..size]);
             written |= ((1u128 << size) - 1) << at;
             (atomics.a[i], atomics.b[i]) = (old, new);

@@ -257,6 +257,8 @@ impl L2Slice {
                 self.write_back(place, cx);
                 self.array.invalidate_sectors(place);
             }
+        } else {
+            self.array.passed_by();
         }
         self.durability.note_performed(address, line.mask, from, &line.bytes, cx.now());
         let bytes = line.mask.count_ones();

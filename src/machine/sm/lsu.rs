@@ -319,6 +319,12 @@ impl Lsu {
         }
     }
 
+    /// Loads and atomics under way.
+    pub(super) fn open_loads(&self) -> impl Iterator<Item = &PendingLoad> {
+        let open = |index: &usize| !self.free.contains(&(*index as u16));
+        (0..self.loads.len()).filter(open).map(|index| &self.loads[index])
+    }
+
     #[inline]
     pub(super) fn load(&mut self, index: u16) -> &mut PendingLoad {
         &mut self.loads[usize::from(index)]

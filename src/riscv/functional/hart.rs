@@ -57,6 +57,11 @@ impl Registers {
         Registers(all)
     }
 
+    /// x0 to x31 and f0 to f31.
+    pub(super) fn first(&self) -> [u64; 64] {
+        std::array::from_fn(|register| self.0[register])
+    }
+
     #[inline]
     pub(super) fn get(&self, register: u8) -> u64 {
         self.0[usize::from(register & 127)]

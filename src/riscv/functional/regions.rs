@@ -265,6 +265,9 @@ impl RegionRun {
             scheduled.hart = 0;
             let ran = std::mem::take(&mut scheduled.ran);
             machine.now_ns = machine.now_ns.saturating_add(TURN);
+            if let Some(harts) = machine.repeated() {
+                return Err(End::Repeats(harts));
+            }
             if !ran {
                 match machine.os.next_deadline() {
                     Some(at) => machine.now_ns = machine.now_ns.max(at),

@@ -110,6 +110,9 @@ impl Recovery {
             FunctionalError::Kernel(RunError::InstructionLimit { kernel, at, .. }) => {
                 format!("recovery does not end: kernel `{kernel}`, {at} (recovery_limit = {})", self.limit())
             }
+            FunctionalError::Kernel(RunError::Repeats { kernel, at }) => {
+                format!("recovery does not end: kernel `{kernel}` repeats itself for ever, {at}")
+            }
             fault => format!("recovery fails: {fault}"),
         }
     }
