@@ -99,11 +99,11 @@ impl Ran {
     /// What a core heard, in words.
     fn heard(&self, core: u32) -> Vec<String> {
         let word = |(at, message): &(Time, CpuMsg)| match message {
-            CpuMsg::Return { hart, reply } => {
+            CpuMsg::Return { hart, reply, .. } => {
                 assert!(reply.wakes.is_empty());
                 format!("{at}: hart {hart} {:?}", reply.then)
             }
-            CpuMsg::Wake { hart, result } => format!("{at}: wake {hart} with {}", *result as i64),
+            CpuMsg::Wake { hart, result, .. } => format!("{at}: wake {hart} with {}", *result as i64),
             CpuMsg::Begin { hart, state, .. } => format!("{at}: begin {hart} at {:#x}", state.pc),
             CpuMsg::Stop => format!("{at}: stop"),
             other => panic!("{other:?}"),
@@ -113,7 +113,7 @@ impl Ran {
 }
 
 fn call(hart: u32, number: u64, args: [u64; 6]) -> CpuMsg {
-    CpuMsg::Call(Box::new(Call { hart, number, args, now_ns: 0 }))
+    CpuMsg::Call { call: Box::new(Call { hart, number, args, now_ns: 0 }), dependencies: None }
 }
 
 fn wait(hart: u32, expected: u64, timeout: u64) -> CpuMsg {
@@ -239,7 +239,7 @@ fn no_wake_comes_between_the_reading_of_a_futex_and_its_wait() {
 
 #[test]
 fn a_thread_that_ends_while_its_number_is_read_wakes_who_waits_for_it() {
-    let ends = [(101, CpuMsg::Ended { hart: 1 })];
+    let ends = [(101, CpuMsg::Ended { hart: 1, dependencies: None })];
     let mut script = threads();
     script.extend([(100, wait(0, 0, 0))].into_iter().chain(ends));
     let ran = run(&[], [script, vec![]]);
@@ -282,7 +282,7 @@ fn exit_stops_every_core_and_nothing_is_performed_after_it() {
     let calls = vec![
         (200, call(2, number::EXIT_GROUP, [7, 0, 0, 0, 0, 0])),
         (201, call(2, number::GETPID, [0; 6])),
-        (201, CpuMsg::Ended { hart: 2 }),
+        (201, CpuMsg::Ended { hart: 2, dependencies: None }),
     ];
     let ran = run(&[(0, TIME, 1000)], [script, calls]);
     assert_eq!(ran.os().ended(), Some((260, 7)));
@@ -297,9 +297,9 @@ fn the_process_ends_with_its_last_thread_and_the_code_of_its_first() {
     let script = vec![
         (0, clone(0)),
         (100, exit(0, 3)),
-        (200, CpuMsg::Ended { hart: 0 }),
+        (200, CpuMsg::Ended { hart: 0, dependencies: None }),
         (300, exit(1, 4)),
-        (400, CpuMsg::Ended { hart: 1 }),
+        (400, CpuMsg::Ended { hart: 1, dependencies: None }),
     ];
     let ran = run(&[], [script, vec![]]);
     assert_eq!(ran.os().ended(), Some((460, 3)));
