@@ -100,7 +100,10 @@ pub(super) fn crash_regions_of_cores(
     let mut verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let resumed = verdicts.resume.is_some();
     let output = resumption.map(|resumption| resumption.output.into_counts()).filter(|_| resumed);
-    verdicts.promises.extend(resumed.then(|| compared(request.strict_output).to_owned()));
+    // Beside what is promised of results.
+    if let Some(at) = verdicts.promises.iter().position(|promise| promise.starts_with("resumed")) {
+        verdicts.promises.insert(at + 1, compared(request.strict_output).to_owned());
+    }
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let wall_s = [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()];

@@ -464,7 +464,7 @@ impl Core {
                 let state = saved::of(hart, &m.program.code).state;
                 let (first, pc) = (hart.window.retired_count() + 1, hart.front.pc);
                 hart.squash(first, pc, 0, m.cache);
-                calls::stopped(hart, &state, m);
+                calls::stopped(hart, &state, now, m);
                 watch(hart, 0, None, now, m);
             });
         }

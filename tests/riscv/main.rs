@@ -28,6 +28,7 @@ mod recovery;
 mod regions;
 mod saved_registers;
 mod system_calls;
+mod system_state;
 mod timed;
 mod visible;
 mod workloads;

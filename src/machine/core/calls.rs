@@ -142,7 +142,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         }
         Then::End => {
             if m.policy.front_end {
-                commit::end_region(hart, pc, cycle, m);
+                commit::leave(hart, pc, cycle, m);
             }
             hart.thread = Thread::None;
             let delay = m.program.until(cycle, m.cx);
@@ -152,7 +152,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         }
         Then::Exit(_) => {
             if m.policy.front_end {
-                commit::end_region(hart, pc, cycle, m);
+                commit::leave(hart, pc, cycle, m);
             }
             hart.thread = Thread::Stopped;
         }
@@ -161,7 +161,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
     }
     if over {
         let state = HartState { registers: hart.window.values(), pc: hart.front.pc, frm: hart.frm };
-        stopped(hart, &state, m);
+        stopped(hart, &state, cycle, m);
     }
     true
 }
@@ -169,14 +169,18 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
 /// The process has ended, and this is the hart's state. Its region ends here as at an interrupt, with all
 /// registers in their slots, so that the regions of others which come after it persist. What a call is storing
 /// it stores first.
-pub(super) fn stopped(hart: &mut Hart, state: &HartState, m: &Moment<'_, '_>) {
+pub(super) fn stopped(hart: &mut Hart, state: &HartState, cycle: u64, m: &mut Moment<'_, '_>) {
     match &mut hart.thread {
         Thread::Running if m.policy.front_end => {
             let left = slots(state, m.program.first_hart + u32::from(hart.index), m).into();
             hart.thread = Thread::Writing(Box::new(Writing { left, then: Then::Exit(0), over: false }), None);
         }
         Thread::Writing(writing, _) if m.policy.front_end => writing.over = true,
-        // Before a call, or without a thread, no region is open.
+        // Before a call nothing is stored; but the region may have been begun (`id_draw = "paper"`).
+        Thread::Calling(_) | Thread::Waiting if m.policy.front_end => {
+            hart.thread = Thread::Stopped;
+            commit::leave(hart, hart.front.pc, cycle, m);
+        }
         _ => hart.thread = Thread::Stopped,
     }
 }

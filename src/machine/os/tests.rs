@@ -155,6 +155,7 @@ fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
     let spec = OsSpec { syscall_ns: ns(50.0), link_ns: ns(10.0) };
     let mut os = OperatingSystem::new(spec, wiring, Os::new(&process, 4, vec![]));
     os.halt_at_end();
+    os.follow_regions(true);
     let [os, home] = [topology.add("os".to_owned(), Box::new(os)), ComponentId(2)];
     let mut join = |a: (ComponentId, Endpoint), b: (ComponentId, Endpoint), latency| {
         topology.connect(a.0, roster.ports(a.1).to(b.1), b.0, Link { latency, phase: 0 });
@@ -328,4 +329,27 @@ fn a_deadlock_names_the_harts_their_threads_and_their_futex() {
     assert_eq!((name.as_str(), wait.who.as_str()), ("os", "hart 0 (thread 100)"));
     assert_eq!(wait.what, "a wake of futex `gate+0x8` (0x20000)");
     assert_eq!(wait.since, 122);
+}
+
+#[test]
+fn a_step_is_numbered_and_follows_from_what_earlier_calls_come_after() {
+    use crate::persist::dependency::{Dependencies, Dependency};
+    let on = |hart, id| Some(Box::new(Dependencies::from_iter([Dependency { hart, id }])));
+    let getpid = |hart, dependencies| {
+        let CpuMsg::Call { call, .. } = call(hart, number::GETPID, [0; 6]) else { unreachable!("it is one") };
+        CpuMsg::Call { call, dependencies }
+    };
+    let first = vec![(0, getpid(0, on(9, 3))), (500, getpid(0, on(9, 5)))];
+    let ran = run(&[], [first, vec![(100, getpid(2, None)), (600, getpid(2, on(8, 1)))]]);
+    let steps = |core| -> Vec<(u64, Vec<(u16, u64)>)> {
+        let steps = ran.of::<Script>(core).heard.iter().filter_map(|(_, message)| match message {
+            CpuMsg::Return { step, .. } => Some(step),
+            _ => None,
+        });
+        let after = |step: &SystemStep| step.after.iter().flat_map(|on| on.iter().map(|of| (of.hart, of.id))).collect();
+        steps.map(|step| (step.number, after(step))).collect()
+    };
+    assert_eq!(steps(0), [(1, vec![(9, 3)]), (3, vec![(9, 5)])]);
+    assert_eq!(steps(1), [(2, vec![(9, 3)]), (4, vec![(9, 5), (8, 1)])]);
+    assert_eq!(ran.os().log().map(OsLog::steps), Some(4));
 }

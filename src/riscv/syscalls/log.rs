@@ -99,3 +99,53 @@ impl OsLog {
         OsAt { os, last, now_ns }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::number::{BRK, CLONE, FUTEX, WRITE};
+    use super::super::state::Os;
+    use super::*;
+    use crate::riscv::elf::Executable;
+    use crate::riscv::process::{Process, Start};
+
+    const VM_THREAD: u64 = 0x100 | 0x1_0000;
+
+    fn new_system() -> Os {
+        let (segments, functions, objects) = (vec![], vec![], vec![]);
+        let image = Executable { entry: 0x10000, segments, functions, objects, headers: None, header_count: 0 };
+        Os::new(&Process::new(image, Start::default()).unwrap(), 2, vec![])
+    }
+
+    /// A thread that waits at a futex, and a first one that writes, wakes it and asks for memory.
+    fn log() -> OsLog {
+        let mut log = OsLog::default();
+        let mut step = |hart, number, args: &[u64], now_ns, read: &[Vec<u8>]| {
+            let mut all = [0; 6];
+            all[..args.len()].copy_from_slice(args);
+            log.called(&Call { hart, number, args: all, now_ns }, read);
+        };
+        step(0, CLONE, &[VM_THREAD, 0x8000], 10, &[]);
+        step(1, FUTEX, &[0x2_0000, 0, 5], 20, &[5u32.to_le_bytes().to_vec()]);
+        step(0, WRITE, &[1, 0x2_0000, 2], 30, &[b"hi".to_vec()]);
+        step(0, FUTEX, &[0x2_0000, 1, 1], 40, &[]);
+        step(0, BRK, &[0], 50, &[]);
+        log
+    }
+
+    #[test]
+    fn a_system_is_as_after_each_of_its_steps() {
+        let at = |steps| log().after(steps, new_system(), 2);
+        let none = at(0);
+        assert_eq!((none.os.thread(1), none.now_ns, none.last), (0, 0, vec![None, None]));
+        let waits = at(2);
+        assert_eq!((waits.os.thread(1), waits.os.waiting().len(), waits.now_ns), (101, 1, 20));
+        assert!(waits.last[1].as_ref().is_some_and(|last| last.answer.is_none()));
+        assert_eq!(waits.os.output().0, b"");
+        assert_eq!(at(3).os.output().0, b"hi");
+        let woken = at(4);
+        let answer = woken.last[1].as_ref().and_then(|last| last.answer.as_ref());
+        assert!(woken.os.waiting().is_empty() && answer.is_some_and(|(step, _)| *step == 4));
+        assert_eq!(at(5).last[0].as_ref().map(|last| last.call.number), Some(BRK));
+        assert_eq!(log().steps(), 5);
+    }
+}
