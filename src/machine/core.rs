@@ -481,6 +481,10 @@ impl Core {
             while self.with(at, now, cx, gets_on) {}
         }
     }
+
+    fn stopped(&self) -> bool {
+        self.harts.iter().all(|hart| matches!(hart.thread, Thread::Stopped))
+    }
 }
 
 /// What a timeline has rates of: retired instructions, loads and their misses; then slots, which are spent:
@@ -618,7 +622,7 @@ impl Component<Msg> for Core {
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.note_growth(cx.now());
-        if self.over {
+        if self.over || self.stopped() {
             self.wind_down(cx);
         } else {
             self.run(cx);

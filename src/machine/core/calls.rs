@@ -142,6 +142,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         }
         Then::End => {
             if m.policy.front_end {
+                m.record.counters.regions += 1;
                 commit::leave(hart, pc, cycle, m);
             }
             hart.thread = Thread::None;
@@ -152,10 +153,13 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         }
         Then::Exit(_) => {
             if m.policy.front_end {
+                m.record.counters.regions += 1;
                 commit::leave(hart, pc, cycle, m);
             }
             hart.thread = Thread::Stopped;
         }
+        // The process has ended otherwise.
+        Then::Signal(_) | Then::NoFreeHart if over => {}
         Then::Signal(number) => fail(hart, FaultKind::Signal(number), m),
         Then::NoFreeHart => fail(hart, FaultKind::NoFreeHart { harts: m.program.harts }, m),
     }

@@ -153,7 +153,6 @@ pub(super) fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_
 /// A hart's thread ends, or stops, behind the stores before it: its region ends, and none follows.
 pub(super) fn leave(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
     let time = m.program.clock.cycles(cycle);
-    m.record.counters.regions += 1;
     let author = m.record.author(hart.index, pc);
     m.policy.tell(&Event::WarpExits { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
 }
