@@ -23,6 +23,7 @@ mod durable_steps;
 mod found;
 mod gone_on;
 mod image;
+mod output;
 mod regions;
 mod regions_of_cores;
 mod report;
@@ -60,6 +61,7 @@ use conditions::Bound;
 pub use cores::{CPU_BUDGET, crash_cpu};
 pub use found::{Found, Placed};
 use image::initial_image;
+pub use output::OutputCounts;
 pub use regions_of_cores::journal_of_cores;
 pub use report::{Channels, CrashReport, Judgement};
 pub use request::{CrashRequest, Phase, Watching};
@@ -320,6 +322,7 @@ pub fn crash(
         double: None,
         resume: None,
         channels: None,
+        output: None,
         conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),

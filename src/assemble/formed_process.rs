@@ -2,8 +2,8 @@
 //! that it begins with.
 //!
 //! Each hart has [`SLOTS_BYTES`] of checkpoints: a slot of 8 bytes for the rounding mode, one for each
-//! register by its number, one for the program counter, one for the number of the thread. A hart whose
-//! program counter there is 0 runs no thread. Source: LightWSP, section III-C (slots by register number).
+//! register by its number, one for the program counter, one for the step of the system that its last call
+//! returned behind. A hart whose program counter there is 0 runs no thread. Source: LightWSP, section III-C (slots by register number).
 //! Invariant: hart 0 begins at the program's entry, so that a power failure before its first boundary
 //! restarts the program.
 
@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use crate::riscv::instruction::SP;
 use crate::riscv::process::Process;
-use crate::riscv::regions::{COMPLETE, PC_SLOT, RegionTable, SLOTS_BYTES, THREAD_SLOT};
-use crate::riscv::syscalls::FIRST_THREAD;
+use crate::riscv::regions::{COMPLETE, PC_SLOT, RegionTable, SLOTS_BYTES};
 
 /// The code's regions, and what harts' checkpoints begin with.
 #[derive(Debug, Clone)]
@@ -30,7 +29,6 @@ impl FormedProcess {
         let mut store =
             |slot: usize, value: u64| checkpoints[8 * slot..8 * slot + 8].copy_from_slice(&value.to_le_bytes());
         store(SP.into(), process.stack_pointer);
-        store(THREAD_SLOT, FIRST_THREAD);
         store(PC_SLOT, process.image.entry | COMPLETE);
         FormedProcess { table: Arc::new(table), checkpoints }
     }

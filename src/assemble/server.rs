@@ -204,6 +204,9 @@ impl<'a> CpuComponents<'a> {
         if self.parts.persistency.halts_at_end {
             os.halt_at_end();
         }
+        if self.load.regions.is_some() {
+            os.follow_regions(self.parts.persistency.journal);
+        }
         self.parts.add(Endpoint::Os, os);
     }
 

@@ -261,6 +261,10 @@ pub(super) struct CrashArgs {
     /// Resume the program from this many of the states that hardware recovers (light-wsp); 0 for none
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(super) resume: u64,
+    /// Take output of a resumed program that is not that of the run without a failure for wrong, even where
+    /// threads may write in another order
+    #[arg(long)]
+    pub(super) strict_output: bool,
     /// Judge one state again, by the name that a failure was reported with
     #[arg(long, value_name = "A:..|B:..|C:..", value_parser = state, conflicts_with = "points")]
     pub(super) only: Option<State>,

@@ -47,6 +47,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         seed: args.subject.seed,
         keep: args.keep.max(1),
         resume: args.resume,
+        strict_output: args.strict_output,
         ..CrashRequest::default()
     };
     let stop = terminal::stop_flag();
@@ -97,6 +98,13 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     if terminal::interrupted() {
         return Ok(terminal::interrupted_exit());
     }
+    if let Some(output) = report.output.as_ref().filter(|output| output.differs > 0) {
+        terminal::note(&format!(
+            "output differs from that of the run without a failure {} times, and both may be right: threads may see \
+             each other in another order (--strict-output takes it for a failure)",
+            output.differs
+        ));
+    }
     // `holds` is also true where nothing was judged, which must not pass for a success.
     if report.holds() {
         let Some(why) = &report.unjudged else { return Ok(Exit::Good) };
@@ -121,20 +129,58 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
 
 /// The command that judges one state again: this one, asked for that state.
 fn replay(state: &str) -> String {
+    replay_of(std::env::args().skip(1), state)
+}
+
+/// The command with these arguments, asked for one state. What stands behind `--` is the program's.
+fn replay_of(mut args: impl Iterator<Item = String>, state: &str) -> String {
     let mut out = String::from("durawarp");
     let mut skip = false;
-    for arg in std::env::args().skip(1) {
+    let mut of_program = false;
+    for arg in args.by_ref() {
+        of_program = arg == "--" && !skip;
+        if of_program {
+            break;
+        }
         let named = |names: &[&str]| names.iter().any(|name| arg == *name || arg.starts_with(&format!("{name}=")));
         if std::mem::take(&mut skip) {
             continue;
         }
         if named(&["--points", "--json", "--only", "--keep"]) {
             skip = !arg.contains('=');
-        } else if arg.chars().all(|c| c.is_ascii_alphanumeric() || "+-_=./,:".contains(c)) {
-            out += &format!(" {arg}");
         } else {
-            out += &format!(" '{}'", arg.replace('\'', r"'\''"));
+            out += &format!(" {}", quoted(&arg));
         }
     }
-    format!("{out} --only {state}")
+    out += &format!(" --only {state}");
+    if of_program {
+        out += " --";
+        args.for_each(|arg| out += &format!(" {}", quoted(&arg)));
+    }
+    out
+}
+
+/// An argument as a shell reads it.
+fn quoted(arg: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-_=./,:".contains(c);
+    if !arg.is_empty() && arg.chars().all(plain) { arg.to_owned() } else { format!("'{}'", arg.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_asked_for_before_the_arguments_of_the_program() {
+        let of = |args: &str| replay_of(args.split(' ').map(str::to_owned), "A:7");
+        assert_eq!(of("crash x.elf --points all --keep=2"), "durawarp crash x.elf --only A:7");
+        let told = of("crash x.elf --scheme capri --only A:1 -- --points 3 -- --only it's");
+        assert_eq!(told, r"durawarp crash x.elf --scheme capri --only A:7 -- --points 3 -- --only 'it'\''s'");
+    }
+
+    #[test]
+    fn an_empty_argument_stays_one() {
+        let args = ["crash", "x.elf", "--", "", "a b"].map(str::to_owned);
+        assert_eq!(replay_of(args.into_iter(), "A:0"), "durawarp crash x.elf --only A:0 -- '' 'a b'");
+    }
 }

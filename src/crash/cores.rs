@@ -212,6 +212,7 @@ pub fn crash_cpu(
         double: None,
         resume: None,
         channels,
+        output: None,
         conditions: Vec::new(),
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),

@@ -3,7 +3,6 @@
 use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
 use crate::machine::cpu::CpuMemory;
 use crate::persist::PmImage;
-use crate::persist::image::OutsideImage;
 use crate::riscv::memory::{MAIN_START, Memory, PM_START};
 use crate::riscv::process::Process;
 
@@ -42,17 +41,4 @@ pub(super) fn windows_of(process: &Process, memory: &CpuMemory, image: &PmImage)
         }
     }
     windows
-}
-
-/// Writes the windows of a process to an image.
-///
-/// # Errors
-/// The image does not have them.
-pub(super) fn keep_windows(windows: &Memory, memory: &CpuMemory, image: &mut PmImage) -> Result<(), OutsideImage> {
-    for (start, bytes, physical) in persistent_windows(memory) {
-        if let Some(left) = windows.read(start, bytes) {
-            image.write(physical, left)?;
-        }
-    }
-    Ok(())
 }

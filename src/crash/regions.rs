@@ -19,7 +19,8 @@ use crate::kernel::memory::{FlatMemory, Medium};
 use crate::oracle::judge::{Check, Watch};
 use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::regions::{
-    AsPublished, JudgeOptions, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
+    AsPublished, JudgeOptions, RegionFacts, Resumes, TwiceResumed, judge_checks, judge_recovery, judge_regions,
+    judge_resume,
 };
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
@@ -101,10 +102,13 @@ impl Resumes for Resumption<'_> {
         self.compare(&resumed.memory, &resumed.bindings)
     }
 
-    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String> {
+    fn finish_twice(&self, recovered: &PmImage, regions: u64) -> Result<(), TwiceResumed> {
         let resumed = self.program.advance(&self.durable(recovered), &self.limits, Some(regions));
-        let resumed = resumed.map_err(|fault| fault.to_string())?;
-        Ok((!resumed.finished).then(|| initial_image(&resumed.memory)))
+        let resumed = resumed.map_err(|fault| TwiceResumed::Before(fault.to_string()))?;
+        if resumed.finished {
+            return Ok(());
+        }
+        self.finish(&initial_image(&resumed.memory)).map_err(TwiceResumed::After)
     }
 }
 
@@ -147,6 +151,7 @@ impl Verdicts {
             double: self.double.map(&judgement),
             resume: self.resume.map(&judgement),
             channels: None,
+            output: None,
             conditions: Vec::new(),
             wall_s,
             outcome: run.clone(),

@@ -6,14 +6,16 @@
 //!                                       image ─ slots ─ functional driver ─> the same end
 //! ```
 //! The judgements are those of kernels ([`super::regions`]). To go on, each hart with a program counter in
-//! its slots gets its registers from there, or computes them as its boundary says; its thread keeps its
-//! number, and repeats a call that it waited in. The system survives (LightWSP persists its own with the
-//! rest): memory that it gave stays given. So results are compared by exit code, and output by what was
-//! written since: it is the end of what a run without a failure writes. Programs check themselves what they
-//! computed.
+//! its slots gets its registers from there, or computes them as its boundary says. The system is persisted with
+//! the rest, as LightWSP persists its own (V-A): the program goes on with what it was after the latest step that
+//! a committed region knows of. That is the break, mappings, threads and who waits for what, open files and
+//! where reading of them had come to, and what was written. A call that took effect by then and has not returned
+//! is answered and not performed again ([`RegionImage::recovered`]); one that did not is performed again. Results
+//! are compared by exit code and output ([`super::output`]). Programs check themselves what they computed.
 //!
-//! Source: P4 of the oracle's design; LightWSP, section IV-F. Not modelled: time that recovery takes; where
-//! reading of files had come to.
+//! Source: P4 of the oracle's design; LightWSP, sections IV-F and V-A. Reading: the paper does not say how its
+//! system's regions and those of programs commit together. Not modelled: time that recovery takes; the clock
+//! goes on from the last of these steps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -22,26 +24,24 @@ use crate::assemble::FormedProcess;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::machine::cpu::CpuMemory;
 use crate::machine::ports::Requester;
-use crate::oracle::regions::Resumes;
+use crate::oracle::regions::{Resumes, TwiceResumed};
 use crate::oracle::verdict::Verdict;
 use crate::outcome::ProcessOutcome;
 use crate::persist::{Journal, PmImage};
 use crate::riscv::functional::{self, RegionImage, RegionRun, Slots};
 use crate::riscv::process::Process;
-use crate::riscv::regions::{PC_SLOT, SLOTS_BYTES, THREAD_SLOT};
-use crate::riscv::syscalls::Os;
+use crate::riscv::regions::{SLOTS_BYTES, STEP_SLOT};
+use crate::riscv::syscalls::{File, Os, OsLog};
 use crate::run::regions_of_cores::formed_process;
 use crate::run::{Conduct, CpuExperiment, load_of, run_cpu};
 
 use super::gone_on;
-use super::image::{initial_image, keep_windows, windows_of};
+use super::image::{initial_image, windows_of};
+use super::output::ExpectedOutput;
 use super::regions;
 use super::report::CrashReport;
 use super::request::{CrashRequest, Watching};
 use super::saved::judgement;
-
-/// Bytes of `ecall`.
-const CALL_BYTES: u64 = 4;
 
 /// Steps after which a run that goes on looks whether it is to stop.
 const STEPS: u64 = 1 << 16;
@@ -77,14 +77,17 @@ pub(super) fn crash_regions_of_cores(
     let initial = regions::covering(initial_image(&load.image()), journal);
     let instructions = gone_on::most_instructions(&finished.outcome);
     // A run without an end has no result that one which is resumed could be compared with.
-    let resumption = finished.os.as_ref().zip(finished.outcome.process.as_ref()).map(|(os, left)| CpuResumption {
+    let ended = finished.os.as_ref().zip(finished.os_log.as_ref()).zip(finished.outcome.process.as_ref());
+    let resumption = ended.map(|((os, log), left)| CpuResumption {
         harts: spec.harts() as usize,
         process: &process,
+        files: &program.files,
         formed: &formed,
         memory: load.memory(),
         checkpoints: load.checkpoints(),
-        os,
+        log,
         left,
+        output: ExpectedOutput::new(os, request.strict_output),
         instructions,
         stop: watching.stop,
     });
@@ -94,11 +97,26 @@ pub(super) fn crash_regions_of_cores(
     let controllers = spec.controller.channels as usize;
     // The judge of kernels' regions asks for harts, controllers and facts alone.
     let judged = regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &[] };
-    let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
+    let mut verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
+    let resumed = verdicts.resume.is_some();
+    let output = resumption.map(|resumption| resumption.output.into_counts()).filter(|_| resumed);
+    // Beside what is promised of results.
+    if let Some(at) = verdicts.promises.iter().position(|promise| promise.starts_with("resumed")) {
+        verdicts.promises.insert(at + 1, compared(request.strict_output).to_owned());
+    }
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let wall_s = [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()];
-    Ok(verdicts.report(&finished.outcome, &initial, (domain, request.seed), wall_s, judgement))
+    let report = verdicts.report(&finished.outcome, &initial, (domain, request.seed), wall_s, judgement);
+    Ok(CrashReport { output, ..report })
+}
+
+/// What is compared of a program that goes on, in words.
+fn compared(strict_output: bool) -> &'static str {
+    match strict_output {
+        true => "its result is its exit code and its output, byte for byte (--strict-output)",
+        false => "its result is its exit code and its output, in any order of threads, each thread's in its own",
+    }
 }
 
 /// What happened to persistent memory in a run of a program of CPUs under a scheme of regions, and where it
@@ -121,14 +139,16 @@ pub fn journal_of_cores(experiment: &CpuExperiment) -> Result<(Journal, PmImage)
 struct CpuResumption<'a> {
     harts: usize,
     process: &'a Process,
+    files: &'a [File],
     formed: &'a FormedProcess,
     memory: CpuMemory,
     /// Physical address of the harts' slots.
     checkpoints: u64,
-    /// At the end of the run without a failure.
-    os: &'a Os,
+    /// What the system did in the run without a failure.
+    log: &'a OsLog,
     /// What that run left.
     left: &'a ProcessOutcome,
+    output: ExpectedOutput,
     instructions: u64,
     stop: &'a AtomicBool,
 }
@@ -142,17 +162,16 @@ impl CpuResumption<'_> {
     }
 
     /// The program as recovery left it.
-    fn recovered(&self, image: &PmImage) -> RegionRun {
+    fn recovered(&self, image: &PmImage) -> Result<RegionRun, String> {
         let slots = |hart| -> Slots { std::array::from_fn(|slot| self.slot(image, hart, slot)) };
         let slots: Vec<Slots> = (0..self.harts).map(slots).collect();
-        let runs = |hart: usize| slots[hart][PC_SLOT] != 0;
-        let thread = |hart| match runs(hart) {
-            true => (self.slot(image, hart, THREAD_SLOT), self.slot(image, hart, THREAD_SLOT + 1)),
-            false => (0, 0),
-        };
-        let os = self.os.restarted(&(0..self.harts).map(thread).collect::<Vec<_>>());
-        let memory = windows_of(self.process, &self.memory, image);
-        RegionRun::resume(self.process, RegionImage::new(memory, slots, os, 0), &self.formed.table)
+        let returned: Vec<u64> = (0..self.harts).map(|hart| self.slot(image, hart, STEP_SLOT)).collect();
+        let steps = returned.iter().copied().max().unwrap_or_default();
+        let begun = Os::new(self.process, self.harts as u32, self.files.to_vec());
+        let system = self.log.after(steps, begun, self.harts);
+        let (memory, table) = (windows_of(self.process, &self.memory, image), &self.formed.table);
+        let image = RegionImage::recovered(memory, slots, &returned, system, self.process, table)?;
+        Ok(RegionRun::resume(self.process, image, table))
     }
 
     /// Runs on until `regions` more have ended; none while the program has not ended by then.
@@ -172,46 +191,30 @@ impl CpuResumption<'_> {
         }
         Ok(None)
     }
-}
 
-impl Resumes for CpuResumption<'_> {
-    fn finish(&self, recovered: &PmImage) -> Result<(), String> {
-        let mut run = self.recovered(recovered);
+    /// Runs to the end, and compares.
+    fn to_the_end(&self, mut run: RegionRun) -> Result<(), String> {
         let Some(end) = self.advance(&mut run, u64::MAX)? else { unreachable!("it ends, or takes too long") };
         let ended = run.outcome(end);
         if gone_on::exit_code(ended.end, &self.process.image, self.instructions, Some(self.left))?.is_none() {
             return Ok(());
         }
-        let written = String::from_utf8_lossy(&ended.stdout);
-        if !self.left.stdout.ends_with(&*written) {
-            return Err(format!("gone on, it writes {written:?}, which is no end of {:?}", self.left.stdout));
-        }
-        Ok(())
+        let compared = self.output.compare([&ended.stdout, &ended.stderr], &ended.written);
+        compared.map_err(|what| format!("gone on, {what}"))
+    }
+}
+
+impl Resumes for CpuResumption<'_> {
+    fn finish(&self, recovered: &PmImage) -> Result<(), String> {
+        self.to_the_end(self.recovered(recovered)?)
     }
 
-    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String> {
-        let mut run = self.recovered(recovered);
-        if self.advance(&mut run, regions)?.is_some() {
-            return Ok(None);
+    fn finish_twice(&self, recovered: &PmImage, regions: u64) -> Result<(), TwiceResumed> {
+        let mut run = self.recovered(recovered).map_err(TwiceResumed::Before)?;
+        if self.advance(&mut run, regions).map_err(TwiceResumed::Before)?.is_some() {
+            return Ok(());
         }
-        let left = run.power_failure();
-        let mut image = recovered.clone();
-        let outside = |_| "a store outside persistent memory".to_owned();
-        for (hart, slots) in left.slots().iter().enumerate() {
-            let at = self.checkpoints + SLOTS_BYTES * hart as u64;
-            let thread = left.os().thread(hart as u32);
-            let pc = match thread {
-                0 => 0,
-                // It repeats the call that it waits in: its arguments are in the slots still.
-                _ if !left.runs(hart) => slots[PC_SLOT] - CALL_BYTES,
-                _ => slots[PC_SLOT],
-            };
-            let words = slots[..PC_SLOT].iter().copied().chain([pc, thread, left.os().cleared_at_end(hart as u32)]);
-            for (slot, word) in words.enumerate() {
-                image.write(at + 8 * slot as u64, &word.to_le_bytes()).map_err(outside)?;
-            }
-        }
-        keep_windows(left.memory(), &self.memory, &mut image).map_err(outside)?;
-        Ok(Some(image))
+        let again = RegionRun::resume(self.process, run.power_failure(), &self.formed.table);
+        self.to_the_end(again).map_err(TwiceResumed::After)
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::conditions::Condition;
 use super::found::Found;
+use super::output::OutputCounts;
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
 use crate::persist::vocab::Domain;
@@ -82,6 +83,9 @@ pub struct CrashReport {
     /// The program resumed, under a scheme of recoverable regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Judgement>,
+    /// How output compared where a program of CPUs was resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputCounts>,
     /// The manifest's conditions.
     pub conditions: Vec<Condition>,
     /// Wall time of simulation and judgements, in s: of the host, not of the model.

@@ -20,6 +20,9 @@ pub struct CrashRequest {
     pub overtaking: u64,
     /// States to resume the program from, at most, where hardware recovers it.
     pub resume: u64,
+    /// Output of a resumed program that is not that of the run without a failure is wrong, whatever order threads
+    /// may write in.
+    pub strict_output: bool,
     /// Just this state of level B: instant and number.
     pub only_allowed: Option<(u64, u64)>,
     /// Just this state of level C: a store, by its place in the journal.
@@ -42,6 +45,7 @@ impl Default for CrashRequest {
             allowed,
             overtaking: 20_000,
             resume: 24,
+            strict_output: false,
             only_allowed: None,
             only_overtaking: None,
             claim: None,

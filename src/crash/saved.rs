@@ -129,6 +129,7 @@ pub(super) fn crash_saved(
         regions: None,
         double: None,
         resume: resume.map(judgement),
+        output: None,
         conditions: Vec::new(),
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),

@@ -119,6 +119,7 @@ pub(super) fn crash_visible(
         double: None,
         channels: None,
         resume: None,
+        output: None,
         conditions: Vec::new(),
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),

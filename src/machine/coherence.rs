@@ -70,6 +70,15 @@ pub struct HartState {
     pub frm: u8,
 }
 
+/// A step of the OS, which changes its state: a call, the end of a thread, the end of waits.
+#[derive(Debug, Clone, Default)]
+pub struct SystemStep {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What must be durable before what follows from it.
+    pub after: Option<Box<Dependencies>>,
+}
+
 /// Everything that cores, homes and the OS send each other. Harts are numbered over all cores: hart `h` is
 /// hart `h % harts` of core `h / harts`.
 #[derive(Debug)]
@@ -194,7 +203,12 @@ pub enum CpuMsg {
         dependencies: Option<Box<Dependencies>>,
     },
     /// Core to OS: a hart stands behind `ecall`; all that it did before is performed.
-    Call(Box<Call>),
+    Call {
+        /// What it asks.
+        call: Box<Call>,
+        /// What must be durable before what others learn of the call.
+        dependencies: Option<Box<Dependencies>>,
+    },
     /// OS to core: the answer. The hart stores what is to be written, then does the rest; to a
     /// [`Then::Spawn`](crate::riscv::syscalls::Then::Spawn) it answers with [`CpuMsg::Begin`], to a
     /// [`Then::End`](crate::riscv::syscalls::Then::End) with [`CpuMsg::Ended`].
@@ -203,6 +217,8 @@ pub enum CpuMsg {
         hart: u32,
         /// The answer; its `wakes` are empty, the OS sends them itself.
         reply: Box<Reply>,
+        /// The step that it is of.
+        step: SystemStep,
     },
     /// OS to core: a wait of this hart is over.
     Wake {
@@ -210,6 +226,8 @@ pub enum CpuMsg {
         hart: u32,
         /// What goes into its a0.
         result: u64,
+        /// The step that woke it.
+        step: SystemStep,
     },
     /// Core to OS, which hands it on to the hart's core: a hart begins to run.
     Begin {
@@ -224,6 +242,8 @@ pub enum CpuMsg {
     Ended {
         /// The hart.
         hart: u32,
+        /// What must be durable before what others learn of the end.
+        dependencies: Option<Box<Dependencies>>,
     },
     /// OS to every core: the process has ended; nothing more is executed, stores that have retired are
     /// performed.
@@ -280,11 +300,13 @@ impl CpuMsg {
                     ^ u64::from(*at_once) << 57
             }
             CpuMsg::Cleaned { tag, .. } => of(8, 0, 0, (*tag).into()),
-            CpuMsg::Call(call) => of(9, call.number, call.hart.into(), 0) ^ call.args[0].rotate_left(7),
-            CpuMsg::Return { hart, reply } => of(10, reply.writes.len() as u64, (*hart).into(), 0),
-            CpuMsg::Wake { hart, result } => of(11, *result, (*hart).into(), 0),
+            CpuMsg::Call { call, .. } => of(9, call.number, call.hart.into(), 0) ^ call.args[0].rotate_left(7),
+            CpuMsg::Return { hart, reply, step } => {
+                of(10, reply.writes.len() as u64 ^ step.number << 8, (*hart).into(), 0)
+            }
+            CpuMsg::Wake { hart, result, step } => of(11, *result ^ step.number << 8, (*hart).into(), 0),
             CpuMsg::Begin { hart, state, .. } => of(12, state.pc, (*hart).into(), 0),
-            CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
+            CpuMsg::Ended { hart, .. } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
             CpuMsg::Write { line, from, tag, .. } => of(15, *line, from.number().into(), (*tag).into()),
             // Told apart from others of their number by bits that no address has.
@@ -297,11 +319,15 @@ impl CpuMsg {
         content ^ self.dependencies().map_or(0, |on| dependency::digest(on))
     }
 
-    /// What a line that it brings depends on.
+    /// What depends on what it brings: a line, a thread, a step of the OS.
     fn dependencies(&self) -> Option<&Dependencies> {
         match self {
             CpuMsg::Data { dependencies, .. }
             | CpuMsg::Begin { dependencies, .. }
+            | CpuMsg::Call { dependencies, .. }
+            | CpuMsg::Ended { dependencies, .. }
+            | CpuMsg::Return { step: SystemStep { after: dependencies, .. }, .. }
+            | CpuMsg::Wake { step: SystemStep { after: dependencies, .. }, .. }
             | CpuMsg::ProbeAck { dependencies, .. }
             | CpuMsg::Put { dependencies, .. }
             | CpuMsg::Clean { dependencies, .. }

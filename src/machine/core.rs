@@ -54,7 +54,7 @@ mod window;
 mod wiring;
 
 use crate::engine::{Component, Ctx, Progress, StateDigest, Time, Wait};
-use crate::persist::handler::{HandlerReport, SmHandler};
+use crate::persist::handler::{Dependencies, HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
 use crate::riscv::code::CodeTable;
 use crate::timeline::Growth;
@@ -85,7 +85,7 @@ use policy::Policy;
 use program::Program;
 use record::CoreRecord;
 use remote::Remote;
-use thread::Thread;
+use thread::{Thread, Woken};
 use window::Retires;
 
 /// A core.
@@ -101,6 +101,8 @@ pub struct Core {
     next: u64,
     /// See [`Moment::changed`]; empty between events.
     changed: Vec<(u64, Option<u8>)>,
+    /// The process has ended.
+    over: bool,
 }
 
 /// What a hart did in a cycle.
@@ -127,6 +129,7 @@ impl Core {
             remote: Remote::new(wiring.ports, spec.harts),
             next: 0,
             changed: Vec::new(),
+            over: false,
         }
     }
 
@@ -409,6 +412,12 @@ impl Core {
         }
     }
 
+    /// What a hart of the machine goes on with, one of this core, follows from these. It is in the hart's slots.
+    fn follow(&mut self, hart: u32, dependencies: Option<Box<Dependencies>>, cx: &mut Ctx<'_, Msg>) {
+        let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
+        self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
+    }
+
     fn hart_of(&self, hart: u32) -> usize {
         (hart - self.program.first_hart) as usize
     }
@@ -503,8 +512,10 @@ impl Core {
         }
     }
 
-    /// The process has ended: what has retired is performed, nothing else.
+    /// The process has ended: what has retired is performed, and under a scheme of regions that of each hart
+    /// ends there. Nothing else.
     fn stop(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
+        self.over = true;
         self.record.idle_until(now);
         for at in 0..self.harts.len() {
             self.with(at, now, cx, |hart, m| {
@@ -513,10 +524,11 @@ impl Core {
                 while retire(hart, now, m) && hart.window.retired_count() != retired {
                     retired = hart.window.retired_count();
                 }
+                let state = saved::of(hart, &m.program.code).state;
                 let (first, pc) = (hart.window.retired_count() + 1, hart.front.pc);
                 hart.squash(first, pc, 0, m.cache);
-                hart.thread = Thread::Stopped;
                 hart.reserved.clear();
+                calls::stopped(hart, &state, now, m);
                 watch(hart, 0, None, now, m);
             });
         }
@@ -526,7 +538,11 @@ impl Core {
     fn wind_down(&mut self, cx: &mut Ctx<'_, Msg>) {
         let now = self.program.clock.cycle_at_or_after(cx.now());
         for at in 0..self.harts.len() {
-            while self.with(at, now, cx, |hart, m| commit::commit(hart, now, m)) == Committed::Performed {}
+            let gets_on = |hart: &mut Hart, m: &mut Moment<'_, '_>| {
+                let performed = commit::commit(hart, now, m) == Committed::Performed;
+                calls::write(hart, now, m) || performed
+            };
+            while self.with(at, now, cx, gets_on) {}
         }
     }
 
@@ -638,19 +654,21 @@ impl Component<Msg> for Core {
             CpuMsg::Cleaned { tag, room } => {
                 self.cache.cleaned(tag, room);
             }
-            CpuMsg::Return { hart, reply } => {
+            CpuMsg::Return { hart, reply, step } => {
                 let at = self.hart_of(hart);
-                self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, m));
+                self.follow(hart, step.after, cx);
+                self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, step.number, m));
             }
-            CpuMsg::Wake { hart, result } => {
+            CpuMsg::Wake { hart, result, step } => {
                 let at = self.hart_of(hart);
-                calls::woken(&mut self.harts[at], result);
+                self.follow(hart, step.after, cx);
+                self.with(at, now, cx, |hart, m| calls::woken(hart, Woken { result, step: step.number }, m));
             }
             CpuMsg::Begin { hart, state, dependencies } => {
-                // What it begins with is in its slots.
-                let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
-                self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
-                self.begin(hart, *state);
+                self.follow(hart, dependencies, cx);
+                if !self.over {
+                    self.begin(hart, *state);
+                }
             }
             CpuMsg::Posted { hart, peer, acknowledged } => {
                 let at = self.hart_of(hart);
@@ -663,7 +681,7 @@ impl Component<Msg> for Core {
             | CpuMsg::ProbeAck { .. }
             | CpuMsg::Put { .. }
             | CpuMsg::Clean { .. }
-            | CpuMsg::Call(_)
+            | CpuMsg::Call { .. }
             | CpuMsg::Ended { .. }
             | CpuMsg::Post { .. } => panic!("a core received {message:?}"),
         }
@@ -673,7 +691,7 @@ impl Component<Msg> for Core {
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.note_growth(cx.now());
         self.release_reserved(cx);
-        if self.stopped() {
+        if self.over || self.stopped() {
             self.wind_down(cx);
         } else {
             self.run(cx);

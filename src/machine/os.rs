@@ -16,6 +16,11 @@
 //! All that the OS says to cores of its own accord takes `os.syscall_ns`, so that no `Wake` overtakes the
 //! `Return` that began the waiting. A deadline of a wait is looked at before anything else of its instant.
 //!
+//! Each call, end of a thread and end of waits by their deadlines is a *step*; steps are numbered, and each
+//! answer and wake says which it is of. Where regions recover a program, a log of them gives the state after any
+//! step ([`OsLog`]), and what steps follow from goes with them: a core's last region as it calls, and that of
+//! lines which are read. So a hart that goes on from a call persists after all that the call could have seen.
+//!
 //! Invariants: between the reading of a futex's word and the end of that call no other call is performed, nor
 //! the end of a thread, which wakes a futex, too. After the end of the process nothing is performed and
 //! nothing waits. Not modelled: the kernel's code, its memory traffic other than arguments, time slicing,
@@ -29,10 +34,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
+use crate::persist::dependency::{Dependencies, depend};
 use crate::riscv::elf::Executable;
-use crate::riscv::syscalls::{Call, CallStep, Os, Reply, Then, Wake, number};
+use crate::riscv::syscalls::{Call, CallStep, Os, OsLog, Reply, Then, Wake, number};
 
-use super::coherence::CpuMsg;
+use super::coherence::{CpuMsg, SystemStep};
 use super::cpu::CpuMemory;
 use super::line_reader::LineReader;
 use super::msg::Msg;
@@ -77,6 +83,7 @@ pub struct OperatingSystem {
     /// `syscall_ns` in ticks.
     syscall: Time,
     calls: Os,
+    steps: Steps,
     image: Arc<Executable>,
     /// The first is being performed. With each: when it arrived.
     tasks: VecDeque<(Task, Time)>,
@@ -93,6 +100,41 @@ pub struct OperatingSystem {
     counters: OsCounters,
     /// Ticks that calls waited for their turn, and harts for a wake.
     ticks: Waited,
+}
+
+/// The steps of the OS.
+#[derive(Debug, Default)]
+struct Steps {
+    /// How many there were.
+    number: u64,
+    /// What they were, where that is kept.
+    log: Option<OsLog>,
+    /// They follow from regions of the program, the last of each core.
+    of_regions: bool,
+    after: Dependencies,
+}
+
+impl Steps {
+    /// One more, which `note` writes down.
+    fn step(&mut self, note: impl FnOnce(&mut OsLog)) {
+        self.number += 1;
+        if let Some(log) = &mut self.log {
+            note(log);
+        }
+    }
+
+    /// It follows from these, too.
+    fn follow(&mut self, dependencies: Option<&Dependencies>) {
+        for &of in dependencies.into_iter().flatten().filter(|_| self.of_regions) {
+            depend(&mut self.after, of);
+        }
+    }
+
+    /// The last one.
+    fn last(&self) -> SystemStep {
+        let after = (!self.after.is_empty()).then(|| Box::new(self.after.clone()));
+        SystemStep { number: self.number, after }
+    }
 }
 
 /// Sums of waiting, in ticks.
@@ -113,6 +155,7 @@ impl OperatingSystem {
             harts,
             syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
             calls,
+            steps: Steps::default(),
             image,
             tasks: VecDeque::new(),
             reader: LineReader::new(ports, memory),
@@ -128,6 +171,17 @@ impl OperatingSystem {
     /// Halts the simulation once when the process has ended.
     pub fn halt_at_end(&mut self) {
         self.halts = true;
+    }
+
+    /// Its steps follow from recoverable regions of the program; with `logs` it keeps them.
+    pub fn follow_regions(&mut self, logs: bool) {
+        self.steps.of_regions = true;
+        self.steps.log = logs.then(OsLog::default);
+    }
+
+    /// Its steps, where it keeps them.
+    pub fn log(&self) -> Option<&OsLog> {
+        self.steps.log.as_ref()
     }
 
     /// When the process ended, in ticks, and its exit code; none while it runs.
@@ -200,6 +254,8 @@ impl OperatingSystem {
                 Task::Ended(hart) => {
                     let hart = *hart;
                     self.tasks.pop_front();
+                    let now_ns = self.timebase.ps_of_ticks(cx.now()) / 1000;
+                    self.steps.step(|log| log.ended(hart, now_ns));
                     match self.calls.ended(hart) {
                         Ok(wakes) => self.wake_harts(&wakes, cx),
                         Err(code) => self.end(code, cx),
@@ -214,6 +270,7 @@ impl OperatingSystem {
                         }
                         CallStep::Done(reply) => {
                             let hart = call.hart;
+                            self.steps.step(|log| log.called(call, self.reader.read()));
                             self.tasks.pop_front();
                             self.reader.clear();
                             self.answer(hart, reply, cx);
@@ -233,7 +290,7 @@ impl OperatingSystem {
             Then::Spawn { .. } => self.counters.threads += 1,
             Then::Return(_) | Then::Yield(_) | Then::End | Then::Signal(_) | Then::NoFreeHart => {}
         }
-        self.tell(self.core_of(hart), CpuMsg::Return { hart, reply: Box::new(reply) }, cx);
+        self.tell(self.core_of(hart), CpuMsg::Return { hart, reply: Box::new(reply), step: self.steps.last() }, cx);
         self.wake_harts(&wakes, cx);
         self.await_deadline(cx);
     }
@@ -242,7 +299,7 @@ impl OperatingSystem {
         for &Wake { hart, result } in wakes {
             self.counters.wakes += 1;
             self.ticks.wake += cx.now() - self.waiting_since[hart as usize];
-            self.tell(self.core_of(hart), CpuMsg::Wake { hart, result }, cx);
+            self.tell(self.core_of(hart), CpuMsg::Wake { hart, result, step: self.steps.last() }, cx);
         }
     }
 
@@ -258,7 +315,11 @@ impl OperatingSystem {
     /// Ends the waits whose deadline has come.
     fn expire(&mut self, cx: &mut Ctx<'_, Msg>) {
         if self.deadline.is_some_and(|at| at <= cx.now()) {
-            let expired = self.calls.expired(self.now_ns(cx.now()));
+            let now_ns = self.now_ns(cx.now());
+            let expired = self.calls.expired(now_ns);
+            if !expired.is_empty() {
+                self.steps.step(|log| log.expired(now_ns));
+            }
             self.counters.timeouts += expired.len() as u64;
             self.wake_harts(&expired, cx);
             self.await_deadline(cx);
@@ -287,12 +348,17 @@ impl Component<Msg> for OperatingSystem {
         self.expire(cx);
         let Msg::Cpu(message) = message else { panic!("the OS received {message:?}") };
         match message {
-            CpuMsg::Call(call) => {
+            CpuMsg::Call { call, dependencies } => {
                 self.counters.calls += 1;
+                self.steps.follow(dependencies.as_deref());
                 self.push(Task::Call(call), cx);
             }
-            CpuMsg::Ended { hart } => self.push(Task::Ended(hart), cx),
-            CpuMsg::Data { tag, data, .. } => {
+            CpuMsg::Ended { hart, dependencies } => {
+                self.steps.follow(dependencies.as_deref());
+                self.push(Task::Ended(hart), cx);
+            }
+            CpuMsg::Data { tag, data, dependencies, .. } => {
+                self.steps.follow(dependencies.as_deref());
                 if self.reader.receive(tag, data, cx) && self.ended.is_none() {
                     self.perform(cx);
                 }

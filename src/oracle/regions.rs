@@ -27,7 +27,7 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
-pub use actual::{JudgeOptions, Resumes, judge_checks, judge_recovery, judge_resume};
+pub use actual::{JudgeOptions, Resumes, TwiceResumed, judge_checks, judge_recovery, judge_resume};
 pub use history::judge_regions;
 pub use recovery::{AsPublished, AtPowerFailure, Knowledge};
 

@@ -322,7 +322,7 @@ pub enum Event<'a> {
         /// The warp.
         author: Author,
     },
-    /// A hart has a thread begin in another: what that depends on goes with it
+    /// A hart has a thread begin in another, or calls the OS: what that depends on goes with it
     /// ([`Outbox::depend`](super::outbox::Outbox::depend)).
     ThreadBegun,
     /// An instruction of a hart retires.

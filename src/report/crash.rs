@@ -3,7 +3,7 @@
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, seconds};
-use crate::crash::{CrashReport, Found, Judgement, Placed};
+use crate::crash::{CrashReport, Found, Judgement, OutputCounts, Placed};
 use crate::oracle::verdict::{Level, Property, WrongBytes, WrongElement, WrongValue};
 use crate::workload::Expected;
 
@@ -63,6 +63,9 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         row(what, judgement);
     }
     out += &lines(&table, 1);
+    if let Some(output) = &report.output {
+        out += &format!("\n{}\n", output_of(output));
+    }
     // Nothing to judge is not a success: it is said aloud.
     if let Some(why) = &report.unjudged {
         out += &format!("\nNOTHING WAS JUDGED: {why}\n");
@@ -77,6 +80,20 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
             out += &failure(first, judgement.verdict.failed, replay);
         }
     }
+    out
+}
+
+/// How output compared.
+fn output_of(output: &OutputCounts) -> String {
+    let OutputCounts { same, other_order, differs, example, .. } = output;
+    let mut out = format!("output of resumed programs: {} times the same", count(*same));
+    if *other_order > 0 {
+        out += &format!(", {} times in another order of threads", count(*other_order));
+    }
+    if *differs > 0 {
+        out += &format!(", {} times another, and either may be right", count(*differs));
+    }
+    example.iter().for_each(|example| out += &format!("\n  {example}"));
     out
 }
 

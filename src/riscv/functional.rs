@@ -24,7 +24,7 @@ use super::instruction::{A0, A7, SP, TP};
 use super::memory::Memory;
 use super::process::Process;
 use super::repeat::{HartNow, repeats};
-use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake};
+use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake, Written};
 use super::verbs::{Logs, Peers};
 use hart::{Hart, SharedState, Turn};
 
@@ -106,6 +106,8 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// What was written to standard error.
     pub stderr: Vec<u8>,
+    /// The same by the threads that wrote it.
+    pub written: Vec<Written>,
     /// Instructions of each hart.
     pub instructions: Vec<u64>,
     /// Words of persistency.
@@ -176,6 +178,7 @@ impl<O: Observer> Machine<O> {
             end,
             stdout: stdout.to_vec(),
             stderr: stderr.to_vec(),
+            written: self.os.written(),
             instructions: self.harts.iter().map(|hart| hart.instructions).collect(),
             pm: self.shared.pm,
             unsupported_calls: self.os.unsupported().collect(),
@@ -270,19 +273,29 @@ impl<O: Observer> Machine<O> {
 
     /// Performs the system call that a hart stands behind. Whether it goes on.
     fn call(&mut self, at: usize) -> Result<bool, End> {
+        let reply = self.perform(at);
+        self.answer(at, reply)
+    }
+
+    /// The system performs the call that a hart stands behind.
+    fn perform(&mut self, at: usize) -> Reply {
         let hart = &self.harts[at];
         let args = std::array::from_fn(|i| hart.registers.get(A0 + i as u8));
         let call = Call { hart: at as u32, number: hart.registers.get(A7), args, now_ns: self.now_ns };
         let mut read = Vec::new();
-        let Reply { writes, then, wakes } = loop {
+        loop {
             match self.os.perform(&call, &read) {
-                CallStep::Done(reply) => break reply,
+                CallStep::Done(reply) => return reply,
                 CallStep::Read { address, bytes } => {
                     let bytes = self.shared.memory.read(address, bytes as usize);
                     read.push(bytes.unwrap_or_default().to_vec());
                 }
             }
-        };
+        }
+    }
+
+    /// A hart has the answer to the call that it stands behind. Whether it goes on.
+    fn answer(&mut self, at: usize, Reply { writes, then, wakes }: Reply) -> Result<bool, End> {
         for write in writes {
             let length = match &write.data {
                 Data::Bytes(bytes) => bytes.len(),

@@ -51,7 +51,7 @@ mod values;
 
 pub use table::{Boundary, FunctionRegions, RegionTable, Restore, check, form};
 pub use terms::{
-    ALL, BoundaryReason, COMPLETE, PC_SLOT, ROUNDING, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES,
-    THREAD_SLOT, THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,
+    ALL, BoundaryReason, COMPLETE, PC_SLOT, ROUNDING, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES, STEP_SLOT,
+    THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,
 };
 pub use values::Recipe;

@@ -21,12 +21,16 @@
 mod call;
 mod calls;
 mod files;
+mod log;
 pub mod number;
+mod output;
 mod space;
 mod state;
 mod threads;
 
 pub use call::{Call, CallStep, Data, File, Reply, Then, Wake, Write};
+pub use log::{LastCall, OsAt, OsLog};
+pub use output::Written;
 pub use state::Os;
 pub use threads::FIRST_THREAD;
 

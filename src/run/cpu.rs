@@ -75,6 +75,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let scaling = ran.scaling(conduct);
     // Whoever goes on after a power failure has a journal, too.
     let os = machine.systems().next().and_then(OperatingSystem::idle).filter(|_| journal.is_some()).cloned();
+    let os_log = machine.systems().next().and_then(OperatingSystem::log).cloned();
     let (mut memories, mut digest) = (Vec::new(), None);
     for of in ran.machine.into_memories() {
         let (memory, touched) = of.into_touched(load.image());
@@ -100,6 +101,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         timeline,
         scaling,
         os,
+        os_log,
     };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);

@@ -4,7 +4,7 @@ use crate::engine::{Barrier, EpochDigests, Scaling};
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::Outcome;
 use crate::persist::Journal;
-use crate::riscv::syscalls::Os;
+use crate::riscv::syscalls::{Os, OsLog};
 use crate::timeline::Timeline;
 use crate::workload;
 use crate::workload::{Bindings, FormedProgram};
@@ -36,6 +36,8 @@ pub struct Finished {
     pub scaling: Option<(Scaling, Barrier)>,
     /// What system calls of a process had done at its end, where a journal was asked for.
     pub os: Option<Os>,
+    /// The same, step by step, under a scheme of recoverable regions.
+    pub os_log: Option<OsLog>,
 }
 
 /// One sentence for each check or expectation that failed.

@@ -115,6 +115,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         timeline: None,
         scaling: None,
         os: None,
+        os_log: None,
     }
 }
 

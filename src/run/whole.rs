@@ -87,6 +87,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
         timeline,
         scaling,
         os,
+        os_log: None,
     };
     // A trace has no values to judge.
     if finished.outcome.end == End::Finished && !workload.is_trace() {

@@ -118,3 +118,33 @@ fn a_crash_test_with_nothing_to_judge_says_so_and_why() {
         assert!(!told.contains("NOTHING"), "{told}");
     }
 }
+
+#[test]
+fn the_printed_command_judges_the_same_state_of_a_program_with_arguments() {
+    let folder = folder("crash/replayed");
+    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/riscv/samples/system_state");
+    let manifest = "schema = 1\nname = \"script\"\ndescription = \"two threads that write\"\n\
+        isa = { kind = \"riscv\", file = \"script.elf\" }\nprofile.ci = {}\n\
+        program = { threads = 2, memory_mb = 1, stack_kb = 64 }\n";
+    std::fs::write(folder.join("workload.toml"), manifest).unwrap();
+    std::fs::copy(samples.join("script.elf"), folder.join("script.elf")).unwrap();
+    let crash = |more: &[&str]| {
+        let subject = ["crash", folder.to_str().unwrap(), "--machine", "lightwsp-cpu", "--scheme", "light-wsp"];
+        durawarp(&[&subject[..], more].concat())
+    };
+    let told = ended(&crash(&["--resume", "1000", "--", "-bw", "-w"]), 0, &[]);
+    assert!(!told.contains("warning"), "{told}");
+    let strict = ["--strict-output", "--resume", "1000", "--points=all", "--", "-bw", "-w"];
+    let output = crash(&strict);
+    ended(&output, 3, &["a power failure can leave"]);
+    let report = text(&output.stdout);
+    let (_, printed) = report.split_once("judge just this state: durawarp ").unwrap_or_else(|| panic!("{report}"));
+    let printed: Vec<&str> = printed.lines().next().unwrap().split(' ').collect();
+    assert_eq!(printed[printed.len() - 3..], ["--", "-bw", "-w"], "{printed:?}");
+    let again = durawarp(&printed);
+    ended(&again, 3, &["a power failure can leave"]);
+    let first = |report: &str| report.split_once("first failure of").unwrap().1.lines().nth(1).unwrap().to_owned();
+    let again = text(&again.stdout);
+    assert!(again.contains("level A, actual states       1         1"), "{again}");
+    assert_eq!(first(&again), first(&report));
+}

@@ -31,6 +31,7 @@ mod regions;
 mod repeats;
 mod saved_registers;
 mod system_calls;
+mod system_state;
 mod timed;
 mod visible;
 mod workloads;

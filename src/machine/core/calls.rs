@@ -8,13 +8,13 @@ use crate::machine::coherence::{CpuMsg, HartState};
 use crate::machine::msg::Msg;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{A0, A7, SP, TP};
-use crate::riscv::regions::{COMPLETE, PC_SLOT};
+use crate::riscv::regions::{COMPLETE, PC_SLOT, STEP_SLOT};
 use crate::riscv::syscalls::{Call, Data, Reply, Then};
 
 use super::commit;
 use super::hart::{Hart, Moment};
 use super::store_queue::{StoreEntry, StoreKind};
-use super::thread::{Thread, Writing};
+use super::thread::{Thread, Woken, Writing};
 
 /// A hart stands behind `ecall`, and all before it is performed.
 pub(super) fn call(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) {
@@ -26,11 +26,12 @@ pub(super) fn call(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) {
     hart.thread = Thread::Calling(None);
     let call = Box::new(Call { hart: id, number, args, now_ns: m.program.ns(cycle) });
     let delay = m.program.until(cycle, m.cx);
-    m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Call(call)), delay);
+    let dependencies = m.policy.thread_begun();
+    m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Call { call, dependencies }), delay);
 }
 
-/// The OS has answered.
-pub(super) fn answered(hart: &mut Hart, reply: Reply, m: &mut Moment<'_, '_>) {
+/// The OS has answered, by this step.
+pub(super) fn answered(hart: &mut Hart, reply: Reply, step: u64, m: &mut Moment<'_, '_>) {
     let woken = if let Thread::Calling(woken) = hart.thread { woken } else { None };
     if matches!(hart.thread, Thread::Stopped) {
         return;
@@ -54,31 +55,33 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, m: &mut Moment<'_, '_>) {
         }
     }
     if m.policy.front_end {
-        checkpoint(hart, &reply.then, &mut left, m);
+        checkpoint(hart, &reply.then, step, &mut left, m);
     }
-    hart.thread = Thread::Writing(Box::new(Writing { left, then: reply.then }), woken);
+    hart.thread = Thread::Writing(Box::new(Writing { left, then: reply.then, over: false }), woken);
 }
 
-/// A thread that begins, or ends, does so with the region that the call is in: what it begins with is stored
-/// there.
-fn checkpoint(hart: &Hart, then: &Then, left: &mut VecDeque<(u64, u64, u8)>, m: &Moment<'_, '_>) {
+/// A call returns with the region that it is in, and a thread that begins, or ends, does so with it: the step of
+/// the OS is stored there, and what the thread begins with.
+fn checkpoint(hart: &Hart, then: &Then, step: u64, left: &mut VecDeque<(u64, u64, u8)>, m: &Moment<'_, '_>) {
+    let own = m.program.first_hart + u32::from(hart.index);
     match *then {
-        Then::Spawn { hart: id, stack, thread, result, clear } => {
-            let state = child(hart, stack, thread);
-            let registers = state.registers.into_iter().skip(1);
-            let slots = [state.frm.into()].into_iter().chain(registers).chain([
-                state.pc | COMPLETE,
-                result,
-                clear.unwrap_or(0),
-            ]);
-            left.extend(slots.enumerate().map(|(slot, value)| (m.program.slot(id, slot), value, 8)));
+        // It returns by a wake.
+        Then::Wait => return,
+        Then::Spawn { hart: id, stack, thread, .. } => {
+            left.extend(slots(&child(hart, stack, thread), id, m));
+            left.push_back((m.program.slot(id, STEP_SLOT), step, 8));
         }
-        Then::End => {
-            let id = m.program.first_hart + u32::from(hart.index);
-            left.push_back((m.program.slot(id, PC_SLOT), 0, 8));
-        }
+        Then::End => left.push_back((m.program.slot(own, PC_SLOT), 0, 8)),
         _ => {}
     }
+    left.push_back((m.program.slot(own, STEP_SLOT), step, 8));
+}
+
+/// Stores of all that a hart of the machine goes on with.
+fn slots(state: &HartState, id: u32, m: &Moment<'_, '_>) -> Vec<(u64, u64, u8)> {
+    let registers = state.registers.into_iter().skip(1);
+    let values = [state.frm.into()].into_iter().chain(registers).chain([state.pc | COMPLETE]);
+    values.enumerate().map(|(slot, value)| (m.program.slot(id, slot), value, 8)).collect()
 }
 
 /// What a thread begins with: a copy of its parent as it stands behind the call.
@@ -96,6 +99,10 @@ fn child(hart: &Hart, stack: u64, thread: Option<u64>) -> HartState {
 pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     let pc = hart.front.pc;
     let Thread::Writing(writing, woken) = &mut hart.thread else { return false };
+    // What the call has seen of other cores persists before it.
+    if !m.policy.may_synchronise(hart.index) {
+        return false;
+    }
     let mut some = false;
     while !hart.stores.is_full()
         && let Some((address, value, width)) = writing.left.pop_front()
@@ -115,14 +122,17 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         return some;
     }
     // A wake may have overtaken the answer that says to wait.
-    let (then, woken) = (writing.then, *woken);
+    let (then, woken, over) = (writing.then, *woken, writing.over);
     hart.thread = Thread::Running;
     match then {
         Then::Return(value) | Then::Yield(value) => hart.window.set(A0, value),
-        Then::Wait => match woken {
-            Some(result) => hart.window.set(A0, result),
-            None => hart.thread = Thread::Waiting,
-        },
+        Then::Wait => {
+            hart.thread = Thread::Waiting;
+            if let Some(woken) = woken {
+                self::woken(hart, woken, m);
+            }
+        }
+        Then::Spawn { result, .. } if over => hart.window.set(A0, result),
         Then::Spawn { hart: child, stack, thread, result, .. } => {
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
@@ -132,18 +142,51 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         }
         Then::End => {
             if m.policy.front_end {
-                commit::end_region(hart, pc, cycle, m);
+                m.record.counters.regions += 1;
+                commit::leave(hart, pc, cycle, m);
             }
             hart.thread = Thread::None;
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);
-            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Ended { hart: id }), delay);
+            let dependencies = m.policy.thread_begun();
+            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Ended { hart: id, dependencies }), delay);
         }
-        Then::Exit(_) => hart.thread = Thread::Stopped,
+        Then::Exit(_) => {
+            if m.policy.front_end {
+                m.record.counters.regions += 1;
+                commit::leave(hart, pc, cycle, m);
+            }
+            hart.thread = Thread::Stopped;
+        }
+        // The process has ended otherwise.
+        Then::Signal(_) | Then::NoFreeHart if over => {}
         Then::Signal(number) => fail(hart, FaultKind::Signal(number), m),
         Then::NoFreeHart => fail(hart, FaultKind::NoFreeHart { harts: m.program.harts }, m),
     }
+    if over {
+        let state = HartState { registers: hart.window.values(), pc: hart.front.pc, frm: hart.frm };
+        stopped(hart, &state, cycle, m);
+    }
     true
+}
+
+/// The process has ended, and this is the hart's state. Its region ends here as at an interrupt, with all
+/// registers in their slots, so that the regions of others which come after it persist. What a call is storing
+/// it stores first.
+pub(super) fn stopped(hart: &mut Hart, state: &HartState, cycle: u64, m: &mut Moment<'_, '_>) {
+    match &mut hart.thread {
+        Thread::Running if m.policy.front_end => {
+            let left = slots(state, m.program.first_hart + u32::from(hart.index), m).into();
+            hart.thread = Thread::Writing(Box::new(Writing { left, then: Then::Exit(0), over: false }), None);
+        }
+        Thread::Writing(writing, _) if m.policy.front_end => writing.over = true,
+        // Before a call nothing is stored; but the region may have been begun (`id_draw = "paper"`).
+        Thread::Calling(_) | Thread::Waiting if m.policy.front_end => {
+            hart.thread = Thread::Stopped;
+            commit::leave(hart, hart.front.pc, cycle, m);
+        }
+        _ => hart.thread = Thread::Stopped,
+    }
 }
 
 /// A fault of the call that the hart stands behind.
@@ -154,14 +197,19 @@ fn fail(hart: &mut Hart, kind: FaultKind, m: &mut Moment<'_, '_>) {
     m.cx.fail(fault);
 }
 
-/// The wait of a hart is over.
-pub(super) fn woken(hart: &mut Hart, result: u64) {
+/// The wait of a hart is over: its call returns.
+pub(super) fn woken(hart: &mut Hart, by: Woken, m: &Moment<'_, '_>) {
     match &mut hart.thread {
+        Thread::Waiting if m.policy.front_end => {
+            let (mut left, then) = (VecDeque::new(), Then::Return(by.result));
+            checkpoint(hart, &then, by.step, &mut left, m);
+            hart.thread = Thread::Writing(Box::new(Writing { left, then, over: false }), None);
+        }
         Thread::Waiting => {
-            hart.window.set(A0, result);
+            hart.window.set(A0, by.result);
             hart.thread = Thread::Running;
         }
-        Thread::Calling(woken) | Thread::Writing(_, woken) => *woken = Some(result),
+        Thread::Calling(woken) | Thread::Writing(_, woken) => *woken = Some(by),
         Thread::None | Thread::Running | Thread::Stopped => {}
     }
 }

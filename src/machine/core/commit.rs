@@ -151,6 +151,13 @@ pub(super) fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_
     m.policy.tell(&Event::RegionEnds { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
 }
 
+/// A hart's thread ends, or stops, behind the stores before it: its region ends, and none follows.
+pub(super) fn leave(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+    let time = m.program.clock.cycles(cycle);
+    let author = m.record.author(hart.index, pc);
+    m.policy.tell(&Event::WarpExits { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
+}
+
 /// An ordering fence takes its place behind the stores before it.
 pub(super) fn order(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
     let time = m.program.clock.cycles(cycle);

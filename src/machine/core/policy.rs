@@ -234,7 +234,7 @@ impl Policy {
         }
     }
 
-    /// What a thread depends on that a hart has begin in another.
+    /// What depends on regions so far: a thread that begins in another core, what the OS does.
     pub(super) fn thread_begun(&mut self) -> Option<Box<Dependencies>> {
         if !self.synchronises {
             return None;

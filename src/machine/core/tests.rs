@@ -15,7 +15,7 @@ use crate::engine::{Clock, Port, Timebase};
 use crate::engine::{Link, RunOptions, Simulation, Time, Topology};
 use crate::kernel::memory::{DRAM_BASE, NVM_BASE};
 use crate::machine::address::Interleave;
-use crate::machine::coherence::{CPU_LINE_MASK, Grant, Want};
+use crate::machine::coherence::{CPU_LINE_MASK, Grant, SystemStep, Want};
 use crate::machine::cpu::CpuMemory;
 use crate::machine::line::Line;
 use crate::machine::ports::{Endpoint, Roster};
@@ -103,12 +103,12 @@ struct CallNotes {
 
 impl Component<Msg> for CallNotes {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(CpuMsg::Call(call)) = message else { panic!("{message:?}") };
+        let Msg::Cpu(CpuMsg::Call { call, .. }) = message else { panic!("{message:?}") };
         let (hart, number) = (call.hart, call.number);
         self.calls.push((cx.now(), *call));
         let then = if number == 93 { Then::Exit(0) } else { Then::Return(7) };
         let reply = Box::new(Reply { writes: Vec::new(), then, wakes: Vec::new() });
-        cx.send(to_core(Endpoint::Os), Msg::Cpu(CpuMsg::Return { hart, reply }), 0);
+        cx.send(to_core(Endpoint::Os), Msg::Cpu(CpuMsg::Return { hart, reply, step: SystemStep::default() }), 0);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}

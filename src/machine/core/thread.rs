@@ -17,7 +17,19 @@ use super::cause::Cause;
 pub(super) struct Writing {
     /// Physical addresses, bytes and how many of them: each in one granule of 8.
     pub(super) left: VecDeque<(u64, u64, u8)>,
+    /// [`Then::Exit`] of a hart that stops: its region ends.
     pub(super) then: Then,
+    /// The process has ended meanwhile.
+    pub(super) over: bool,
+}
+
+/// The end of a wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Woken {
+    /// What goes into a0.
+    pub(super) result: u64,
+    /// The step of the OS that ended it.
+    pub(super) step: u64,
 }
 
 /// What a hart runs.
@@ -28,9 +40,9 @@ pub(super) enum Thread {
     /// Instructions.
     Running,
     /// The OS has its call. A wake that has overtaken the answer.
-    Calling(Option<u64>),
+    Calling(Option<Woken>),
     /// The call is answered, and what it writes is being stored.
-    Writing(Box<Writing>, Option<u64>),
+    Writing(Box<Writing>, Option<Woken>),
     /// Its call waits.
     Waiting,
     /// Nothing any more: the process has ended.

@@ -99,11 +99,11 @@ impl Ran {
     /// What a core heard, in words.
     fn heard(&self, core: u32) -> Vec<String> {
         let word = |(at, message): &(Time, CpuMsg)| match message {
-            CpuMsg::Return { hart, reply } => {
+            CpuMsg::Return { hart, reply, .. } => {
                 assert!(reply.wakes.is_empty());
                 format!("{at}: hart {hart} {:?}", reply.then)
             }
-            CpuMsg::Wake { hart, result } => format!("{at}: wake {hart} with {}", *result as i64),
+            CpuMsg::Wake { hart, result, .. } => format!("{at}: wake {hart} with {}", *result as i64),
             CpuMsg::Begin { hart, state, .. } => format!("{at}: begin {hart} at {:#x}", state.pc),
             CpuMsg::Stop => format!("{at}: stop"),
             other => panic!("{other:?}"),
@@ -113,7 +113,7 @@ impl Ran {
 }
 
 fn call(hart: u32, number: u64, args: [u64; 6]) -> CpuMsg {
-    CpuMsg::Call(Box::new(Call { hart, number, args, now_ns: 0 }))
+    CpuMsg::Call { call: Box::new(Call { hart, number, args, now_ns: 0 }), dependencies: None }
 }
 
 fn wait(hart: u32, expected: u64, timeout: u64) -> CpuMsg {
@@ -155,6 +155,7 @@ fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
     let spec = OsSpec { syscall_ns: ns(50.0), link_ns: ns(10.0) };
     let mut os = OperatingSystem::new(spec, wiring, Os::new(&process, 4, vec![]));
     os.halt_at_end();
+    os.follow_regions(true);
     let [os, home] = [topology.add("os".to_owned(), Box::new(os)), ComponentId(2)];
     let mut join = |a: (ComponentId, Endpoint), b: (ComponentId, Endpoint), latency| {
         topology.connect(a.0, roster.ports(a.1).to(b.1), b.0, Link { latency, phase: 0 });
@@ -239,7 +240,7 @@ fn no_wake_comes_between_the_reading_of_a_futex_and_its_wait() {
 
 #[test]
 fn a_thread_that_ends_while_its_number_is_read_wakes_who_waits_for_it() {
-    let ends = [(101, CpuMsg::Ended { hart: 1 })];
+    let ends = [(101, CpuMsg::Ended { hart: 1, dependencies: None })];
     let mut script = threads();
     script.extend([(100, wait(0, 0, 0))].into_iter().chain(ends));
     let ran = run(&[], [script, vec![]]);
@@ -282,7 +283,7 @@ fn exit_stops_every_core_and_nothing_is_performed_after_it() {
     let calls = vec![
         (200, call(2, number::EXIT_GROUP, [7, 0, 0, 0, 0, 0])),
         (201, call(2, number::GETPID, [0; 6])),
-        (201, CpuMsg::Ended { hart: 2 }),
+        (201, CpuMsg::Ended { hart: 2, dependencies: None }),
     ];
     let ran = run(&[(0, TIME, 1000)], [script, calls]);
     assert_eq!(ran.os().ended(), Some((260, 7)));
@@ -297,9 +298,9 @@ fn the_process_ends_with_its_last_thread_and_the_code_of_its_first() {
     let script = vec![
         (0, clone(0)),
         (100, exit(0, 3)),
-        (200, CpuMsg::Ended { hart: 0 }),
+        (200, CpuMsg::Ended { hart: 0, dependencies: None }),
         (300, exit(1, 4)),
-        (400, CpuMsg::Ended { hart: 1 }),
+        (400, CpuMsg::Ended { hart: 1, dependencies: None }),
     ];
     let ran = run(&[], [script, vec![]]);
     assert_eq!(ran.os().ended(), Some((460, 3)));
@@ -328,4 +329,27 @@ fn a_deadlock_names_the_harts_their_threads_and_their_futex() {
     assert_eq!((name.as_str(), wait.who.as_str()), ("os", "hart 0 (thread 100)"));
     assert_eq!(wait.what, "a wake of futex `gate+0x8` (0x20000)");
     assert_eq!(wait.since, 122);
+}
+
+#[test]
+fn a_step_is_numbered_and_follows_from_what_earlier_calls_come_after() {
+    use crate::persist::dependency::{Dependencies, Dependency};
+    let on = |hart, id| Some(Box::new(Dependencies::from_iter([Dependency { hart, id }])));
+    let getpid = |hart, dependencies| {
+        let CpuMsg::Call { call, .. } = call(hart, number::GETPID, [0; 6]) else { unreachable!("it is one") };
+        CpuMsg::Call { call, dependencies }
+    };
+    let first = vec![(0, getpid(0, on(9, 3))), (500, getpid(0, on(9, 5)))];
+    let ran = run(&[], [first, vec![(100, getpid(2, None)), (600, getpid(2, on(8, 1)))]]);
+    let steps = |core| -> Vec<(u64, Vec<(u16, u64)>)> {
+        let steps = ran.of::<Script>(core).heard.iter().filter_map(|(_, message)| match message {
+            CpuMsg::Return { step, .. } => Some(step),
+            _ => None,
+        });
+        let after = |step: &SystemStep| step.after.iter().flat_map(|on| on.iter().map(|of| (of.hart, of.id))).collect();
+        steps.map(|step| (step.number, after(step))).collect()
+    };
+    assert_eq!(steps(0), [(1, vec![(9, 3)]), (3, vec![(9, 5)])]);
+    assert_eq!(steps(1), [(2, vec![(9, 3)]), (4, vec![(9, 5), (8, 1)])]);
+    assert_eq!(ran.os().log().map(OsLog::steps), Some(4));
 }

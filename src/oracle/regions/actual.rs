@@ -26,7 +26,7 @@ use super::recovery::{AtPowerFailure, GateStep, Reach, Recovered, reach, recover
 use super::{RegionFacts, RegionStore, words_of};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
-pub use resume::{Resumes, judge_resume};
+pub use resume::{Resumes, TwiceResumed, judge_resume};
 
 /// Up to this many points all are judged, by default.
 const EXHAUSTIVE: u64 = 1 << 18;

@@ -434,9 +434,9 @@ impl Resumes for Programs<'_> {
         if end == image_of(&self.expected) { Ok(()) } else { Err("another result".to_owned()) }
     }
 
-    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String> {
+    fn finish_twice(&self, recovered: &PmImage, regions: u64) -> Result<(), TwiceResumed> {
         let (ended, image) = self.on(recovered, regions);
-        Ok((!ended).then_some(image))
+        if ended { Ok(()) } else { self.finish(&image).map_err(TwiceResumed::After) }
     }
 }
 

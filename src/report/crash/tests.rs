@@ -60,6 +60,7 @@ fn report() -> CrashReport {
         double: None,
         resume: None,
         channels: None,
+        output: None,
         conditions: Vec::new(),
         wall_s: [1.5, 0.25],
     }

@@ -13,16 +13,18 @@
 //! system knows afterwards, and the registers of the harts that it starts or wakes commit together. The
 //! system is persisted with the rest, as in the paper; what a program wrote to its output is part of it.
 //!
-//! Recovery gives each hart its slots, computes what was not stored, and goes on behind the boundary.
-//! Reservations are gone. Not modelled: where slots lie in memory, what a commit costs, sizes of queues.
+//! Recovery gives each hart its slots, computes what was not stored, and goes on behind the boundary. A call
+//! that the system had performed, and whose hart stands before it still, is answered and not performed again
+//! ([`RegionImage::recovered`]). Reservations are gone. Not modelled: where slots lie in memory, what a commit costs, sizes of queues.
 
 mod durable;
+mod recovered;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use durable::{LeftCalls, RegionStore, StoreLog, System};
 pub use durable::{RegionImage, RegionRunCounts, Slots};
-use durable::{RegionStore, StoreLog, System};
 
 use super::hart::{Hart, SharedState, Turn};
 use super::{End, Machine, Options, Outcome, PmCounts, TURN};
@@ -30,7 +32,7 @@ use crate::riscv::instruction::{Op, REGISTERS, SP};
 use crate::riscv::memory::Memory;
 use crate::riscv::process::Process;
 use crate::riscv::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionTable, RegisterSet, synchronises, written};
-use crate::riscv::syscalls::Os;
+use crate::riscv::syscalls::{Os, Wake};
 use crate::riscv::verbs::Logs;
 
 /// The region that a hart is in.
@@ -85,6 +87,7 @@ pub struct RegionRun {
     durable: RegionImage,
     next_id: u64,
     scheduled: Scheduled,
+    left: LeftCalls,
     counts: RegionRunCounts,
     /// How often each boundary of the table was executed.
     executed: Vec<u64>,
@@ -109,7 +112,8 @@ impl RegionRun {
         let mut running = vec![false; harts];
         running[0] = true;
         let os = Os::new(process, options.harts, options.files.clone());
-        let image = RegionImage { memory, slots, system: System { os, running, now_ns: 0 } };
+        let left = LeftCalls { answers: vec![None; harts], ended: Vec::new() };
+        let image = RegionImage { memory, slots, system: System { os, running, now_ns: 0, left } };
         let mut run = RegionRun::resume(process, image, table);
         // The boundary before its first instruction is executed.
         run.open[0].past_boundary = false;
@@ -126,7 +130,7 @@ impl RegionRun {
             logs: Logs::default(),
             observer: StoreLog::default(),
         };
-        let System { os, now_ns, .. } = image.system.clone();
+        let System { os, now_ns, left, .. } = image.system.clone();
         let harts = (0..image.slots.len() as u32).map(Hart::new).collect();
         let mut run = RegionRun {
             machine: Machine { shared, os, harts, image: process.image.clone(), now_ns, last: usize::MAX },
@@ -136,6 +140,7 @@ impl RegionRun {
             durable: image,
             next_id: 0,
             scheduled: Scheduled { hart: 0, left: TURN, turn: TURN, ran: false },
+            left,
             counts: RegionRunCounts::default(),
             executed: vec![0; table.boundaries().len()],
         };
@@ -151,7 +156,7 @@ impl RegionRun {
     }
 
     fn restore(&mut self, at: usize) {
-        let slots = &self.durable.slots[at];
+        let (slots, dirty) = recovered::restored(&self.durable.slots[at], &self.table);
         let hart = &mut self.machine.harts[at];
         for register in 1..REGISTERS as u8 {
             hart.registers.set(register, slots[usize::from(register)]);
@@ -159,13 +164,6 @@ impl RegionRun {
         hart.frm = slots[0] as u8;
         hart.pc = slots[PC] & !COMPLETE;
         hart.running = self.durable.system.running[at];
-        let mut dirty = 0;
-        if slots[PC] & COMPLETE == 0 {
-            for (register, recipe) in self.table.restore(hart.pc) {
-                hart.registers.set(*register, recipe.value(|register| slots[usize::from(register)]));
-                dirty |= 1 << register;
-            }
-        }
         let id = hart.running.then(|| self.draw());
         self.open[at] = OpenRegion { id, dirty, past_boundary: true, ..OpenRegion::default() };
     }
@@ -246,6 +244,10 @@ impl RegionRun {
 
     /// The hart that executes the next instruction, as on the functional driver.
     fn next_hart(&mut self) -> Result<usize, End> {
+        while let Some(hart) = self.left.ended.pop() {
+            let wakes = self.machine.os.ended(hart).map_err(End::Exited)?;
+            self.wake(&wakes);
+        }
         loop {
             let machine = &mut self.machine;
             let scheduled = &mut self.scheduled;
@@ -276,20 +278,28 @@ impl RegionRun {
             }
             let wakes = machine.os.expired(machine.now_ns);
             if !wakes.is_empty() {
-                let before = self.running();
-                self.machine.wake(&wakes);
-                let id = self.draw();
-                let mut log = Vec::new();
-                self.begun(&before, &mut log);
-                self.ended.insert(id, log);
+                self.wake(&wakes);
             }
         }
+    }
+
+    /// The system wakes harts by itself, in a region of its own.
+    fn wake(&mut self, wakes: &[Wake]) {
+        let before = self.running();
+        self.machine.wake(wakes);
+        let id = self.draw();
+        let mut log = Vec::new();
+        self.begun(&before, &mut log);
+        self.ended.insert(id, log);
     }
 
     /// Performs the system call that a hart stands behind, and the boundary there.
     fn call(&mut self, at: usize) -> Result<(), End> {
         let before = self.running();
-        let goes_on = self.machine.call(at)?;
+        let goes_on = match self.left.answers[at].take() {
+            Some(reply) => self.machine.answer(at, reply)?,
+            None => self.machine.call(at)?,
+        };
         let mut log = std::mem::take(&mut self.open[at].log);
         log.append(&mut self.machine.shared.observer.0);
         self.begun(&before, &mut log);
@@ -330,7 +340,8 @@ impl RegionRun {
             let id = Some(self.draw());
             self.open[at] = OpenRegion { id, past_boundary: true, ..OpenRegion::default() };
         }
-        let system = System { os: self.machine.os.clone(), running: self.running(), now_ns: self.machine.now_ns };
+        let Machine { os, now_ns, .. } = &self.machine;
+        let system = System { os: os.clone(), running: self.running(), now_ns: *now_ns, left: self.left.clone() };
         log.push(RegionStore::System(Box::new(system)));
     }
 

@@ -15,8 +15,9 @@ pub(crate) const GP: u8 = 3;
 pub const SLOTS_BYTES: u64 = 1024;
 /// The slot of the pc; 0 of a hart without a thread.
 pub const PC_SLOT: usize = 64;
-/// The slot of the thread's number; behind it is that of the word which is set to 0 at its end.
-pub const THREAD_SLOT: usize = 65;
+/// The slot of the step of the system behind which the hart's last call returned: see
+/// [`OsLog`](crate::riscv::syscalls::OsLog).
+pub const STEP_SLOT: usize = 65;
 /// Bit 0 of the pc's slot says that every register is in its slot, and none is computed.
 pub const COMPLETE: u64 = 1;
 

@@ -70,7 +70,7 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Call
         }
         CLOSE => checked(os.files.close(a0)),
         READ | READV | PREAD64 => read_file(os, call, reader)?,
-        WRITE => written(os, a0, reader.bytes(os, a1, a2.min(TRANSFER_MAX_BYTES))?),
+        WRITE => written(os, call, reader.bytes(os, a1, a2.min(TRANSFER_MAX_BYTES))?),
         WRITEV => {
             let mut bytes = Vec::new();
             for at in 0..a2.min(BUFFERS_MAX) {
@@ -78,7 +78,7 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Call
                 let room = TRANSFER_MAX_BYTES - bytes.len() as u64;
                 bytes.extend(reader.bytes(os, address, length.min(room))?);
             }
-            written(os, a0, bytes)
+            written(os, call, bytes)
         }
         LSEEK => checked(seek(os, a0, a1, a2)),
         READLINKAT => {
@@ -209,10 +209,11 @@ fn read_file(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<CallSt
 }
 
 /// Keeps what was written to standard output or standard error.
-fn written(os: &mut Os, descriptor: u64, bytes: Vec<u8>) -> CallStep {
-    match os.files.get(descriptor) {
-        Ok(Open::Stdout) => os.files.stdout.extend(&bytes),
-        Ok(Open::Stderr) => os.files.stderr.extend(&bytes),
+fn written(os: &mut Os, call: &Call, bytes: Vec<u8>) -> CallStep {
+    let thread = os.threads.number(call.hart);
+    match os.files.get(call.args[0]) {
+        Ok(Open::Stdout) => os.files.output.write(thread, false, &bytes),
+        Ok(Open::Stderr) => os.files.output.write(thread, true, &bytes),
         Ok(_) => return failed(error::EINVAL),
         Err(error) => return failed(error),
     }

@@ -2,6 +2,7 @@
 
 use super::call::File;
 use super::number::error::{EBADF, ENOENT, ENOSPC};
+use super::output::Output;
 
 /// The folder whose one file is persistent memory.
 const PM_FOLDER: &str = "/pm/";
@@ -22,18 +23,15 @@ pub(super) enum Open {
 pub(super) struct Files {
     given: Vec<File>,
     open: Vec<Option<Open>>,
-    /// What each descriptor stood for last.
-    last: Vec<Option<Open>>,
     /// The name under which persistent memory was opened: there is one pool.
     pool: Option<String>,
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+    pub(super) output: Output,
 }
 
 impl Files {
     pub(super) fn new(given: Vec<File>) -> Files {
         let open = [Open::Stdin, Open::Stdout, Open::Stderr].map(Some).to_vec();
-        Files { given, last: open.clone(), open, pool: None, stdout: Vec::new(), stderr: Vec::new() }
+        Files { given, open, pool: None, output: Output::default() }
     }
 
     /// Opens a path. The descriptor, the lowest free one.
@@ -49,18 +47,10 @@ impl Files {
         };
         let at = self.open.iter().position(Option::is_none).unwrap_or_else(|| {
             self.open.push(None);
-            self.last.push(None);
             self.open.len() - 1
         });
-        self.last[at] = Some(open.clone());
         self.open[at] = Some(open);
         Ok(at as u64)
-    }
-
-    /// The same with every descriptor open that ever was, and nothing written.
-    pub(super) fn reopened(&self) -> Files {
-        let open = self.open.iter().zip(&self.last).map(|(open, last)| open.clone().or_else(|| last.clone())).collect();
-        Files { open, stdout: Vec::new(), stderr: Vec::new(), ..self.clone() }
     }
 
     /// A path names something that can be opened.

@@ -7,6 +7,7 @@ use rand_pcg::Pcg64;
 
 use super::call::{File, Wake};
 use super::files::Files;
+use super::output::Written;
 use super::space::Space;
 use super::threads::Threads;
 use crate::riscv::code::CodeTable;
@@ -80,9 +81,9 @@ impl Os {
         self.threads.number(hart)
     }
 
-    /// The word that is set to 0 when the thread of a hart ends; 0 for none.
-    pub fn cleared_at_end(&self, hart: u32) -> u64 {
-        self.threads.clear(hart).unwrap_or(0)
+    /// Threads that have begun, the first among them.
+    pub fn threads_begun(&self) -> u64 {
+        self.threads.begun()
     }
 
     /// The harts that wait, each with the address of its futex; none when it sleeps.
@@ -90,21 +91,14 @@ impl Os {
         self.threads.waiting()
     }
 
-    /// The state after a power failure that it survives: these threads go on, by hart (number, and the word
-    /// that is set to 0 at its end; 0 for none), and repeat a call that they waited in; memory that was given
-    /// stays given, what was opened stays open; what was written is gone. Not modelled: where reading of
-    /// files had come to.
-    #[must_use]
-    pub fn restarted(&self, threads: &[(u64, u64)]) -> Os {
-        let mut os = self.clone();
-        os.threads.restart(threads);
-        os.files = os.files.reopened();
-        os
-    }
-
     /// What was written to standard output and standard error.
     pub fn output(&self) -> (&[u8], &[u8]) {
-        (&self.files.stdout, &self.files.stderr)
+        self.files.output.bytes()
+    }
+
+    /// What each thread wrote, by its number and in its order.
+    pub fn written(&self) -> Vec<Written> {
+        self.files.output.by_thread()
     }
 
     /// Calls that are not modelled, by number and how often they were made. They gave ENOSYS.

@@ -79,19 +79,15 @@ impl Threads {
         Some((hart as u32, FIRST_THREAD + self.started))
     }
 
+    /// Threads that have begun, the first among them.
+    pub(super) fn begun(&self) -> u64 {
+        self.started
+    }
+
     /// Starts that thread there.
     pub(super) fn start(&mut self, hart: u32, number: u64, clear: Option<u64>) {
         self.threads[hart as usize] = Some(Thread { number, clear });
         self.started += 1;
-    }
-
-    /// These threads go on, by hart: their numbers, 0 for none, and the words that are set to 0 at their
-    /// ends, 0 for none. Nobody waits.
-    pub(super) fn restart(&mut self, threads: &[(u64, u64)]) {
-        let some = |value: u64| (value != 0).then_some(value);
-        let thread = |&(number, clear): &(u64, u64)| Some(Thread { number: some(number)?, clear: some(clear) });
-        self.threads = threads.iter().map(thread).collect();
-        self.waiters.clear();
     }
 
     /// Remembers what the process ends with when all its threads have ended.

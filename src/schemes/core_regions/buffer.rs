@@ -262,7 +262,7 @@ impl Handler for CoreBuffer {
         let (core, cores) = (self.place.index, self.place.sms);
         match *event {
             Event::Stored(store) => self.copy(store, outbox),
-            Event::RegionEnds { author, .. } => self.end_region(author, outbox),
+            Event::RegionEnds { author, .. } | Event::WarpExits { author, .. } => self.end_region(author, outbox),
             Event::AwaitsIssue { waits: true, .. } => self.report.warps.room += 1,
             Event::Given { line, .. } => {
                 let Some((made, number)) = self.lines.remove(&line) else { return };

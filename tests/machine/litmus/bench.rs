@@ -11,7 +11,7 @@ use std::sync::Arc;
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
-use durawarp::machine::coherence::{CpuMsg, HartState};
+use durawarp::machine::coherence::{CpuMsg, HartState, SystemStep};
 use durawarp::machine::core::{Consistency, Core, CoreSpec, CoreWiring, L1dSpec, OrderRule};
 use durawarp::machine::cpu::CpuMemory;
 use durawarp::machine::home::{HomeSlice, HomeWiring, LlcSpec};
@@ -65,11 +65,11 @@ struct Exits {
 
 impl Component<Msg> for Exits {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(CpuMsg::Call(call)) = message else { panic!("{message:?}") };
+        let Msg::Cpu(CpuMsg::Call { call, .. }) = message else { panic!("{message:?}") };
         let hart = call.hart;
         let reply = Box::new(Reply { writes: Vec::new(), then: Then::Exit(0), wakes: Vec::new() });
         let to = self.roster.ports(Endpoint::Os).to(Endpoint::Core((hart / self.harts) as u16));
-        cx.send(to, Msg::Cpu(CpuMsg::Return { hart, reply }), 0);
+        cx.send(to, Msg::Cpu(CpuMsg::Return { hart, reply, step: SystemStep::default() }), 0);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}

@@ -23,12 +23,21 @@ pub trait Resumes: Sync {
     /// The run does not end, or its result differs.
     fn finish(&self, recovered: &PmImage) -> Result<(), String>;
 
-    /// Runs until power fails again, after `regions` more regions, and gives the image after hardware
-    /// recovery; none when the program ends before.
+    /// Runs until power fails again, after `regions` more regions, recovers, runs to the end from there, and
+    /// compares; the program may end before.
     ///
     /// # Errors
-    /// The run ends by a fault or a limit.
-    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String>;
+    /// As above, or the run ends by a fault or a limit before the second failure.
+    fn finish_twice(&self, recovered: &PmImage, regions: u64) -> Result<(), TwiceResumed>;
+}
+
+/// What went wrong of a run in which power failed a second time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TwiceResumed {
+    /// Up to the second failure.
+    Before(String),
+    /// From there on.
+    After(String),
 }
 
 /// Pieces of work, each of which starts with a replay.
@@ -91,9 +100,8 @@ pub fn judge_resume(
 /// Resumes from an image, and again from a second failure.
 fn resumed(image: &PmImage, regions: u64, resumes: &dyn Resumes) -> Result<(), String> {
     resumes.finish(image).map_err(|what| format!("resumed: {what}"))?;
-    let interrupted = resumes.interrupt(image, regions);
-    let again =
-        interrupted.map_err(|what| format!("resumed, up to a second failure {regions} regions later: {what}"))?;
-    let Some(again) = again else { return Ok(()) };
-    resumes.finish(&again).map_err(|what| format!("resumed after a second failure {regions} regions later: {what}"))
+    resumes.finish_twice(image, regions).map_err(|what| match what {
+        TwiceResumed::Before(what) => format!("resumed, up to a second failure {regions} regions later: {what}"),
+        TwiceResumed::After(what) => format!("resumed after a second failure {regions} regions later: {what}"),
+    })
 }

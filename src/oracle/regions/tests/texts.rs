@@ -345,14 +345,16 @@ struct Runs {
 }
 
 impl Resumes for Runs {
-    fn finish(&self, recovered: &PmImage) -> Result<(), String> {
-        // A second failure leaves an image of one byte.
-        let fails = if recovered.bytes().len() == 1 { self.again } else { self.finish };
-        if fails { Err("stuck".to_owned()) } else { Ok(()) }
+    fn finish(&self, _: &PmImage) -> Result<(), String> {
+        if self.finish { Err("stuck".to_owned()) } else { Ok(()) }
     }
 
-    fn interrupt(&self, _: &PmImage, _: u64) -> Result<Option<PmImage>, String> {
-        if self.interrupt { Err("stuck".to_owned()) } else { Ok(Some(PmImage::new(0, vec![0]))) }
+    fn finish_twice(&self, _: &PmImage, _: u64) -> Result<(), TwiceResumed> {
+        match (self.interrupt, self.again) {
+            (true, _) => Err(TwiceResumed::Before("stuck".to_owned())),
+            (false, true) => Err(TwiceResumed::After("stuck".to_owned())),
+            (false, false) => Ok(()),
+        }
     }
 }
 

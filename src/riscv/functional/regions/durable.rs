@@ -4,7 +4,7 @@ use crate::riscv::functional::observer::Observer;
 use crate::riscv::instruction::REGISTERS;
 use crate::riscv::memory::Memory;
 use crate::riscv::regions::{BoundaryReason, COMPLETE, PC_SLOT};
-use crate::riscv::syscalls::Os;
+use crate::riscv::syscalls::{Os, Reply};
 
 /// Slots of a hart: its registers by number, the rounding mode in place of x0, the pc.
 pub type Slots = [u64; REGISTERS + 1];
@@ -49,6 +49,16 @@ pub(super) struct System {
     pub(super) os: Os,
     pub(super) running: Vec<bool>,
     pub(super) now_ns: u64,
+    pub(super) left: LeftCalls,
+}
+
+/// What the system and harts have yet to hear of each other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LeftCalls {
+    /// By hart: the answer to the call that it makes next, which the system has performed.
+    pub(super) answers: Vec<Option<Reply>>,
+    /// Harts whose thread has ended and frees its hart next.
+    pub(super) ended: Vec<u32>,
 }
 
 /// A store of a region, to become durable.
@@ -71,12 +81,6 @@ impl Observer for StoreLog {
 }
 
 impl RegionImage {
-    /// What a machine's recovery left of a process: memory, slots by hart, and the system, which survives.
-    pub fn new(memory: Memory, slots: Vec<Slots>, os: Os, now_ns: u64) -> RegionImage {
-        let running = slots.iter().map(|slots| slots[PC_SLOT] != 0).collect();
-        RegionImage { memory, slots, system: System { os, running, now_ns } }
-    }
-
     /// Memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
