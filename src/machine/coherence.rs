@@ -66,8 +66,8 @@ pub struct HartState {
     pub registers: [u64; 64],
     /// Address of the next instruction.
     pub pc: u64,
-    /// Rounding mode of floating point.
-    pub frm: u8,
+    /// Rounding mode and accrued exceptions of floating point, as in the register.
+    pub fcsr: u8,
 }
 
 /// Everything that cores, homes and the OS send each other. Harts are numbered over all cores: hart `h` is
@@ -283,7 +283,7 @@ impl CpuMsg {
             CpuMsg::Call(call) => of(9, call.number, call.hart.into(), 0) ^ call.args[0].rotate_left(7),
             CpuMsg::Return { hart, reply } => of(10, reply.writes.len() as u64, (*hart).into(), 0),
             CpuMsg::Wake { hart, result } => of(11, *result, (*hart).into(), 0),
-            CpuMsg::Begin { hart, state, .. } => of(12, state.pc, (*hart).into(), 0),
+            CpuMsg::Begin { hart, state, .. } => of(12, state.pc, (*hart).into(), state.fcsr.into()),
             CpuMsg::Ended { hart } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
             CpuMsg::Write { line, from, tag, .. } => of(15, *line, from.number().into(), (*tag).into()),

@@ -268,7 +268,7 @@ impl<O: Observer> Machine<O> {
             }
             Then::Spawn { hart: child, stack, thread, result, .. } => {
                 let mut registers = hart.registers.clone();
-                let (pc, frm) = (hart.pc, hart.frm);
+                let (pc, fcsr) = (hart.pc, hart.fcsr);
                 hart.registers.set(A0, result);
                 registers.set(A0, 0);
                 registers.set(SP, stack);
@@ -276,7 +276,7 @@ impl<O: Observer> Machine<O> {
                     registers.set(TP, thread);
                 }
                 let child = &mut self.harts[child as usize];
-                (child.registers, child.pc, child.frm, child.running) = (registers, pc, frm, true);
+                (child.registers, child.pc, child.fcsr, child.running) = (registers, pc, fcsr, true);
             }
             Then::End => {
                 hart.running = false;

@@ -66,7 +66,7 @@ fn checkpoint(hart: &Hart, then: &Then, left: &mut VecDeque<(u64, u64, u8)>, m: 
         Then::Spawn { hart: id, stack, thread, result, clear } => {
             let state = child(hart, stack, thread);
             let registers = state.registers.into_iter().skip(1);
-            let slots = [state.frm.into()].into_iter().chain(registers).chain([
+            let slots = [state.fcsr.into()].into_iter().chain(registers).chain([
                 state.pc | COMPLETE,
                 result,
                 clear.unwrap_or(0),
@@ -89,7 +89,7 @@ fn child(hart: &Hart, stack: u64, thread: Option<u64>) -> HartState {
     if let Some(thread) = thread {
         registers[usize::from(TP)] = thread;
     }
-    HartState { registers, pc: hart.front.pc, frm: hart.frm }
+    HartState { registers, pc: hart.front.pc, fcsr: hart.fcsr() }
 }
 
 /// Stores more of what a call writes; when all is performed, does what follows. True when it did something.

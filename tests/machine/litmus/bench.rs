@@ -235,7 +235,7 @@ pub(crate) fn outcomes(
             registers[11] = RESULTS + OF_THREAD * u64::from(hart);
             registers[13] = SCHEDULE + OF_THREAD * u64::from(hart);
             registers[14] = rounds;
-            core.begin(hart, HartState { registers, pc, frm: 0 });
+            core.begin(hart, HartState { registers, pc, fcsr: 0 });
         }
         ids.push((Endpoint::Core(index), t.add(format!("core{index}"), Box::new(core))));
     }
