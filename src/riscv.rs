@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Sources: The RISC-V Instruction Set Manual, volume I (RV64IMAFDC, Zicsr, Zifencei, Zihintpause), Zicbom
-//! 1.0.1, the RISC-V ELF psABI, Linux's generic system calls. Exceptions (floating-point flags, signals,
-//! paging) and privileged modes are not modelled; each file says what it leaves out.
+//! 1.0.1, Bit-Manipulation 1.0.0 (Zba, Zbb, Zbs), Zicond 1.0, the RISC-V ELF psABI, Linux's generic system
+//! calls. Exceptions that trap (signals, paging) and privileged modes are not modelled; each file says what
+//! it leaves out.
 //!
 //! Invariants: nothing here knows a machine, time, or the host; whatever a program holds or does, the result
 //! is data (a [`fault::CpuFault`], a diagnostic) and not a panic.

@@ -1,9 +1,10 @@
 //! A process as a scheme of recoverable regions runs it: its code formed into regions, and the checkpoints
 //! that it begins with.
 //!
-//! Each hart has [`SLOTS_BYTES`] of checkpoints: a slot of 8 bytes for the rounding mode, one for each
-//! register by its number, one for the program counter, one for the step of the system that its last call
-//! returned behind. A hart whose program counter there is 0 runs no thread. Source: LightWSP, section III-C (slots by register number).
+//! Each hart has [`SLOTS_BYTES`] of checkpoints: a slot of 8 bytes for `fcsr`, one for each register by its
+//! number, one for the program counter, one for the step of the system that its last call returned behind. A
+//! hart whose program counter there is 0 runs no thread. Source: LightWSP, section III-C (slots by register
+//! number).
 //! Invariant: hart 0 begins at the program's entry, so that a power failure before its first boundary
 //! restarts the program.
 

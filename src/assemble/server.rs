@@ -158,7 +158,7 @@ impl<'a> CpuComponents<'a> {
             if index == 0 {
                 let mut registers = [0; 64];
                 registers[usize::from(SP)] = process.stack_pointer;
-                core.begin(0, HartState { registers, pc: process.image.entry, frm: 0 });
+                core.begin(0, HartState { registers, pc: process.image.entry, fcsr: 0 });
             }
             self.parts.add(Endpoint::Core(index), core);
         }

@@ -232,7 +232,7 @@ impl GoingOn<'_> {
         let harts = saved.iter().map(|thread| SavedHart {
             registers: thread.state.registers,
             pc: thread.state.pc,
-            frm: thread.state.frm,
+            fcsr: thread.state.fcsr,
             running: thread.standing == Standing::Runs,
         });
         let now_ns = self.experiment.machine.spec.timebase().map_or(0, |base| base.ps_of_ticks(at) / 1000);

@@ -66,8 +66,8 @@ pub struct HartState {
     pub registers: [u64; 64],
     /// Address of the next instruction.
     pub pc: u64,
-    /// Rounding mode of floating point.
-    pub frm: u8,
+    /// Rounding mode and accrued exceptions of floating point, as in the register.
+    pub fcsr: u8,
 }
 
 /// A step of the OS, which changes its state: a call, the end of a thread, the end of waits.
@@ -305,7 +305,7 @@ impl CpuMsg {
                 of(10, reply.writes.len() as u64 ^ step.number << 8, (*hart).into(), 0)
             }
             CpuMsg::Wake { hart, result, step } => of(11, *result ^ step.number << 8, (*hart).into(), 0),
-            CpuMsg::Begin { hart, state, .. } => of(12, state.pc, (*hart).into(), 0),
+            CpuMsg::Begin { hart, state, .. } => of(12, state.pc, (*hart).into(), state.fcsr.into()),
             CpuMsg::Ended { hart, .. } => of(13, 0, (*hart).into(), 0),
             CpuMsg::Stop => of(14, 0, 0, 0),
             CpuMsg::Write { line, from, tag, .. } => of(15, *line, from.number().into(), (*tag).into()),

@@ -578,7 +578,7 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
-        let inserted = matches!(retires, Retires::Checkpoint | Retires::RegionEnd);
+        let inserted = matches!(retires, Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd);
         m.record.counters.instructions += u64::from(!inserted);
         if let Some(watch) = &mut m.record.watch {
             watch.retired(hart.index, &hart.window, number, retires, cycle);
@@ -593,6 +593,11 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
             Retires::Plain | Retires::Load => {}
             Retires::Checkpoint | Retires::RegionEnd => {
                 m.record.counters.inserted += 1;
+                hart.stores.retire();
+            }
+            Retires::StatusCheckpoint => {
+                m.record.counters.inserted += 1;
+                hart.stores.set_value(number, hart.fcsr().into(), cycle);
                 hart.stores.retire();
             }
             Retires::Store => {
@@ -720,7 +725,7 @@ impl Component<Msg> for Core {
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
         for hart in &self.harts {
-            digest.word(hart.window.retired_count());
+            digest.word(hart.window.retired_count() ^ u64::from(hart.fcsr()) << 56);
             digest.word(hart.front.pc);
             hart.window.values().into_iter().for_each(|value| digest.word(value));
         }

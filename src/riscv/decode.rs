@@ -1,19 +1,24 @@
 //! From a word of memory to an [`Inst`].
 //!
-//! RV64IMAFD with Zicsr (fcsr, frm, fflags, cycle, time, instret), Zifencei (no effect), Zihintpause, Zicbom
-//! (`cbo.inval` is refused: it would lose data) and the persistency words in custom-0. Anything else is
-//! [`Op::Illegal`]. Encodings that the manual calls hints do nothing, as their general form does.
+//! RV64IMAFD with Zicsr (fcsr, frm, fflags, cycle, time, instret), Zifencei (no effect), Zihintpause, Zba,
+//! Zbb, Zbs, Zicond, Zicbop (hints, as their general form is), Zicbom (`cbo.inval` is refused: it would lose
+//! data) and the persistency words in custom-0. Anything else is [`Op::Illegal`]. Encodings that the manual
+//! calls hints do nothing, as their general form does.
 
 mod compressed;
 mod fields;
 mod float;
+mod integer;
+mod unsupported;
+
+pub use unsupported::unsupported;
 
 use super::instruction::{Inst, NOWHERE, Op, X0};
-use fields::{bits, destination, imm_b, imm_i, imm_j, imm_s, imm_u, rd, rs1, rs2};
+use fields::{bits, destination, i_type, imm_b, imm_i, imm_j, imm_s, imm_u, r_type, rd, rs1, rs2};
 
 /// Control and status registers that a program of user mode may name.
 pub mod csr {
-    /// Accrued exceptions: always 0 here.
+    /// Accrued exceptions of floating point.
     pub const FFLAGS: i32 = 0x001;
     /// Rounding mode.
     pub const FRM: i32 = 0x002;
@@ -57,15 +62,15 @@ fn full(w: u32) -> Option<Inst> {
         0b00001 => float::load(w)?,
         0b00010 => persistency(w)?,
         0b00011 => fence(w)?,
-        0b00100 => immediate(w),
+        0b00100 => integer::immediate(w)?,
         0b00101 => upper(Op::Auipc, w),
-        0b00110 => immediate_word(w)?,
+        0b00110 => integer::immediate_word(w)?,
         0b01000 => store(w)?,
         0b01001 => float::store(w)?,
         0b01011 => atomic(w)?,
-        0b01100 => register(w)?,
+        0b01100 => integer::register(w)?,
         0b01101 => upper(Op::Lui, w),
-        0b01110 => register_word(w)?,
+        0b01110 => integer::register_word(w)?,
         0b10000..=0b10011 => float::fused(w)?,
         0b10100 => float::arithmetic(w)?,
         0b11000 => branch(w)?,
@@ -74,14 +79,6 @@ fn full(w: u32) -> Option<Inst> {
         0b11100 => system(w)?,
         _ => return None,
     })
-}
-
-fn i_type(op: Op, w: u32) -> Inst {
-    Inst { rd: destination(rd(w)), rs1: rs1(w), imm: imm_i(w), ..Inst::new(op) }
-}
-
-fn r_type(op: Op, w: u32) -> Inst {
-    Inst { rd: destination(rd(w)), rs1: rs1(w), rs2: rs2(w), ..Inst::new(op) }
 }
 
 fn upper(op: Op, w: u32) -> Inst {
@@ -110,70 +107,6 @@ fn branch(w: u32) -> Option<Inst> {
         _ => return None,
     };
     Some(Inst { rs1: rs1(w), rs2: rs2(w), imm: imm_b(w), ..Inst::new(op) })
-}
-
-/// The immediate of a shift by up to 63, with the operation that its upper bits ask for.
-fn shift(w: u32, left: Op, right: Op, arithmetic: Op) -> Option<Inst> {
-    let op = match (bits(w, 12, 3), bits(w, 26, 6)) {
-        (1, 0) => left,
-        (5, 0) => right,
-        (5, 0b01_0000) => arithmetic,
-        _ => return None,
-    };
-    Some(Inst { imm: bits(w, 20, 6) as i32, ..i_type(op, w) })
-}
-
-fn immediate(w: u32) -> Inst {
-    let op = match bits(w, 12, 3) {
-        0 => Op::Addi,
-        2 => Op::Slti,
-        3 => Op::Sltiu,
-        4 => Op::Xori,
-        6 => Op::Ori,
-        7 => Op::Andi,
-        _ => return shift(w, Op::Slli, Op::Srli, Op::Srai).unwrap_or(Inst::illegal(w, 4)),
-    };
-    i_type(op, w)
-}
-
-fn immediate_word(w: u32) -> Option<Inst> {
-    match bits(w, 12, 3) {
-        0 => Some(i_type(Op::Addiw, w)),
-        // A shift of a word has five bits.
-        _ if bits(w, 25, 1) == 0 => shift(w, Op::Slliw, Op::Srliw, Op::Sraiw),
-        _ => None,
-    }
-}
-
-fn register(w: u32) -> Option<Inst> {
-    const BASE: [Op; 8] = [Op::Add, Op::Sll, Op::Slt, Op::Sltu, Op::Xor, Op::Srl, Op::Or, Op::And];
-    const MULTIPLY: [Op; 8] = [Op::Mul, Op::Mulh, Op::Mulhsu, Op::Mulhu, Op::Div, Op::Divu, Op::Rem, Op::Remu];
-    let funct3 = bits(w, 12, 3) as usize;
-    let op = match (bits(w, 25, 7), funct3) {
-        (0, _) => BASE[funct3],
-        (1, _) => MULTIPLY[funct3],
-        (0x20, 0) => Op::Sub,
-        (0x20, 5) => Op::Sra,
-        _ => return None,
-    };
-    Some(r_type(op, w))
-}
-
-fn register_word(w: u32) -> Option<Inst> {
-    let op = match (bits(w, 25, 7), bits(w, 12, 3)) {
-        (0, 0) => Op::Addw,
-        (0, 1) => Op::Sllw,
-        (0, 5) => Op::Srlw,
-        (0x20, 0) => Op::Subw,
-        (0x20, 5) => Op::Sraw,
-        (1, 0) => Op::Mulw,
-        (1, 4) => Op::Divw,
-        (1, 5) => Op::Divuw,
-        (1, 6) => Op::Remw,
-        (1, 7) => Op::Remuw,
-        _ => return None,
-    };
-    Some(r_type(op, w))
 }
 
 fn atomic(w: u32) -> Option<Inst> {

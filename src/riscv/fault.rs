@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::decode::unsupported;
 use super::verbs::VerbFault;
 
 /// A fault of a program: which hart, where, and what.
@@ -50,7 +51,7 @@ pub enum FaultKind {
         /// Bytes.
         bytes: u8,
     },
-    /// Floating-point arithmetic in another rounding mode than to nearest even.
+    /// Floating-point arithmetic in a rounding mode that is reserved.
     Rounding {
         /// The mode, as encoded.
         mode: u8,
@@ -77,8 +78,11 @@ pub enum FaultKind {
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            FaultKind::Unsupported { word, bytes: 2 } => write!(f, "unsupported instruction {word:#06x}"),
-            FaultKind::Unsupported { word, .. } => write!(f, "unsupported instruction {word:#010x}"),
+            FaultKind::Unsupported { word, bytes } => {
+                let digits = 2 + 2 * usize::from(bytes);
+                write!(f, "unsupported instruction {word:#0digits$x}")?;
+                unsupported(word).map_or(Ok(()), |name| write!(f, " ({name})"))
+            }
             FaultKind::NoCode => write!(f, "a jump to an address without code"),
             FaultKind::Unmapped { address, bytes, write } => {
                 let access = if write { "store" } else { "load" };
@@ -90,12 +94,7 @@ impl fmt::Display for FaultKind {
                 write!(f, "an atomic of {bytes} bytes at {address:#x}, which is not a multiple of {bytes}")
             }
             FaultKind::Rounding { mode } => {
-                let name = ["to nearest", "towards zero", "down", "up", "to nearest, ties away from zero"];
-                let name = name.get(usize::from(mode)).unwrap_or(&"that does not exist");
-                write!(
-                    f,
-                    "floating-point arithmetic in rounding mode {mode} ({name}), only 0 (to nearest) is supported"
-                )
+                write!(f, "floating-point arithmetic in rounding mode {mode}, which is reserved (0 to 4 are modes)")
             }
             FaultKind::Breakpoint => write!(f, "a breakpoint"),
             FaultKind::Signal(6) => write!(f, "signal 6 (abort)"),

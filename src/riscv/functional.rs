@@ -237,7 +237,7 @@ impl<O: Observer> Machine<O> {
         };
         let running = (0..).zip(&self.harts).filter(|(_, hart)| hart.running);
         let found = running.map(|(number, hart)| {
-            let now = HartNow { registers: hart.registers.first(), pc: hart.pc, frm: hart.frm };
+            let now = HartNow { registers: hart.registers.first(), pc: hart.pc, fcsr: hart.fcsr };
             // An `sc` succeeds here: only other harts' turns come between.
             let found = repeats(&self.shared.code, &now, &read).ok().filter(|found| found.conditionals == 0)?;
             let decides = found.reads.iter().find(|read| read.decides).or(found.reads.first());
@@ -323,7 +323,7 @@ impl<O: Observer> Machine<O> {
             }
             Then::Spawn { hart: child, stack, thread, result, .. } => {
                 let mut registers = hart.registers.clone();
-                let (pc, frm) = (hart.pc, hart.frm);
+                let (pc, fcsr) = (hart.pc, hart.fcsr);
                 hart.registers.set(A0, result);
                 registers.set(A0, 0);
                 registers.set(SP, stack);
@@ -331,7 +331,7 @@ impl<O: Observer> Machine<O> {
                     registers.set(TP, thread);
                 }
                 let child = &mut self.harts[child as usize];
-                (child.registers, child.pc, child.frm, child.running) = (registers, pc, frm, true);
+                (child.registers, child.pc, child.fcsr, child.running) = (registers, pc, fcsr, true);
             }
             Then::End => {
                 hart.running = false;

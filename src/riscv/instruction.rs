@@ -1,8 +1,9 @@
-//! One decoded instruction of RV64IMAFDC and of the persistency words: what every driver and every core
-//! executes.
+//! One decoded instruction of RV64IMAFDC, of Zba, Zbb, Zbs and Zicond, and of the persistency words: what
+//! every driver and every core executes.
 //!
-//! Source: The RISC-V Instruction Set Manual, volume I, 20191213; Zicbom 1.0.1; Zihintpause 2.0. Compressed
-//! words expand to the same form; only their length tells them apart.
+//! Source: The RISC-V Instruction Set Manual, volume I, 20191213; Zicbom 1.0.1; Zihintpause 2.0;
+//! Bit-Manipulation 1.0.0; Zicond 1.0. Compressed words expand to the same form; only their length tells them
+//! apart.
 //!
 //! Registers have one number space: x0 to x31 are 0 to 31, f0 to f31 are 32 to 63. Invariants: a source that
 //! an instruction does not have is [`X0`], whose value is 0 and never pending; a destination that it does not
@@ -114,8 +115,20 @@ macro_rules! operations {
                 Op::NAMES[self as usize]
             }
         }
+
+        macro_rules! of_class {
+            $(($class) => { $($crate::riscv::instruction::Op::$op)|+ };)+
+        }
+        pub(crate) use of_class;
     };
 }
+
+/// The pattern of every operation of these classes. A match with an arm for each operation of its own
+/// classes, and this for all others, does not compile when one is missing.
+macro_rules! of_classes {
+    ($($class:ident)+) => { $($crate::riscv::instruction::of_class!($class))|+ };
+}
+pub(crate) use of_classes;
 
 operations! {
     Alu {
@@ -123,6 +136,13 @@ operations! {
         Srli "srli" Srai "srai" Addiw "addiw" Slliw "slliw" Srliw "srliw" Sraiw "sraiw" Add "add" Sub "sub" Sll "sll"
         Slt "slt" Sltu "sltu" Xor "xor" Srl "srl" Sra "sra" Or "or" And "and" Addw "addw" Subw "subw" Sllw "sllw"
         Srlw "srlw" Sraw "sraw"
+        AddUw "add.uw" Sh1add "sh1add" Sh2add "sh2add" Sh3add "sh3add" Sh1addUw "sh1add.uw" Sh2addUw "sh2add.uw"
+        Sh3addUw "sh3add.uw" SlliUw "slli.uw"
+        Andn "andn" Orn "orn" Xnor "xnor" Clz "clz" Clzw "clzw" Ctz "ctz" Ctzw "ctzw" Cpop "cpop" Cpopw "cpopw"
+        Max "max" Maxu "maxu" Min "min" Minu "minu" SextB "sext.b" SextH "sext.h" ZextH "zext.h" Rol "rol" Rolw "rolw"
+        Ror "ror" Rorw "rorw" Rori "rori" Roriw "roriw" OrcB "orc.b" Rev8 "rev8"
+        Bclr "bclr" Bclri "bclri" Bext "bext" Bexti "bexti" Binv "binv" Binvi "binvi" Bset "bset" Bseti "bseti"
+        CzeroEqz "czero.eqz" CzeroNez "czero.nez"
     }
     Mul { Mul "mul" Mulh "mulh" Mulhsu "mulhsu" Mulhu "mulhu" Mulw "mulw" }
     Div {
@@ -184,7 +204,7 @@ pub struct Inst {
     pub rs2: u8,
     /// Third source, of fused multiply-adds.
     pub rs3: u8,
-    /// Rounding mode of a floating-point operation: 0 to 4, or 7 for that in `frm`. Of atomics 1 for release
+    /// Rounding mode of a floating-point operation: 0 to 4, or 7 for that in `fcsr`. Of atomics 1 for release
     /// plus 2 for acquire.
     pub rm: u8,
     /// Bytes in memory, 2 or 4.

@@ -14,7 +14,7 @@
 //! # A boundary
 //! A boundary is before an instruction. The hart stores the registers that are live there and that it has
 //! written since they were stored last, each to its slot (slot r is register r; slot 0, which x0 does not
-//! need, the rounding mode), then the pc. A compiler would put each store behind the last update; a core that
+//! need, `fcsr`), then the pc. A compiler would put each store behind the last update; a core that
 //! keeps a bit for each register knows on every path which was the last, and stores nothing twice.
 //!
 //! | boundary | because |
@@ -31,6 +31,9 @@
 //!
 //! Before `lr` and behind `sc` there are boundaries; between them only where the threshold is too small for
 //! what is there. An `sc` that recovery begins with fails.
+//!
+//! Accrued exceptions of floating point are a part of `fcsr`: in a program that reads them anywhere,
+//! arithmetic writes it. In others nobody can tell what they are, and no slot is kept up for them.
 //!
 //! Registers that recovery can compute are not stored (`values.rs`); what is live is in `liveness.rs`, how
 //! stores are counted in `bounds.rs`, merging and unrolling in `place.rs`.
@@ -51,7 +54,7 @@ mod values;
 
 pub use table::{Boundary, FunctionRegions, RegionTable, Restore, check, form};
 pub use terms::{
-    ALL, BoundaryReason, COMPLETE, PC_SLOT, ROUNDING, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES, STEP_SLOT,
+    ALL, BoundaryReason, COMPLETE, PC_SLOT, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES, STATUS, STEP_SLOT,
     THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,
 };
 pub use values::Recipe;

@@ -35,8 +35,8 @@ pub struct HartNow {
     pub registers: [u64; 64],
     /// The next instruction.
     pub pc: u64,
-    /// Rounding mode of floating point.
-    pub frm: u8,
+    /// Rounding mode and accrued exceptions of floating point, as in the register.
+    pub fcsr: u8,
 }
 
 /// A load or an atomic of a loop: where, and what it finds.
@@ -188,7 +188,7 @@ impl Alone<'_> {
 
     fn state(&self, deciding: &[u8]) -> (u64, u8, Option<(u64, u8)>, Vec<u64>) {
         let values = deciding.iter().map(|&register| self.hart.registers[usize::from(register)]).collect();
-        (self.hart.pc, self.hart.frm, self.reserved, values)
+        (self.hart.pc, self.hart.fcsr, self.reserved, values)
     }
 
     fn register(&self, register: u8) -> u64 {
@@ -221,7 +221,9 @@ impl Alone<'_> {
                 semantics::integer(&inst, pc, a, b)
             }
             Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
-                semantics::float(&inst, a, b, c, self.hart.frm).map_err(|_| Otherwise::Faults)?
+                let result = semantics::float(&inst, a, b, c, self.hart.fcsr).map_err(|_| Otherwise::Faults)?;
+                self.hart.fcsr |= result.flags;
+                result.value
             }
             Class::Load => {
                 let raw = self.load(pc, semantics::address(&inst, a), inst.width())?;
@@ -277,18 +279,13 @@ impl Alone<'_> {
     }
 
     fn csr(&mut self, inst: &Inst, a: u64) -> Result<u64, Otherwise> {
-        let frm = u64::from(self.hart.frm);
         let number = inst.imm & 0xfff;
         let old = match number {
-            csr::FRM => frm,
-            csr::FCSR => frm << 5,
             csr::CYCLE | csr::INSTRET | csr::TIME => return Err(Otherwise::ReadsClock),
-            _ => 0,
+            _ => semantics::status(number, self.hart.fcsr).unwrap_or(0),
         };
-        match (number, semantics::csr_written(inst, old, a)) {
-            (csr::FRM, Some(new)) => self.hart.frm = new as u8 & 7,
-            (csr::FCSR, Some(new)) => self.hart.frm = (new >> 5) as u8 & 7,
-            _ => {}
+        if let Some(new) = semantics::csr_written(inst, old, a) {
+            self.hart.fcsr = semantics::status_written(number, self.hart.fcsr, new);
         }
         Ok(old)
     }

@@ -1,19 +1,33 @@
 //! What instructions compute, as pure functions of their operands' values.
 //!
 //! A core gathers operands by [`Inst::sources`], asks the function of the instruction's class, and does the
-//! rest itself: memory, reservations, time. Floating point is the host's IEEE arithmetic, round to nearest
-//! even. An operation in another rounding mode, static or in `frm`, is refused ([`UnsupportedRounding`])
-//! unless it is a conversion, which has all five. Exception flags are not kept: they read 0.
+//! rest itself: memory, reservations, time. Floating point gives a value and the exceptions that it raises,
+//! in each of the five rounding modes; the core accrues them in `fcsr`. A mode that is reserved, static or in
+//! `fcsr`, is refused ([`ReservedRounding`]).
+//!
+//! ```text
+//!  float ── to nearest, ordinary numbers ──> nearest: the host's arithmetic
+//!        └─ everything else ───────────────> rounding: integers
+//! ```
+//!
+//! Invariant: each match over operations has an arm for every operation of its classes, and names the classes
+//! that it does not have: without a wildcard no operation is forgotten.
 
 pub mod atomic;
 mod convert;
+mod flagged;
 mod float;
+mod format;
 mod integer;
+mod nearest;
+mod rounding;
 
-pub use float::{CANONICAL_NAN_D, CANONICAL_NAN_S, UnsupportedRounding, float};
+pub use flagged::{Flagged, flag, mode};
+pub use float::{CANONICAL_NAN_D, CANONICAL_NAN_S, ReservedRounding, float};
 pub use integer::{integer, taken};
 
-use super::instruction::{Inst, Op};
+use super::decode::csr;
+use super::instruction::{Inst, Op, of_classes};
 
 /// Where a branch that is taken, or a jump, goes: `jalr` relative to its operand, everything else to itself.
 #[inline]
@@ -38,7 +52,30 @@ pub fn loaded(op: Op, raw: u64) -> u64 {
         Op::Lh => raw as i16 as u64,
         Op::Lw | Op::LrW => raw as i32 as u64,
         Op::Flw => float::boxed(raw as u32),
-        _ => raw,
+        Op::Ld | Op::Lbu | Op::Lhu | Op::Lwu | Op::Fld | Op::LrD => raw,
+        of_classes!(Alu Mul Div Branch Jump Store StoreConditional Amo Fp FpDiv FpMove FpConvert Fence CacheLine)
+        | of_classes!(Csr System Persist Remote Hint Illegal) => raw,
+    }
+}
+
+/// The value of `fflags`, `frm` or `fcsr`, by its number; `None` of any other register.
+#[inline]
+pub fn status(number: i32, fcsr: u8) -> Option<u64> {
+    match number {
+        csr::FFLAGS => Some(u64::from(fcsr & flag::ALL)),
+        csr::FRM => Some(u64::from(fcsr >> 5)),
+        csr::FCSR => Some(fcsr.into()),
+        _ => None,
+    }
+}
+
+/// `fcsr` once one of them is written.
+pub fn status_written(number: i32, fcsr: u8, new: u64) -> u8 {
+    match number {
+        csr::FFLAGS => fcsr & !flag::ALL | new as u8 & flag::ALL,
+        csr::FRM => fcsr & flag::ALL | (new as u8) << 5,
+        csr::FCSR => new as u8,
+        _ => fcsr,
     }
 }
 
@@ -53,6 +90,8 @@ pub fn csr_written(inst: &Inst, old: u64, a: u64) -> Option<u64> {
         Op::Csrrc => clear(a),
         Op::Csrrwi => Some(immediate),
         Op::Csrrsi => set(immediate),
-        _ => clear(immediate),
+        Op::Csrrci => clear(immediate),
+        of_classes!(Alu Mul Div Branch Jump Load Store LoadReserved StoreConditional Amo Fp FpDiv FpMove FpConvert)
+        | of_classes!(Fence CacheLine System Persist Remote Hint Illegal) => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Words that are instructions and words that are not.
 
-use durawarp::riscv::decode::decode;
+use durawarp::riscv::decode::{decode, unsupported};
 use durawarp::riscv::instruction::{Class, Inst, NOWHERE, Op, REGISTERS};
 use proptest::prelude::*;
 
@@ -68,6 +68,31 @@ fn words_that_are_not_executed_are_refused() {
     ] {
         let expected = if what.contains("is a read") { Op::Csrrsi } else { Op::Illegal };
         assert_eq!(decode(word).op, expected, "{word:#010x}: {what}");
+    }
+}
+
+#[test]
+fn what_is_not_executed_is_told_by_its_extension() {
+    for (word, name) in [
+        (0x0000_7057, Some("vectors: V")),
+        (0x0205_0507, Some("vectors: V")),
+        (0x0ac5_9533, Some("carry-less multiplication: Zbc")),
+        (0x0045_200f, Some("cbo.zero: Zicboz")),
+        (0x0005_200f, Some("cbo.inval, which would lose data")),
+        (0x04c5_f553, Some("half precision: Zfh")),
+        (0x2cb5_252f, Some("compare-and-swap: Zacas")),
+        (0x3405_252f, Some("load-acquire or store-release: Zalasr")),
+        (0x00c5_d553, Some("a reserved rounding mode")),
+        (0xf010_0553, Some("more of floating point: Zfa")),
+        (0x1050_0073, Some("wfi, which is privileged")),
+        (0x3050_2573, Some("a privileged control register")),
+        (0xc030_2573, Some("a counter of performance: Zihpm")),
+        (0x0000_9c61, Some("loads, stores and operations of bytes: Zcb")),
+        (0x0000_0000, Some("zeros, which are no instruction")),
+        (0xffff_ffff, None),
+    ] {
+        assert_eq!(decode(word).op, Op::Illegal, "{word:#010x}");
+        assert_eq!(unsupported(word), name, "{word:#010x}");
     }
 }
 

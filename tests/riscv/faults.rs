@@ -21,7 +21,7 @@ fn fault(words: &[u32]) -> durawarp::riscv::fault::CpuFault {
 fn an_instruction_that_is_not_supported_is_told_with_its_word_and_place() {
     let fault = fault(&[NOP, 0x0000_7057]);
     assert_eq!(fault.kind, FaultKind::Unsupported { word: 0x7057, bytes: 4 });
-    assert_eq!(fault.to_string(), "unsupported instruction 0x00007057 at 0x10004 (main+0x4), hart 0");
+    assert_eq!(fault.to_string(), "unsupported instruction 0x00007057 (vectors: V) at 0x10004 (main+0x4), hart 0");
 }
 
 #[test]
@@ -66,10 +66,13 @@ fn other_jumps_and_traps_are_faults_too() {
     // jal x0, 8 leaves the code
     assert_eq!(fault(&[0x0080_006f]).kind, FaultKind::NoCode);
     assert_eq!(fault(&[0x0010_0073]).kind, FaultKind::Breakpoint);
-    // fsrmi 2; fadd.d f0, f0, f0
-    let rounding = fault(&[0x0021_5073, 0x0200_7053]);
-    assert_eq!(rounding.kind, FaultKind::Rounding { mode: 2 });
-    assert!(rounding.to_string().starts_with("floating-point arithmetic in rounding mode 2 (down)"), "{rounding}");
+    // fsrmi 5; fadd.d f0, f0, f0
+    let rounding = fault(&[0x0022_d073, 0x0200_7053]);
+    assert_eq!(rounding.kind, FaultKind::Rounding { mode: 5 });
+    assert!(
+        rounding.to_string().starts_with("floating-point arithmetic in rounding mode 5, which is reserved"),
+        "{rounding}"
+    );
 }
 
 #[test]

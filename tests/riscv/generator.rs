@@ -5,8 +5,11 @@
 //! are there, ends with a store of them there, and falls into the next sequence. The program then writes all
 //! contexts to its output and exits.
 //!
-//! Not generated are accrued exceptions (always 0 here), clocks, arithmetic in other rounding modes than to
-//! nearest (refused here), and an `sc` of another width than its `lr`.
+//! A sequence begins in the first rounding mode without an accrued exception, and stores `fcsr` at its end in
+//! the place of x0.
+//!
+//! Not generated are clocks, Zicond (qemu-riscv64 7.2 does not have it), and an `sc` of another width than
+//! its `lr`.
 
 mod control;
 mod executable;
@@ -125,7 +128,7 @@ impl Sequence {
     }
 
     fn integer(&mut self) {
-        const REGISTER: [(u32, u32); 18] = [
+        const REGISTER: [(u32, u32); 34] = [
             (0, 0),
             (0, 1),
             (0, 2),
@@ -144,12 +147,31 @@ impl Sequence {
             (1, 5),
             (1, 6),
             (1, 7),
+            (5, 4),
+            (5, 5),
+            (5, 6),
+            (5, 7),
+            (0x10, 2),
+            (0x10, 4),
+            (0x10, 6),
+            (0x14, 1),
+            (0x20, 4),
+            (0x20, 6),
+            (0x20, 7),
+            (0x24, 1),
+            (0x24, 5),
+            (0x30, 1),
+            (0x30, 5),
+            (0x34, 1),
         ];
-        const WORD: [(u32, u32); 10] =
-            [(0, 0), (0, 1), (0, 5), (0x20, 0), (0x20, 5), (1, 0), (1, 4), (1, 5), (1, 6), (1, 7)];
+        #[rustfmt::skip]
+        const WORD: [(u32, u32); 16] = [
+            (0, 0), (0, 1), (0, 5), (0x20, 0), (0x20, 5), (1, 0), (1, 4), (1, 5), (1, 6), (1, 7),
+            (4, 0), (0x10, 2), (0x10, 4), (0x10, 6), (0x30, 1), (0x30, 5),
+        ];
         let (rs1, rd) = (self.x(), self.free());
         let imm = self.immediate();
-        let word = match self.random.below(16) {
+        let word = match self.random.below(18) {
             0..6 => {
                 let ((funct7, funct3), rs2) = (self.random.of(&REGISTER), self.x());
                 r_type(opcode::REGISTER, funct7, funct3, rd, rs1, rs2)
@@ -161,13 +183,28 @@ impl Sequence {
             10 | 11 => i_type(opcode::IMMEDIATE, self.random.of(&[0, 2, 3, 4, 6, 7]), rd, rs1, imm),
             12 => i_type(opcode::IMMEDIATE_WORD, 0, rd, rs1, imm),
             13 => {
-                let (funct3, upper) = self.random.of(&[(1, 0), (5, 0), (5, 0x400)]);
+                // Shifts; a bit set, cleared, inverted, extracted; a rotation.
+                let of = [(1, 0), (5, 0), (5, 0x400), (1, 0x280), (1, 0x480), (1, 0x680), (5, 0x480), (5, 0x600)];
+                let (funct3, upper) = self.random.of(&of);
                 i_type(opcode::IMMEDIATE, funct3, rd, rs1, imm & 63 | upper)
             }
             14 => {
-                let (funct3, upper) = self.random.of(&[(1, 0), (5, 0), (5, 0x400)]);
+                let (funct3, upper) = self.random.of(&[(1, 0), (5, 0), (5, 0x400), (5, 0x600)]);
                 i_type(opcode::IMMEDIATE_WORD, funct3, rd, rs1, imm & 31 | upper)
             }
+            // slli.uw; of one register.
+            15 => match self.random.below(6) {
+                0 => i_type(opcode::IMMEDIATE_WORD, 1, rd, rs1, imm & 63 | 0x080),
+                1 => i_type(opcode::IMMEDIATE_WORD, 1, rd, rs1, self.random.of(&[0x600, 0x602])),
+                // ctzw of what is 0 above: qemu-riscv64 7.2 looks at all 64 bits.
+                2 => {
+                    self.word(r_type(opcode::REGISTER_WORD, 4, 0, rd, rs1, 0));
+                    i_type(opcode::IMMEDIATE_WORD, 1, rd, rd, 0x601)
+                }
+                3 => r_type(opcode::REGISTER_WORD, 4, 4, rd, rs1, 0),
+                4 => i_type(opcode::IMMEDIATE, 5, rd, rs1, self.random.of(&[0x287, 0x6b8])),
+                _ => i_type(opcode::IMMEDIATE, 1, rd, rs1, self.random.of(&[0x600, 0x601, 0x602, 0x604, 0x605])),
+            },
             _ => {
                 let upper = self.random.next() as i32;
                 u_type(self.random.of(&[opcode::LUI, opcode::AUIPC]), rd, upper)
@@ -178,8 +215,8 @@ impl Sequence {
 
     fn float(&mut self) {
         let (a, b, format) = (self.f(), self.f(), self.random.below(2));
-        // To nearest, by itself or by the register.
-        let mode = self.random.of(&[0, 7]);
+        // By itself, or by the register.
+        let mode = self.random.of(&[0, 1, 2, 3, 4, 7, 7, 7]);
         let (fd, rd) = (self.any(), self.free());
         let operation = |funct5: u32, funct3: u32, rd: u32, a: u32, b: u32| {
             r_type(opcode::FLOAT, funct5 << 2 | format, funct3, rd, a, b)
@@ -218,9 +255,6 @@ impl Sequence {
         }
         let funct3 = if dynamic { 7 } else { mode };
         self.word(r_type(opcode::FLOAT, funct5 << 2 | format, funct3, rd, from, kind));
-        if dynamic {
-            self.mode(0);
-        }
     }
 
     /// Sets the rounding mode, with what it was to a register.
@@ -238,15 +272,28 @@ impl Sequence {
 
     fn other(&mut self) {
         let rd = self.free();
-        // fence, fence.tso, fence.i, pause, the rounding mode
-        let read_mode = i_type(opcode::SYSTEM, 2, rd, 0, 2);
+        // fence, fence.tso, fence.i, pause; exceptions and rounding mode, read, exchanged, set and cleared
+        let flags = self.random.below(32);
+        let access = |funct3: u32, value: u32, number: i32| i_type(opcode::SYSTEM, funct3, rd, value, number);
         let fence = opcode::FENCE;
-        let word =
-            self.random.of(&[0x0ff0_0000 | fence, 0x8330_0000 | fence, 0x1000 | fence, 0x0100_0000 | fence, read_mode]);
+        let word = self.random.of(&[
+            0x0ff0_0000 | fence,
+            0x8330_0000 | fence,
+            0x1000 | fence,
+            0x0100_0000 | fence,
+            access(2, 0, 2),
+            access(2, 0, 1),
+            access(2, 0, 3),
+            access(5, flags, 1),
+            access(6, flags, 1),
+            access(7, flags, 1),
+            access(5, flags, 3),
+        ]);
         self.word(word);
     }
 
     fn whole(&mut self) {
+        self.word(i_type(opcode::SYSTEM, 1, 0, 0, 3));
         for register in 0..32 {
             self.word(i_type(opcode::LOAD_FP, 3, register, BASE, F_AT + 8 * register as i32));
             if register != BASE {
@@ -260,6 +307,8 @@ impl Sequence {
             self.word(s_type(opcode::STORE, 3, BASE, register, X_AT + 8 * register as i32));
             self.word(s_type(opcode::STORE_FP, 3, BASE, register, F_AT + 8 * register as i32));
         }
+        self.word(i_type(opcode::SYSTEM, 2, 6, 0, 3));
+        self.word(s_type(opcode::STORE, 3, BASE, 6, X_AT));
         self.word(i_type(opcode::IMMEDIATE, 0, BASE, BASE, 8 * CONTEXT as i32));
     }
 }

@@ -44,6 +44,47 @@ fn division_by_zero_and_overflow_have_results_and_do_not_trap() {
 }
 
 #[test]
+fn operations_on_bits_are_those_of_the_manual() {
+    for (op, a, b, expected) in [
+        (Op::AddUw, MINUS_1, 1, 0x1_0000_0000),
+        (Op::Sh3add, 3, MINUS_1, 23),
+        (Op::Sh2addUw, MINUS_1, 4, 0x4_0000_0000),
+        (Op::Andn, 0xff, 0x0f, 0xf0),
+        (Op::Orn, 0, 0, MINUS_1),
+        (Op::Xnor, 5, 5, MINUS_1),
+        (Op::Clz, 0, 0, 64),
+        (Op::Clzw, 1 << 40, 0, 32),
+        (Op::Ctz, 0, 0, 64),
+        (Op::Ctzw, MIN, 0, 32),
+        (Op::Ctzw, 0xff_8000_0000, 0, 31),
+        (Op::Cpopw, MINUS_1, 0, 32),
+        (Op::Max, MINUS_1, 0, 0),
+        (Op::Maxu, MINUS_1, 0, MINUS_1),
+        (Op::Min, MINUS_1, 0, MINUS_1),
+        (Op::SextB, 0x80, 0, 0xffff_ffff_ffff_ff80),
+        (Op::ZextH, MINUS_1, 0, 0xffff),
+        (Op::Rol, MIN, 65, 1),
+        (Op::Rorw, 1, 33, 0xffff_ffff_8000_0000),
+        (Op::Rolw, 0xdead_0000_4000_0000, 1, 0xffff_ffff_8000_0000),
+        (Op::OrcB, 0x0100_8000_0000_0010, 0, 0xff00_ff00_0000_00ff),
+        (Op::Rev8, 0x0102_0304_0506_0708, 0, 0x0807_0605_0403_0201),
+        (Op::Bclr, MINUS_1, 64, MINUS_1 - 1),
+        (Op::Bext, 4, 66, 1),
+        (Op::Binv, 0, 63, MIN),
+        (Op::Bset, 0, 127, MIN),
+        (Op::CzeroEqz, 7, 0, 0),
+        (Op::CzeroEqz, 7, MIN, 7),
+        (Op::CzeroNez, 7, 0, 7),
+        (Op::CzeroNez, 7, 1, 0),
+    ] {
+        assert_eq!(result(op, a, b), expected, "{} {a:#x}, {b:#x}", op.name());
+    }
+    assert_eq!(immediate(Op::SlliUw, MINUS_1, 32), 0xffff_ffff_0000_0000);
+    assert_eq!((immediate(Op::Rori, 1, 1), immediate(Op::Roriw, 1, 31)), (MIN, 2));
+    assert_eq!((immediate(Op::Bexti, MIN, 63), immediate(Op::Bclri, MINUS_1, 63)), (1, MIN - 1));
+}
+
+#[test]
 fn operations_on_words_ignore_upper_halves_and_sign_extend() {
     for (op, a, b, expected) in [
         (Op::Addw, 0x7fff_ffff, 1, 0xffff_ffff_8000_0000),

@@ -18,6 +18,7 @@ mod floats;
 mod generated;
 mod generator;
 mod integers;
+mod isa;
 mod light_wsp;
 mod light_wsp_litmus;
 mod liveness;

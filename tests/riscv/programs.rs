@@ -90,9 +90,15 @@ fn a_store_conditional_needs_its_reservation() {
 }
 
 #[test]
-fn the_rounding_mode_is_kept_and_exceptions_read_zero() {
-    // fsrmi 3; fdiv.d by zero would raise: fcvt.l.d of 2.5 is not needed; li a1, -1; csrw fflags, a1; frcsr
-    // a0; exit
-    let words = [0x0021_d073, 0xfff0_0593, 0x0015_9073, 0x0030_2573, 0x05d0_0893, 0x0000_0073];
-    assert_eq!(run_words(&words).end, End::Exited(3 << 5));
+fn the_rounding_mode_and_exceptions_are_kept() {
+    let exit = [0x05d0_0893, 0x0000_0073];
+    let ends = |words: &[u32]| run_words(&[words, &exit].concat()).end;
+    // fsrmi 3; li a1, -1; csrw fflags, a1; frcsr a0
+    assert_eq!(ends(&[0x0021_d073, 0xfff0_0593, 0x0015_9073, 0x0030_2573]), End::Exited(3 << 5 | 31));
+    // li a1, 1; fcvt.d.l f0, a1; fdiv.d f1, f0, f2 (by zero); fsqrt.d f1, f1 (infinite); fdiv.d f1, f2, f2;
+    // frflags a0
+    let exceptions = [0x0010_0593, 0xd225_f053, 0x1a20_70d3, 0x5a00_f0d3, 0x1a21_70d3, 0x0010_2573];
+    assert_eq!(ends(&exceptions), End::Exited(8 | 16));
+    // They stay until they are cleared: csrci fflags, 8; frcsr a0
+    assert_eq!(ends(&[&exceptions[..], &[0x0014_7073, 0x0030_2573]].concat()), End::Exited(16));
 }

@@ -174,9 +174,9 @@ fn options(args: &RegionsArgs) -> Result<RegionOptions, Stop> {
     })
 }
 
-/// Names of registers; slot 0 has the rounding mode.
+/// Names of registers; slot 0 has `fcsr`.
 fn names(set: RegisterSet) -> Vec<&'static str> {
-    let name = |register: u8| if register == 0 { "frm" } else { register_name(register) };
+    let name = |register: u8| if register == 0 { "fcsr" } else { register_name(register) };
     (0..REGISTERS as u8).filter(|register| set >> register & 1 == 1).map(name).collect()
 }
 

@@ -80,7 +80,7 @@ fn checkpoint(hart: &Hart, then: &Then, step: u64, left: &mut VecDeque<(u64, u64
 /// Stores of all that a hart of the machine goes on with.
 fn slots(state: &HartState, id: u32, m: &Moment<'_, '_>) -> Vec<(u64, u64, u8)> {
     let registers = state.registers.into_iter().skip(1);
-    let values = [state.frm.into()].into_iter().chain(registers).chain([state.pc | COMPLETE]);
+    let values = [state.fcsr.into()].into_iter().chain(registers).chain([state.pc | COMPLETE]);
     values.enumerate().map(|(slot, value)| (m.program.slot(id, slot), value, 8)).collect()
 }
 
@@ -92,7 +92,7 @@ fn child(hart: &Hart, stack: u64, thread: Option<u64>) -> HartState {
     if let Some(thread) = thread {
         registers[usize::from(TP)] = thread;
     }
-    HartState { registers, pc: hart.front.pc, frm: hart.frm }
+    HartState { registers, pc: hart.front.pc, fcsr: hart.fcsr() }
 }
 
 /// Stores more of what a call writes; when all is performed, does what follows. True when it did something.
@@ -164,7 +164,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         Then::NoFreeHart => fail(hart, FaultKind::NoFreeHart { harts: m.program.harts }, m),
     }
     if over {
-        let state = HartState { registers: hart.window.values(), pc: hart.front.pc, frm: hart.frm };
+        let state = HartState { registers: hart.window.values(), pc: hart.front.pc, fcsr: hart.fcsr() };
         stopped(hart, &state, cycle, m);
     }
     true

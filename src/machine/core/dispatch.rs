@@ -292,7 +292,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
                 retires = Retires::Store;
             }
         }
-        Class::Csr if inst.rs1 == X0 && csr_only_reads(inst) => {
+        Class::Csr if reads_early(inst) => {
             let value = serial::csr_value(hart, inst, cycle, m);
             hart.window.push(pc, inst.rd, Retires::Plain, value, cycle + 1);
             hart.front.pc = pc.wrapping_add(u64::from(inst.length));
@@ -343,6 +343,12 @@ fn fence_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
         || !m.program.tso && before & READS != 0 && has(OrderRule::FenceReads)
         || m.program.spec.fence_persists && serial::persist_waits(inst, m)
         || m.policy.synchronises && before & READS != 0
+}
+
+/// A control register that is read only, and known at dispatch: exceptions of floating point are not, as
+/// those of instructions before have yet to be raised.
+fn reads_early(inst: &Inst) -> bool {
+    inst.rs1 == X0 && csr_only_reads(inst) && !matches!(inst.imm & 0xfff, csr::FFLAGS | csr::FCSR)
 }
 
 fn csr_only_reads(inst: &Inst) -> bool {

@@ -313,8 +313,11 @@ pub(super) fn compute(
     let complete = at + m.program.latency(class);
     let value = match class {
         Class::Alu | Class::Mul | Class::Div => semantics::integer(inst, pc, a, b),
-        _ => match semantics::float(inst, a, b, c, hart.frm) {
-            Ok(value) => value,
+        _ => match semantics::float(inst, a, b, c, hart.frm << 5) {
+            Ok(result) => {
+                hart.window.raise(number, result.flags);
+                result.value
+            }
             Err(mode) => {
                 hart.note_fault(number, FaultKind::Rounding { mode: mode.0 });
                 0

@@ -5,6 +5,7 @@ use crate::machine::coherence::HartState;
 use crate::machine::msg::Msg;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst};
+use crate::riscv::semantics::flag;
 
 use super::cache::Cache;
 use super::cause::Cause;
@@ -102,7 +103,8 @@ pub(super) struct Hart {
     pub(super) open_branches: u32,
     /// The oldest instruction that cannot be executed, and why.
     pub(super) fault: Option<(u64, FaultKind)>,
-    /// Rounding mode of floating point.
+    /// Rounding mode of floating point, as of dispatch: it is written by instructions that are executed
+    /// alone.
     pub(super) frm: u8,
     pub(super) reserved: Reserved,
     /// Under a scheme of recoverable regions.
@@ -137,12 +139,22 @@ impl Hart {
     pub(super) fn begin(&mut self, state: &HartState) {
         self.window.begin(&state.registers);
         self.front = FrontEnd::at(state.pc, 0);
-        self.frm = state.frm;
+        self.set_fcsr(state.fcsr);
         self.reserved.clear();
         self.thread = Thread::Running;
         if let Some(regions) = &mut self.regions {
             regions.begin();
         }
+    }
+
+    /// Rounding mode and accrued exceptions of floating point, as of retirement.
+    pub(super) fn fcsr(&self) -> u8 {
+        self.frm << 5 | self.window.accrued
+    }
+
+    /// Sets both, of a hart whose window is empty.
+    pub(super) fn set_fcsr(&mut self, fcsr: u8) {
+        (self.frm, self.window.accrued) = (fcsr >> 5, fcsr & flag::ALL);
     }
 
     /// Nothing of what it has dispatched is left to be done.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::riscv::code::CodeTable;
 use crate::riscv::instruction::Inst;
-use crate::riscv::regions::{Boundary, COMPLETE, RegionTable, RegisterSet, written};
+use crate::riscv::regions::{Boundary, COMPLETE, RegionTable, RegisterSet};
 
 use super::window::{Retires, RobEntry, Window};
 
@@ -55,7 +55,7 @@ impl RegionState {
             self.passed += 1;
         }
         self.ended_at = NOWHERE;
-        self.dirty |= written(inst);
+        self.dirty |= table.written(inst);
         self.anywhere = table.jumps_anywhere(pc);
     }
 }
@@ -150,7 +150,7 @@ impl HartRegions {
 
 fn step(state: &mut RegionState, entry: &RobEntry, table: &RegionTable, code: &CodeTable) {
     match entry.retires {
-        Retires::Checkpoint => {}
+        Retires::Checkpoint | Retires::StatusCheckpoint => {}
         Retires::RegionEnd => state.end(entry.pc, table),
         _ => {
             if let Some(inst) = code.at(entry.pc) {

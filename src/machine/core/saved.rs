@@ -58,7 +58,7 @@ pub(super) fn of(hart: &Hart, code: &CodeTable) -> SavedThread {
     let pc = if next < window.next() { window.entry(next).pc } else { hart.front.pc };
     let stores = hart.stores.retired().filter(|store| store.kind == StoreKind::Store);
     SavedThread {
-        state: HartState { registers, pc, frm: hart.frm },
+        state: HartState { registers, pc, fcsr: hart.fcsr() },
         standing,
         stores: stores.filter_map(|store| Some((store.address?, store.value?, store.width))).collect(),
     }

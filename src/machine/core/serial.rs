@@ -89,13 +89,12 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
         }
         Class::Remote => verbs::perform(hart, inst, cycle, m),
         Class::Csr => {
-            // Later instructions are dispatched with the new rounding mode.
+            // All before it has retired: the exceptions are exact. Later instructions are dispatched with the
+            // new rounding mode.
             let old = csr_value(hart, inst, cycle, m);
             let a = if let Source::Ready(a, _) = hart.window.source(inst.rs1) { a } else { 0 };
-            match (inst.imm & 0xfff, semantics::csr_written(inst, old, a)) {
-                (csr::FRM, Some(new)) => hart.frm = new as u8 & 7,
-                (csr::FCSR, Some(new)) => hart.frm = (new >> 5) as u8 & 7,
-                _ => {}
+            if let Some(new) = semantics::csr_written(inst, old, a) {
+                hart.set_fcsr(semantics::status_written(inst.imm & 0xfff, hart.fcsr(), new));
             }
             hart.window.push(pc, inst.rd, Retires::Plain, old, cycle + 1);
         }
@@ -136,14 +135,13 @@ fn go_on(hart: &mut Hart, inst: &Inst) {
 
 /// The value of a control and status register.
 pub(super) fn csr_value(hart: &Hart, inst: &Inst, cycle: u64, m: &Moment<'_, '_>) -> u64 {
-    match inst.imm & 0xfff {
-        csr::FRM => hart.frm.into(),
-        csr::FCSR => u64::from(hart.frm) << 5,
+    let number = inst.imm & 0xfff;
+    semantics::status(number, hart.fcsr()).unwrap_or_else(|| match number {
         csr::CYCLE => cycle,
         csr::INSTRET => hart.window.next() - 1,
         csr::TIME => m.program.ns(cycle),
         _ => 0,
-    }
+    })
 }
 
 /// Performs an atomic if its line is there; asks for the line otherwise.

@@ -50,7 +50,7 @@ impl Spinning {
         match retires {
             Retires::Store => self.changes += 1,
             // These are none of the program's.
-            Retires::Checkpoint | Retires::RegionEnd => return,
+            Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd => return,
             Retires::Plain | Retires::Load | Retires::Operation => {}
         }
         let pc = window.entry(number).pc;

@@ -248,7 +248,7 @@ impl World {
         let harts = spec.harts;
         let mut core = Core::new(spec, l1d, wiring, handler, true);
         for hart in 0..harts {
-            let mut state = HartState { registers: [0; 64], pc: CODE, frm: 0 };
+            let mut state = HartState { registers: [0; 64], pc: CODE, fcsr: 0 };
             registers.iter().for_each(|&(register, value)| state.registers[register] = value);
             // Where a hart has its own data.
             state.registers[4] = hart.into();
@@ -301,6 +301,28 @@ impl World {
 
 fn program(parts: &[&[u32]]) -> Vec<u32> {
     parts.concat()
+}
+
+/// `fdiv.d f1, f0, f2`: f2 is zero.
+const DIVIDE_BY_ZERO: u32 = 0x1a20_70d3;
+/// `frflags x7`.
+const READ_EXCEPTIONS: u32 = 0x0010_23f3;
+
+#[test]
+fn exceptions_are_those_of_the_instructions_before_and_of_no_wrong_path() {
+    // ld x6, 0(x10); beq x6, x0, over a division; bne x6, x0, to another one; frflags x7; exit; division; j
+    // exit
+    let load = 0x0005_3303;
+    let words =
+        program(&[&[load, 0x0003_0463, DIVIDE_BY_ZERO, 0x0003_1863, READ_EXCEPTIONS], &exit(), &[DIVIDE_BY_ZERO]]);
+    let one = 1.0f64.to_bits();
+    let registers = [(10, DATA), (32, one)];
+    let world = World::with_registers(spec(), &words, &registers);
+    assert_eq!(world.register(7), 0);
+    assert!(world.core().counters().mispredictions > 0, "one of both is predicted wrong");
+    // fcvt.d.l f2, x6 of what is loaded; the division; frflags x7
+    let words = program(&[&[load, 0xd223_7153, DIVIDE_BY_ZERO, READ_EXCEPTIONS], &exit()]);
+    assert_eq!(World::with_registers(spec(), &words, &registers).register(7), 8);
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(super) enum Retires {
     Store,
     /// The same, of a checkpoint that a region inserts: it is no instruction of the program.
     Checkpoint,
+    /// The same, of `fcsr`, whose exceptions are known as it retires.
+    StatusCheckpoint,
     /// The same, of the program counter, with which a region ends.
     RegionEnd,
     /// An operation of the workload is done (`pm.op`).
@@ -38,7 +40,11 @@ pub(super) struct RobEntry {
     pub(super) pc: u64,
     pub(super) rd: u8,
     pub(super) retires: Retires,
+    /// Exceptions of floating point that it raises.
+    pub(super) flags: u8,
 }
+
+const _: () = assert!(size_of::<RobEntry>() <= 32);
 
 /// The value of a source register, or who writes it.
 #[derive(Debug, Clone, Copy)]
@@ -73,12 +79,14 @@ pub(super) struct Window {
     retired: [u64; REGISTERS + 1],
     /// Loads in the buffer.
     pub(super) loads: u32,
+    /// Exceptions of floating point, as of retirement: those of a wrong path are never among them.
+    pub(super) accrued: u8,
 }
 
 impl Window {
     /// Registers of zeros, an empty buffer.
     pub(super) fn new(entries: u32) -> Window {
-        let empty = RobEntry { value: 0, complete: 0, pc: 0, rd: NOWHERE, retires: Retires::Plain };
+        let empty = RobEntry { value: 0, complete: 0, pc: 0, rd: NOWHERE, retires: Retires::Plain, flags: 0 };
         let places = u64::from(entries).next_power_of_two();
         Window {
             rob: vec![empty; places as usize],
@@ -89,6 +97,7 @@ impl Window {
             registers: [Register::default(); REGISTERS + 1],
             retired: [0; REGISTERS + 1],
             loads: 0,
+            accrued: 0,
         }
     }
 
@@ -176,9 +185,15 @@ impl Window {
         let number = self.next;
         self.next += 1;
         self.loads += u32::from(retires == Retires::Load);
-        self.rob[(number & self.mask) as usize] = RobEntry { value, complete, pc, rd, retires };
+        self.rob[(number & self.mask) as usize] = RobEntry { value, complete, pc, rd, retires, flags: 0 };
         self.registers[usize::from(rd)] = Register { value, ready: complete, producer: number };
         number
+    }
+
+    /// A pending instruction raises exceptions of floating point.
+    #[inline]
+    pub(super) fn raise(&mut self, number: u64, flags: u8) {
+        self.rob[(number & self.mask) as usize].flags = flags;
     }
 
     /// The result of a pending instruction.
@@ -205,6 +220,7 @@ impl Window {
         }
         self.head += 1;
         self.retired[usize::from(entry.rd)] = entry.value;
+        self.accrued |= entry.flags;
         self.loads -= u32::from(entry.retires == Retires::Load);
         Some((number, entry.retires))
     }
@@ -268,6 +284,26 @@ mod tests {
         window.complete(load, 9, 5);
         assert_eq!((value(window.source(6)), value(window.source(7))), (Ok(9), Ok(0)));
         assert_eq!(window.next(), 3);
+    }
+
+    #[test]
+    fn exceptions_accrue_in_order_and_never_from_what_is_squashed() {
+        let mut window = Window::new(8);
+        let load = window.push(0, 5, Retires::Load, 0, PENDING);
+        let sum = window.push(4, 33, Retires::Plain, 0, PENDING);
+        window.raise(sum, 1);
+        window.complete(sum, 9, 1);
+        let wrong = window.push(8, 34, Retires::Plain, 0, PENDING);
+        window.raise(wrong, 16);
+        window.complete(wrong, 9, 1);
+        assert_eq!((window.retire(9), window.accrued), (None, 0));
+        window.squash(wrong);
+        window.complete(load, 0, 2);
+        assert!(window.retire(9).is_some() && window.accrued == 0);
+        assert!(window.retire(9).is_some() && window.accrued == 1);
+        // Its place in the buffer is used again.
+        window.push(8, 5, Retires::Plain, 0, 1);
+        assert!(window.retire(9).is_some() && window.accrued == 1);
     }
 
     #[test]

@@ -309,7 +309,7 @@ fn the_process_ends_with_its_last_thread_and_the_code_of_its_first() {
 
 #[test]
 fn a_thread_begins_on_the_core_of_its_hart_and_none_begins_when_every_hart_has_one() {
-    let state = Box::new(HartState { registers: [0; 64], pc: 0x10004, frm: 0 });
+    let state = Box::new(HartState { registers: [0; 64], pc: 0x10004, fcsr: 0 });
     let mut script: Vec<_> = (0..4).map(|at| (100 * at, clone(0))).collect();
     script.push((400, CpuMsg::Begin { hart: 2, state, dependencies: None }));
     let ran = run(&[], [script, vec![]]);

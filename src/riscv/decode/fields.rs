@@ -1,6 +1,7 @@
-//! Bit fields of 32-bit words: registers and the immediates of the six formats.
+//! Bit fields of 32-bit words: registers and the immediates of the six formats; instructions
+//! of two formats.
 
-use crate::riscv::instruction::{NOWHERE, X0};
+use crate::riscv::instruction::{Inst, NOWHERE, Op, X0};
 
 /// `count` bits from bit `from` on.
 #[inline]
@@ -43,4 +44,14 @@ pub(super) const fn imm_u(word: u32) -> i32 {
 
 pub(super) const fn imm_j(word: u32) -> i32 {
     (word as i32 >> 31) << 20 | (bits(word, 12, 8) << 12 | bits(word, 20, 1) << 11 | bits(word, 21, 10) << 1) as i32
+}
+
+/// Of a register and an immediate.
+pub(super) fn i_type(op: Op, w: u32) -> Inst {
+    Inst { rd: destination(rd(w)), rs1: rs1(w), imm: imm_i(w), ..Inst::new(op) }
+}
+
+/// Of two registers to a third.
+pub(super) fn r_type(op: Op, w: u32) -> Inst {
+    Inst { rd: destination(rd(w)), rs1: rs1(w), rs2: rs2(w), ..Inst::new(op) }
 }

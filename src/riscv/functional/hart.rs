@@ -91,8 +91,8 @@ pub(super) struct Hart {
     number: u32,
     pub(super) registers: Registers,
     pub(super) pc: u64,
-    /// Rounding mode of floating point.
-    pub(super) frm: u8,
+    /// Rounding mode and accrued exceptions of floating point, as in the register.
+    pub(super) fcsr: u8,
     /// Address and width of the reservation.
     pub(super) reservation: Option<(u64, u8)>,
     /// It runs a thread, which does not wait.
@@ -121,7 +121,7 @@ macro_rules! store {
 impl Hart {
     pub(super) fn new(number: u32) -> Hart {
         let registers = Registers([0; 128]);
-        Hart { number, registers, pc: 0, frm: 0, reservation: None, running: false, instructions: 0 }
+        Hart { number, registers, pc: 0, fcsr: 0, reservation: None, running: false, instructions: 0 }
     }
 
     /// Begins to run at an address with a stack.
@@ -200,8 +200,10 @@ impl Hart {
                 }
                 Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
                     let c = self.registers.get(inst.rs3);
-                    let result = semantics::float(inst, a, b, c, self.frm);
-                    result.map_err(|mode| FaultKind::Rounding { mode: mode.0 })?
+                    let result = semantics::float(inst, a, b, c, self.fcsr);
+                    let result = result.map_err(|mode| FaultKind::Rounding { mode: mode.0 })?;
+                    self.fcsr |= result.flags;
+                    result.value
                 }
                 _ => self.rare(inst, shared, now_ns, a, b)?,
             },
@@ -280,18 +282,13 @@ impl Hart {
 
     fn csr(&mut self, inst: &Inst, now_ns: u64, a: u64) -> u64 {
         let number = inst.imm & 0xfff;
-        let frm = u64::from(self.frm);
-        let old = match number {
-            csr::FRM => frm,
-            csr::FCSR => frm << 5,
+        let old = semantics::status(number, self.fcsr).unwrap_or(match number {
             csr::CYCLE | csr::INSTRET => self.instructions,
             csr::TIME => now_ns,
             _ => 0,
-        };
-        match (number, semantics::csr_written(inst, old, a)) {
-            (csr::FRM, Some(new)) => self.frm = new as u8 & 7,
-            (csr::FCSR, Some(new)) => self.frm = (new >> 5) as u8 & 7,
-            _ => {}
+        });
+        if let Some(new) = semantics::csr_written(inst, old, a) {
+            self.fcsr = semantics::status_written(number, self.fcsr, new);
         }
         old
     }

@@ -31,7 +31,7 @@ use super::{End, Machine, Options, Outcome, PmCounts, TURN};
 use crate::riscv::instruction::{Op, REGISTERS, SP};
 use crate::riscv::memory::Memory;
 use crate::riscv::process::Process;
-use crate::riscv::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionTable, RegisterSet, synchronises, written};
+use crate::riscv::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionTable, RegisterSet, synchronises};
 use crate::riscv::syscalls::{Os, Wake};
 use crate::riscv::verbs::Logs;
 
@@ -161,7 +161,7 @@ impl RegionRun {
         for register in 1..REGISTERS as u8 {
             hart.registers.set(register, slots[usize::from(register)]);
         }
-        hart.frm = slots[0] as u8;
+        hart.fcsr = slots[0] as u8;
         hart.pc = slots[PC] & !COMPLETE;
         hart.running = self.durable.system.running[at];
         let id = hart.running.then(|| self.draw());
@@ -225,7 +225,7 @@ impl RegionRun {
         }
         let stored = self.machine.shared.observer.0.len() as u32;
         let open = &mut self.open[at];
-        open.dirty |= written(&inst);
+        open.dirty |= self.table.written(&inst);
         open.stores += stored;
         open.log.append(&mut self.machine.shared.observer.0);
         self.counts.stores += u64::from(stored);
@@ -332,7 +332,7 @@ impl RegionRun {
                 continue;
             }
             let slot = |register: usize| match register {
-                0 => u64::from(hart.frm),
+                0 => u64::from(hart.fcsr),
                 PC => hart.pc | COMPLETE,
                 _ => hart.registers.get(register as u8),
             };
@@ -355,7 +355,7 @@ impl RegionRun {
             self.executed[number] += 1;
         }
         for register in (0..REGISTERS).filter(|register| registers >> register & 1 == 1) {
-            let value = if register == 0 { hart.frm.into() } else { hart.registers.get(register as u8) };
+            let value = if register == 0 { hart.fcsr.into() } else { hart.registers.get(register as u8) };
             open.log.push(RegionStore::Slot(at, register, value));
         }
         open.log.push(RegionStore::Slot(at, PC, pc));

@@ -17,8 +17,8 @@ pub struct SavedHart {
     pub registers: [u64; 64],
     /// Address of the next instruction.
     pub pc: u64,
-    /// Rounding mode of floating point.
-    pub frm: u8,
+    /// Rounding mode and accrued exceptions of floating point, as in the register.
+    pub fcsr: u8,
     /// It runs a thread, which does not wait.
     pub running: bool,
 }
@@ -51,6 +51,6 @@ pub fn resume(process: &Process, saved: SavedProcess, options: &Options<'_>) -> 
 fn hart(number: u32, saved: &SavedHart) -> Hart {
     let mut hart = Hart::new(number);
     hart.registers = Registers::of(&saved.registers);
-    (hart.pc, hart.frm, hart.running) = (saved.pc, saved.frm, saved.running);
+    (hart.pc, hart.fcsr, hart.running) = (saved.pc, saved.fcsr, saved.running);
     hart
 }

@@ -96,7 +96,7 @@ impl Solver {
             };
             let after = PathState {
                 stores: (before.stores + u32::from(stores(&node.inst))).min(ground.threshold),
-                dirty: before.dirty | written(&node.inst),
+                dirty: before.dirty | written(&node.inst, ground.graph.exceptions),
                 ..before
             };
             let bound = |live: RegisterSet| after.stores + (after.dirty & live).count_ones() + 1;

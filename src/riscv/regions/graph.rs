@@ -24,6 +24,7 @@ use crate::riscv::elf::Executable;
 use crate::riscv::instruction::{Class, Inst, NOWHERE, Op, RA, SP};
 
 use super::places::PcMap;
+use super::terms::reads_exceptions;
 
 /// The alternate link register.
 const T0: u8 = 5;
@@ -110,13 +111,16 @@ pub(super) struct Graph {
     pub(super) targets: BTreeSet<u32>,
     /// Unknown code calls functions.
     pub(super) unknown_calls: bool,
+    /// Some instruction reads accrued exceptions of floating point.
+    pub(super) exceptions: bool,
 }
 
 impl Graph {
     pub(super) fn of(image: &Executable, code: &CodeTable) -> Graph {
         let segments = || image.segments.iter().filter(|segment| segment.executable);
         let mut places = PcMap::new(segments().map(|segment| (segment.address, segment.bytes.len() as u64)));
-        let (mut nodes, mut functions, mut unknown_calls) = (Vec::new(), Vec::new(), false);
+        let (mut nodes, mut functions) = (Vec::new(), Vec::new());
+        let (mut unknown_calls, mut exceptions) = (false, false);
         for segment in segments() {
             let end = segment.address + segment.bytes.len() as u64;
             let starts = image.functions.iter().filter(|f| (segment.address..end).contains(&f.address));
@@ -127,7 +131,10 @@ impl Graph {
             starts.reverse();
             let mut known_to = segment.address;
             for (at, function) in starts.iter().enumerate() {
-                unknown_calls |= calls(code, known_to, function.address);
+                for inst in instructions(code, known_to, function.address) {
+                    unknown_calls |= calls(inst);
+                    exceptions |= reads_exceptions(inst);
+                }
                 let next = starts.get(at + 1).map_or(end, |next| next.address);
                 let to = if function.bytes == 0 { next } else { next.min(function.address + function.bytes) };
                 let first = nodes.len() as u32;
@@ -136,6 +143,7 @@ impl Graph {
                     && let Some(&inst) = code.at(pc)
                 {
                     places.set(pc, nodes.len() as u32);
+                    exceptions |= reads_exceptions(&inst);
                     let function = functions.len() as u32;
                     nodes.push(CodeNode { pc, inst, function, flow: Flow::Next, next: NONE, target: NONE });
                     pc += u64::from(inst.length);
@@ -144,10 +152,20 @@ impl Graph {
                 let (name, sized) = (function.name.clone(), function.bytes > 0);
                 functions.push(FunctionNodes { name, nodes: first..nodes.len() as u32, sized });
             }
-            unknown_calls |= calls(code, known_to, end);
+            for inst in instructions(code, known_to, end) {
+                unknown_calls |= calls(inst);
+                exceptions |= reads_exceptions(inst);
+            }
         }
-        let mut graph =
-            Graph { nodes, functions, places, called: BTreeSet::new(), targets: BTreeSet::new(), unknown_calls };
+        let mut graph = Graph {
+            nodes,
+            functions,
+            places,
+            called: BTreeSet::new(),
+            targets: BTreeSet::new(),
+            unknown_calls,
+            exceptions,
+        };
         graph.link();
         graph.trust_returns();
         graph
@@ -255,16 +273,17 @@ impl Graph {
     }
 }
 
-/// Whether a stretch of unknown code has a call.
-fn calls(code: &CodeTable, from: u64, to: u64) -> bool {
+/// Whether it is a call.
+fn calls(inst: &Inst) -> bool {
+    inst.class() == Class::Jump && inst.rd == RA
+}
+
+/// The instructions of unknown code, one after the other.
+fn instructions(code: &CodeTable, from: u64, to: u64) -> impl Iterator<Item = &Inst> {
     let mut pc = from;
-    while pc < to
-        && let Some(inst) = code.at(pc)
-    {
-        if inst.class() == Class::Jump && inst.rd == RA {
-            return true;
-        }
+    std::iter::from_fn(move || {
+        let inst = code.at(pc).filter(|_| pc < to)?;
         pc += u64::from(inst.length);
-    }
-    false
+        Some(inst)
+    })
 }

@@ -42,7 +42,7 @@ pub(super) fn live_in(graph: &Graph) -> Vec<RegisterSet> {
             };
             let read = node.inst.sources().iter().fold(0, |set, source| set | 1 << source);
             let read = if node.inst.op == Op::Ecall { SYSTEM_CALL } else { read };
-            grow(&mut live[at], read | out & !written(&node.inst));
+            grow(&mut live[at], read | out & !written(&node.inst, graph.exceptions));
             // Who returns behind a call.
             let returns = of(&live, node.next);
             match node.flow {

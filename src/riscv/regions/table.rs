@@ -5,11 +5,12 @@ use super::graph::{Flow, Graph, NONE};
 use super::liveness::live_in;
 use super::place::Boundaries;
 use super::places::PcMap;
-use super::terms::{ALL, BoundaryReason, RegionError, RegionOptions, RegisterSet, THRESHOLD_MIN, UNROLL_MAX};
+use super::terms::{ALL, BoundaryReason, RegionError, RegionOptions, RegisterSet, THRESHOLD_MIN, UNROLL_MAX, written};
 use super::units::{Unit, units};
 use super::values::{KnownValues, Recipe, one_global_pointer};
 use crate::riscv::code::CodeTable;
 use crate::riscv::elf::Executable;
+use crate::riscv::instruction::Inst;
 
 /// A boundary before an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct RegionTable {
     functions: Vec<FunctionRegions>,
     options: RegionOptions,
     merged: u32,
+    /// The program reads accrued exceptions of floating point.
+    exceptions: bool,
 }
 
 /// Marks in a place of the table, above the number of a boundary.
@@ -194,6 +197,7 @@ impl RegionTable {
             functions: Vec::new(),
             options: *options,
             merged,
+            exceptions: graph.exceptions,
         };
         for function in &graph.functions {
             let first = table.boundaries.len() as u32;
@@ -260,6 +264,12 @@ impl RegionTable {
     /// Functions, by address.
     pub fn functions(&self) -> &[FunctionRegions] {
         &self.functions
+    }
+
+    /// The registers that an instruction of the program writes, as far as boundaries store them.
+    #[inline]
+    pub fn written(&self, inst: &Inst) -> RegisterSet {
+        written(inst, self.exceptions)
     }
 
     /// How it was formed.

@@ -10,8 +10,7 @@ use crate::riscv::instruction::{A0, Class, Inst, Op, SP};
 /// Number of the global pointer.
 pub(crate) const GP: u8 = 3;
 
-/// Bytes of a hart's slots: one for each register by its number, in place of x0 the rounding mode, and the
-/// pc.
+/// Bytes of a hart's slots: one for each register by its number, in place of x0 `fcsr`, and the pc.
 pub const SLOTS_BYTES: u64 = 1024;
 /// The slot of the pc; 0 of a hart without a thread.
 pub const PC_SLOT: usize = 64;
@@ -21,16 +20,16 @@ pub const STEP_SLOT: usize = 65;
 /// Bit 0 of the pc's slot says that every register is in its slot, and none is computed.
 pub const COMPLETE: u64 = 1;
 
-/// A set of architectural registers, by number: bit r is register r. Bit 0, which x0 does not need, is the
-/// rounding mode.
+/// A set of architectural registers, by number: bit r is register r. Bit 0, which x0 does not need, is
+/// `fcsr`.
 pub type RegisterSet = u64;
 
-/// The rounding mode of floating point.
-pub const ROUNDING: RegisterSet = 1;
+/// Rounding mode and accrued exceptions of floating point.
+pub const STATUS: RegisterSet = 1;
 /// Every register.
 pub const ALL: RegisterSet = u64::MAX;
-/// What is live wherever the program is: the rounding mode, the stack pointer, the global pointer.
-pub(super) const ALWAYS: RegisterSet = ROUNDING | 1 << SP | 1 << GP;
+/// What is live wherever the program is: `fcsr`, the stack pointer, the global pointer.
+pub(super) const ALWAYS: RegisterSet = STATUS | 1 << SP | 1 << GP;
 
 /// The fewest stores that a threshold may be: an atomic with its result and the boundary are three.
 pub const THRESHOLD_MIN: u32 = 4;
@@ -149,12 +148,33 @@ impl BoundaryReason {
     }
 }
 
-/// The registers that an instruction writes; of a system call, that with its result.
+/// The registers that an instruction writes; of a system call, that with its result. `exceptions`: the
+/// program reads those of floating point somewhere, so that what accrues them writes `fcsr`. Elsewhere nobody
+/// can tell, and nothing is stored for them.
 #[inline]
-pub fn written(inst: &Inst) -> RegisterSet {
-    let rounding = inst.class() == Class::Csr && [csr::FRM, csr::FCSR].contains(&(inst.imm & 0xfff));
+pub fn written(inst: &Inst, exceptions: bool) -> RegisterSet {
+    let status = match inst.class() {
+        Class::Csr => [csr::FFLAGS, csr::FRM, csr::FCSR].contains(&(inst.imm & 0xfff)),
+        Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => exceptions && raises(inst.op),
+        _ => false,
+    };
     let result = if inst.op == Op::Ecall { Some(A0) } else { inst.destination() };
-    result.map_or(0, |rd| 1 << rd) | u64::from(rounding)
+    result.map_or(0, |rd| 1 << rd) | if status { STATUS } else { 0 }
+}
+
+/// An operation of floating point may raise an exception: all but moves of bits, of signs, and
+/// classification.
+const fn raises(op: Op) -> bool {
+    use Op::*;
+    !matches!(
+        op,
+        FsgnjS | FsgnjnS | FsgnjxS | FsgnjD | FsgnjnD | FsgnjxD | FclassS | FclassD | FmvXW | FmvWX | FmvXD | FmvDX
+    )
+}
+
+/// Whether it reads the accrued exceptions of floating point.
+pub(super) fn reads_exceptions(inst: &Inst) -> bool {
+    inst.class() == Class::Csr && [csr::FFLAGS, csr::FCSR].contains(&(inst.imm & 0xfff)) && inst.destination().is_some()
 }
 
 /// Whether it stores: what a region's count of stores counts.

@@ -1,10 +1,10 @@
 //! Atomics: what they leave in memory and in their register. The owner of the memory makes them atomic, and
 //! answers `lr` and `sc`.
 
-use super::super::instruction::Op;
+use super::super::instruction::{Op, of_classes};
 
 /// What an AMO leaves in memory, from what was there (as it was read: zeros above 4 bytes) and its operand.
-/// The upper half of the result of a word counts for nothing.
+/// The upper half of the result of a word counts for nothing. Another instruction leaves it.
 ///
 /// ```
 /// use durawarp::riscv::instruction::Op;
@@ -30,7 +30,8 @@ pub fn stored(op: Op, old: u64, operand: u64) -> u64 {
         AmomaxD => (old as i64).max(operand as i64) as u64,
         AmominuD => old.min(operand),
         AmomaxuD => old.max(operand),
-        _ => old,
+        of_classes!(Alu Mul Div Branch Jump Load Store LoadReserved StoreConditional Fp FpDiv FpMove FpConvert Fence)
+        | of_classes!(CacheLine Csr System Persist Remote Hint Illegal) => old,
     }
 }
 

@@ -1,94 +1,67 @@
-//! Conversions in the five rounding modes: 0 to nearest even, 1 towards zero, 2 down, 3 up, 4 to nearest with
-//! ties away from zero.
-//!
-//! To an integer: round, then saturate; a NaN becomes the largest. To a floating-point format: the host's
-//! nearest even, then one step to the neighbour where the mode asks for that side.
+//! Conversions in the five rounding modes, with the exceptions that they raise. To an integer: rounded;
+//! outside its range it is invalid, and the end of the range, of a NaN the upper one.
 
-fn rounded(value: f64, mode: u8) -> f64 {
-    match mode {
-        0 => value.round_ties_even(),
-        1 => value.trunc(),
-        2 => value.floor(),
-        3 => value.ceil(),
-        _ => value.round(),
-    }
+use super::flagged::{Flagged, flag, mode};
+use super::format::{Double, Format, Unpacked};
+use super::nearest;
+use super::rounding;
+
+/// Integers that registers hold.
+#[derive(Clone, Copy)]
+pub(super) enum Integer {
+    Word,
+    UnsignedWord,
+    Long,
+    UnsignedLong,
 }
 
-pub(super) fn to_i32(value: f64, mode: u8) -> u64 {
-    let result = if value.is_nan() { i32::MAX } else { rounded(value, mode) as i32 };
-    result as u64
-}
-
-/// The result of 32 bits is sign-extended, as that of any operation on words.
-pub(super) fn to_u32(value: f64, mode: u8) -> u64 {
-    let result = if value.is_nan() { u32::MAX } else { rounded(value, mode) as u32 };
-    result as i32 as u64
-}
-
-pub(super) fn to_i64(value: f64, mode: u8) -> u64 {
-    let result = if value.is_nan() { i64::MAX } else { rounded(value, mode) as i64 };
-    result as u64
-}
-
-pub(super) fn to_u64(value: f64, mode: u8) -> u64 {
-    if value.is_nan() { u64::MAX } else { rounded(value, mode) as u64 }
-}
-
-/// How the nearest value compares with the exact one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nearest {
-    Exact,
-    Below,
-    Above,
-}
-
-impl Nearest {
-    fn of<T: PartialOrd>(nearest: T, exact: T) -> Nearest {
-        match nearest.partial_cmp(&exact) {
-            Some(std::cmp::Ordering::Less) => Nearest::Below,
-            Some(std::cmp::Ordering::Greater) => Nearest::Above,
-            _ => Nearest::Exact,
+/// To an integer. One of 32 bits is sign-extended, as the result of any operation on words.
+#[inline]
+pub(super) fn to_integer<F: Format>(bits: u64, to: Integer, mode: u8) -> Flagged {
+    let value = Unpacked::of::<F>(bits);
+    let within = |least: i128, most: i128| rounding::to_integer(value, least, most, mode);
+    let (value, flags) = match to {
+        Integer::Word => within(i32::MIN.into(), i32::MAX.into()),
+        Integer::UnsignedWord => {
+            let (value, flags) = within(0, u32::MAX.into());
+            (i128::from(value as i32), flags)
         }
-    }
-
-    /// A mode that is not to nearest wants the neighbour on the other side of the exact value.
-    fn to_step(self, negative: bool, mode: u8) -> bool {
-        match self {
-            Nearest::Exact => false,
-            Nearest::Below => mode == 3 || mode == 1 && negative,
-            Nearest::Above => mode == 2 || mode == 1 && !negative,
-        }
-    }
-
-    /// The nearest even lies nearer to zero: had there been a tie, the other one would have been right.
-    fn is_inward(self, negative: bool) -> bool {
-        self == if negative { Nearest::Above } else { Nearest::Below }
-    }
-}
-
-macro_rules! of_integer {
-    ($name:ident, $float:ty) => {
-        pub(super) fn $name(exact: i128, mode: u8) -> $float {
-            let nearest = exact as $float;
-            let side = Nearest::of(nearest as i128, exact);
-            let neighbour = if side == Nearest::Below { nearest.next_up() } else { nearest.next_down() };
-            let negative = exact < 0;
-            let tie = mode == 4 && side.is_inward(negative) && nearest as i128 + neighbour as i128 == 2 * exact;
-            if tie || side.to_step(negative, mode) { neighbour } else { nearest }
-        }
+        Integer::Long => within(i64::MIN.into(), i64::MAX.into()),
+        Integer::UnsignedLong => within(0, u64::MAX.into()),
     };
+    Flagged { value: value as u64, flags }
 }
-of_integer!(single_of, f32);
-of_integer!(double_of, f64);
+
+/// Of an integer.
+#[inline]
+pub(super) fn of_integer<F: Format>(register: u64, from: Integer, mode: u8) -> Flagged {
+    let (negative, magnitude) = match from {
+        Integer::Word => ((register as i32) < 0, (register as i32).unsigned_abs().into()),
+        Integer::UnsignedWord => (false, u64::from(register as u32)),
+        Integer::Long => ((register as i64) < 0, (register as i64).unsigned_abs()),
+        Integer::UnsignedLong => (false, register),
+    };
+    rounding::of_integer::<F>(negative, magnitude, mode)
+}
 
 /// A double as a single.
-pub(super) fn narrowed(exact: f64, mode: u8) -> f32 {
-    let nearest = exact as f32;
-    let side = Nearest::of(f64::from(nearest), exact);
-    let neighbour = if side == Nearest::Below { nearest.next_up() } else { nearest.next_down() };
-    let negative = exact.is_sign_negative();
-    // Two neighbours' sum needs one bit more than a single has.
-    let middle = (f64::from(nearest) + f64::from(neighbour)) / 2.0;
-    let tie = mode == 4 && side.is_inward(negative) && middle == exact;
-    if tie || side.to_step(negative, mode) { neighbour } else { nearest }
+#[inline]
+pub(super) fn narrowed(bits: u64, mode: u8) -> Flagged {
+    if mode == mode::NEAREST_EVEN
+        && let Some((value, flags)) = nearest::narrow(f64::from_bits(bits))
+    {
+        return Flagged { value: value.to_bits().into(), flags };
+    }
+    rounding::narrow(bits, mode)
+}
+
+/// A single as a double: exact.
+#[inline]
+pub(super) fn widened(single: u32) -> Flagged {
+    let value = f32::from_bits(single);
+    if value.is_nan() {
+        let signals = single & (1 << 22) == 0;
+        return Flagged { value: Double::CANONICAL_NAN, flags: if signals { flag::NV } else { 0 } };
+    }
+    Flagged { value: f64::from(value).to_bits(), flags: 0 }
 }

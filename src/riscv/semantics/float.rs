@@ -1,25 +1,27 @@
-//! Floating-point arithmetic on register values.
+//! Floating-point instructions on register values.
 //!
 //! A register has 64 bits; a single is boxed, with ones in its upper half, and reads as the canonical NaN if
-//! it is not. Results that are NaN are canonical. Fused multiply-adds round once.
+//! it is not. Results that are NaN are canonical. Fused multiply-adds round once. Comparisons for less are
+//! invalid with any NaN; those for equality, minimum and maximum with a signalling one.
 
-use super::super::instruction::{Class, Inst, Op};
-use super::convert;
+use super::super::instruction::{Inst, Op, of_classes};
+use super::convert::{self, Integer};
+use super::flagged::{Flagged, flag, mode};
+use super::format::{Double, FloatKind, Format, Single, Unpacked};
+use super::nearest;
+use super::rounding;
 
 /// The canonical NaN of singles.
-pub const CANONICAL_NAN_S: u32 = 0x7fc0_0000;
+pub const CANONICAL_NAN_S: u32 = Single::CANONICAL_NAN as u32;
 /// The canonical NaN of doubles.
-pub const CANONICAL_NAN_D: u64 = 0x7ff8_0000_0000_0000;
+pub const CANONICAL_NAN_D: u64 = Double::CANONICAL_NAN;
 
-/// An arithmetic operation asked for a rounding mode that is not modelled, or for one that does not exist.
+/// An operation asked for a rounding mode that is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnsupportedRounding(
-    /// The mode: 1 towards zero, 2 down, 3 up, 4 to nearest with ties away from zero, 5 and above invalid.
+pub struct ReservedRounding(
+    /// The mode: 5, 6, or 7 in `fcsr`.
     pub u8,
 );
-
-/// The hardware has it in one instruction; elsewhere the same bits are computed.
-const FMA: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 /// A single as a register holds it.
 #[inline]
@@ -32,158 +34,196 @@ fn single_bits(register: u64) -> u32 {
     if register >> 32 == 0xffff_ffff { register as u32 } else { CANONICAL_NAN_S }
 }
 
+/// A result in the format of singles.
 #[inline]
-fn single(register: u64) -> f32 {
-    f32::from_bits(single_bits(register))
+fn in_box(result: Flagged) -> Flagged {
+    Flagged { value: boxed(result.value as u32), ..result }
 }
 
+/// Without an exception.
 #[inline]
-fn of_single(value: f32) -> u64 {
-    boxed(if value.is_nan() { CANONICAL_NAN_S } else { value.to_bits() })
+fn quiet(value: u64) -> Flagged {
+    Flagged { value, flags: 0 }
 }
 
-#[inline]
-fn of_double(value: f64) -> u64 {
-    if value.is_nan() { CANONICAL_NAN_D } else { value.to_bits() }
-}
+const SIGN_S: u32 = Single::SIGN as u32;
+const SIGN_D: u64 = Double::SIGN;
 
-#[inline]
-fn fused_s(a: f32, b: f32, c: f32) -> u64 {
-    of_single(if FMA { a.mul_add(b, c) } else { libm::fmaf(a, b, c) })
-}
-
-#[inline]
-fn fused_d(a: f64, b: f64, c: f64) -> u64 {
-    of_double(if FMA { a.mul_add(b, c) } else { libm::fma(a, b, c) })
-}
-
-/// The result of a floating-point instruction that is not a load or store, from its operands and the mode in
-/// `frm`.
+/// The result of a floating-point instruction that is not a load or store, from its operands and `fcsr`.
 ///
 /// # Errors
-/// Arithmetic in another rounding mode than to nearest even, and any operation in a mode that does not exist.
+/// A rounding mode that is reserved.
+///
+/// # Panics
+/// On an instruction of another class.
 #[inline]
-pub fn float(inst: &Inst, a: u64, b: u64, c: u64, frm: u8) -> Result<u64, UnsupportedRounding> {
-    let mode = if inst.rm == 7 { frm } else { inst.rm };
+pub fn float(inst: &Inst, a: u64, b: u64, c: u64, fcsr: u8) -> Result<Flagged, ReservedRounding> {
+    use Op::*;
     // Moves have no mode; their field is part of the operation and decoded as 0.
-    if mode != 0 && (mode > 4 || matches!(inst.class(), Class::Fp | Class::FpDiv)) {
-        return Err(UnsupportedRounding(mode));
+    let mode = if inst.rm == mode::DYNAMIC { fcsr >> 5 } else { inst.rm };
+    if mode > mode::NEAREST_AWAY {
+        return Err(ReservedRounding(mode));
     }
-    Ok(match inst.class() {
-        Class::FpConvert => converted(inst.op, a, mode),
-        Class::FpMove => moved(inst.op, a, b),
-        _ => computed(inst.op, a, b, c),
+    let [sa, sb, sc] = [a, b, c].map(single_bits);
+    Ok(match inst.op {
+        FaddS => add_s(sa, sb, mode),
+        FsubS => add_s(sa, sb ^ SIGN_S, mode),
+        FmulS => multiply_s(sa, sb, mode),
+        FmaddS => multiply_add_s(sa, sb, sc, mode),
+        FmsubS => multiply_add_s(sa, sb, sc ^ SIGN_S, mode),
+        FnmsubS => multiply_add_s(sa ^ SIGN_S, sb, sc, mode),
+        FnmaddS => multiply_add_s(sa ^ SIGN_S, sb, sc ^ SIGN_S, mode),
+        FdivS => divide_s(sa, sb, mode),
+        FsqrtS => square_root_s(sa, mode),
+        FaddD => add_d(a, b, mode),
+        FsubD => add_d(a, b ^ SIGN_D, mode),
+        FmulD => multiply_d(a, b, mode),
+        FmaddD => multiply_add_d(a, b, c, mode),
+        FmsubD => multiply_add_d(a, b, c ^ SIGN_D, mode),
+        FnmsubD => multiply_add_d(a ^ SIGN_D, b, c, mode),
+        FnmaddD => multiply_add_d(a ^ SIGN_D, b, c ^ SIGN_D, mode),
+        FdivD => divide_d(a, b, mode),
+        FsqrtD => square_root_d(a, mode),
+        FsgnjS => quiet(boxed(sa & !SIGN_S | sb & SIGN_S)),
+        FsgnjnS => quiet(boxed(sa & !SIGN_S | !sb & SIGN_S)),
+        FsgnjxS => quiet(boxed(sa ^ sb & SIGN_S)),
+        FsgnjD => quiet(a & !SIGN_D | b & SIGN_D),
+        FsgnjnD => quiet(a & !SIGN_D | !b & SIGN_D),
+        FsgnjxD => quiet(a ^ b & SIGN_D),
+        FminS => in_box(lesser::<Single>(sa.into(), sb.into(), 0)),
+        FmaxS => in_box(lesser::<Single>(sa.into(), sb.into(), Single::SIGN)),
+        FminD => lesser::<Double>(a, b, 0),
+        FmaxD => lesser::<Double>(a, b, SIGN_D),
+        FeqS => equal::<Single>(sa.into(), sb.into()),
+        FltS => less::<Single>(sa.into(), sb.into(), |a, b| a < b),
+        FleS => less::<Single>(sa.into(), sb.into(), |a, b| a <= b),
+        FeqD => equal::<Double>(a, b),
+        FltD => less::<Double>(a, b, |a, b| a < b),
+        FleD => less::<Double>(a, b, |a, b| a <= b),
+        FclassS => quiet(classified::<Single>(sa.into())),
+        FclassD => quiet(classified::<Double>(a)),
+        FmvXW => quiet(a as i32 as u64),
+        FmvWX => quiet(boxed(a as u32)),
+        FmvXD | FmvDX => quiet(a),
+        FcvtWS => convert::to_integer::<Single>(sa.into(), Integer::Word, mode),
+        FcvtWuS => convert::to_integer::<Single>(sa.into(), Integer::UnsignedWord, mode),
+        FcvtLS => convert::to_integer::<Single>(sa.into(), Integer::Long, mode),
+        FcvtLuS => convert::to_integer::<Single>(sa.into(), Integer::UnsignedLong, mode),
+        FcvtWD => convert::to_integer::<Double>(a, Integer::Word, mode),
+        FcvtWuD => convert::to_integer::<Double>(a, Integer::UnsignedWord, mode),
+        FcvtLD => convert::to_integer::<Double>(a, Integer::Long, mode),
+        FcvtLuD => convert::to_integer::<Double>(a, Integer::UnsignedLong, mode),
+        FcvtSW => in_box(convert::of_integer::<Single>(a, Integer::Word, mode)),
+        FcvtSWu => in_box(convert::of_integer::<Single>(a, Integer::UnsignedWord, mode)),
+        FcvtSL => in_box(convert::of_integer::<Single>(a, Integer::Long, mode)),
+        FcvtSLu => in_box(convert::of_integer::<Single>(a, Integer::UnsignedLong, mode)),
+        FcvtDW => convert::of_integer::<Double>(a, Integer::Word, mode),
+        FcvtDWu => convert::of_integer::<Double>(a, Integer::UnsignedWord, mode),
+        FcvtDL => convert::of_integer::<Double>(a, Integer::Long, mode),
+        FcvtDLu => convert::of_integer::<Double>(a, Integer::UnsignedLong, mode),
+        FcvtSD => in_box(convert::narrowed(a, mode)),
+        FcvtDS => convert::widened(sa),
+        of_classes!(Alu Mul Div Branch Jump Load Store LoadReserved StoreConditional Amo Fence CacheLine Csr System)
+        | of_classes!(Persist Remote Hint Illegal) => unreachable!("{} is not of floating point", inst.op.name()),
     })
 }
 
+/// Arithmetic of a format: the host's where it answers.
+macro_rules! arithmetic {
+    ($float:ty, $bits:ty, $format:ty, $nearest:ident, $result:expr, $add:ident $multiply:ident $multiply_add:ident $divide:ident $square_root:ident) => {
+        #[inline]
+        fn $add(a: $bits, b: $bits, mode: u8) -> Flagged {
+            arithmetic!(mode, $nearest::add(a, b), $float, $result, rounding::add::<$format>(a, b))
+        }
+
+        #[inline]
+        fn $multiply(a: $bits, b: $bits, mode: u8) -> Flagged {
+            arithmetic!(mode, $nearest::multiply(a, b), $float, $result, rounding::multiply::<$format>(a, b))
+        }
+
+        #[inline]
+        fn $multiply_add(a: $bits, b: $bits, c: $bits, mode: u8) -> Flagged {
+            arithmetic!(mode, $nearest::multiply_add(a, b, c), $float, $result, rounding::multiply_add::<$format>(a, b, c))
+        }
+
+        #[inline]
+        fn $divide(a: $bits, b: $bits, mode: u8) -> Flagged {
+            arithmetic!(mode, $nearest::divide(a, b), $float, $result, rounding::divide::<$format>(a, b))
+        }
+
+        #[inline]
+        fn $square_root(a: $bits, mode: u8) -> Flagged {
+            arithmetic!(mode, $nearest::square_root(a), $float, $result, rounding::square_root::<$format>(a))
+        }
+    };
+    ($mode:ident, $nearest:ident::$fast:ident($($operand:ident),+), $float:ty, $result:expr, rounding::$exact:ident::<$format:ty>($($same:ident),+)) => {{
+        if $mode == mode::NEAREST_EVEN
+            && let Some((value, flags)) = nearest::$nearest::$fast($(<$float>::from_bits($operand)),+)
+        {
+            return $result(Flagged { value: u64::from(value.to_bits()), flags });
+        }
+        $result(rounding::$exact::<$format>($(u64::from($operand)),+, $mode))
+    }};
+}
+arithmetic!(f32, u32, Single, single, in_box, add_s multiply_s multiply_add_s divide_s square_root_s);
+arithmetic!(f64, u64, Double, double, std::convert::identity, add_d multiply_d multiply_add_d divide_d square_root_d);
+
+/// Values in their order as integers: -0 before +0.
+fn ordered<F: Format>(bits: u64) -> i64 {
+    let magnitude = (bits & !F::SIGN) as i64;
+    if bits & F::SIGN != 0 { -magnitude - 1 } else { magnitude }
+}
+
+/// The minimum of two, or with their signs turned by `sign` the maximum: a number before a NaN, -0 before +0.
+fn lesser<F: Format>(a: u64, b: u64, sign: u64) -> Flagged {
+    let [x, y] = [a, b].map(Unpacked::of::<F>);
+    let signals = [x, y].iter().any(|operand| operand.kind == FloatKind::Signalling);
+    let value = match (x.is_nan(), y.is_nan()) {
+        (true, true) => F::CANONICAL_NAN,
+        (true, false) => b,
+        (false, true) => a,
+        _ if ordered::<F>(a ^ sign) < ordered::<F>(b ^ sign) => a,
+        _ => b,
+    };
+    Flagged { value, flags: if signals { flag::NV } else { 0 } }
+}
+
+/// Values in their order as integers, with one zero; none of a NaN.
+fn comparable<F: Format>(bits: u64) -> Option<i64> {
+    let magnitude = (bits & !F::SIGN) as i64;
+    let number = if bits & F::SIGN != 0 { -magnitude } else { magnitude };
+    (magnitude <= F::INFINITY as i64).then_some(number)
+}
+
+fn equal<F: Format>(a: u64, b: u64) -> Flagged {
+    match (comparable::<F>(a), comparable::<F>(b)) {
+        (Some(a), Some(b)) => quiet((a == b).into()),
+        _ => {
+            let signals = [a, b].iter().any(|bits| Unpacked::of::<F>(*bits).kind == FloatKind::Signalling);
+            Flagged { value: 0, flags: if signals { flag::NV } else { 0 } }
+        }
+    }
+}
+
 #[inline]
-fn computed(op: Op, a: u64, b: u64, c: u64) -> u64 {
-    use Op::*;
-    let s = || (single(a), single(b));
-    let d = || (f64::from_bits(a), f64::from_bits(b));
-    match op {
-        FaddS => of_single(s().0 + s().1),
-        FsubS => of_single(s().0 - s().1),
-        FmulS => of_single(s().0 * s().1),
-        FdivS => of_single(s().0 / s().1),
-        FsqrtS => of_single(s().0.sqrt()),
-        FmaddS => fused_s(s().0, s().1, single(c)),
-        FmsubS => fused_s(s().0, s().1, -single(c)),
-        FnmsubS => fused_s(-s().0, s().1, single(c)),
-        FnmaddS => fused_s(-s().0, s().1, -single(c)),
-        FaddD => of_double(d().0 + d().1),
-        FsubD => of_double(d().0 - d().1),
-        FmulD => of_double(d().0 * d().1),
-        FdivD => of_double(d().0 / d().1),
-        FsqrtD => of_double(d().0.sqrt()),
-        FmaddD => fused_d(d().0, d().1, f64::from_bits(c)),
-        FmsubD => fused_d(d().0, d().1, -f64::from_bits(c)),
-        FnmsubD => fused_d(-d().0, d().1, f64::from_bits(c)),
-        FnmaddD => fused_d(-d().0, d().1, -f64::from_bits(c)),
-        _ => 0,
+fn less<F: Format>(a: u64, b: u64, is_so: impl Fn(i64, i64) -> bool) -> Flagged {
+    match (comparable::<F>(a), comparable::<F>(b)) {
+        (Some(a), Some(b)) => quiet(is_so(a, b).into()),
+        _ => Flagged { value: 0, flags: flag::NV },
     }
-}
-
-const SIGN_S: u32 = 1 << 31;
-const SIGN_D: u64 = 1 << 63;
-
-fn moved(op: Op, a: u64, b: u64) -> u64 {
-    use Op::*;
-    let (sa, sb) = (single_bits(a), single_bits(b));
-    let (fa, fb) = (single(a), single(b));
-    let (da, db) = (f64::from_bits(a), f64::from_bits(b));
-    match op {
-        FsgnjS => boxed(sa & !SIGN_S | sb & SIGN_S),
-        FsgnjnS => boxed(sa & !SIGN_S | !sb & SIGN_S),
-        FsgnjxS => boxed(sa ^ sb & SIGN_S),
-        FsgnjD => a & !SIGN_D | b & SIGN_D,
-        FsgnjnD => a & !SIGN_D | !b & SIGN_D,
-        FsgnjxD => a ^ b & SIGN_D,
-        FminS => of_single(if lesser(fa.into(), fb.into()) { fa } else { fb }),
-        FmaxS => of_single(if lesser((-fa).into(), (-fb).into()) { fa } else { fb }),
-        FminD => of_double(if lesser(da, db) { da } else { db }),
-        FmaxD => of_double(if lesser(-da, -db) { da } else { db }),
-        FeqS => u64::from(fa == fb),
-        FltS => u64::from(fa < fb),
-        FleS => u64::from(fa <= fb),
-        FeqD => u64::from(da == db),
-        FltD => u64::from(da < db),
-        FleD => u64::from(da <= db),
-        FclassS => classified(fa.classify(), sa & SIGN_S != 0, sa & (1 << 22) != 0),
-        FclassD => classified(da.classify(), a & SIGN_D != 0, a & (1 << 51) != 0),
-        FmvXW => a as i32 as u64,
-        FmvWX => boxed(a as u32),
-        _ => a,
-    }
-}
-
-/// The first is the minimum of both: a number before a NaN, -0 before +0.
-fn lesser(a: f64, b: f64) -> bool {
-    b.is_nan() || a < b || a == b && a.is_sign_negative()
 }
 
 /// The bit that `fclass` sets.
-fn classified(class: std::num::FpCategory, negative: bool, quiet: bool) -> u64 {
-    use std::num::FpCategory::*;
-    let bit = match (class, negative) {
-        (Infinite, true) => 0,
-        (Normal, true) => 1,
-        (Subnormal, true) => 2,
-        (Zero, true) => 3,
-        (Zero, false) => 4,
-        (Subnormal, false) => 5,
-        (Normal, false) => 6,
-        (Infinite, false) => 7,
-        (Nan, _) if quiet => 9,
-        (Nan, _) => 8,
+fn classified<F: Format>(bits: u64) -> u64 {
+    let value = Unpacked::of::<F>(bits);
+    let subnormal = value.significand < F::NORMAL_MIN;
+    let (below, above) = match value.kind {
+        FloatKind::Infinite => (0, 7),
+        FloatKind::Finite if subnormal => (2, 5),
+        FloatKind::Finite => (1, 6),
+        FloatKind::Zero => (3, 4),
+        FloatKind::Signalling => (8, 8),
+        FloatKind::Quiet => (9, 9),
     };
-    1 << bit
-}
-
-fn converted(op: Op, a: u64, mode: u8) -> u64 {
-    use Op::*;
-    let double = f64::from_bits(a);
-    // A single is a double, exactly.
-    let wide = || f64::from(single(a));
-    match op {
-        FcvtWS => convert::to_i32(wide(), mode),
-        FcvtWuS => convert::to_u32(wide(), mode),
-        FcvtLS => convert::to_i64(wide(), mode),
-        FcvtLuS => convert::to_u64(wide(), mode),
-        FcvtWD => convert::to_i32(double, mode),
-        FcvtWuD => convert::to_u32(double, mode),
-        FcvtLD => convert::to_i64(double, mode),
-        FcvtLuD => convert::to_u64(double, mode),
-        FcvtSW => of_single(convert::single_of(i128::from(a as i32), mode)),
-        FcvtSWu => of_single(convert::single_of(i128::from(a as u32), mode)),
-        FcvtSL => of_single(convert::single_of(i128::from(a as i64), mode)),
-        FcvtSLu => of_single(convert::single_of(i128::from(a), mode)),
-        FcvtDW => of_double(f64::from(a as i32)),
-        FcvtDWu => of_double(f64::from(a as u32)),
-        FcvtDL => of_double(convert::double_of(i128::from(a as i64), mode)),
-        FcvtDLu => of_double(convert::double_of(i128::from(a), mode)),
-        FcvtSD => of_single(convert::narrowed(double, mode)),
-        FcvtDS => of_double(wide()),
-        _ => 0,
-    }
+    1 << if value.negative { below } else { above }
 }

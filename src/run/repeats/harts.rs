@@ -55,7 +55,7 @@ fn repeated(core: &Core, saved: &SavedThread, peek: &Peek<'_>) -> Option<Loop> {
         return None;
     }
     let state = &saved.state;
-    let hart = HartNow { registers: state.registers, pc: state.pc, frm: state.frm };
+    let hart = HartNow { registers: state.registers, pc: state.pc, fcsr: state.fcsr };
     repeats(code, &hart, &|address, width| at(memory, peek, address, width)).ok()
 }
 

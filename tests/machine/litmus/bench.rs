@@ -276,7 +276,7 @@ pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64)
             registers[11] = places.result(hart, 0);
             registers[13] = places.block(hart, 0);
             registers[14] = rounds;
-            core.begin(seat, HartState { registers, pc, frm: 0 });
+            core.begin(seat, HartState { registers, pc, fcsr: 0 });
         }
         ids.push((Endpoint::Core(index), t.add(format!("core{index}"), Box::new(core))));
     }

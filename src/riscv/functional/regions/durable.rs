@@ -6,7 +6,7 @@ use crate::riscv::memory::Memory;
 use crate::riscv::regions::{BoundaryReason, COMPLETE, PC_SLOT};
 use crate::riscv::syscalls::{Os, Reply};
 
-/// Slots of a hart: its registers by number, the rounding mode in place of x0, the pc.
+/// Slots of a hart: its registers by number, `fcsr` in place of x0, the pc.
 pub type Slots = [u64; REGISTERS + 1];
 /// What was counted of a run in regions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
