@@ -14,7 +14,7 @@ use crate::riscv::semantics;
 use super::cache::{Asked, LoadWaiter};
 use super::hart::{Blocked, Hart, Moment, Waiting};
 use super::l1d::{line_of, ones};
-use super::load_order::Lines;
+use super::load_order::LoadLines;
 use super::store_queue::Forwarded;
 use super::weakened::OrderRule;
 use super::window::Source;
@@ -44,7 +44,7 @@ pub(super) fn load(
     let Some(address) = m.program.memory.physical(address, width.into()) else {
         hart.window.complete(number, 0, at + 1);
         hart.note_fault(number, FaultKind::Unmapped { address, bytes: width.into(), write: false });
-        settle(hart, number, Lines::of(0, 1), fresh, m);
+        settle(hart, number, LoadLines::of(0, 1), fresh, m);
         return Loading::Bound;
     };
     // Older stores come first: what they write is not in the L1 yet.
@@ -52,7 +52,7 @@ pub(super) fn load(
     let Forwarded::Bytes { value, mask, ready } = found else {
         return Loading::Blocked;
     };
-    let lines = Lines::of(address, width);
+    let lines = LoadLines::of(address, width);
     let complete = (at + m.program.hit_cycles).max(forwarded_at(ready, mask, m));
     if u32::from(mask) == (1 << width) - 1 {
         m.record.counters.forwarded_loads += 1;
@@ -99,8 +99,8 @@ fn load_across(
     fresh: bool,
     m: &mut Moment<'_, '_>,
 ) -> Loading {
-    let (width, lines) = (usize::from(inst.width()), Lines::of(address, inst.width()));
-    let Lines { first: line, last: next } = lines;
+    let (width, lines) = (usize::from(inst.width()), LoadLines::of(address, inst.width()));
+    let LoadLines { first: line, last: next } = lines;
     let offset = (address - line) as usize;
     let first = 64 - offset;
     let places = [line, next].map(|line| m.cache.l1.look_up(line));
@@ -159,7 +159,7 @@ fn bind(
     op: Op,
     raw: u64,
     complete: u64,
-    lines: Lines,
+    lines: LoadLines,
     fresh: bool,
     m: &mut Moment<'_, '_>,
 ) {
@@ -169,7 +169,7 @@ fn bind(
 
 /// A load has bound: its place in the order.
 #[inline]
-fn settle(hart: &mut Hart, number: u64, mut lines: Lines, fresh: bool, m: &mut Moment<'_, '_>) {
+fn settle(hart: &mut Hart, number: u64, mut lines: LoadLines, fresh: bool, m: &mut Moment<'_, '_>) {
     if !lines.are_one() && m.program.weakened.lacks(OrderRule::SecondLine) {
         lines.last = lines.first;
     }
@@ -199,7 +199,7 @@ pub(super) fn bind_waiter(hart: &mut Hart, waiter: &LoadWaiter, m: &mut Moment<'
     let raw = merged(raw, value, mask) & ones(waiter.width.into());
     observed(hart.index, line, m);
     let complete = m.now.max(waiter.earliest).max(forwarded_at(ready, mask, m));
-    let lines = Lines::of(waiter.address, waiter.width);
+    let lines = LoadLines::of(waiter.address, waiter.width);
     bind(hart, waiter.number, waiter.op, raw, complete, lines, false, m);
 }
 

@@ -16,16 +16,16 @@ use super::l1d::line_of;
 
 /// The lines of a load's first and of its last byte, which are two of a load across lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct LoadLines {
     pub(super) first: u64,
     pub(super) last: u64,
 }
 
-impl Lines {
+impl LoadLines {
     /// The lines of `width` bytes at an address.
     #[inline]
-    pub(super) fn of(address: u64, width: u8) -> Lines {
-        Lines { first: line_of(address), last: line_of(address + u64::from(width) - 1) }
+    pub(super) fn of(address: u64, width: u8) -> LoadLines {
+        LoadLines { first: line_of(address), last: line_of(address + u64::from(width) - 1) }
     }
 
     /// There is one line only.
@@ -43,7 +43,7 @@ impl Lines {
 #[derive(Debug, Clone, Copy)]
 struct Early {
     number: u64,
-    lines: Lines,
+    lines: LoadLines,
     /// One of its lines was lost since.
     lost: bool,
 }
@@ -64,7 +64,7 @@ impl LoadOrder {
 
     /// The youngest load binds as it is dispatched.
     #[inline]
-    pub(super) fn bound_at_once(&mut self, number: u64, lines: Lines) {
+    pub(super) fn bound_at_once(&mut self, number: u64, lines: LoadLines) {
         if !self.unbound.is_empty() {
             self.early.push_back(Early { number, lines, lost: false });
         }
@@ -73,7 +73,7 @@ impl LoadOrder {
     /// A load that waited binds. The first younger one that has older bytes of one of its lines: it is to be
     /// executed again.
     #[must_use]
-    pub(super) fn bound(&mut self, number: u64, lines: Lines) -> Option<u64> {
+    pub(super) fn bound(&mut self, number: u64, lines: LoadLines) -> Option<u64> {
         // Before anything is forgotten: this load may be the last one that younger ones were early of.
         let stale = |early: &&Early| {
             early.lost && early.number > number && (early.lines.has(lines.first) || early.lines.has(lines.last))
@@ -119,8 +119,8 @@ mod tests {
     use super::*;
 
     /// One line.
-    fn at(line: u64) -> Lines {
-        Lines::of(line, 8)
+    fn at(line: u64) -> LoadLines {
+        LoadLines::of(line, 8)
     }
 
     #[test]
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn both_lines_of_a_load_across_lines_count_of_the_early_one_and_of_the_older_one() {
-        let across = Lines::of(60, 8);
-        assert_eq!((across, across.are_one()), (Lines { first: 0, last: 64 }, false));
+        let across = LoadLines::of(60, 8);
+        assert_eq!((across, across.are_one()), (LoadLines { first: 0, last: 64 }, false));
         for line in [0, 64] {
             let early = |lines| {
                 let mut loads = LoadOrder::default();
