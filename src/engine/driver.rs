@@ -18,6 +18,7 @@
 
 mod barrier;
 pub(crate) mod crew;
+mod dice;
 pub(crate) mod exchange;
 pub(crate) mod lines;
 pub(crate) mod pace;
@@ -32,9 +33,10 @@ use std::time::{Duration, Instant};
 pub use self::barrier::Barrier;
 
 use self::crew::{Crew, Dismissal};
+use self::dice::Dice;
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
-use self::rounds::{Lead, LegEnd, RESTLESS, STOP, Start};
+use self::rounds::{Budget, Lead, Least, LegEnd, RESTLESS, STOP, Start};
 use super::component::Progress;
 use super::context::Verdict;
 use super::digest::EpochDigests;
@@ -145,6 +147,8 @@ struct Run<'a, 'o, M> {
     workers: usize,
     clip: Clip,
     chooser: Chooser,
+    /// In place of the chooser and of measured costs.
+    dice: Option<Dice>,
     /// Where everything is: one partition, or one a worker.
     partitions: Vec<Partition<M>>,
     /// The partition of each component when the crew works.
@@ -165,6 +169,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             partitions: vec![simulation.leave_home()],
             clip: Clip { time_limit: options.time_limit, epoch_ticks: options.epoch_ticks },
             chooser: Chooser::new(options.fallback, workers),
+            dice: options.dice.map(Dice::new),
             simulation,
             options,
             workers,
@@ -183,8 +188,18 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<LegEnd>,
     ) -> Option<RunEnd> {
         loop {
-            let (mode, mut budget) = self.chooser.next();
-            if let Rebalance::Forced { rounds } = self.options.rebalance {
+            let (mode, mut budget) = match &mut self.dice {
+                Some(dice) => {
+                    let (solo, rounds) = dice.leg(self.workers);
+                    let (warm_up, measured) = (Duration::ZERO, Duration::MAX);
+                    let mode = if solo { Mode::Solo } else { Mode::Crew };
+                    (mode, Budget { warm_up, measured, least: Least::default(), rounds })
+                }
+                None => self.chooser.next(),
+            };
+            if let Rebalance::Forced { rounds } = self.options.rebalance
+                && self.dice.is_none()
+            {
                 budget.rounds = budget.rounds.min(rounds.max(1));
             }
             if self.options.observer.is_some() {
@@ -210,6 +225,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                 open_epoch: self.simulation.open_epoch,
                 rounds: self.simulation.stats.totals.rounds,
                 sample: self.workers > 1 && self.options.rebalance == Rebalance::Measured,
+                dice: self.dice.as_mut().map(Dice::throw),
             };
             let left = match mode {
                 Mode::Crew => crew_leg(&mut self.partitions, &mut lead, start),
@@ -251,21 +267,30 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             }
             return;
         }
-        let moved = match self.options.rebalance {
-            Rebalance::Never => false,
-            Rebalance::Forced { .. } => {
-                self.shuffles += 1;
-                self.placed = self.simulation.blocks.place(&Placement::Shuffled(self.shuffles), self.workers);
-                self.simulation.stats.rebalances += 1;
-                true
+        let moved = match (&mut self.dice, self.options.rebalance) {
+            (Some(dice), _) => {
+                let shuffle = dice.once_in(2).then(|| dice.throw());
+                shuffle.is_some_and(|seed| self.shuffle(seed))
             }
-            Rebalance::Measured => self.balance(),
+            (None, Rebalance::Never) => false,
+            (None, Rebalance::Forced { .. }) => {
+                self.shuffles += 1;
+                self.shuffle(self.shuffles)
+            }
+            (None, Rebalance::Measured) => self.balance(),
         };
         if moved || self.partitions.len() != self.workers {
             let placed = mem::take(&mut self.placed);
             self.form(self.workers, &placed);
             self.placed = placed;
         }
+    }
+
+    /// Places components at random.
+    fn shuffle(&mut self, seed: u64) -> bool {
+        self.placed = self.simulation.blocks.place(&Placement::Shuffled(seed), self.workers);
+        self.simulation.stats.rebalances += 1;
+        true
     }
 
     /// Finds a better placement from what components cost lately; whether there is one.

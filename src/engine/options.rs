@@ -46,6 +46,10 @@ pub struct RunOptions<'a> {
     pub inspect_every: Duration,
     /// Start `threads` threads even on fewer cores: for tests.
     pub oversubscribe: bool,
+    /// Decide by dice of this seed what is decided by the wall clock and the host otherwise: how long legs
+    /// are, who runs them, where components are, who runs loans. `rebalance` and `fallback` are not looked
+    /// at. For tests.
+    pub dice: Option<u64>,
 }
 
 impl Default for RunOptions<'_> {
@@ -67,6 +71,7 @@ impl Default for RunOptions<'_> {
             inspector: None,
             inspect_every: Duration::from_millis(500),
             oversubscribe: false,
+            dice: None,
         }
     }
 }
@@ -81,6 +86,7 @@ impl fmt::Debug for RunOptions<'_> {
             .field("time_limit", &self.time_limit)
             .field("pause_at", &self.pause_at)
             .field("epoch_ticks", &self.epoch_ticks)
+            .field("dice", &self.dice)
             .finish_non_exhaustive()
     }
 }

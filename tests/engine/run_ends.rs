@@ -159,6 +159,45 @@ fn a_halt_ends_the_round_and_the_run_can_go_on() {
     }
 }
 
+/// Two rings of four actors, one of which is far ahead of the other: messages there take ten times as long.
+fn far_ahead(halt: u64) -> Simulation<Token> {
+    let mut topology = Topology::new();
+    for i in 0..8 {
+        let act = (i == 6).then_some((halt, Act::Halt));
+        let id = topology.add(format!("actor{i}"), Box::new(Actor { act, until: 5000, waits: vec![], wakes: 0 }));
+        topology.wake_at(id, 0);
+    }
+    for i in 0..8 {
+        // From 3 to the second ring and from 7 back to the first.
+        let latency = if (3..7).contains(&i) { 1000 } else { 100 };
+        topology.connect(ComponentId(i), Port(0), ComponentId((i + 1) % 8), Link { latency, phase: 0 });
+    }
+    topology.put_in_tier(1, &[4, 5, 6, 7].map(ComponentId));
+    Simulation::new(topology).unwrap()
+}
+
+#[test]
+fn a_run_that_halts_in_the_last_round_of_a_leg_goes_on_until_all_tiers_are_as_far() {
+    for halt in [0, 100, 1000, 2500] {
+        let mut alone = far_ahead(halt);
+        assert!(matches!(alone.run(&on(1)), RunEnd::Halted { at, .. } if at == halt));
+        let mut ways: Vec<RunOptions<'_>> = (1..40)
+            .map(|rounds| RunOptions { rebalance: Rebalance::Forced { rounds }, ..on(3) })
+            .chain((1..40).map(|rounds| RunOptions { fallback: Fallback::Forced { rounds }, ..on(2) }))
+            .chain((0..20).map(|seed| RunOptions { dice: Some(seed), ..on(4) }))
+            .collect();
+        for options in &mut ways {
+            let mut simulation = far_ahead(halt);
+            let end = simulation.run(options);
+            assert!(matches!(end, RunEnd::Halted { at, .. } if at == halt), "{end:?} of {options:?}");
+            let of = |simulation: &Simulation<Token>| {
+                (simulation.digest(), simulation.reached(), simulation.stats().totals.rounds)
+            };
+            assert_eq!(of(&simulation), of(&alone), "{options:?}");
+        }
+    }
+}
+
 #[test]
 fn a_panic_anywhere_ends_the_run_and_names_who() {
     for threads in [1, 2, 3, 8] {

@@ -33,6 +33,7 @@ pub(crate) fn all_ways() -> Vec<RunOptions<'static>> {
             ..threads(3)
         });
     }
+    ways.extend([2, 3, 8].map(|workers| RunOptions { dice: Some(workers as u64), ..threads(workers) }));
     ways.push(RunOptions { trace: true, ..threads(2) });
     ways.push(RunOptions { auto: true, ..threads(4) });
     ways.push(RunOptions { fallback: Fallback::Measured, rebalance: Rebalance::Measured, ..threads(2) });
@@ -57,6 +58,24 @@ proptest! {
             let stats = simulation.stats();
             prop_assert_eq!(stats.totals.events, stats.events());
             prop_assert_eq!(*totals.get_or_insert(stats.totals), stats.totals, "{:?}", options);
+        }
+    }
+
+    /// What the wall clock decides in a run on a loaded host, each time another way.
+    #[test]
+    fn whatever_dice_decide_of_legs_placements_and_loans_results_are_the_references(
+        model in Model::any(), seeds in proptest::collection::vec(any::<u64>(), 8), workers in 2usize..6, epoch in 1u64..3000
+    ) {
+        let options = |base: RunOptions<'static>| RunOptions { epoch_ticks: Some(epoch), ..base };
+        let one = model.run(&options(RunOptions::default()));
+        let mut reference = model.reference();
+        reference.run(None);
+        for seed in seeds {
+            let many = model.run(&options(RunOptions { dice: Some(seed), ..threads(workers) }));
+            prop_assert_eq!(many.digest(), reference.digest(), "{} workers, seed {}", workers, seed);
+            prop_assert_eq!(many.stats().totals, one.stats().totals, "{} workers, seed {}", workers, seed);
+            let difference = first_difference(one.epoch_digests().unwrap(), many.epoch_digests().unwrap());
+            prop_assert_eq!(difference, None, "{} workers, seed {}", workers, seed);
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
 use durawarp::crash::{CrashReport, CrashRequest, Judgement, Watching, crash_cpu, journal_of_cores};
-use durawarp::determinism::{Way, compare_all, run_one};
+use durawarp::determinism::{Way, compare_all, difference, run_one};
 use durawarp::engine::Time;
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
@@ -67,10 +67,45 @@ fn a_run_is_the_same_at_any_number_of_threads() {
         let experiment = || AnyExperiment::Cpu(Box::new(experiment("hash", scheme, &LOCKS)));
         let ways: Vec<Way> = [1, 3].into_iter().flat_map(Way::at).collect();
         let reference = run_one(&experiment(), &Way::REFERENCE, EPOCH_CYCLES, None);
-        let compared = compare_all(&experiment(), &reference, &ways, EPOCH_CYCLES, None, |_| {});
+        let compared = compare_all(&experiment(), &reference, &ways, EPOCH_CYCLES, None, |compared| {
+            // What panics behind the last of these is the way after it.
+            println!("{scheme}, {}: {:?}", compared.way, compared.difference);
+        });
         let differ: Vec<_> = compared.iter().filter(|compared| compared.difference.is_some()).collect();
         assert!(differ.is_empty() && compared.len() == ways.len(), "{scheme}: {differ:?}");
     }
+}
+
+/// Runs of dice: of so many seeds, each with 2 to 5 threads, compared with the sequential driver.
+fn same_with_dice(seeds: std::ops::Range<u64>) {
+    const EPOCH_CYCLES: u64 = 5_000;
+    for scheme in SCHEMES {
+        let experiment = AnyExperiment::Cpu(Box::new(experiment("hash", scheme, &LOCKS)));
+        let reference = run_one(&experiment, &Way::REFERENCE, EPOCH_CYCLES, None);
+        let unverified = experiment.with_reference(false);
+        for seed in seeds.clone() {
+            let conduct = Conduct {
+                threads: 2 + seed as usize % 4,
+                oversubscribe: true,
+                dice: Some(seed),
+                epoch_cycles: Some(EPOCH_CYCLES),
+                ..Conduct::default()
+            };
+            let difference = difference(&reference, &unverified.run(&conduct), EPOCH_CYCLES);
+            assert_eq!(difference, None, "{scheme}, dice of seed {seed}, {} threads", conduct.threads);
+        }
+    }
+}
+
+#[test]
+fn a_run_is_the_same_whatever_dice_decide_of_threads_placements_and_loans() {
+    same_with_dice(0..8);
+}
+
+#[test]
+#[ignore = "minutes: for a change of the engine's driver"]
+fn a_run_is_the_same_whatever_dice_decide_a_thousand_times() {
+    same_with_dice(1000..2000);
 }
 
 #[test]

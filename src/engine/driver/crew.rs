@@ -136,7 +136,7 @@ impl<M: Message> Crew<M> {
         let Some(mut partition) = lock(&self.desks[worker]).partition.take() else {
             return Err(Abandoned);
         };
-        let mut seat = WorkerPlace::new(&self.mailboxes, worker, first_round);
+        let mut seat = WorkerPlace::new(&self.mailboxes, worker, first_round, start.dice);
         let left = rounds::run(&mut partition, &mut seat, watch, start)?;
         let mut desk = lock(&self.desks[worker]);
         desk.blocked += seat.blocked;

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
+use super::dice::Dice;
 use super::lines::{Abandoned, Lines, Patience, Report};
 use crate::engine::event::Event;
 use crate::engine::loan::{Lend, Loan};
@@ -120,16 +121,18 @@ pub(crate) struct WorkerPlace<'a, M> {
     worker: usize,
     round: u64,
     spare: Vec<Event<M>>,
+    dice: Option<Dice>,
     /// Time spent waiting for others.
     pub(crate) blocked: Duration,
 }
 
 impl<'a, M> WorkerPlace<'a, M> {
     /// The place of `worker`, on the calling thread, from `round` on: the number of rounds these mailboxes
-    /// have seen.
-    pub(crate) fn new(mailboxes: &'a Mailboxes<M>, worker: usize, round: u64) -> Self {
+    /// have seen. With `dice`, those of this seed decide.
+    pub(crate) fn new(mailboxes: &'a Mailboxes<M>, worker: usize, round: u64, dice: Option<u64>) -> Self {
         mailboxes.lines.sit_down(worker);
-        WorkerPlace { mailboxes, worker, round, spare: Vec::new(), blocked: Duration::ZERO }
+        let dice = dice.map(|seed| Dice::of_worker(seed, worker, round));
+        WorkerPlace { mailboxes, worker, round, spare: Vec::new(), dice, blocked: Duration::ZERO }
     }
 
     /// How many rounds the mailboxes have seen.
@@ -149,12 +152,24 @@ impl<M> Lend<M> for WorkerPlace<'_, M> {
         let mut open = lock(&shelf.open);
         open.append(loans);
         shelf.left.store(open.len(), Ordering::Relaxed);
+        drop(open);
+        self.dice.iter_mut().for_each(Dice::pause);
     }
 }
 
 impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
     fn take(&mut self) -> Option<Loan<M>> {
-        let (own_and_later, earlier) = (&self.mailboxes.shelves[self.worker..], &self.mailboxes.shelves[..self.worker]);
+        let shelves = &self.mailboxes.shelves;
+        let mut first = self.worker;
+        if let Some(dice) = &mut self.dice {
+            dice.pause();
+            // Those of its own are nobody's else to run if all others take none.
+            if dice.once_in(4) {
+                return shelves[self.worker].take();
+            }
+            first = dice.throw() as usize % shelves.len();
+        }
+        let (own_and_later, earlier) = (&shelves[first..], &shelves[..first]);
         own_and_later.iter().chain(earlier).find_map(|shelf| shelf.take())
     }
 
@@ -178,8 +193,10 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
                 report.sent |= 1 << (to % 64);
             }
         }
+        self.dice.iter_mut().for_each(Dice::pause);
         // After the batches: a worker that reads this line may take its batch at once.
         self.mailboxes.lines.publish(me, round, report);
+        self.dice.iter_mut().for_each(Dice::pause);
         let mut all = report;
         for other in (0..workers).filter(|&other| other != me) {
             let theirs = if self.mailboxes.lines.is_there(other, round) {

@@ -65,6 +65,8 @@ pub(crate) struct Start {
     pub(crate) rounds: u64,
     /// Whether costs are worth sampling.
     pub(crate) sample: bool,
+    /// The seed of the workers' dice, where these decide.
+    pub(crate) dice: Option<u64>,
 }
 
 /// Where the loop was left. The same for all workers.
@@ -111,7 +113,7 @@ pub(crate) fn run<M: Message>(
     watch: &mut impl Watch,
     start: Start,
 ) -> Result<LegEnd, Abandoned> {
-    let Start { tiers, clip, pause_at, next, flags, open_epoch, mut rounds, sample } = start;
+    let Start { tiers, clip, pause_at, next, flags, open_epoch, mut rounds, sample, .. } = start;
     let mut left = LegEnd { next, flags, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
     // The time of the furthest tier, once the run is to end; no tier goes beyond it.
@@ -304,7 +306,9 @@ impl Watch for Lead<'_> {
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             flags |= STOP;
         }
-        if self.rounds >= self.budget.rounds || (self.unseen == 0 && self.look()) {
+        // Also where the rounds are used up: a run that halts goes on after them.
+        let time_is_up = self.unseen == 0 && self.look();
+        if time_is_up || self.rounds >= self.budget.rounds {
             flags |= LEG_OVER;
         }
         flags
@@ -339,6 +343,17 @@ mod tests {
                 return rounds;
             }
             lead.totals.add(10, 10);
+        }
+    }
+
+    #[test]
+    fn rounds_after_the_last_of_a_leg_are_rounds_as_any() {
+        // Those that bring up tiers behind when the run halts or is stopped.
+        for rounds in 1..20 {
+            let budget = Budget { warm_up: Duration::ZERO, measured: Duration::MAX, least: Least::default(), rounds };
+            let mut lead = Lead::new(None, budget);
+            let over: Vec<bool> = (0..40).map(|_| lead.own() & LEG_OVER != 0).collect();
+            assert_eq!(over, (1..=40).map(|round| round >= rounds).collect::<Vec<_>>());
         }
     }
 
