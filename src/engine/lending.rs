@@ -133,19 +133,31 @@ mod tests {
         }
     }
 
-    /// Passes a hop on at once and again later, by a wake-up and by a message to itself.
+    /// Passes a hop on at once and again later, by a wake-up and by a message to itself; with a desk, now and
+    /// then to that, which answers.
     struct Relay {
         seen: u64,
         again: u32,
+        /// Its number at the desk.
+        at_desk: Option<u32>,
     }
 
     impl Component<Hop> for Relay {
         fn handle(&mut self, hop: Hop, cx: &mut Ctx<'_, Hop>) {
             self.seen = self.seen.wrapping_mul(31).wrapping_add(cx.now() ^ u64::from(hop.0));
             if let Some(left) = hop.0.checked_sub(1) {
-                cx.send(Port((left % 2) as u16), Hop(left), u64::from(left % 7));
-                self.again = left;
-                cx.wake_at(cx.now() + 30 + u64::from(left % 90));
+                match self.at_desk {
+                    Some(own) if left % 3 == 1 => cx.send(Port(3), Hop(1000 * own + left), 0),
+                    _ => cx.send(Port((left % 2) as u16), Hop(left), u64::from(left % 7)),
+                }
+                let later = 30 + u64::from(left % 90);
+                if self.at_desk.is_some() {
+                    // Nothing but messages is left where it stops.
+                    cx.send(Port(2), Hop(left / 3), later);
+                } else {
+                    self.again = left;
+                    cx.wake_at(cx.now() + later);
+                }
             }
         }
 
@@ -158,17 +170,45 @@ mod tests {
         }
     }
 
-    fn ring() -> Simulation<Hop> {
+    /// Sends a hop back.
+    struct Desk;
+
+    impl Component<Hop> for Desk {
+        fn handle(&mut self, hop: Hop, cx: &mut Ctx<'_, Hop>) {
+            cx.send(Port((hop.0 / 1000) as u16), Hop(hop.0 % 1000), 0);
+        }
+
+        fn wake(&mut self, _: &mut Ctx<'_, Hop>) {}
+
+        fn answers_sender_only(&self) -> bool {
+            true
+        }
+    }
+
+    /// Six relays, and maybe a desk that always promises: then links among relays are longer than two ways to
+    /// it and back, so that relays end rounds for its answers.
+    fn ring(desk: bool) -> Simulation<Hop> {
         let mut topology = Topology::new();
-        let ids: Vec<ComponentId> =
-            (0..6).map(|i| topology.add(format!("relay{i}"), Box::new(Relay { seen: i, again: 0 }))).collect();
+        let relay = |i| Relay { seen: u64::from(i), again: 0, at_desk: desk.then_some(i) };
+        let ids: Vec<ComponentId> = (0..6).map(|i| topology.add(format!("relay{i}"), Box::new(relay(i)))).collect();
+        if desk {
+            let id = topology.add("desk", Box::new(Desk));
+            for (i, &relay) in ids.iter().enumerate() {
+                topology.connect(relay, Port(3), id, Link { latency: 60, phase: 0 });
+                topology.connect(id, Port(i as u16), relay, Link { latency: 60, phase: 0 });
+            }
+            topology.put_in_tier(1, &[id]);
+            topology.let_answer(1);
+        }
+        let more = if desk { 300 } else { 0 };
         for (i, &from) in ids.iter().enumerate() {
-            for (port, latency) in [(1, 100), (4, 170)].iter().enumerate() {
+            for (port, latency) in [(1, 100 + more), (4, 170 + more)].iter().enumerate() {
                 let link = Link { latency: latency.1, phase: 0 };
                 topology.connect(from, Port(port as u16), ids[(i + latency.0) % ids.len()], link);
             }
             topology.connect(from, Port(2), from, Link { latency: 3, phase: 0 });
-            topology.post(from, i as u64, Hop(20));
+            // Those that are lent are the last: with a desk they are first to do something.
+            topology.post(from, if desk { 40 * (5 - i as u64) } else { i as u64 }, Hop(20));
         }
         Simulation::new(topology).expect("a sound topology")
     }
@@ -188,19 +228,33 @@ mod tests {
 
     #[test]
     fn who_runs_a_loan_changes_nothing() {
-        let mut alone = ring();
+        let (lent, cut) = all_lent(false);
+        assert!(lent > 20 && cut == 0, "{lent} loans, {cut} of them cut");
+    }
+
+    #[test]
+    fn what_a_loan_that_ends_its_round_for_an_answer_has_left_counts_until_it_is_home() {
+        let (lent, cut) = all_lent(true);
+        assert!(lent > 20 && cut > 5, "{lent} loans, {cut} of them cut");
+    }
+
+    /// Two partitions, each of which runs all loans of the other: how many there were, and how many of them
+    /// came home with messages.
+    fn all_lent(desk: bool) -> (u32, u32) {
+        let mut alone = ring(desk);
         alone.run(&Default::default());
 
-        let mut simulation = ring();
+        let mut simulation = ring(desk);
         let (tiers, longest) = (simulation.tiers, simulation.longest_latency);
         let fresh = || Queue::of_tiers(&tiers, longest);
         let home = simulation.leave_home();
-        let mut partitions = rearrange(vec![home], &[0, 0, 0, 1, 1, 1], 2, &mut Vec::new(), fresh);
+        let mut partitions =
+            rearrange(vec![home], &[0, 0, 0, 1, 1, 1, 1][..6 + usize::from(desk)], 2, &mut Vec::new(), fresh);
         partitions.iter_mut().for_each(Partition::note_wakes);
         let mut next = partitions.iter().map(Partition::earliest).fold([NEVER; MAX_TIERS], at_least);
-        let mut lent = 0;
+        let (mut lent, mut cut) = (0, 0);
         while least(&next) != NEVER {
-            let windows = tiers.windows(&next, None, false);
+            let windows = tiers.windows(&next, None, !partitions.iter().any(Partition::is_restless));
             let mut shelf = Shelf(Vec::new());
             for partition in &mut partitions {
                 partition.run_round(&tiers, &windows, &mut shelf, &mut NoMeter);
@@ -211,6 +265,7 @@ mod tests {
                 lent += 1;
                 let other = &mut partitions[1 - loan.owner as usize];
                 other.run_loan(&mut loan, &tiers, &windows, &mut RoundCount::default(), &mut NoMeter);
+                cut += u32::from(!loan.keys.is_empty());
                 done.push(loan);
             }
             let reports = partitions.iter().flat_map(|of| [of.earliest(), of.earliest_sent(&tiers)]);
@@ -225,9 +280,10 @@ mod tests {
             let pending = partitions.iter().map(Partition::earliest).fold([NEVER; MAX_TIERS], at_least);
             assert_eq!(pending, next, "what was reported is what is pending once loans are home");
         }
-        assert!(lent > 20, "{lent} loans");
-        simulation.come_home(rearrange(partitions, &[0; 6], 1, &mut Vec::new(), fresh).remove(0));
+        simulation
+            .come_home(rearrange(partitions, &[0; 7][..6 + usize::from(desk)], 1, &mut Vec::new(), fresh).remove(0));
         assert_eq!(simulation.digest(), alone.digest());
+        (lent, cut)
     }
 
     fn at_least(one: [Time; MAX_TIERS], other: [Time; MAX_TIERS]) -> [Time; MAX_TIERS] {

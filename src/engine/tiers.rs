@@ -22,6 +22,16 @@
 //! trips long (2016), and a component that sends there ends its round where the answer may arrive. It is
 //! behind the rest of its tier then, and so is what is pending for it.
 //!
+//! | tick | why two round trips, and no tick more |
+//! |---|---|
+//! | t | SM A ends a CTA and tells the processor; A ends its round before t + 1008 |
+//! | t + 504 | the processor answers A, and promises no more |
+//! | t + 1008 | A starts the CTA, ends it at once, and tells the processor |
+//! | t + 1512 | the processor tells SM B |
+//! | t + 2016 | B hears of it: the first tick that a window from t must not have |
+//!
+//! The bound binds where it is a slot's start: of a GPU with slots of 32 ticks, 2017 would be cut to 2016.
+//!
 //! *Inner rounds*: fused components talk over links that are shorter than a window of their tier. Their
 //! partition runs the window in steps of their own lookahead. As they are always in one partition, no other
 //! component notices.

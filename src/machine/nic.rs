@@ -28,6 +28,8 @@
 //! memory), ways of the cache for I/O alone, what the NIC itself takes.
 
 mod parameters;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 

@@ -271,3 +271,126 @@ fn promises_make_rounds_fewer() {
     assert_eq!(promised.1, usual.1);
     assert!(promised.0 * 5 < usual.0 * 4, "{} rounds with promises, {} without", promised.0, usual.0);
 }
+
+/// The ports that a message has left to go out of, one after the other and each at once.
+#[derive(Debug, Clone)]
+struct Route(Vec<u16>);
+
+impl Message for Route {
+    fn digest(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+/// Workers wake until then: longer than any message of the test takes.
+const LAST: u64 = 1800;
+
+/// Passes messages on in the instant in which they come, and wakes at every tick until one.
+struct Passer {
+    state: u64,
+    until: u64,
+    /// Of the desk: messages until it promises no more.
+    promises: u32,
+}
+
+impl Component<Route> for Passer {
+    fn handle(&mut self, route: Route, cx: &mut Ctx<'_, Route>) {
+        self.state = mix(self.state, cx.now() << 8 | route.0.len() as u64);
+        self.promises = self.promises.saturating_sub(1);
+        if let Some((&port, rest)) = route.0.split_first() {
+            cx.send(Port(port), Route(rest.to_vec()), 0);
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Route>) {
+        self.state = mix(self.state, !cx.now());
+        if cx.now() < self.until {
+            cx.wake_at(cx.now() + 1);
+        }
+    }
+
+    fn answers_sender_only(&self) -> bool {
+        self.promises > 0
+    }
+
+    fn digest(&self) -> u64 {
+        self.state
+    }
+}
+
+/// Two workers, 0 and 1, a store and a desk, each joined with all others; of the workers 0 with 1 alone.
+#[derive(Debug, Clone, Copy)]
+struct Ways {
+    /// From worker to desk and from desk to worker.
+    desk: (u64, u64),
+    /// From worker to store and from store to worker.
+    store: (u64, u64),
+    /// From store to desk and from desk to store.
+    between: (u64, u64),
+    /// From worker 0 to worker 1.
+    direct: u64,
+}
+
+impl Ways {
+    /// Worker 0 gets a message at `start` that takes this way.
+    fn topology(&self, start: u64, route: &[u16], promises: u32) -> Topology<Route> {
+        let mut t = Topology::new();
+        let until = start + LAST;
+        let passer = |until, promises| Box::new(Passer { state: until, until, promises });
+        let workers = [0, 1].map(|index| t.add(format!("worker{index}"), passer(until, 0)));
+        let (store, desk) = (t.add("store", passer(0, 0)), t.add("desk", passer(0, promises)));
+        let mut link = |from, port, to, latency| t.connect(from, Port(port), to, Link { latency, phase: 0 });
+        for (index, worker) in (0..).zip(workers) {
+            link(worker, 0, desk, self.desk.0);
+            link(desk, index, worker, self.desk.1);
+            link(worker, 1, store, self.store.0);
+            link(store, index, worker, self.store.1);
+        }
+        link(workers[0], 2, workers[1], self.direct);
+        link(store, 2, desk, self.between.0);
+        link(desk, 2, store, self.between.1);
+        t.put_in_tier(1, &[store]);
+        t.put_in_tier(2, &[desk]);
+        t.let_answer(2);
+        workers.iter().for_each(|&worker| t.wake_at(worker, 0));
+        t.post(workers[0], start, Route(route.to_vec()));
+        t
+    }
+}
+
+/// The other worker hears of what a worker did in the first instant after its window, by each way that bounds
+/// a window that rests on promises, and is awake in that instant: with a window of one tick more it wakes too
+/// early.
+#[test]
+fn the_first_word_that_a_promise_allows_comes_in_time_by_every_way() {
+    // By the desk, which answers once and promises no more then; by the store; by store and desk, as what does
+    // not come from a worker is promised nothing; directly; and back to the worker itself, which ended its round
+    // for the answer.
+    let routes: [(&[u16], u32); 5] = [(&[0, 0, 0, 1], 1), (&[1, 1], 9), (&[1, 2, 1], 9), (&[2], 9), (&[0, 0], 9)];
+    let mut runs = 0;
+    for there in [1, 2, 3, 9, 30, 64, 127, 200, 501] {
+        for back in [1, 2, 3, 10, 31, 64, 120, 333] {
+            for (route, promises) in routes {
+                // What the message does not take is too long to bound anything.
+                let far = Ways { desk: (5000, 5000), store: (5000, 5000), between: (5000, 5000), direct: 5000 };
+                let ways = match route {
+                    [1, 1] => Ways { store: (there, back), ..far },
+                    [1, 2, 1] => Ways { desk: (5000, back), store: (there, 5000), between: (back + 1, 5000), ..far },
+                    [2] => Ways { direct: there + back, ..far },
+                    _ => Ways { desk: (there, back), ..far },
+                };
+                for start in [0, 1, 7, 32] {
+                    let topology = || ways.topology(start, route, promises);
+                    let mut reference = Reference::new(topology()).expect("a sound topology");
+                    reference.run(None);
+                    let mut simulation = Simulation::new(topology()).expect("a sound topology");
+                    let end = simulation.run(&Default::default());
+                    assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}: {ways:?}, {route:?} from {start}");
+                    assert_eq!(simulation.digest(), reference.digest(), "{ways:?}, {route:?} from {start}");
+                    runs += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(runs, 9 * 8 * 5 * 4);
+}

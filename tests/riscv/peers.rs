@@ -213,6 +213,11 @@ fn what_peers_have_of_a_channel_is_a_prefix_at_every_instant() {
             let [journal, _] = assembly.journals().nth(server).unwrap().parted(|fact| is_of_clients(fact, &remote));
             let order = VerbOrder::new(&journal, spec.persist.domain);
             assert_eq!((order.channels(), order.verbs(), order.acknowledgements()), (1, 6, 2), "{scheme}");
+            // A transaction ends with a verb that asks: the second and the fifth.
+            let posted = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbPosted);
+            let mut transactions: Vec<(u32, u32)> = posted.map(|fact| (fact.author.pc, fact.author.launch)).collect();
+            transactions.dedup();
+            assert_eq!(transactions, [(1, 0), (2, 0), (3, 1), (4, 1), (5, 1), (6, 2)], "{scheme}");
             let verdict = order.judge_history(8);
             assert!(verdict.points > 0 && verdict.failures.is_empty(), "{scheme}: {:?}", verdict.failures);
             // The judge sees an acknowledgement that came too early.

@@ -134,6 +134,44 @@ fn stores_to_a_line_share_an_entry_in_an_epoch() {
 }
 
 #[test]
+fn a_store_does_not_join_an_entry_of_its_line_past_one_that_waits() {
+    let mut core = core(1, 1, SPEC);
+    assert_eq!(core.store(0, 64), [Said::Persist(1, 1, 64, 0xff)]);
+    core.takes(128, &[(0, 3)]);
+    assert_eq!(core.store(0, 128), [], "it follows from what core 0 stored");
+    assert_eq!(core.store(0, 64), [], "and so does what comes behind it, of whatever line");
+    let said = core.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 0, id: 3 });
+    let said: Vec<Said> = said.into_iter().map(|(_, said)| said).collect();
+    assert_eq!(said, [Said::Persist(1, 2, 128, 0xff), Said::Persist(1, 3, 64, 0xff)]);
+    // Past one that does not wait it does.
+    assert_eq!(core.store(0, 128), [Said::Persist(1, 2, 128, 0xff)]);
+}
+
+#[test]
+fn a_store_joins_none_that_is_durable_nor_what_it_depends_on_came_behind() {
+    let mut core = core(1, 1, SPEC);
+    core.store(0, 64);
+    core.store(0, 128);
+    assert_eq!(core.drained(1, 2), [], "durable, and in the buffer still: 1 is not");
+    assert_eq!(core.store(0, 128), [Said::Persist(1, 3, 128, 0xff)], "a new entry");
+    core.takes(192, &[(0, 3)]);
+    assert_eq!(core.store(0, 128), [], "of its own, which waits");
+}
+
+#[test]
+fn what_a_line_brings_holds_for_every_hart_of_the_core() {
+    // Core 1 has harts 2 and 3.
+    let mut core = core(1, 2, SPEC);
+    core.takes(64, &[(0, 3)]);
+    assert_eq!(core.store(1, 128), [], "the second hart may have asked for it");
+    assert_eq!(core.store(0, 192), []);
+    assert!(!core.is_durable(0) && !core.is_durable(1));
+    let said = core.hear(Peer::Slice(0), DelegatedMessage::Resolved { hart: 0, id: 3 });
+    let said: Vec<Said> = said.into_iter().map(|(_, said)| said).collect();
+    assert_eq!(said, [Said::Persist(2, 1, 192, 0xff), Said::Persist(3, 1, 128, 0xff)]);
+}
+
+#[test]
 fn a_line_that_is_passed_on_makes_the_next_entry_wait_until_its_giver_is_durable() {
     // Core 0 stores A and passes it on to core 1 by way of the home, which stores B.
     let (mut giver, mut home, mut taker) = (core(0, 1, SPEC), home(), core(1, 1, SPEC));
@@ -216,6 +254,82 @@ fn harts_of_a_core_follow_each_other_without_a_message() {
     assert_eq!(core.store(0, 192), [Said::Persist(0, 2, 192, 0xff)], "its own loads hold nobody up");
     let said = core.drained(0, 1);
     assert_eq!(said, [(Peer::ControllerOf(128), Said::Persist(1, 1, 128, 0xff))]);
+}
+
+#[test]
+fn harts_of_a_core_follow_each_other_by_what_they_overwrite() {
+    let (lock, mut core) = (1 << 20, core(0, 2, SPEC));
+    core.store(0, 64);
+    assert_eq!(core.store(1, 64), [], "the second store of a line is after the first");
+    core.fence(0);
+    core.tell(&Event::StoredVolatile { hart: 0, line: lock });
+    core.drained(0, 1);
+    core.drained(1, 1);
+    // A lock of which one hart's last store is before the other's next.
+    core.store(0, 128);
+    core.fence(0);
+    core.tell(&Event::StoredVolatile { hart: 0, line: lock });
+    core.tell(&Event::StoredVolatile { hart: 1, line: lock });
+    assert_eq!(core.store(1, 192), [], "it has the lock after what hart 0 fenced");
+    let said = core.drained(0, 3);
+    assert!(said.contains(&(Peer::ControllerOf(192), Said::Persist(1, 2, 192, 0xff))), "{said:?}");
+}
+
+#[test]
+fn a_line_of_two_harts_depends_on_the_one_that_is_not_durable_alone() {
+    let mut core = core(0, 2, SPEC);
+    core.store(0, 64);
+    core.store(1, 128);
+    core.store(1, 64);
+    assert_eq!(core.gives(64, None), [(0, 1), (1, 2)]);
+    core.drained(0, 1);
+    assert_eq!(core.gives(64, None), [(1, 2)], "hart 0's is durable, hart 1's is not");
+    core.drained(1, 1);
+    core.drained(1, 2);
+    assert_eq!(core.gives(64, None), []);
+}
+
+#[test]
+fn a_home_keeps_the_later_of_two_entries_of_a_hart_when_the_earlier_is_durable() {
+    let mut home = home();
+    home.takes(64, &[(0, 2)]);
+    home.takes(64, &[(0, 7)]);
+    home.hear(Peer::Sm(0), DelegatedMessage::Resolved { hart: 0, id: 2 });
+    assert_eq!(home.gives(64, Some(1)), [(0, 7)]);
+    assert_eq!(home.handler.offer(&Offer::Victim(64), &mut home.outbox), Admission::Waits);
+}
+
+#[test]
+fn of_stores_that_share_an_entry_the_last_is_its_author() {
+    let mut core = core(1, 1, SPEC);
+    core.takes(192, &[(0, 3)]);
+    for (launch, byte) in [(0, 1), (0, 2)] {
+        let author = Author { pc: u32::from(byte), launch, ..Author::default() };
+        let bytes = [byte; 128];
+        let store = PathStore { warp: 0, author, line: 64, mask: 0xff, bytes: &bytes, checkpoint: false };
+        assert_eq!(core.tell(&Event::Stored(&store)), []);
+    }
+    core.handler.message(Peer::Slice(0), Box::new(DelegatedMessage::Resolved { hart: 0, id: 3 }), &mut core.outbox);
+    let sent: Vec<DelegatedMessage> = core.outbox.take().into_iter().map(|(_, message)| opened(message)).collect();
+    let [DelegatedMessage::Persist(persist)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((persist.author.pc, persist.author.launch, persist.bytes[0]), (2, 2, 2), "the second of two");
+}
+
+#[test]
+fn a_full_buffer_is_counted_once_however_often_it_is_asked() {
+    let mut core = core(0, 1, BufferSpec { pb_entries: 1, ..SPEC });
+    let waits = |core: &Rig<PersistBuffers>| {
+        let mut report = crate::persist::HandlerReport::default();
+        core.handler.report(&mut report);
+        report.counters.iter().find(|(name, _)| *name == "persist_full_waits").map(|(_, count)| *count)
+    };
+    core.store(0, 64);
+    assert_eq!([core.has_room(0), core.has_room(0), core.has_room(0)], [false; 3]);
+    assert_eq!(waits(&core), Some(1));
+    core.drained(0, 1);
+    assert!(core.has_room(0));
+    core.store(0, 64);
+    assert_eq!((core.has_room(0), waits(&core)), (false, Some(2)));
 }
 
 #[test]
@@ -319,4 +433,19 @@ fn a_home_keeps_the_nics_lines_and_tells_it_of_what_it_follows() {
     assert_eq!(stays(&mut home), Admission::Waits);
     let told = home.hear(Peer::Nic, DelegatedMessage::Resolved { hart: 3, id: 7 });
     assert_eq!((told, stays(&mut home)), (vec![(Peer::Sm(0), Said::Resolved(3, 7))], Admission::Goes));
+}
+
+#[test]
+fn every_verb_whose_end_is_durable_is_settled_also_where_several_are_at_once() {
+    let mut nic = nic();
+    for line in [64, 128] {
+        nic.post(0, line);
+        nic.answered(0, &[]);
+        nic.fence(0);
+    }
+    assert_eq!(nic.drained(2, 3), []);
+    assert_eq!(nic.outbox.settled().len(), 0, "the first verb is not durable, so that the second is not");
+    nic.drained(2, 1);
+    let settled: Vec<u16> = nic.outbox.settled().iter().map(|author| author.warp).collect();
+    assert_eq!(settled, [0, 0]);
 }

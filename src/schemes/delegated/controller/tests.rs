@@ -193,6 +193,51 @@ fn reads_see_what_has_not_been_handed_over() {
 }
 
 #[test]
+fn of_two_harts_stores_of_a_line_a_read_sees_the_one_that_came_later() {
+    let mut rig = Rig::broi(BarrierScope::Entry);
+    // The bank is busy, so that both wait.
+    rig.fill(2, &[Some((1, 64))]);
+    assert_eq!(rig.schedule(), [64]);
+    rig.fill(1, &[Some((5, 0))]);
+    rig.fill(0, &[Some((6, 0))]);
+    let mut bytes = [0; 128];
+    assert!(rig.queues.overlay(0, 0xff, &mut bytes));
+    assert_eq!(bytes[0], 6);
+    rig.fill(1, &[None, Some((7, 0))]);
+    assert!(rig.queues.overlay(0, 0xff, &mut bytes));
+    assert_eq!(bytes[0], 7);
+}
+
+#[test]
+fn an_epoch_hands_over_in_the_order_of_arrival_over_all_harts() {
+    let mut rig = Rig::new(epoch(8));
+    rig.fill(0, &[Some((1, 0)), None]);
+    rig.fill(2, &[Some((1, 512)), None]);
+    assert_eq!(rig.schedule(), [0, 512]);
+    rig.fill(2, &[Some((3, 576))]);
+    rig.fill(0, &[Some((3, 64))]);
+    assert_eq!(rig.durable(2, 512).1, [0; 0]);
+    assert_eq!(rig.durable(0, 0).1, [576, 64], "hart 2's came first");
+}
+
+#[test]
+fn a_barrier_with_nothing_before_it_is_none() {
+    let mut rig = Rig::broi(BarrierScope::Entry);
+    rig.fill(0, &[None, None, Some((1, 0)), None, None, Some((2, 256))]);
+    assert_eq!(rig.schedule(), [0]);
+    assert_eq!(rig.durable(0, 0).1, [256]);
+}
+
+#[test]
+fn the_next_set_is_seen_as_far_as_units_and_barrier_registers_go() {
+    let mut rig = Rig::broi(BarrierScope::Entry);
+    rig.fill(0, &[Some((1, 0)), Some((2, 64)), None, Some((4, 256)), Some((5, 512)), Some((6, 768))]);
+    let seen = |units, registers| rig.queues.queues[0].next(units, registers).map(|of| of.persist.line).collect();
+    let all: [Vec<u64>; 4] = [seen(8, 2), seen(4, 2), seen(2, 2), seen(8, 1)];
+    assert_eq!(all, [vec![256, 512, 768], vec![256, 512], vec![], vec![]]);
+}
+
+#[test]
 fn requests_of_clients_wait_while_harts_have_some_for_the_bank_and_at_most_10_us() {
     for (time, next) in [(9_999, 128), (10_000, 0x1_0000)] {
         let mut rig = Rig::of(Delegated::Broi(spec(BarrierScope::Entry)), 1, 8);
