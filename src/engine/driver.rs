@@ -36,7 +36,7 @@ use self::crew::{Crew, Dismissal};
 use self::dice::Dice;
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
-use self::rounds::{LEG_OVER, Lead, LegEnd, RESTLESS, STOP, Start};
+use self::rounds::{Budget, LEG_OVER, Lead, Least, LegEnd, RESTLESS, STOP, Start};
 use super::component::Progress;
 use super::context::Verdict;
 use super::digest::EpochDigests;
@@ -182,7 +182,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             partitions: vec![simulation.leave_home()],
             clip: Clip { time_limit: options.time_limit, epoch_ticks: options.epoch_ticks },
             chooser: Chooser::new(options.fallback, workers),
-            dice: options.dice.map(Dice::new),
+            dice: options.rebalance.dice().map(Dice::new),
             lookout: options.lookout,
             simulation,
             options,
@@ -203,12 +203,15 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     ) -> Result<RunEnd, Unended> {
         loop {
             let (mode, mut budget) = match &mut self.dice {
-                Some(dice) => dice.leg(self.workers),
+                Some(dice) => {
+                    let (solo, rounds) = dice.leg(self.workers);
+                    let (warm_up, measured) = (Duration::ZERO, Duration::MAX);
+                    let mode = if solo { Mode::Solo } else { Mode::Crew };
+                    (mode, Budget { warm_up, measured, least: Least::default(), rounds })
+                }
                 None => self.chooser.next(),
             };
-            if let Rebalance::Forced { rounds } = self.options.rebalance
-                && self.dice.is_none()
-            {
+            if let Rebalance::Forced { rounds } = self.options.rebalance {
                 budget.rounds = budget.rounds.min(rounds.max(1));
             }
             if self.options.observer.is_some() {
@@ -285,7 +288,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                 let shuffle = dice.once_in(2).then(|| dice.throw());
                 shuffle.is_some_and(|seed| self.shuffle(seed))
             }
-            (None, Rebalance::Never) => false,
+            (None, Rebalance::Never | Rebalance::Dice { .. }) => false,
             (None, Rebalance::Forced { .. }) => {
                 self.shuffles += 1;
                 self.shuffle(self.shuffles)

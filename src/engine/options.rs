@@ -48,10 +48,6 @@ pub struct RunOptions<'a> {
     pub inspect_every: Duration,
     /// Start `threads` threads even on fewer cores: for tests.
     pub oversubscribe: bool,
-    /// Decide by dice of this seed what is decided by the wall clock and the host otherwise: how long legs
-    /// are, who runs them, where components are, who runs loans. `rebalance` and `fallback` are not looked
-    /// at. For tests.
-    pub dice: Option<u64>,
 }
 
 impl Default for RunOptions<'_> {
@@ -74,7 +70,6 @@ impl Default for RunOptions<'_> {
             inspector: None,
             inspect_every: Duration::from_millis(500),
             oversubscribe: false,
-            dice: None,
         }
     }
 }
@@ -90,7 +85,6 @@ impl fmt::Debug for RunOptions<'_> {
             .field("pause_at", &self.pause_at)
             .field("lookout", &self.lookout)
             .field("epoch_ticks", &self.epoch_ticks)
-            .field("dice", &self.dice)
             .finish_non_exhaustive()
     }
 }
@@ -137,6 +131,19 @@ pub enum Rebalance {
         /// The rounds between two moves.
         rounds: u64,
     },
+    /// By dice, as all else that the wall clock and the host decide otherwise: how long legs are, who runs
+    /// them, who runs loans. `fallback` is not looked at. For tests.
+    Dice {
+        /// What the dice follow from.
+        seed: u64,
+    },
+}
+
+impl Rebalance {
+    /// The seed of dice, where they decide.
+    pub(crate) fn dice(self) -> Option<u64> {
+        if let Rebalance::Dice { seed } = self { Some(seed) } else { None }
+    }
 }
 
 /// How a run is getting on.

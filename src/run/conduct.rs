@@ -27,8 +27,6 @@ pub struct Conduct<'a> {
     pub rebalance: Rebalance,
     /// When one thread takes over from many.
     pub fallback: Fallback,
-    /// Dice of this seed decide when components move, when one thread takes over and who runs what: for tests.
-    pub dice: Option<u64>,
     /// Keep every component's digest at multiples of this many core cycles.
     pub epoch_cycles: Option<u64>,
     /// Keep a journal of what happens to persistent memory.
@@ -70,7 +68,6 @@ impl Default for Conduct<'_> {
             placement: Placement::Auto,
             rebalance: Rebalance::Measured,
             fallback: Fallback::Measured,
-            dice: None,
             epoch_cycles: None,
             journal: false,
             timeline: None,

@@ -212,7 +212,6 @@ pub(super) fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Con
         placement: conduct.placement.clone(),
         rebalance: conduct.rebalance,
         fallback: conduct.fallback,
-        dice: conduct.dice,
         time_limit: Some(clocks.core.cycles(max_cycles.unwrap_or(u64::MAX).min(MAX_CORE_CYCLES))),
         epoch_ticks: conduct.epoch_cycles.map(|cycles| clocks.core.cycles(cycles)),
         stop: conduct.stop,

@@ -185,7 +185,7 @@ fn a_run_that_halts_in_the_last_round_of_a_leg_goes_on_until_all_tiers_are_as_fa
         let mut ways: Vec<RunOptions<'_>> = (1..40)
             .map(|rounds| RunOptions { rebalance: Rebalance::Forced { rounds }, ..on(3) })
             .chain((1..40).map(|rounds| RunOptions { fallback: Fallback::Forced { rounds }, ..on(2) }))
-            .chain((0..20).map(|seed| RunOptions { dice: Some(seed), ..on(4) }))
+            .chain((0..20).map(|seed| RunOptions { rebalance: Rebalance::Dice { seed }, ..on(4) }))
             .collect();
         for options in &mut ways {
             let mut simulation = far_ahead(halt);

@@ -33,7 +33,9 @@ pub(crate) fn all_ways() -> Vec<RunOptions<'static>> {
             ..threads(3)
         });
     }
-    ways.extend([2, 3, 8].map(|workers| RunOptions { dice: Some(workers as u64), ..threads(workers) }));
+    ways.extend(
+        [2, 3, 8].map(|workers| RunOptions { rebalance: Rebalance::Dice { seed: workers as u64 }, ..threads(workers) }),
+    );
     ways.push(RunOptions { trace: true, ..threads(2) });
     ways.push(RunOptions { auto: true, ..threads(4) });
     ways.push(RunOptions { fallback: Fallback::Measured, rebalance: Rebalance::Measured, ..threads(2) });
@@ -71,7 +73,7 @@ proptest! {
         let mut reference = model.reference();
         reference.run(None);
         for seed in seeds {
-            let many = model.run(&options(RunOptions { dice: Some(seed), ..threads(workers) }));
+            let many = model.run(&options(RunOptions { rebalance: Rebalance::Dice { seed }, ..threads(workers) }));
             prop_assert_eq!(many.digest(), reference.digest(), "{} workers, seed {}", workers, seed);
             prop_assert_eq!(many.stats().totals, one.stats().totals, "{} workers, seed {}", workers, seed);
             let difference = first_difference(one.epoch_digests().unwrap(), many.epoch_digests().unwrap());

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use durawarp::Experiment;
 use durawarp::crash::{CrashReport, CrashRequest, Judgement, Watching, crash_cpu, journal_of_cores};
 use durawarp::determinism::{Way, compare_all, difference, run_one};
-use durawarp::engine::Time;
+use durawarp::engine::{Rebalance, Time};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
 use durawarp::oracle::order::{Guarantees, Model, RunOrder};
@@ -87,7 +87,7 @@ fn same_with_dice(seeds: std::ops::Range<u64>) {
             let conduct = Conduct {
                 threads: 2 + seed as usize % 4,
                 oversubscribe: true,
-                dice: Some(seed),
+                rebalance: Rebalance::Dice { seed },
                 epoch_cycles: Some(EPOCH_CYCLES),
                 ..Conduct::default()
             };

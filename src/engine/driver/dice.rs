@@ -15,9 +15,6 @@
 use std::thread;
 use std::time::Duration;
 
-use super::pace::Mode;
-use super::rounds::{Budget, Least};
-
 /// A worker that pauses at all pauses so long once in a while: longer than others spin and yield.
 const LONG_PAUSE: Duration = Duration::from_micros(120);
 
@@ -51,13 +48,11 @@ impl Dice {
         self.throw().is_multiple_of(times)
     }
 
-    /// How the next leg is run, and for how many rounds.
-    pub(crate) fn leg(&mut self, workers: usize) -> (Mode, Budget) {
-        let mode = if workers == 1 || self.once_in(4) { Mode::Solo } else { Mode::Crew };
+    /// Whether one worker runs the next leg, and for how many rounds.
+    pub(crate) fn leg(&mut self, workers: usize) -> (bool, u64) {
+        let solo = workers == 1 || self.once_in(4);
         let most = 1 << (self.throw() % 7);
-        let rounds = 1 + self.throw() % most;
-        let budget = Budget { warm_up: Duration::ZERO, measured: Duration::MAX, least: Least::default(), rounds };
-        (mode, budget)
+        (solo, 1 + self.throw() % most)
     }
 
     /// A pause, or none: to let others come first.
@@ -78,12 +73,12 @@ mod tests {
     fn both_modes_and_legs_of_every_length_come() {
         let mut dice = Dice::new(7);
         let legs: Vec<_> = (0..4000).map(|_| dice.leg(2)).collect();
-        let solo = legs.iter().filter(|(mode, _)| *mode == Mode::Solo).count();
+        let solo = legs.iter().filter(|(solo, _)| *solo).count();
         assert!((800..1200).contains(&solo), "{solo}");
         for rounds in 1..=64 {
-            assert!(legs.iter().any(|(_, budget)| budget.rounds == rounds), "{rounds}");
+            assert!(legs.iter().any(|leg| leg.1 == rounds), "{rounds}");
         }
-        assert!((0..100).all(|_| dice.leg(1).0 == Mode::Solo));
+        assert!((0..100).all(|_| dice.leg(1).0));
     }
 
     #[test]

@@ -306,7 +306,7 @@ impl Watch for Lead<'_> {
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             flags |= STOP;
         }
-        // The clock is looked at whether the rounds are used up or not: a run that halts goes on after its leg.
+        // Also where the rounds are used up: a run that halts goes on after them.
         let time_is_up = self.unseen == 0 && self.look();
         if time_is_up || self.rounds >= self.budget.rounds {
             flags |= LEG_OVER;

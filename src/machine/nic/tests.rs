@@ -178,11 +178,10 @@ fn played_and_counted(ddio: bool, room: u32, messages: Vec<(Time, Msg)>) -> (Vec
 /// A home answers the NIC; its other ports lead to itself, as ports have no gaps.
 fn connect_home(topology: &mut Topology<Msg>, roster: Roster, home: ComponentId, nic: ComponentId) {
     let ports = roster.ports(Endpoint::Slice(0));
-    let to_nic = ports.to(Endpoint::Nic);
-    for port in 0..to_nic.0 {
-        topology.connect(home, crate::engine::Port(port), home, Link { latency: 10, phase: 0 });
+    for role in [Endpoint::Core(0), Endpoint::Os, Endpoint::Controller(0)] {
+        topology.connect(home, ports.to(role), home, Link { latency: 10, phase: 0 });
     }
-    topology.connect(home, to_nic, nic, Link { latency: 10, phase: 0 });
+    topology.connect(home, ports.to(Endpoint::Nic), nic, Link { latency: 10, phase: 0 });
 }
 
 fn heard(at: Time, what: &str) -> Heard {
