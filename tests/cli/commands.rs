@@ -711,7 +711,9 @@ fn ctrl_c_reports_what_is_known_and_exits_130() {
     use std::time::Duration;
     let path = own("interrupted", "L: bra L;");
     let json = folder("cli/interrupted_json").join("run.json");
-    let mut run = command(Path::new("."), &["run", &path, "--json", json.to_str().unwrap()]);
+    // It would end by itself, as it only repeats itself.
+    let arguments = ["run", &path, "--repeat-cycles", "0", "--json", json.to_str().unwrap()];
+    let mut run = command(Path::new("."), &arguments);
     let child = run.stdout(std::process::Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
