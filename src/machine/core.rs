@@ -28,6 +28,7 @@ mod hart_regions;
 mod insert;
 mod kept;
 mod l1d;
+mod leave;
 mod load_order;
 mod parameters;
 mod policy;
@@ -277,7 +278,7 @@ impl Core {
             let committed = commit::commit(hart, cycle, m);
             let wrote = calls::write(hart, cycle, m);
             let mut used = 0;
-            let mut stall = None;
+            let mut stall = if hart.front.leaves { leave::step(hart, cycle, m) } else { None };
             while used < slots && stall.is_none() {
                 match dispatch::dispatch(hart, cycle, m) {
                     Ok(()) => used += 1,
@@ -582,7 +583,15 @@ impl Component<Msg> for Core {
                 // What it begins with is in its slots.
                 let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
                 self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
-                self.begin(hart, *state);
+                // It may have been under way when the process ended.
+                if !self.stopped() {
+                    self.begin(hart, *state);
+                }
+            }
+            CpuMsg::Leave { hart } => {
+                let at = self.hart_of(hart);
+                let hart = &mut self.harts[at];
+                hart.front.leaves = !matches!(hart.thread, Thread::None | Thread::Stopped);
             }
             CpuMsg::Posted { hart, peer, acknowledged } => {
                 let at = self.hart_of(hart);
@@ -597,6 +606,8 @@ impl Component<Msg> for Core {
             | CpuMsg::Clean { .. }
             | CpuMsg::Call(_)
             | CpuMsg::Ended { .. }
+            | CpuMsg::Left { .. }
+            | CpuMsg::Born { .. }
             | CpuMsg::Post { .. } => panic!("a core received {message:?}"),
         }
         self.look_again(cx);

@@ -63,7 +63,7 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, m: &mut Moment<'_, '_>) {
 /// there.
 fn checkpoint(hart: &Hart, then: &Then, left: &mut VecDeque<(u64, u64, u8)>, m: &Moment<'_, '_>) {
     match *then {
-        Then::Spawn { hart: id, stack, thread, result, clear } => {
+        Then::Spawn { hart: Some(id), stack, thread, result, clear } => {
             let state = child(hart, stack, thread);
             let registers = state.registers.into_iter().skip(1);
             let slots = [state.frm.into()].into_iter().chain(registers).chain([
@@ -83,13 +83,13 @@ fn checkpoint(hart: &Hart, then: &Then, left: &mut VecDeque<(u64, u64, u8)>, m: 
 
 /// What a thread begins with: a copy of its parent as it stands behind the call.
 fn child(hart: &Hart, stack: u64, thread: Option<u64>) -> HartState {
-    let mut registers = hart.window.values();
-    registers[usize::from(A0)] = 0;
-    registers[usize::from(SP)] = stack;
+    let mut state = hart.state();
+    state.registers[usize::from(A0)] = 0;
+    state.registers[usize::from(SP)] = stack;
     if let Some(thread) = thread {
-        registers[usize::from(TP)] = thread;
+        state.registers[usize::from(TP)] = thread;
     }
-    HartState { registers, pc: hart.front.pc, frm: hart.frm }
+    state
 }
 
 /// Stores more of what a call writes; when all is performed, does what follows. True when it did something.
@@ -126,8 +126,11 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         Then::Spawn { hart: child, stack, thread, result, .. } => {
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
-            let dependencies = m.policy.thread_begun();
-            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Begin { hart: child, state, dependencies }), delay);
+            let begins = match child {
+                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.policy.thread_begun() },
+                None => CpuMsg::Born { thread: result, state },
+            };
+            m.cx.send(m.program.to_os, Msg::Cpu(begins), delay);
             hart.window.set(A0, result);
         }
         Then::End => {
@@ -135,6 +138,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
                 commit::end_region(hart, pc, cycle, m);
             }
             hart.thread = Thread::None;
+            hart.front.leaves = false;
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);
             m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Ended { hart: id }), delay);

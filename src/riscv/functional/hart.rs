@@ -69,6 +69,14 @@ impl Registers {
     }
 }
 
+/// What a thread takes along from one hart to another.
+#[derive(Debug, Clone)]
+pub(super) struct Context {
+    pub(super) registers: Registers,
+    pc: u64,
+    frm: u8,
+}
+
 /// What ended a turn.
 #[derive(Debug)]
 pub(super) enum Turn {
@@ -124,6 +132,17 @@ impl Hart {
         self.pc = pc;
         self.registers.set(SP, stack_pointer);
         self.running = true;
+    }
+
+    /// What its thread would take along.
+    pub(super) fn context(&self) -> Context {
+        Context { registers: self.registers.clone(), pc: self.pc, frm: self.frm }
+    }
+
+    /// A thread begins or goes on here. A reservation is lost.
+    pub(super) fn enter(&mut self, context: Context) {
+        Context { registers: self.registers, pc: self.pc, frm: self.frm } = context;
+        (self.reservation, self.running) = (None, true);
     }
 
     /// Executes up to `budget` instructions.
