@@ -35,6 +35,7 @@ pub use formed_process::FormedProcess;
 use links::Latencies;
 pub use memory::{NodeMemory, Peek, TOUCHED_BYTES};
 pub use persistency::{Persistency, first_place};
+pub use server::keeps_harts;
 pub use surviving::{SurvivingLine, SurvivingLines};
 
 /// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.

@@ -31,6 +31,7 @@ mod simulate;
 mod sweep;
 mod table;
 mod terminal;
+mod written_files;
 
 use std::process::ExitCode;
 

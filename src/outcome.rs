@@ -9,6 +9,7 @@ mod computed;
 mod devices;
 mod duration;
 mod energy;
+mod files;
 pub(crate) mod region_bound;
 mod repeats;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use self::computed::computed;
 pub use self::devices::{Devices, LineWrites};
 pub use self::duration::Duration;
 pub use self::energy::{Energy, EnergyPart, PARTS as ENERGY_PARTS};
+pub use self::files::FileOutcome;
 pub use self::repeats::{Repeating, Repeats};
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
@@ -243,7 +245,10 @@ pub struct ProcessOutcome {
     pub stdout: String,
     /// What it wrote to standard error, likewise.
     pub stderr: String,
-    /// System calls that are not modelled and gave ENOSYS: number, and how often it was made.
+    /// Files that it made or changed and did not delete, by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileOutcome>,
+    /// System calls that are not served, or not in all that was asked of them: number, and how often.
     pub unsupported_calls: Vec<(u64, u64)>,
     /// Where dispatch slots went, by hart, function and instruction, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ use crate::machine::nic::Nic;
 use crate::machine::os::{OperatingSystem, OsWiring};
 use crate::machine::ports::{Endpoint, Roster};
 use crate::machine::poster::{Poster, PosterWiring};
-use crate::persist::handler::HandlerPlace;
+use crate::persist::handler::{HandlerPlace, Scheme};
 use crate::persist::vocab::Domain;
 use crate::riscv::instruction::SP;
 use crate::riscv::syscalls::Os;
@@ -40,6 +40,21 @@ use super::links::Wiring;
 use super::memory::cut;
 use super::parts::{MemoryParts, SharedParts};
 use super::persistency::Persistency;
+
+/// Why a thread keeps its hart until it ends, and more threads than harts are refused; none where threads
+/// share harts.
+pub fn keeps_harts(spec: &CpuSpec, scheme: &dyn Scheme) -> Option<String> {
+    let name = scheme.name();
+    if scheme.regions().is_some() {
+        Some(format!("`{name}` has slots for a thread's registers by its hart"))
+    } else if scheme.saves_registers() {
+        Some(format!("`{name}` saves registers, and replays stores, by hart"))
+    } else if spec.peers().count > 0 {
+        Some("verbs to other servers are counted by hart".to_owned())
+    } else {
+        None
+    }
+}
 
 /// The place of a scheme's handlers in a server, as they hear of it: the first of each kind.
 pub(super) fn place_of_server(spec: &CpuSpec, server: u32) -> HandlerPlace {
@@ -199,8 +214,13 @@ impl<'a> CpuComponents<'a> {
             harts: self.spec.core.harts,
             image: self.load.process.image.clone(),
         };
-        let calls = Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec());
-        let mut os = OperatingSystem::new(self.spec.os.clone(), wiring, calls);
+        let mut calls = Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec());
+        let of = &self.spec.os;
+        if keeps_harts(self.spec, self.parts.persistency.scheme.as_ref()).is_none() {
+            // From when the hart is told to begin, which takes the time of a switch.
+            calls = calls.sharing(u64::from(of.quantum_us) * 1000 + (of.syscall_ns.ps + of.switch_ns.ps) / 1000);
+        }
+        let mut os = OperatingSystem::new(of.clone(), wiring, calls);
         if self.parts.persistency.halts_at_end {
             os.halt_at_end();
         }

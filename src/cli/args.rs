@@ -123,6 +123,9 @@ pub(super) struct RunArgs {
     /// Write the final bytes of a buffer, raw little-endian; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(super) dump: Vec<String>,
+    /// Write the files that a program of CPUs wrote below a folder, each by its path
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) file_out: Option<PathBuf>,
     /// Stop after so many core cycles and report the part that ran
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,

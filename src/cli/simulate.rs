@@ -23,6 +23,7 @@ use super::output::{Output, Outputs};
 use super::recipe::whole_recipe;
 use super::run_progress::monitored;
 use super::terminal;
+use super::written_files::WrittenFiles;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let Beginning { recipe, experiment, from } = match &args.from {
@@ -54,6 +55,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         dumps.into_iter().map(|(buffer, path)| (buffer, outputs.open("--dump", Some(&path)))).collect();
     let writing = ordered.as_ref().map(|ordered| Writing::open(ordered, &recipe, &mut outputs));
     let stdout_is_taken = outputs.ready()?;
+    let folder = args.file_out.as_deref().map(|folder| WrittenFiles::below(folder, &experiment)).transpose()?;
     let keep = |made: Checkpoint| writing.iter().for_each(|writing| writing.write(&made));
     let checkpoint = match (&ordered, experiment.gpu()) {
         (None, _) => None,
@@ -107,6 +109,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         written.extend(output.map(|output| output.write(&bytes)));
     }
     written.extend(writing.iter().map(|writing| writing.end(outcome)));
+    written.extend(folder.iter().flat_map(|folder| folder.write(&finished.files)));
     warn_of(outcome);
     complain(outcome, args.quiet);
     let mut exit = exit_of(outcome);

@@ -253,7 +253,13 @@ impl GoingOn<'_> {
         let ended = functional::resume(self.process, saved, &options);
         let exit_code = gone_on::exit_code(ended.end, &self.process.image, options.instructions, run.process.as_ref())?;
         let Some(exit_code) = exit_code else { return Ok(()) };
-        let ran = Ran { exit_code, stdout: &ended.stdout, persistent: ended.memory.persistent(), logs: &[] };
+        let ran = Ran {
+            exit_code,
+            stdout: &ended.stdout,
+            files: &ended.files,
+            persistent: ended.memory.persistent(),
+            logs: &[],
+        };
         let wrong = failures(&self.experiment.program.verify(&ran, None));
         if run.end == End::Finished && !wrong.is_empty() {
             return Err(format!("gone on, {}", wrong.join("; ")));
@@ -280,7 +286,7 @@ fn saved_harts(machine: &Assembly) -> Option<Vec<SavedThread>> {
         for index in 0..core.harts() {
             let thread = Core::saved(core, index);
             let hart = saved.len() as u32;
-            let standing = match (os.thread(hart), waiting.iter().any(|&(waits, _)| waits == hart)) {
+            let standing = match (os.thread(hart), waiting.iter().any(|wait| wait.hart == Some(hart))) {
                 (0, _) => Standing::Idle,
                 (_, true) => Standing::Waits,
                 (_, false) => Standing::Runs,

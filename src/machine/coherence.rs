@@ -210,7 +210,8 @@ pub enum CpuMsg {
         dependencies: Option<Box<Dependencies>>,
     },
     /// OS to core: the answer. The hart stores what is to be written, then does the rest; to a
-    /// [`Then::Spawn`](crate::riscv::syscalls::Then::Spawn) it answers with [`CpuMsg::Begin`], to a
+    /// [`Then::Spawn`](crate::riscv::syscalls::Then::Spawn) it answers with [`CpuMsg::Begin`], or
+    /// [`CpuMsg::Born`] where it names no hart, to a
     /// [`Then::End`](crate::riscv::syscalls::Then::End) with [`CpuMsg::Ended`].
     Return {
         /// The hart.
@@ -229,7 +230,30 @@ pub enum CpuMsg {
         /// The step that woke it.
         step: SystemStep,
     },
-    /// Core to OS, which hands it on to the hart's core: a hart begins to run.
+    /// OS to core: the hart gives up its thread as soon as it stands between two instructions and all that it
+    /// did is performed, or while its call waits. Answered by [`CpuMsg::Left`], or by [`CpuMsg::Ended`] of a
+    /// thread that ends before. Without effect on a hart that has no thread any more.
+    Leave {
+        /// The hart.
+        hart: u32,
+    },
+    /// Core to OS: a hart has given up its thread.
+    Left {
+        /// The hart.
+        hart: u32,
+        /// Its call waits: the result is not in a0 yet.
+        waits: bool,
+        /// What the thread goes on with.
+        state: Box<HartState>,
+    },
+    /// Core to OS: what a thread begins with that waits for a hart.
+    Born {
+        /// Its number.
+        thread: u64,
+        /// With these registers.
+        state: Box<HartState>,
+    },
+    /// Core to OS, which hands it on to the hart's core; or of the OS: a hart begins to run.
     Begin {
         /// The hart.
         hart: u32,
@@ -312,6 +336,9 @@ impl CpuMsg {
             // Told apart from others of their number by bits that no address has.
             CpuMsg::Written { tag, .. } => of(15, 0, 0, (*tag).into()) ^ 1 << 59,
             CpuMsg::Post { hart, descriptor, .. } => of(15, *descriptor, (*hart).into(), 0) ^ 1 << 58,
+            CpuMsg::Leave { hart } => of(15, 0, (*hart).into(), 1) ^ 1 << 56,
+            CpuMsg::Left { hart, waits, state } => of(15, state.pc, (*hart).into(), u64::from(*waits)) ^ 3 << 56,
+            CpuMsg::Born { thread, state } => of(15, state.pc, *thread, 0) ^ 5 << 56,
             CpuMsg::Posted { hart, peer, acknowledged } => {
                 of(15, *acknowledged, (*hart).into(), (*peer).into()) ^ 1 << 57
             }

@@ -28,6 +28,7 @@ mod hart_regions;
 mod insert;
 mod kept;
 mod l1d;
+mod leave;
 mod load_order;
 mod parameters;
 mod policy;
@@ -306,7 +307,7 @@ impl Core {
             let committed = commit::commit(hart, cycle, m);
             let wrote = calls::write(hart, cycle, m);
             let mut used = 0;
-            let mut stall = None;
+            let mut stall = if hart.front.leaves { leave::step(hart, cycle, m) } else { None };
             while used < slots && stall.is_none() {
                 match dispatch::dispatch(hart, cycle, m) {
                     Ok(()) => used += 1,
@@ -671,9 +672,15 @@ impl Component<Msg> for Core {
             }
             CpuMsg::Begin { hart, state, dependencies } => {
                 self.follow(hart, dependencies, cx);
+                // It may have been under way when the process ended.
                 if !self.over {
                     self.begin(hart, *state);
                 }
+            }
+            CpuMsg::Leave { hart } => {
+                let at = self.hart_of(hart);
+                let hart = &mut self.harts[at];
+                hart.front.leaves = !matches!(hart.thread, Thread::None | Thread::Stopped);
             }
             CpuMsg::Posted { hart, peer, acknowledged } => {
                 let at = self.hart_of(hart);
@@ -688,6 +695,8 @@ impl Component<Msg> for Core {
             | CpuMsg::Clean { .. }
             | CpuMsg::Call { .. }
             | CpuMsg::Ended { .. }
+            | CpuMsg::Left { .. }
+            | CpuMsg::Born { .. }
             | CpuMsg::Post { .. } => panic!("a core received {message:?}"),
         }
         self.look_again(cx);

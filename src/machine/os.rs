@@ -4,6 +4,7 @@
 //! ```text
 //!  core ──Call, Ended──> queue ──> riscv::syscalls::Os ──Return, Wake, Stop──> cores   (os.syscall_ns more)
 //!       ──Begin────────────────────────────────────────Begin──> the hart's core        (at once)
+//!       ──Born, Left──> threads without a hart ──Leave, Begin──> cores   (os.syscall_ns; Begin os.switch_ns more)
 //!                                     │ reading: Get Once ─> homes ─ Data ─> again
 //! ```
 //! | instant of a call | what happens |
@@ -20,25 +21,30 @@
 //! answer and wake says which it is of. Where regions recover a program, a log of them gives the state after any
 //! step ([`OsLog`]), and what steps follow from goes with them: a core's last region as it calls, and that of
 //! lines which are read. So a hart that goes on from a call persists after all that the call could have seen.
+//! Of more threads than harts those without a hart are here with their registers; who gets which hart is the
+//! state machine's to say ([`Os::next_move`]), with `os.quantum_us` for threads that do not wait.
 //!
 //! Invariants: between the reading of a futex's word and the end of that call no other call is performed, nor
 //! the end of a thread, which wakes a futex, too. After the end of the process nothing is performed and
-//! nothing waits. Not modelled: the kernel's code, its memory traffic other than arguments, time slicing,
-//! interrupts. Source of calls: [`crate::riscv::syscalls`].
+//! nothing waits. Not modelled: the kernel's code, its memory traffic other than arguments, interrupts of
+//! devices. Source of calls: [`crate::riscv::syscalls`].
 
 mod parameters;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use crate::persist::dependency::{Dependencies, depend};
 use crate::riscv::elf::Executable;
-use crate::riscv::syscalls::{Call, CallStep, Os, OsLog, Reply, Then, Wake, number};
+use crate::riscv::instruction::A0;
+use crate::riscv::syscalls::{
+    Call, CallStep, FIRST_THREAD, File, Move, Os, OsLog, Reply, Then, WaitingThread, Wake, number,
+};
 
-use super::coherence::{CpuMsg, SystemStep};
+use super::coherence::{CpuMsg, HartState, SystemStep};
 use super::cpu::CpuMemory;
 use super::line_reader::LineReader;
 use super::msg::Msg;
@@ -80,16 +86,19 @@ pub struct OperatingSystem {
     ports: Ports,
     timebase: Timebase,
     harts: u32,
-    /// `syscall_ns` in ticks.
+    /// `syscall_ns` in ticks, and with `switch_ns`.
     syscall: Time,
+    switch: Time,
     calls: Os,
     steps: Steps,
+    /// Registers of the threads that have no hart.
+    off: BTreeMap<u64, Box<HartState>>,
     image: Arc<Executable>,
     /// The first is being performed. With each: when it arrived.
     tasks: VecDeque<(Task, Time)>,
     /// What is read for the first task.
     reader: LineReader,
-    /// By hart: when its wait began.
+    /// By thread, from the first on: when its wait began.
     waiting_since: Vec<Time>,
     /// The earliest end of a wait, in ticks.
     deadline: Option<Time>,
@@ -148,18 +157,19 @@ impl OperatingSystem {
     /// The OS of a process before its first instruction; `calls` has as many harts as the machine.
     pub fn new(spec: OsSpec, wiring: OsWiring, calls: Os) -> OperatingSystem {
         let OsWiring { ports, timebase, memory, harts, image } = wiring;
-        let all = usize::from(ports.roster().cores) * harts as usize;
         OperatingSystem {
             ports,
             timebase,
             harts,
             syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
+            switch: timebase.ticks_of_ps(spec.syscall_ns.ps + spec.switch_ns.ps),
             calls,
             steps: Steps::default(),
+            off: BTreeMap::new(),
             image,
             tasks: VecDeque::new(),
             reader: LineReader::new(ports, memory),
-            waiting_since: vec![0; all],
+            waiting_since: Vec::new(),
             deadline: None,
             ended: None,
             halts: false,
@@ -194,7 +204,12 @@ impl OperatingSystem {
         self.calls.output()
     }
 
-    /// Calls that are not modelled, by number and how often they were made.
+    /// Files that the program made or changed, by path.
+    pub fn written_files(&self) -> impl Iterator<Item = File> + '_ {
+        self.calls.written_files()
+    }
+
+    /// Calls that are not served, by number and how often they were made.
     pub fn unsupported(&self) -> impl Iterator<Item = (u64, u64)> {
         self.calls.unsupported()
     }
@@ -257,7 +272,10 @@ impl OperatingSystem {
                     let now_ns = self.timebase.ps_of_ticks(cx.now()) / 1000;
                     self.steps.step(|log| log.ended(hart, now_ns));
                     match self.calls.ended(hart) {
-                        Ok(wakes) => self.wake_harts(&wakes, cx),
+                        Ok(wakes) => {
+                            self.wake_harts(&wakes, cx);
+                            self.share(cx);
+                        }
                         Err(code) => self.end(code, cx),
                     }
                 }
@@ -286,19 +304,59 @@ impl OperatingSystem {
         let wakes = std::mem::take(&mut reply.wakes);
         match reply.then {
             Then::Exit(code) => return self.end(code, cx),
-            Then::Wait => self.waiting_since[hart as usize] = cx.now(),
+            Then::Wait => self.wait_begins(hart, cx.now()),
             Then::Spawn { .. } => self.counters.threads += 1,
             Then::Return(_) | Then::Yield(_) | Then::End | Then::Signal(_) | Then::NoFreeHart => {}
         }
         self.tell(self.core_of(hart), CpuMsg::Return { hart, reply: Box::new(reply), step: self.steps.last() }, cx);
         self.wake_harts(&wakes, cx);
+        self.share(cx);
         self.await_deadline(cx);
+    }
+
+    fn wait_begins(&mut self, hart: u32, now: Time) {
+        let at = (self.calls.thread(hart).saturating_sub(FIRST_THREAD)) as usize;
+        self.waiting_since.resize(self.waiting_since.len().max(at + 1), 0);
+        self.waiting_since[at] = now;
+    }
+
+    /// When the wait of a thread began.
+    fn waits_since(&self, thread: u64) -> Time {
+        self.waiting_since.get(thread.saturating_sub(FIRST_THREAD) as usize).copied().unwrap_or(0)
+    }
+
+    /// Harts that others wait for change their threads.
+    fn share(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while self.ended.is_none()
+            && let Some(step) = self.calls.next_move(self.now_ns(cx.now()))
+        {
+            match step {
+                Move::Take { hart, preempts } => {
+                    self.counters.preemptions += u64::from(preempts);
+                    self.tell(self.core_of(hart), CpuMsg::Leave { hart }, cx);
+                }
+                Move::Give { hart, thread, result } => {
+                    self.counters.switches += 1;
+                    let Some(mut state) = self.off.remove(&thread) else { panic!("thread {thread} has no registers") };
+                    if let Some(result) = result {
+                        self.counters.wakes += 1;
+                        self.ticks.wake += cx.now() - self.waits_since(thread);
+                        state.registers[usize::from(A0)] = result;
+                    }
+                    let begin = CpuMsg::Begin { hart, state, dependencies: None };
+                    cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), self.switch);
+                }
+            }
+        }
+        if !self.off.is_empty() {
+            self.await_deadline(cx);
+        }
     }
 
     fn wake_harts(&mut self, wakes: &[Wake], cx: &mut Ctx<'_, Msg>) {
         for &Wake { hart, result } in wakes {
             self.counters.wakes += 1;
-            self.ticks.wake += cx.now() - self.waiting_since[hart as usize];
+            self.ticks.wake += cx.now() - self.waits_since(self.calls.thread(hart));
             self.tell(self.core_of(hart), CpuMsg::Wake { hart, result, step: self.steps.last() }, cx);
         }
     }
@@ -322,6 +380,7 @@ impl OperatingSystem {
             }
             self.counters.timeouts += expired.len() as u64;
             self.wake_harts(&expired, cx);
+            self.share(cx);
             self.await_deadline(cx);
         }
     }
@@ -363,6 +422,18 @@ impl Component<Msg> for OperatingSystem {
                     self.perform(cx);
                 }
             }
+            CpuMsg::Left { hart, waits, state } => {
+                self.off.insert(self.calls.thread(hart), state);
+                self.calls.left(hart, waits);
+                self.share(cx);
+            }
+            CpuMsg::Born { thread, state } => {
+                self.off.insert(thread, state);
+                self.calls.born(thread);
+                self.share(cx);
+            }
+            // A process that has ended starts nothing more.
+            CpuMsg::Begin { .. } if self.ended.is_some() => {}
             CpuMsg::Begin { hart, state, dependencies } => {
                 let begin = CpuMsg::Begin { hart, state, dependencies };
                 cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), 0);
@@ -373,6 +444,10 @@ impl Component<Msg> for OperatingSystem {
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.expire(cx);
+        // This may have been the wake of an earlier deadline, which is no more.
+        if let Some(at) = self.deadline {
+            cx.wake_at(at);
+        }
         match self.ended {
             // A wake for a deadline that is no more may come before.
             Some((at, _)) if self.halts && at > cx.now() => cx.wake_at(at),
@@ -395,13 +470,14 @@ impl Component<Msg> for OperatingSystem {
             };
             out.push(Wait { who: self.thread_on(who), what, on: None, since: *since });
         }
-        for (hart, futex) in self.calls.waiting() {
+        for WaitingThread { thread, hart, futex } in self.calls.waiting() {
             let what = match futex {
                 Some(address) => format!("a wake of futex {}", self.image.data_name(address)),
                 None => "the end of its sleep".to_owned(),
             };
-            let since = self.waiting_since[hart as usize];
-            out.push(Wait { who: self.thread_on(hart), what, on: None, since });
+            let since = self.waits_since(thread);
+            let who = hart.map_or_else(|| format!("thread {thread}, without a hart,"), |hart| self.thread_on(hart));
+            out.push(Wait { who, what, on: None, since });
         }
     }
 
@@ -411,9 +487,13 @@ impl Component<Msg> for OperatingSystem {
         [at, code as u64, self.tasks.len() as u64, self.deadline.unwrap_or_default()]
             .into_iter()
             .for_each(|word| digest.word(word));
-        for (hart, futex) in self.calls.waiting() {
-            digest.word(u64::from(hart));
+        for WaitingThread { thread, hart, futex } in self.calls.waiting() {
+            digest.word(hart.map_or(thread << 32, u64::from));
             digest.word(futex.unwrap_or_default());
+        }
+        for (thread, state) in &self.off {
+            digest.word(*thread);
+            digest.word(state.pc);
         }
         let (stdout, stderr) = self.output();
         digest.bytes(stdout);

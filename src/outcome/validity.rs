@@ -10,6 +10,7 @@ pub use super::caveat::{Caveat, Kind};
 use super::region_bound::RegionBound;
 use super::{End, FromCheckpoint, Launch, Outcome, Parameter, Sampling, ratio};
 use crate::persist::selection::Selection;
+use crate::riscv::syscalls::number::described;
 
 /// From this share on something happens mostly. Chosen.
 const MOSTLY: f64 = 0.5;
@@ -257,8 +258,9 @@ impl Judge<'_> {
     /// System calls that the program made in vain.
     fn unmodelled(&self) -> Vec<String> {
         let calls = self.outcome.process.iter().flat_map(|process| &process.unsupported_calls);
-        let calls: Vec<String> = calls.map(|(number, times)| format!("{number} ({times} times)")).collect();
-        let text = || format!("system calls that are not modelled gave ENOSYS: {}", listed(&calls));
+        let calls: Vec<String> =
+            calls.map(|(number, times)| format!("{}, {times} times", described(*number))).collect();
+        let text = || format!("system calls that are not served: {}", listed(&calls));
         (!calls.is_empty()).then(text).into_iter().collect()
     }
 

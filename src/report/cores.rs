@@ -14,8 +14,9 @@ use super::console::{align_right, lines, plain_table};
 use super::energy;
 use super::numbers::{bandwidth, count, percent, seconds};
 use super::title::subject;
-use crate::outcome::{Outcome, ProcessOutcome, ratio};
+use crate::outcome::{FileOutcome, Outcome, ProcessOutcome, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
+use crate::riscv::syscalls::number::described;
 
 /// Lines of standard output that are shown.
 const LINES_SHOWN: usize = 8;
@@ -235,10 +236,20 @@ pub(super) fn process(process: &ProcessOutcome) -> Table {
             table.add_row([name, &shown.join("\n")]);
         }
     }
+    if !process.files.is_empty() {
+        // Their names: content is for `--json` and `--file-out`.
+        let of = |file: &FileOutcome| format!("{} ({} B)", file.path, count(file.bytes));
+        let mut shown: Vec<String> = process.files.iter().take(LINES_SHOWN).map(of).collect();
+        let more = process.files.len() - shown.len();
+        if more > 0 {
+            shown.push(format!("({more} more; --json has all)"));
+        }
+        table.add_row(["files", &shown.join("\n")]);
+    }
     if !process.unsupported_calls.is_empty() {
-        let of = |(number, times): &(u64, u64)| format!("{number} ({} times)", count(*times));
+        let of = |(number, times): &(u64, u64)| format!("{}, {} times", described(*number), count(*times));
         let calls: Vec<String> = process.unsupported_calls.iter().map(of).collect();
-        let told = format!("not modelled, gave ENOSYS: {}", calls.join(", "));
+        let told = format!("not served: {}", calls.join("; "));
         table.add_row(["system calls", &told]);
     }
     table

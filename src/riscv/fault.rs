@@ -63,7 +63,7 @@ pub enum FaultKind {
         /// Its number.
         u32,
     ),
-    /// A thread was started, and every hart runs one.
+    /// A thread was started, every hart has one, and threads do not share harts.
     NoFreeHart {
         /// Harts that there are.
         harts: u32,
@@ -101,7 +101,11 @@ impl fmt::Display for FaultKind {
             FaultKind::Signal(number) => write!(f, "signal {number}"),
             FaultKind::Verb(fault) => write!(f, "{fault}"),
             FaultKind::NoFreeHart { harts } => {
-                write!(f, "a thread was started, but each of the {harts} harts runs one (threads do not share harts)")
+                write!(
+                    f,
+                    "a thread was started, but each of the {harts} harts has one, and threads do not share harts here: \
+                     set core.count"
+                )
             }
         }
     }

@@ -5,6 +5,7 @@
 //! and when a thread yields or waits. Every access is performed at once, so that memory is sequentially
 //! consistent. All of it is deterministic. Clocks: a hart's cycles and instructions are its instructions; the
 //! time is [`TURN`] ns for each round over all harts, and jumps to the next deadline when every thread waits.
+//! Of more threads than harts those that wait give theirs up at once, others after [`QUANTUM_NS`].
 //!
 //! A reservation (`lr`) ends when another hart runs, so that no other hart's store comes between it and its
 //! `sc`. `fence`, cache-line operations and words of persistency have no effect beyond their count; remote
@@ -15,6 +16,7 @@ mod observer;
 mod regions;
 mod resumed;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,9 +26,9 @@ use super::instruction::{A0, A7, SP, TP};
 use super::memory::Memory;
 use super::process::Process;
 use super::repeat::{HartNow, repeats};
-use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake, Written};
+use super::syscalls::{Call, CallStep, Data, File, Move, Os, Reply, Then, WaitingThread, Wake, Written};
 use super::verbs::{Logs, Peers};
-use hart::{Hart, SharedState, Turn};
+use hart::{Context, Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
@@ -39,10 +41,13 @@ const FIRST_LOOK: u64 = 64;
 /// Instructions of a hart before the next one runs.
 pub const TURN: u64 = 1000;
 
+/// How long a thread keeps a hart that others wait for: ten turns.
+pub const QUANTUM_NS: u64 = 10 * TURN;
+
 /// How a process is run.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
-    /// Harts: threads that may run at once.
+    /// Harts: threads that run at once.
     pub harts: u32,
     /// Instructions of all harts together.
     pub instructions: u64,
@@ -68,8 +73,8 @@ pub enum End {
     Exited(i32),
     /// The program did something wrong.
     Fault(Box<CpuFault>),
-    /// Every thread waits: the harts, each with the address of its futex.
-    Deadlock(Vec<(u32, Option<u64>)>),
+    /// Every thread waits.
+    Deadlock(Vec<WaitingThread>),
     /// Every thread that does not wait repeats itself for ever: its hart, the first instruction of its
     /// loop, and the address that it reads.
     Repeats(Vec<(u32, u64, Option<u64>)>),
@@ -79,13 +84,16 @@ pub enum End {
     Stopped,
 }
 
-/// Harts that wait for each other, each with its futex, in words.
-pub fn waits_in_words(harts: &[(u32, Option<u64>)], image: &Executable) -> String {
-    let wait = |(hart, futex): &(u32, Option<u64>)| match futex {
-        Some(address) => format!("hart {hart} for a wake of futex {}", image.data_name(*address)),
-        None => format!("hart {hart} for the end of its sleep"),
+/// Threads that wait for each other, each with its futex, in words.
+pub fn waits_in_words(threads: &[WaitingThread], image: &Executable) -> String {
+    let wait = |&WaitingThread { thread, hart, futex }: &WaitingThread| {
+        let who = hart.map_or_else(|| format!("thread {thread}"), |hart| format!("hart {hart}"));
+        match futex {
+            Some(address) => format!("{who} for a wake of futex {}", image.data_name(address)),
+            None => format!("{who} for the end of its sleep"),
+        }
     };
-    harts.iter().map(wait).collect::<Vec<_>>().join(", ")
+    threads.iter().map(wait).collect::<Vec<_>>().join(", ")
 }
 
 /// Harts that repeat themselves, in words.
@@ -112,7 +120,9 @@ pub struct Outcome {
     pub instructions: Vec<u64>,
     /// Words of persistency.
     pub pm: PmCounts,
-    /// System calls that are not modelled, by number and how often they were made.
+    /// Files that the program made or changed, by path.
+    pub files: Vec<File>,
+    /// System calls that are not served, by number and how often they were made.
     pub unsupported_calls: Vec<(u64, u64)>,
     /// Memory as the program left it.
     pub memory: Memory,
@@ -150,12 +160,13 @@ pub fn run_observed<O: Observer>(
     options: &Options<'_>,
     observer: &mut O,
 ) -> Outcome {
-    let os = Os::new(process, options.harts, options.files.clone());
+    let os = Os::new(process, options.harts, options.files.clone()).sharing(QUANTUM_NS);
     let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(Hart::new).collect();
     harts[0].begin(process.image.entry, process.stack_pointer);
     let logs = Logs::new(options.peers, options.harts.max(1));
     let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
-    let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
+    let (image, off) = (process.image.clone(), BTreeMap::new());
+    let mut machine = Machine { shared, os, harts, off, image, now_ns: 0, last: 0 };
     let end = machine.run(options);
     machine.outcome(end)
 }
@@ -165,6 +176,8 @@ struct Machine<O> {
     shared: SharedState<O>,
     os: Os,
     harts: Vec<Hart>,
+    /// Threads without a hart.
+    off: BTreeMap<u64, Context>,
     image: Arc<Executable>,
     now_ns: u64,
     /// The hart that ran last.
@@ -181,6 +194,7 @@ impl<O: Observer> Machine<O> {
             written: self.os.written(),
             instructions: self.harts.iter().map(|hart| hart.instructions).collect(),
             pm: self.shared.pm,
+            files: self.os.written_files().collect(),
             unsupported_calls: self.os.unsupported().collect(),
             memory: self.shared.memory,
             logs: self.shared.logs,
@@ -203,6 +217,7 @@ impl<O: Observer> Machine<O> {
                 if let Err(end) = self.turn(at, TURN.min(left)) {
                     return end;
                 }
+                self.share();
                 left -= self.harts[at].instructions - before;
                 if left == 0 {
                     return End::Limit;
@@ -220,6 +235,30 @@ impl<O: Observer> Machine<O> {
             }
             let wakes = self.os.expired(self.now_ns);
             self.wake(&wakes);
+            self.share();
+        }
+    }
+
+    /// Harts that others wait for change their threads.
+    fn share(&mut self) {
+        while let Some(step) = self.os.next_move(self.now_ns) {
+            match step {
+                Move::Take { hart, .. } => {
+                    let of = &mut self.harts[hart as usize];
+                    let waits = !std::mem::replace(&mut of.running, false);
+                    self.off.insert(self.os.thread(hart), of.context());
+                    self.os.left(hart, waits);
+                }
+                Move::Give { hart, thread, result } => {
+                    let Some(context) = self.off.remove(&thread) else {
+                        unreachable!("thread {thread} has no registers")
+                    };
+                    self.harts[hart as usize].enter(context);
+                    if let Some(result) = result {
+                        self.harts[hart as usize].registers.set(A0, result);
+                    }
+                }
+            }
         }
     }
 
@@ -322,16 +361,20 @@ impl<O: Observer> Machine<O> {
                 return Ok(false);
             }
             Then::Spawn { hart: child, stack, thread, result, .. } => {
-                let mut registers = hart.registers.clone();
-                let (pc, fcsr) = (hart.pc, hart.fcsr);
+                let mut context = hart.context();
                 hart.registers.set(A0, result);
-                registers.set(A0, 0);
-                registers.set(SP, stack);
+                context.registers.set(A0, 0);
+                context.registers.set(SP, stack);
                 if let Some(thread) = thread {
-                    registers.set(TP, thread);
+                    context.registers.set(TP, thread);
                 }
-                let child = &mut self.harts[child as usize];
-                (child.registers, child.pc, child.fcsr, child.running) = (registers, pc, fcsr, true);
+                match child {
+                    Some(child) => self.harts[child as usize].enter(context),
+                    None => {
+                        self.off.insert(result, context);
+                        self.os.born(result);
+                    }
+                }
             }
             Then::End => {
                 hart.running = false;

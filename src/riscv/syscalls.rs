@@ -14,9 +14,12 @@
 //! address may be performed; the driver sees to it. When a thread ends, the driver stores its writes, then
 //! calls [`Os::ended`], which frees the hart and wakes who waits for it.
 //!
-//! Not modelled: signals (handlers are accepted, none is delivered, but for the one that a program ends
-//! itself with), processes, time slicing (a thread keeps its hart), files that are written, `MADV_DONTNEED`'s
-//! zeros.
+//! Files are in memory: a program reads those that it is given, and what it writes is part of the state. Of
+//! more threads than harts those that wait give up theirs, then those whose time is over: the driver does
+//! what [`Os::next_move`] says ([`threads`]).
+//!
+//! Not modelled: signals (handlers are kept, none is delivered), processes, pipes, sockets, files that are
+//! mapped to be written, `MADV_DONTNEED`'s zeros.
 
 mod call;
 mod calls;
@@ -28,7 +31,7 @@ mod space;
 mod state;
 mod threads;
 
-pub use call::{Call, CallStep, Data, File, Reply, Then, Wake, Write};
+pub use call::{Call, CallStep, Data, File, Move, Reply, Then, WaitingThread, Wake, Write};
 pub use log::{LastCall, OsAt, OsLog};
 pub use output::Written;
 pub use state::Os;

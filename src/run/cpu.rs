@@ -25,11 +25,12 @@ use crate::machine::memory_controller::MemoryController;
 use crate::machine::nic::Nic;
 use crate::machine::os::OperatingSystem;
 use crate::machine::poster::Poster;
-use crate::outcome::{self, End, Machine, Outcome, ProcessOutcome};
+use crate::outcome::{self, End, FileOutcome, Machine, Outcome, ProcessOutcome};
 use crate::riscv::elf::Executable;
 use crate::riscv::functional;
 use crate::riscv::functional::Options;
 use crate::riscv::process::Process;
+use crate::riscv::syscalls::{File, number};
 use crate::run::regions_of_cores::formed_process;
 use crate::stats::Table;
 use crate::workload::{Bindings, CpuCheckKind, Ran};
@@ -57,6 +58,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let (machine, harts) = (&ran.machine, spec.core.harts);
     let ends: Vec<ServerEnd> = machine.systems().map(ServerEnd::of).collect();
     let mut left = left_by(machine, clocks);
+    let files = ends.first().map(|end| end.files.clone()).unwrap_or_default();
+    let missing = missing_calls(&left.unsupported_calls);
     left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
     let mut outcome = Outcome {
@@ -100,11 +103,15 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         other_journals,
         timeline,
         scaling,
+        files,
         os,
         os_log,
     };
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);
+    }
+    if let Some(missing) = missing {
+        blame(&missing, &mut finished.outcome);
     }
     // Last, as this follows from the whole outcome.
     Finished { outcome: outcome::computed(finished.outcome), ..finished }
@@ -153,16 +160,41 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
     assemble_cpu(spec, load, &persistency)
 }
 
+/// Calls that are not served, in words; none without any.
+fn missing_calls(calls: &[(u64, u64)]) -> Option<String> {
+    let names: Vec<String> = calls.iter().map(|(number, _)| number::described(*number)).collect();
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("system call {name} is not served")),
+        names => Some(format!("system calls {} are not served", names.join(", "))),
+    }
+}
+
+/// Says first of a run that went wrong which calls the program made in vain: what went wrong may follow from
+/// it.
+fn blame(missing: &str, outcome: &mut Outcome) {
+    match &mut outcome.end {
+        End::Failed { error } => *error = format!("{missing}; then: {error}"),
+        End::Deadlock { waits } => waits.insert(0, missing.to_owned()),
+        _ => {}
+    }
+    if let Some(verification) = outcome.verification.as_mut().filter(|verification| !verification.passed) {
+        verification.failures.insert(0, missing.to_owned());
+    }
+}
+
 /// How the process of a server ended.
 struct ServerEnd {
     exit_code: i32,
     /// As it was written.
     stdout: Vec<u8>,
+    files: Vec<File>,
 }
 
 impl ServerEnd {
     fn of(os: &OperatingSystem) -> ServerEnd {
-        ServerEnd { exit_code: os.ended().map_or(0, |(_, code)| code), stdout: os.output().0.to_vec() }
+        let exit_code = os.ended().map_or(0, |(_, code)| code);
+        ServerEnd { exit_code, stdout: os.output().0.to_vec(), files: os.written_files().collect() }
     }
 
     /// In what it is another end than that of the first server.
@@ -174,6 +206,9 @@ impl ServerEnd {
         }
         if self.stdout != first.stdout {
             found.push("standard output is not that of server 0".to_owned());
+        }
+        if self.files != first.files {
+            found.push("its files are not those of server 0".to_owned());
         }
         found
     }
@@ -189,6 +224,7 @@ fn left_by(machine: &Assembly, clocks: Clocks) -> ProcessOutcome {
         ended: os.ended().filter(|_| machine.nics().next().is_some()).map(|(at, _)| clocks.duration(at)),
         stdout: text(stdout),
         stderr: text(stderr),
+        files: FileOutcome::of_all(&os.written_files().collect::<Vec<_>>()),
         unsupported_calls: os.unsupported().collect(),
         slots: None,
     }
@@ -217,8 +253,8 @@ fn judge(
     }
     let mut no_reference = None;
     let functional = match &reference {
-        Some(functional::Outcome { end: functional::End::Exited(exit_code), stdout, memory, logs, .. }) => {
-            Some(Ran { exit_code: *exit_code, stdout, persistent: memory.persistent(), logs: logs.bytes() })
+        Some(functional::Outcome { end: functional::End::Exited(exit_code), stdout, memory, logs, files, .. }) => {
+            Some(Ran { exit_code: *exit_code, stdout, files, persistent: memory.persistent(), logs: logs.bytes() })
         }
         Some(functional::Outcome { end: functional::End::Stopped, .. }) => {
             // Nobody knows whether the result is right: it is no failure, and a sweep runs the point again.
@@ -239,7 +275,7 @@ fn judge(
         let persistent = left.slice(memory.persistent, pm_bytes).unwrap_or_default();
         // Each server's logs are as those that its own program leaves at others: all run the same.
         let logs = left.slice(logs_at, logs_bytes).unwrap_or_default();
-        let ran = Ran { exit_code: end.exit_code, stdout: &end.stdout, persistent, logs };
+        let ran = Ran { exit_code: end.exit_code, stdout: &end.stdout, files: &end.files, persistent, logs };
         experiment.program.verify(&ran, functional.as_ref())
     };
     let verification = verify(&ends[0], &finished.memory);

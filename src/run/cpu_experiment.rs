@@ -1,6 +1,6 @@
 //! A program of CPUs on a machine of CPU cores under a scheme: what to simulate, and how far.
 
-use crate::assemble::first_place_of_cores;
+use crate::assemble::{first_place_of_cores, keeps_harts};
 use crate::config::presets::DEFAULT_CLUSTER;
 use crate::config::{CpuMachine, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -47,8 +47,8 @@ impl CpuExperiment {
         Ok(experiment)
     }
 
-    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts,
-    /// clients without a server.
+    /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts
+    /// where they do not share them, clients without a server.
     ///
     /// # Errors
     /// All of them.
@@ -66,7 +66,9 @@ impl CpuExperiment {
             let checked = self.program.process().and_then(|process| check_process(&process, rule));
             checked.unwrap_or_else(|found| faults.0.extend(found.0));
         }
-        if let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts()) {
+        if let Some(why) = keeps_harts(&self.machine.spec, scheme.as_ref())
+            && let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts(), &why)
+        {
             faults.0.extend(found.0);
         }
         faults.into_result(())

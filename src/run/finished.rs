@@ -4,7 +4,7 @@ use crate::engine::{Barrier, EpochDigests, Scaling};
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::Outcome;
 use crate::persist::Journal;
-use crate::riscv::syscalls::{Os, OsLog};
+use crate::riscv::syscalls::{File, Os, OsLog};
 use crate::timeline::Timeline;
 use crate::workload;
 use crate::workload::{Bindings, FormedProgram};
@@ -34,6 +34,8 @@ pub struct Finished {
     pub timeline: Option<Timeline>,
     /// What more threads would give, when asked for, and the barrier that this rests on.
     pub scaling: Option<(Scaling, Barrier)>,
+    /// Files that a process made or changed, by path. Of several servers, those of the first.
+    pub files: Vec<File>,
     /// What system calls of a process had done at its end, where a journal was asked for.
     pub os: Option<Os>,
     /// The same, step by step, under a scheme of recoverable regions.

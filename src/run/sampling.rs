@@ -114,6 +114,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         other_journals: Vec::new(),
         timeline: None,
         scaling: None,
+        files: Vec::new(),
         os: None,
         os_log: None,
     }

@@ -76,6 +76,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
     let (other_journals, os) = (Vec::new(), None);
     let mut finished = Finished {
+        files: Vec::new(),
         outcome,
         memory,
         bindings,

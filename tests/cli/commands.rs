@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli_common::{command, durawarp, ended, folder, text};
+use crate::cli_common::{command, durawarp, durawarp_in, ended, folder, text};
 
 /// Runs and expects an exit code and words on standard error.
 #[track_caller]
@@ -460,6 +460,40 @@ fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
 }
 
 #[test]
+fn files_that_a_program_of_cpus_writes_are_in_its_result_and_below_a_folder() {
+    let folder = folder("cli/written-files");
+    let program = Path::new("workloads/riscv/written.elf").canonicalize().unwrap();
+    let program = program.to_str().unwrap();
+    let run = ["run", program, "--file-out", "out", "--json", "run.json", "--", "--threads", "3", "--records", "5"];
+    let output = durawarp_in(&folder, &run);
+    let told = ended(&output, 0, &["records.txt (75 B)"]);
+    let written = std::fs::read(folder.join("out/records.txt")).unwrap();
+    assert_eq!(&written[..15], b"000000 of 0000\n", "{told}");
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
+    let files = &json["process"]["files"];
+    assert_eq!(
+        (files.as_array().unwrap().len(), &files[0]["path"], &files[0]["bytes"]),
+        (1, &"records.txt".into(), &75.into())
+    );
+    assert_eq!(files[0]["text"].as_str().map(str::as_bytes), Some(&written[..]));
+    // An input is never overwritten: the program itself, under the name of its file.
+    std::fs::create_dir_all(folder.join("in")).unwrap();
+    std::fs::copy(program, folder.join("in/records.txt")).unwrap();
+    let output = durawarp_in(&folder, &["run", "in/records.txt", "--file-out", "in", "--", "--records", "5"]);
+    ended(&output, 2, &["in/records.txt", "it is an input of this command"]);
+    // A call that is missing is named first.
+    let output = durawarp_in(&folder, &["run", program, "-q", "--", "--missing", "1"]);
+    assert_eq!(output.status.code(), Some(3));
+    let told = text(&output.stderr);
+    assert!(told.starts_with("error: the result is wrong: system call `epoll_create1` (20) is not served\n"), "{told}");
+    fails(
+        &["run", "vecadd", "--file-out", folder.join("out").to_str().unwrap()],
+        2,
+        &["a program of GPUs writes no files"],
+    );
+}
+
+#[test]
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
     fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
@@ -467,7 +501,8 @@ fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];
     fails(&broi, 2, &["controller.channels", "one controller orders all persists"]);
     fails(&["run", "gemm", "--machine", "broi-cpu"], 2, &["machines with a GPU: agpm-table4"]);
-    fails(&["run", "hash", "--set", "params.THREADS=9"], 2, &["9 threads are more than the 8 harts"]);
+    let many = ["run", "hash", "--set", "params.THREADS=9", "--scheme", "ppa"];
+    fails(&many, 2, &["9 threads are more than the 8 harts", "--set core.count=N"]);
     let crash = ["crash", "sps", "--profile", "ci", "--actual-only", "--scheme"];
     let output = durawarp(&[&crash[..], &["sync"]].concat());
     let told = text(&output.stdout);

@@ -2,6 +2,7 @@
 
 use durawarp::riscv::fault::FaultKind;
 use durawarp::riscv::functional::{self, End, Options};
+use durawarp::riscv::syscalls::WaitingThread;
 
 use proptest::prelude::*;
 
@@ -83,13 +84,16 @@ fn a_signal_to_oneself_ends_the_program() {
 }
 
 #[test]
-fn a_thread_without_a_hart_is_told() {
-    let process = executable("counter", include_bytes!("../../workloads/riscv/counter.elf"), &["--threads", "3"]);
-    let outcome = functional::run(&process, process.memory(), &Options { harts: 2, ..Options::default() });
-    let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
-    let expected = "a thread was started, but each of the 2 harts runs one (threads do not share harts)";
-    assert!(fault.to_string().starts_with(expected), "{fault}");
-    assert_eq!(fault.symbol.as_ref().map(|(name, _)| name.as_str()), Some("rt_clone"));
+fn more_threads_than_harts_take_turns_and_leave_what_they_leave_with_a_hart_each() {
+    let process = executable("counter", include_bytes!("../../workloads/riscv/counter.elf"), &["--threads", "5"]);
+    let run = |harts| functional::run(&process, process.memory(), &Options { harts, ..Options::default() });
+    let alone = run(5);
+    assert_eq!((&alone.end, alone.stdout.is_empty()), (&End::Exited(0), false));
+    for harts in 1..5 {
+        let shared = run(harts);
+        assert_eq!((shared.end, &shared.stdout), (End::Exited(0), &alone.stdout), "{harts} harts");
+        assert_eq!(shared.instructions.len(), harts as usize);
+    }
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn threads_that_wait_for_nobody_are_told() {
     // lui a0, 0x20; li a7, 98 (futex); ecall, with operation 0 (wait), value 0 and no limit
     let process = program(&[0x0002_0537, 0x0620_0893, 0x0000_0073]);
     let outcome = functional::run(&process, process.memory(), &Options::default());
-    assert_eq!(outcome.end, End::Deadlock(vec![(0, Some(DATA))]));
+    assert_eq!(outcome.end, End::Deadlock(vec![WaitingThread { thread: 100, hart: Some(0), futex: Some(DATA) }]));
 }
 
 #[test]

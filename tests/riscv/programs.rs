@@ -7,6 +7,7 @@ use crate::common::{WINDOWS, executable, run_words};
 
 const COUNTER: &[u8] = include_bytes!("../../workloads/riscv/counter.elf");
 const SORTS: &[u8] = include_bytes!("../../workloads/riscv/sorts.elf");
+const WRITTEN: &[u8] = include_bytes!("../../workloads/riscv/written.elf");
 const APPEND_LOG: &[u8] = include_bytes!("../../workloads/riscv/append_log.elf");
 
 fn run(bytes: &[u8], args: &[&str], harts: u32) -> Outcome {
@@ -27,6 +28,18 @@ fn threads_count_under_locks_and_by_atomics() {
         assert_eq!(text(&outcome), format!("lock {all}\naddition {all}\nexchange {all}\n"));
         assert!(outcome.instructions.iter().all(|instructions| *instructions > 1000));
         assert_eq!(outcome.unsupported_calls, []);
+    }
+}
+
+#[test]
+fn what_threads_write_to_a_file_is_whole_whatever_harts_they_have() {
+    let record = |i: u64| format!("{i:06} of {:04}\n", i % 5);
+    let expected: String = (0..30).map(record).collect();
+    for harts in [1, 2, 5] {
+        let outcome = run(WRITTEN, &["--threads", "5", "--records", "30"], harts);
+        assert_eq!((&outcome.end, text(&outcome)), (&End::Exited(0), "bytes 450\nsum 435\n"), "{harts} harts");
+        let [file] = &outcome.files[..] else { panic!("{:?}", outcome.files) };
+        assert_eq!((file.path.as_str(), &file.content[..]), ("records.txt", expected.as_bytes()), "{harts} harts");
     }
 }
 

@@ -290,7 +290,13 @@ fn programs_of_several_threads_resume_to_what_their_checks_ask_for() {
             let end = run.advance(50_000_000);
             assert_eq!(end, Some(End::Exited(0)), "{name}, interrupted after {at} steps");
             let found = run.outcome(End::Exited(0));
-            let ran = Ran { exit_code: 0, stdout: &found.stdout, persistent: found.memory.persistent(), logs: &[] };
+            let ran = Ran {
+                exit_code: 0,
+                stdout: &found.stdout,
+                files: &found.files,
+                persistent: found.memory.persistent(),
+                logs: &[],
+            };
             let verified = program.verify(&ran, None);
             let text = String::from_utf8_lossy(&found.stdout);
             assert!(verified.passed(), "{name}, interrupted after {at} steps: {text}");

@@ -150,6 +150,56 @@ fn a_sleep_that_the_end_of_the_process_cuts_short_is_no_part_of_the_run() {
     assert!((20_000..200_000).contains(&outcome.time.core_cycles), "{:?}", outcome.time);
 }
 
+#[test]
+fn more_threads_than_harts_share_them_and_leave_what_threads_with_a_hart_each_leave() {
+    for name in THREADED {
+        // A short quantum, so that threads that spin lose their hart, too.
+        let mut shared = experiment(name, 6, &[("core.count", 2), ("os.quantum_us", 5)]);
+        shared.max_cycles = Some(50_000_000);
+        let outcome = run_cpu(&shared, &Conduct::default()).outcome;
+        let process = outcome.process.as_ref().unwrap();
+        assert_eq!((&outcome.end, process.exit_code), (&End::Finished, Some(0)), "{name} {process:?}");
+        assert_eq!(outcome.verification.as_ref().map(|found| found.passed), Some(true), "{name}");
+        assert!(outcome.total("os", "switches") > 0, "{name}");
+        let alone = run_cpu(&experiment(name, 6, &[]), &Conduct::default()).outcome;
+        assert_eq!(process.stdout, alone.process.as_ref().unwrap().stdout, "{name}");
+        let total = |of: &str| (outcome.total("os", of), alone.total("os", of));
+        assert_eq!((total("threads").0, total("switches").1), (total("threads").1, 0), "{name}");
+    }
+}
+
+#[test]
+fn threads_share_harts_under_schemes_that_keep_something_by_hart_until_it_is_durable() {
+    for (machine, scheme) in
+        [("lightwsp-cpu", "sync"), ("lightwsp-cpu", "psp-ideal"), ("broi-cpu", "epoch"), ("broi-cpu", "broi")]
+    {
+        let path = format!("{}/workloads/hash", env!("CARGO_MANIFEST_DIR"));
+        let recipe = Experiment::of(path).machine(machine).scheme(scheme).profile("ci");
+        let recipe = recipe.set("params.THREADS", 5).set("core.count", 1).set("os.quantum_us", 5);
+        let Ok(AnyExperiment::Cpu(mut experiment)) = recipe.build_any() else { panic!("{scheme}") };
+        experiment.max_cycles = Some(20_000_000);
+        let outcome = run_cpu(&experiment, &Conduct::default()).outcome;
+        assert_eq!(outcome.end, End::Finished, "{scheme}");
+        assert_eq!(outcome.verification.as_ref().map(|found| found.passed), Some(true), "{scheme}");
+        assert!(outcome.total("os", "preemptions") > 3, "{scheme}");
+    }
+}
+
+#[test]
+fn threads_keep_their_harts_where_a_scheme_knows_them_by_their_hart() {
+    for (machine, scheme) in [("lightwsp-cpu", "light-wsp"), ("lightwsp-cpu", "ppa")] {
+        let path = format!("{}/workloads/hash", env!("CARGO_MANIFEST_DIR"));
+        let recipe = Experiment::of(path).machine(machine).scheme(scheme).profile("ci");
+        let recipe = recipe.set("params.THREADS", 3).set("core.count", 2);
+        let Err(faults) = recipe.build_any() else { panic!("{scheme} shares harts") };
+        let told = faults.to_string();
+        let expected = format!(
+            "3 threads are more than the 2 harts of machine `{machine}`, and threads do not share harts: `{scheme}`"
+        );
+        assert!(told.contains(&expected) && told.contains("--set core.count=N"), "{told}");
+    }
+}
+
 /// Runs words on the built-in machine.
 fn run_timed(process: &Process, limit_cycles: u64) -> RunEnd {
     let machine: CpuMachine = MachineConfig::read("lightwsp-cpu", &[]).unwrap();

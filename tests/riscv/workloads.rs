@@ -50,7 +50,13 @@ fn checked_run(program: &CpuProgram) -> String {
     let text = String::from_utf8(outcome.stdout).unwrap();
     assert_eq!(outcome.end, End::Exited(0), "{name}: {text}");
     assert_eq!(outcome.unsupported_calls, [], "{name}");
-    let ran = Ran { exit_code: 0, stdout: text.as_bytes(), persistent: outcome.memory.persistent(), logs: &[] };
+    let ran = Ran {
+        exit_code: 0,
+        stdout: text.as_bytes(),
+        files: &outcome.files,
+        persistent: outcome.memory.persistent(),
+        logs: &[],
+    };
     assert!(program.verify(&ran, None).passed(), "{name}: {text}");
     text
 }

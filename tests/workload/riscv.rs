@@ -74,8 +74,13 @@ fn a_program_has_the_arguments_memory_and_checks_of_its_manifest() {
     let process = found.process().unwrap();
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
     assert_eq!(ran.end, End::Exited(0));
-    let left =
-        |stdout| durawarp::workload::Ran { exit_code: 0, stdout, persistent: ran.memory.persistent(), logs: &[] };
+    let left = |stdout| durawarp::workload::Ran {
+        exit_code: 0,
+        stdout,
+        files: &ran.files,
+        persistent: ran.memory.persistent(),
+        logs: &[],
+    };
     assert!(found.verify(&left(&ran.stdout), Some(&left(&ran.stdout))).passed());
     assert!(!found.verify(&left(b"lock 7\n"), None).passed());
 }
@@ -187,11 +192,13 @@ fn program_machine_and_scheme_are_of_one_kind_and_threads_have_harts() {
     );
     let told = refused(Experiment::of("vecadd").scheme("sync"));
     assert!(told.contains("for machines of CPU cores") && told.contains("nt-store"), "{told}");
-    // One thread more than harts is refused at its place; as many are not.
-    assert!(Experiment::of(&path).set("params.THREADS", 8).build_any().is_ok());
-    let told = refused(Experiment::of(&path).set("params.THREADS", 9));
+    // One thread more than harts is refused at its place where threads keep their harts; as many are not.
+    let kept = || Experiment::of(&path).scheme("ppa");
+    assert!(kept().set("params.THREADS", 8).build_any().is_ok());
+    assert!(Experiment::of(&path).set("params.THREADS", 9).build_any().is_ok());
+    let told = refused(kept().set("params.THREADS", 9));
     assert!(told.contains("workload.toml:7:") && told.contains("9 threads are more than the 8 harts"), "{told}");
-    assert!(Experiment::of(&path).set("params.THREADS", 9).set("core.count", 9).build_any().is_ok());
+    assert!(kept().set("params.THREADS", 9).set("core.count", 9).build_any().is_ok());
     let built = SchemeConfig::load("sync", &[]).unwrap().built;
     assert!(built.machines().cpu() && !built.machines().gpu());
 }
@@ -205,8 +212,13 @@ fn the_example_of_the_page_is_right() {
     assert_eq!(found.checks.len(), 2);
     let process = found.process().unwrap();
     let ran = run(&process, process.memory(), &Options { harts: 4, ..Options::default() });
-    let left =
-        durawarp::workload::Ran { exit_code: 0, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
+    let left = durawarp::workload::Ran {
+        exit_code: 0,
+        stdout: &ran.stdout,
+        files: &ran.files,
+        persistent: ran.memory.persistent(),
+        logs: &[],
+    };
     assert!(ran.end == End::Exited(0) && found.verify(&left, None).passed());
 }
 
@@ -238,8 +250,13 @@ fn every_built_in_program_is_named_on_the_page_and_right_when_it_is_small() {
         let peers = Peers { count: 1, log_bytes: 64 << 10 };
         let ran = run(&process, process.memory(), &Options { harts: found.threads, peers, ..Options::default() });
         let End::Exited(exit_code) = ran.end else { panic!("{}: {:?}", listing.name, ran.end) };
-        let left =
-            durawarp::workload::Ran { exit_code, stdout: &ran.stdout, persistent: ran.memory.persistent(), logs: &[] };
+        let left = durawarp::workload::Ran {
+            exit_code,
+            stdout: &ran.stdout,
+            files: &ran.files,
+            persistent: ran.memory.persistent(),
+            logs: &[],
+        };
         let verdict = found.verify(&left, Some(&left));
         assert!(verdict.passed(), "{}: {verdict:?}", listing.name);
     }

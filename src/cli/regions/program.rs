@@ -109,7 +109,14 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
         End::Fault(fault) => return failed(&fault.to_string()),
         other => return failed(&format!("the program did not end: {other:?}")),
     };
-    let ran = Ran { exit_code, stdout: &outcome.stdout, persistent: outcome.memory.persistent(), logs: &[] };
+    // The manifest's own checks: there is no other driver to compare with.
+    let ran = Ran {
+        exit_code,
+        stdout: &outcome.stdout,
+        files: &outcome.files,
+        persistent: outcome.memory.persistent(),
+        logs: &[],
+    };
     if !experiment.program.verify(&ran, None).passed() {
         return failed("the program in regions failed a check of its manifest");
     }

@@ -67,7 +67,7 @@ fn checkpoint(hart: &Hart, then: &Then, step: u64, left: &mut VecDeque<(u64, u64
     match *then {
         // It returns by a wake.
         Then::Wait => return,
-        Then::Spawn { hart: id, stack, thread, .. } => {
+        Then::Spawn { hart: Some(id), stack, thread, .. } => {
             left.extend(slots(&child(hart, stack, thread), id, m));
             left.push_back((m.program.slot(id, STEP_SLOT), step, 8));
         }
@@ -86,13 +86,13 @@ fn slots(state: &HartState, id: u32, m: &Moment<'_, '_>) -> Vec<(u64, u64, u8)> 
 
 /// What a thread begins with: a copy of its parent as it stands behind the call.
 fn child(hart: &Hart, stack: u64, thread: Option<u64>) -> HartState {
-    let mut registers = hart.window.values();
-    registers[usize::from(A0)] = 0;
-    registers[usize::from(SP)] = stack;
+    let mut state = hart.state();
+    state.registers[usize::from(A0)] = 0;
+    state.registers[usize::from(SP)] = stack;
     if let Some(thread) = thread {
-        registers[usize::from(TP)] = thread;
+        state.registers[usize::from(TP)] = thread;
     }
-    HartState { registers, pc: hart.front.pc, fcsr: hart.fcsr() }
+    state
 }
 
 /// Stores more of what a call writes; when all is performed, does what follows. True when it did something.
@@ -136,8 +136,11 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         Then::Spawn { hart: child, stack, thread, result, .. } => {
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
-            let dependencies = m.policy.thread_begun();
-            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Begin { hart: child, state, dependencies }), delay);
+            let begins = match child {
+                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.policy.thread_begun() },
+                None => CpuMsg::Born { thread: result, state },
+            };
+            m.cx.send(m.program.to_os, Msg::Cpu(begins), delay);
             hart.window.set(A0, result);
         }
         Then::End => {
@@ -146,6 +149,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
                 commit::leave(hart, pc, cycle, m);
             }
             hart.thread = Thread::None;
+            hart.front.leaves = false;
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);
             let dependencies = m.policy.thread_begun();

@@ -76,12 +76,14 @@ pub(super) struct FrontEnd {
     pub(super) redirected_by: u64,
     /// Cycle since which an instruction that is executed alone stands at the head.
     pub(super) alone_since: u64,
+    /// The OS takes the hart from its thread: nothing more is dispatched.
+    pub(super) leaves: bool,
 }
 
 impl FrontEnd {
     /// It goes on at `pc`.
     fn at(pc: u64, resume_at: u64) -> FrontEnd {
-        FrontEnd { pc, resume_at, blocked: Blocked::No, redirected_by: pc, alone_since: 0 }
+        FrontEnd { pc, resume_at, blocked: Blocked::No, redirected_by: pc, alone_since: 0, leaves: false }
     }
 }
 
@@ -157,6 +159,11 @@ impl Hart {
         (self.frm, self.window.accrued) = (fcsr >> 5, fcsr & flag::ALL);
     }
 
+    /// Where its thread stands, when nothing is under way.
+    pub(super) fn state(&self) -> HartState {
+        HartState { registers: self.window.values(), pc: self.front.pc, fcsr: self.fcsr() }
+    }
+
     /// Nothing of what it has dispatched is left to be done.
     pub(super) fn is_drained(&self) -> bool {
         self.window.is_empty() && self.stores.is_empty()
@@ -199,7 +206,7 @@ impl Hart {
         cache.squash(self.index, first);
         self.forget_waiting(first);
         self.fault = self.fault.filter(|&(number, _)| number < first);
-        self.front = FrontEnd::at(pc, resume_at);
+        self.front = FrontEnd { leaves: self.front.leaves, ..FrontEnd::at(pc, resume_at) };
         if let Some(regions) = &mut self.regions {
             regions.squash(&self.window, first, pc);
         }

@@ -3,6 +3,7 @@
 
 mod dataflow;
 mod kept;
+mod leave;
 mod order;
 mod reserved;
 
@@ -95,18 +96,39 @@ impl Component<Msg> for FlatHome {
     }
 }
 
-/// Notes each call and ends the process at the first `exit`.
+/// Ticks after which a thread that has left its hart goes on there.
+const AWAY: Time = 500;
+
+/// Notes each call and ends the process at the first `exit`. A thread that leaves its hart goes on after
+/// [`AWAY`], with 7 in a0 if it has waited.
 #[derive(Debug, Default)]
 struct CallNotes {
     calls: Vec<(Time, Call)>,
+    left: Vec<(Time, HartState)>,
 }
 
 impl Component<Msg> for CallNotes {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(CpuMsg::Call { call, .. }) = message else { panic!("{message:?}") };
+        let call = match message {
+            Msg::Cpu(CpuMsg::Call { call, .. }) => call,
+            Msg::Cpu(CpuMsg::Left { hart, waits, mut state }) => {
+                self.left.push((cx.now(), (*state).clone()));
+                if waits {
+                    state.registers[10] = 7;
+                }
+                let begin = CpuMsg::Begin { hart, state, dependencies: None };
+                return cx.send(to_core(Endpoint::Os), Msg::Cpu(begin), AWAY);
+            }
+            other => panic!("{other:?}"),
+        };
         let (hart, number) = (call.hart, call.number);
         self.calls.push((cx.now(), *call));
-        let then = if number == 93 { Then::Exit(0) } else { Then::Return(7) };
+        let then = match number {
+            93 => Then::Exit(0),
+            // Nobody wakes it but by [`CpuMsg::Left`].
+            101 => Then::Wait,
+            _ => Then::Return(7),
+        };
         let reply = Box::new(Reply { writes: Vec::new(), then, wakes: Vec::new() });
         cx.send(to_core(Endpoint::Os), Msg::Cpu(CpuMsg::Return { hart, reply, step: SystemStep::default() }), 0);
     }

@@ -11,6 +11,10 @@ spec! {
         syscall_ns: Nanos,
         /// From a core to the OS, and back.
         link_ns: Nanos,
+        /// How long a thread keeps a hart that other threads wait for, in us.
+        quantum_us: u32 where 1..=1000000,
+        /// What a hart pays to go on with another thread, beside os.syscall_ns and its way.
+        switch_ns: Nanos,
     }
 }
 
@@ -23,7 +27,11 @@ counters! {
         read_lines,
         /// Threads started beside the first (threads)
         threads,
-        /// Harts woken from a futex or from sleep (wakes)
+        /// Threads that went on on a hart that others had before them (switches)
+        switches,
+        /// Threads that lost their hart at the end of a quantum, or by yielding (threads)
+        preemptions,
+        /// Threads woken from a futex or from sleep that had a hart (wakes)
         wakes,
         /// Of these, by a deadline (wakes)
         timeouts,

@@ -106,6 +106,7 @@ impl Ran {
             CpuMsg::Wake { hart, result, .. } => format!("{at}: wake {hart} with {}", *result as i64),
             CpuMsg::Begin { hart, state, .. } => format!("{at}: begin {hart} at {:#x}", state.pc),
             CpuMsg::Stop => format!("{at}: stop"),
+            CpuMsg::Leave { hart } => format!("{at}: hart {hart} gives up its thread"),
             other => panic!("{other:?}"),
         };
         self.of::<Script>(core).heard.iter().map(word).collect()
@@ -132,6 +133,11 @@ fn clone(hart: u32) -> CpuMsg {
 
 /// Two cores of two harts each, and what each core says when.
 fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
+    run_of(words, script, None)
+}
+
+/// The same; with a quantum threads share harts.
+fn run_of(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2], quantum_ns: Option<u64>) -> Ran {
     let objects = vec![Function { address: FUTEX - 8, bytes: 16, name: "gate".to_owned() }];
     let image =
         Executable { entry: 0x10000, segments: vec![], functions: vec![], objects, headers: None, header_count: 0 };
@@ -152,8 +158,10 @@ fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
         image: process.image.clone(),
     };
     let ns = |ns| Nanos::from_decimal(ns).unwrap();
-    let spec = OsSpec { syscall_ns: ns(50.0), link_ns: ns(10.0) };
-    let mut os = OperatingSystem::new(spec, wiring, Os::new(&process, 4, vec![]));
+    let spec = OsSpec { syscall_ns: ns(50.0), link_ns: ns(10.0), quantum_us: 1, switch_ns: ns(30.0) };
+    let calls = Os::new(&process, 4, vec![]);
+    let calls = quantum_ns.map_or(calls.clone(), |quantum_ns| calls.sharing(quantum_ns));
+    let mut os = OperatingSystem::new(spec, wiring, calls);
     os.halt_at_end();
     os.follow_regions(true);
     let [os, home] = [topology.add("os".to_owned(), Box::new(os)), ComponentId(2)];
@@ -270,10 +278,19 @@ fn a_timeout_ends_a_wait_at_its_instant_and_a_wake_before_that_comes_first() {
 #[test]
 fn a_sleep_ends_after_its_time_and_sleepers_do_not_disturb_each_other() {
     let sleep = |hart, at| call(hart, number::NANOSLEEP, [at, 0, 0, 0, 0, 0]);
-    let script = vec![(0, sleep(0, TIME)), (0, sleep(1, TIME + 64))];
+    let script = vec![(0, clone(0)), (0, sleep(0, TIME)), (0, sleep(1, TIME + 64))];
     let ran = run(&[(0, TIME + 8, 500), (0, TIME + 72, 300)], [script, vec![]]);
     // Done at 22 and 34.
-    assert_eq!(ran.heard(0), ["82: hart 0 Wait", "94: hart 1 Wait", "394: wake 1 with 0", "582: wake 0 with 0"]);
+    assert_eq!(ran.heard(0)[1..], ["82: hart 0 Wait", "94: hart 1 Wait", "394: wake 1 with 0", "582: wake 0 with 0"]);
+}
+
+#[test]
+fn a_deadline_is_kept_when_an_earlier_one_is_no_more() {
+    // Hart 0 waits for 100 ns and is woken before; hart 1 sleeps for 500.
+    let sleep = call(1, number::NANOSLEEP, [TIME + 64, 0, 0, 0, 0, 0]);
+    let script = vec![(0, clone(0)), (0, clone(0)), (100, wait(0, 0, TIME)), (100, sleep)];
+    let ran = run(&[(0, TIME + 8, 100), (0, TIME + 72, 500)], [script, vec![(150, wake(2, 1))]]);
+    assert_eq!(ran.heard(0)[4..], ["220: wake 0 with 0", "706: wake 1 with 0"]);
 }
 
 #[test]
@@ -315,10 +332,67 @@ fn a_thread_begins_on_the_core_of_its_hart_and_none_begins_when_every_hart_has_o
     let ran = run(&[], [script, vec![]]);
     let heard = ran.heard(0);
     assert!(
-        heard[1].contains("Spawn { hart: 2, stack: 32768, thread: None, result: 102, clear: Some(131072) }"),
+        heard[1].contains("Spawn { hart: Some(2), stack: 32768, thread: None, result: 102, clear: Some(131072) }"),
         "{heard:?}"
     );
     assert_eq!((heard[3].as_str(), ran.heard(1)), ("370: hart 0 NoFreeHart", vec!["420: begin 2 at 0x10004".into()]));
+}
+
+/// Registers of a thread, of which a0 is 7.
+fn state(pc: u64) -> Box<HartState> {
+    let mut state = HartState { registers: [0; 64], pc, fcsr: 0 };
+    state.registers[usize::from(A0)] = 7;
+    Box::new(state)
+}
+
+#[test]
+fn more_threads_than_harts_take_the_harts_of_those_that_wait_and_of_those_whose_quantum_is_over() {
+    let mut script: Vec<_> = (0..3).map(|_| (0, clone(0))).collect();
+    script.extend([
+        (100, clone(0)),
+        (200, CpuMsg::Born { thread: 104, state: state(0x10040) }),
+        (300, wait(0, 0, 0)),
+        (400, CpuMsg::Left { hart: 0, waits: true, state: state(0x10008) }),
+        (1200, CpuMsg::Left { hart: 1, waits: false, state: state(0x10080) }),
+    ]);
+    // The first thread is woken when it has no hart: by hart 2.
+    let ran = run_of(&[], [script, vec![(600, wake(2, 1))]], Some(1000));
+    let heard = ran.heard(0);
+    assert!(heard[3].starts_with("170: hart 0 Spawn { hart: None") && heard[3].contains("result: 104"), "{heard:?}");
+    assert_eq!(
+        heard[4..],
+        [
+            // It waits once the word is read, 12 after the call has come.
+            "382: hart 0 Wait",
+            "382: hart 0 gives up its thread",
+            // Its registers have come at 410; 50 and 30 for the switch, 10 of its way.
+            "500: begin 0 at 0x10040",
+            // The other threads have had their harts since 10: until 1010.
+            "1070: hart 1 gives up its thread",
+            "1300: begin 1 at 0x10008",
+        ]
+    );
+    // The thread that was taken off hart 1 waits for another one whose time is over.
+    assert_eq!(ran.heard(1), ["670: hart 2 Return(1)", "1270: hart 2 gives up its thread"]);
+    let CpuMsg::Begin { state, .. } = &ran.of::<Script>(0).heard[8].1 else { panic!("{heard:?}") };
+    // The wait's result, in place of what was there.
+    assert_eq!(state.registers[usize::from(A0)], 0);
+    let OsCounters { switches, preemptions, wakes, wait_ns, .. } = ran.os().counters();
+    assert_eq!((switches, preemptions, wakes), (2, 2, 1));
+    assert_eq!(wait_ns, 1210 - 322);
+}
+
+#[test]
+fn a_thread_that_ends_leaves_its_hart_to_one_that_has_none() {
+    let mut script: Vec<_> = (0..3).map(|_| (0, clone(0))).collect();
+    script.extend([
+        (100, clone(0)),
+        (200, CpuMsg::Born { thread: 104, state: state(0x10040) }),
+        (300, CpuMsg::Ended { hart: 1, dependencies: None }),
+    ]);
+    let ran = run_of(&[], [script, vec![]], Some(1_000_000));
+    assert_eq!(ran.heard(0).last().unwrap(), "400: begin 1 at 0x10040");
+    assert_eq!((ran.os().counters().switches, ran.os().counters().preemptions), (1, 0));
 }
 
 #[test]

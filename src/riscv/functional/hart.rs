@@ -74,6 +74,14 @@ impl Registers {
     }
 }
 
+/// What a thread takes along from one hart to another.
+#[derive(Debug, Clone)]
+pub(super) struct Context {
+    pub(super) registers: Registers,
+    pc: u64,
+    fcsr: u8,
+}
+
 /// What ended a turn.
 #[derive(Debug)]
 pub(super) enum Turn {
@@ -129,6 +137,17 @@ impl Hart {
         self.pc = pc;
         self.registers.set(SP, stack_pointer);
         self.running = true;
+    }
+
+    /// What its thread would take along.
+    pub(super) fn context(&self) -> Context {
+        Context { registers: self.registers.clone(), pc: self.pc, fcsr: self.fcsr }
+    }
+
+    /// A thread begins or goes on here. A reservation is lost.
+    pub(super) fn enter(&mut self, context: Context) {
+        Context { registers: self.registers, pc: self.pc, fcsr: self.fcsr } = context;
+        (self.reservation, self.running) = (None, true);
     }
 
     /// Executes up to `budget` instructions.

@@ -133,7 +133,15 @@ impl RegionRun {
         let System { os, now_ns, left, .. } = image.system.clone();
         let harts = (0..image.slots.len() as u32).map(Hart::new).collect();
         let mut run = RegionRun {
-            machine: Machine { shared, os, harts, image: process.image.clone(), now_ns, last: usize::MAX },
+            machine: Machine {
+                shared,
+                os,
+                harts,
+                off: BTreeMap::new(),
+                image: process.image.clone(),
+                now_ns,
+                last: usize::MAX,
+            },
             table: table.clone(),
             open: image.slots.iter().map(|_| OpenRegion::default()).collect(),
             ended: BTreeMap::new(),

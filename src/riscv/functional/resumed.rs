@@ -1,5 +1,6 @@
 //! A process that goes on from the middle: what a machine saved of it when power failed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::riscv::memory::Memory;
@@ -43,7 +44,8 @@ pub fn resume(process: &Process, saved: SavedProcess, options: &Options<'_>) -> 
     let observer = &mut ();
     let logs = Logs::new(options.peers, options.harts.max(1));
     let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
-    let mut machine = Machine { shared, os, harts, image: Arc::clone(&process.image), now_ns, last: 0 };
+    let (image, off) = (Arc::clone(&process.image), BTreeMap::new());
+    let mut machine = Machine { shared, os, harts, off, image, now_ns, last: 0 };
     let end = machine.run(options);
     machine.outcome(end)
 }

@@ -68,10 +68,11 @@ pub enum Then {
     Yield(u64),
     /// Waits until a [`Wake`] names it.
     Wait,
-    /// Goes on with `result` in a0; `hart` begins as its copy, but for a0 (0), sp and tp.
+    /// Goes on with `result` in a0; a thread begins as its copy, but for a0 (0), sp and tp.
     Spawn {
-        /// The hart that runs the new thread.
-        hart: u32,
+        /// The hart that runs the new thread; `None`: the driver keeps its registers, calls
+        /// [`Os::born`](super::Os::born), and it waits for a hart.
+        hart: Option<u32>,
         /// Its stack pointer.
         stack: u64,
         /// Its thread pointer; `None`: that of the calling hart.
@@ -87,7 +88,7 @@ pub enum Then {
     Exit(i32),
     /// The program sent itself a signal that ends it.
     Signal(u32),
-    /// A thread was to be started, and every hart runs one.
+    /// A thread was to be started, every hart has one, and threads do not share harts.
     NoFreeHart,
 }
 
@@ -100,7 +101,40 @@ pub struct Wake {
     pub result: u64,
 }
 
-/// A data file that a program may open.
+/// A step by which threads share harts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// The hart gives up its thread, between two instructions or while its call waits. The driver keeps the
+    /// registers and calls [`Os::left`](super::Os::left).
+    Take {
+        /// The hart.
+        hart: u32,
+        /// The thread does not wait: its time is over, or it yields.
+        preempts: bool,
+    },
+    /// A thread whose registers the driver keeps goes on.
+    Give {
+        /// On this hart, which has none.
+        hart: u32,
+        /// The thread's number.
+        thread: u64,
+        /// What goes into its a0 first, where it waited in a call.
+        result: Option<u64>,
+    },
+}
+
+/// A thread that waits in a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitingThread {
+    /// Its number.
+    pub thread: u64,
+    /// The hart that it has.
+    pub hart: Option<u32>,
+    /// Address of its futex; none when it sleeps.
+    pub futex: Option<u64>,
+}
+
+/// A file: given to a program, or written by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Its path, as the program names it.

@@ -15,7 +15,7 @@ pub struct Written {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Output {
     stdout: Vec<u8>,
     stderr: Vec<u8>,

@@ -33,7 +33,7 @@ impl Pages {
 pub(super) type PageRun = (u64, u64);
 
 /// The pages of a process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Space {
     /// Runs by their first address; each ends where the next one begins, the last one at `end`.
     runs: BTreeMap<u64, Pages>,

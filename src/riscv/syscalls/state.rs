@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use rand_pcg::Pcg64;
 
-use super::call::{File, Wake};
+use super::call::{CallStep, File, Move, Reply, Then, WaitingThread, Wake};
 use super::files::Files;
+use super::number::error;
 use super::output::Written;
 use super::space::Space;
 use super::threads::Threads;
@@ -15,19 +16,23 @@ use crate::riscv::memory::Windows;
 use crate::riscv::process::Process;
 
 /// The state of a process that its system calls see and change.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Os {
     pub(super) process: Fixed,
     pub(super) space: Space,
     pub(super) threads: Threads,
     pub(super) files: Files,
     pub(super) random: Pcg64,
+    /// Handler, flags and mask of each signal that the program said something of.
+    pub(super) signals: BTreeMap<u64, [u64; 3]>,
+    /// By thread: address, flags and size of its stack for signals.
+    pub(super) signal_stacks: BTreeMap<u64, [u64; 3]>,
     /// Calls that are not modelled, and how often they were made.
     pub(super) unsupported: BTreeMap<u64, u64>,
 }
 
 /// What does not change while a process runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fixed {
     pub(super) windows: Windows,
     pub(super) code: Arc<CodeTable>,
@@ -53,8 +58,33 @@ impl Os {
             threads: Threads::new(harts),
             files: Files::new(files),
             random: Pcg64::new(start.seed.into(), RANDOM_STREAM),
+            signals: BTreeMap::new(),
+            signal_stacks: BTreeMap::new(),
             unsupported: BTreeMap::new(),
         }
+    }
+
+    /// Threads share harts from now on: one that others wait for keeps its hart for this long, in ns.
+    #[must_use]
+    pub fn sharing(mut self, quantum_ns: u64) -> Os {
+        self.threads.share(quantum_ns);
+        self
+    }
+
+    /// The next step by which threads share harts, now; the driver does it, and asks again. It asks after
+    /// every call, end of a thread, end of a wait, and [`born`](Os::born) or [`left`](Os::left) thread.
+    pub fn next_move(&mut self, now_ns: u64) -> Option<Move> {
+        self.threads.next_move(now_ns)
+    }
+
+    /// The registers of a thread that began without a hart are with the driver.
+    pub fn born(&mut self, thread: u64) {
+        self.threads.born(thread);
+    }
+
+    /// A hart has given up its thread, which may wait in a call.
+    pub fn left(&mut self, hart: u32, waits: bool) {
+        self.threads.left(hart, waits);
     }
 
     /// The thread of this hart has ended and its writes are stored. Wakes who waits for it; `Err` with the
@@ -66,7 +96,7 @@ impl Os {
         self.threads.ended(hart)
     }
 
-    /// The earliest instant in ns at which a waiting ends by itself.
+    /// The earliest instant in ns at which a waiting ends by itself, or a thread's time on its hart.
     pub fn next_deadline(&self) -> Option<u64> {
         self.threads.next_deadline()
     }
@@ -86,8 +116,8 @@ impl Os {
         self.threads.begun()
     }
 
-    /// The harts that wait, each with the address of its futex; none when it sleeps.
-    pub fn waiting(&self) -> Vec<(u32, Option<u64>)> {
+    /// The threads that wait in a call, in the order in which they came.
+    pub fn waiting(&self) -> Vec<WaitingThread> {
         self.threads.waiting()
     }
 
@@ -101,7 +131,28 @@ impl Os {
         self.files.output.by_thread()
     }
 
-    /// Calls that are not modelled, by number and how often they were made. They gave ENOSYS.
+    /// Files that the program has made or changed, and not deleted, by path.
+    pub fn written_files(&self) -> impl Iterator<Item = File> + '_ {
+        self.files.written()
+    }
+
+    /// The end of a call that is not served.
+    pub(super) fn missing(&mut self, number: u64) -> CallStep {
+        self.note_missing(number);
+        CallStep::Done(Reply {
+            writes: Vec::new(),
+            then: Then::Return(error::ENOSYS.wrapping_neg()),
+            wakes: Vec::new(),
+        })
+    }
+
+    /// Something that a call asks for is not served.
+    pub(super) fn note_missing(&mut self, number: u64) {
+        *self.unsupported.entry(number).or_default() += 1;
+    }
+
+    /// Calls that are not served, or not in all that was asked of them, by number and how often they were
+    /// made.
     pub fn unsupported(&self) -> impl Iterator<Item = (u64, u64)> {
         self.unsupported.iter().map(|(&number, &times)| (number, times))
     }

@@ -1,23 +1,72 @@
 //! Threads on harts, and who waits for what: futexes, sleep, the end of a thread.
 //!
-//! A thread has a hart for itself from its `clone` to its end. Waiters of an address are woken in the order
-//! in which they came.
+//! A thread has the hart that it began on until it ends, unless there are more threads than harts and they
+//! share them. Waiters of an address are woken in the order in which they came.
+//!
+//! ```text
+//!            Give                       Take                     left
+//!  Off, in ──────> On (runs, or waits) ─────> Leaving (the hart ─────> Off, in the queue
+//!  the queue        │      in a call)          hands it over)       └─> Off, waits in a call ──wake──> the queue
+//!      ▲            └──exit──> gone
+//!      └─born── Unborn (began while every hart had a thread)
+//! ```
+//! | a thread is in the queue, and | it goes on |
+//! |---|---|
+//! | a hart has no thread | on that hart, the lowest |
+//! | a thread waits in a call on its hart | there: that of the thread that has waited longest |
+//! | a thread has had its hart for a quantum, or yields | there: that of the thread whose quantum ended first |
+//!
+//! The queue is served in its order: round robin. With as many harts as threads nothing of this happens.
 
-use super::call::Wake;
+use std::collections::VecDeque;
+
+use super::call::{Move, WaitingThread, Wake};
 
 /// Number of the first thread, and of the process.
 pub const FIRST_THREAD: u64 = 100;
+
+/// Where a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ThreadPlace {
+    /// This hart has it.
+    On(u32),
+    /// This hart is to give it up.
+    Leaving(u32),
+    /// The driver keeps its registers.
+    Off,
+    /// The driver does not have its registers yet.
+    Unborn,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Thread {
     number: u64,
     /// The word that is set to 0 when it ends, and woken.
     clear: Option<u64>,
+    place: ThreadPlace,
+    /// What its call gives, which it waited in while it left its hart or had none.
+    result: Option<u64>,
+    /// It keeps its hart until then, ns.
+    until_ns: u64,
+}
+
+impl Thread {
+    fn hart(&self) -> Option<u32> {
+        match self.place {
+            ThreadPlace::On(hart) | ThreadPlace::Leaving(hart) => Some(hart),
+            ThreadPlace::Off | ThreadPlace::Unborn => None,
+        }
+    }
+
+    fn is_leaving(&self) -> bool {
+        matches!(self.place, ThreadPlace::Leaving(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Waiter {
-    hart: u32,
+    /// The thread.
+    number: u64,
     /// The futex; `None` when it sleeps.
     address: Option<u64>,
     /// Wakes with one of these bits are meant for it.
@@ -27,12 +76,17 @@ struct Waiter {
 }
 
 /// The threads of a process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Threads {
-    /// By hart.
-    threads: Vec<Option<Thread>>,
+    harts: u32,
+    /// In the order in which they began.
+    threads: Vec<Thread>,
     /// In the order in which they came.
     waiters: Vec<Waiter>,
+    /// Threads without a hart that could go on, in their order.
+    queue: VecDeque<u64>,
+    /// How long a thread keeps a hart that others wait for, ns; none where threads do not share harts.
+    quantum_ns: Option<u64>,
     started: u64,
     /// What `exit` of the first thread said.
     code: i32,
@@ -40,43 +94,70 @@ pub(super) struct Threads {
 
 impl Threads {
     pub(super) fn new(harts: u32) -> Threads {
-        let mut threads = vec![None; harts.max(1) as usize];
-        threads[0] = Some(Thread { number: FIRST_THREAD, clear: None });
-        Threads { threads, waiters: Vec::new(), started: 1, code: 0 }
+        let first = Thread { number: FIRST_THREAD, clear: None, place: ThreadPlace::On(0), result: None, until_ns: 0 };
+        Threads {
+            harts: harts.max(1),
+            threads: vec![first],
+            waiters: Vec::new(),
+            queue: VecDeque::new(),
+            quantum_ns: None,
+            started: 1,
+            code: 0,
+        }
+    }
+
+    pub(super) fn share(&mut self, quantum_ns: u64) {
+        self.quantum_ns = Some(quantum_ns);
+        self.threads.iter_mut().for_each(|thread| thread.until_ns = quantum_ns);
     }
 
     pub(super) fn harts(&self) -> u32 {
-        self.threads.len() as u32
+        self.harts
     }
 
-    fn thread_mut(&mut self, hart: u32) -> Option<&mut Thread> {
-        self.threads.get_mut(hart as usize)?.as_mut()
+    /// The thread of a hart.
+    fn on(&self, hart: u32) -> Option<&Thread> {
+        self.threads.iter().find(|thread| thread.hart() == Some(hart))
+    }
+
+    fn on_mut(&mut self, hart: u32) -> Option<&mut Thread> {
+        self.threads.iter_mut().find(|thread| thread.hart() == Some(hart))
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut Thread> {
+        self.threads.iter_mut().find(|thread| thread.number == number)
     }
 
     /// The number of the thread on a hart.
     pub(super) fn number(&self, hart: u32) -> u64 {
-        self.threads.get(hart as usize).and_then(Option::as_ref).map_or(0, |thread| thread.number)
+        self.on(hart).map_or(0, |thread| thread.number)
     }
 
     pub(super) fn is_alive(&self, number: u64) -> bool {
-        self.threads.iter().flatten().any(|thread| thread.number == number)
+        self.threads.iter().any(|thread| thread.number == number)
     }
 
     pub(super) fn set_clear(&mut self, hart: u32, address: u64) {
-        if let Some(thread) = self.thread_mut(hart) {
+        if let Some(thread) = self.on_mut(hart) {
             thread.clear = (address != 0).then_some(address);
         }
     }
 
     /// The word to be set to 0 when the thread of a hart ends.
     pub(super) fn clear(&self, hart: u32) -> Option<u64> {
-        self.threads.get(hart as usize)?.as_ref()?.clear
+        self.on(hart)?.clear
     }
 
-    /// The first free hart and the number of the thread that would be next.
-    pub(super) fn next(&self) -> Option<(u32, u64)> {
-        let hart = self.threads.iter().position(Option::is_none)?;
-        Some((hart as u32, FIRST_THREAD + self.started))
+    /// The first hart without a thread.
+    fn free_hart(&self) -> Option<u32> {
+        (0..self.harts).find(|&hart| self.on(hart).is_none())
+    }
+
+    /// Where the next thread would begin, and its number; none where every hart has one and they do not
+    /// share them.
+    pub(super) fn next(&self) -> Option<(Option<u32>, u64)> {
+        let hart = self.free_hart();
+        (hart.is_some() || self.quantum_ns.is_some()).then_some((hart, FIRST_THREAD + self.started))
     }
 
     /// Threads that have begun, the first among them.
@@ -85,8 +166,10 @@ impl Threads {
     }
 
     /// Starts that thread there.
-    pub(super) fn start(&mut self, hart: u32, number: u64, clear: Option<u64>) {
-        self.threads[hart as usize] = Some(Thread { number, clear });
+    pub(super) fn start(&mut self, hart: Option<u32>, number: u64, clear: Option<u64>, now_ns: u64) {
+        let place = hart.map_or(ThreadPlace::Unborn, ThreadPlace::On);
+        let until_ns = now_ns.saturating_add(self.quantum_ns.unwrap_or(0));
+        self.threads.push(Thread { number, clear, place, result: None, until_ns });
         self.started += 1;
     }
 
@@ -98,31 +181,60 @@ impl Threads {
     }
 
     pub(super) fn ended(&mut self, hart: u32) -> Result<Vec<Wake>, i32> {
-        let thread = self.threads.get_mut(hart as usize).and_then(Option::take);
-        if self.threads.iter().all(Option::is_none) {
+        let at = self.threads.iter().position(|thread| thread.hart() == Some(hart));
+        let thread = at.map(|at| self.threads.remove(at));
+        if self.threads.is_empty() {
             return Err(self.code);
         }
         Ok(match thread.and_then(|thread| thread.clear) {
-            Some(address) => self.wake(address, 1, u32::MAX),
+            Some(address) => self.wake(address, 1, u32::MAX).1,
             None => Vec::new(),
         })
     }
 
     pub(super) fn wait(&mut self, hart: u32, address: Option<u64>, bits: u32, deadline: Option<(u64, u64)>) {
-        self.waiters.push(Waiter { hart, address, bits, deadline });
+        self.waiters.push(Waiter { number: self.number(hart), address, bits, deadline });
     }
 
-    /// Wakes up to `count` waiters of an address.
-    pub(super) fn wake(&mut self, address: u64, count: u64, bits: u32) -> Vec<Wake> {
+    fn waits(&self, number: u64) -> bool {
+        self.waiters.iter().any(|waiter| waiter.number == number)
+    }
+
+    /// Ends the waiting of those that are meant, each with its result. How many, and the wakes of those that
+    /// have a hart.
+    fn resume(&mut self, mut meant: impl FnMut(&Waiter) -> Option<u64>) -> (u64, Vec<Wake>) {
         let mut woken = Vec::new();
-        self.waiters.retain(|waiter| {
-            let meant = waiter.address == Some(address) && waiter.bits & bits != 0 && (woken.len() as u64) < count;
-            if meant {
-                woken.push(Wake { hart: waiter.hart, result: 0 });
+        self.waiters.retain(|waiter| match meant(waiter) {
+            Some(result) => {
+                woken.push((waiter.number, result));
+                false
             }
-            !meant
+            None => true,
         });
-        woken
+        let count = woken.len() as u64;
+        let mut wakes = Vec::new();
+        for (number, result) in woken {
+            let Some(thread) = self.get_mut(number) else { continue };
+            match thread.place {
+                ThreadPlace::On(hart) => wakes.push(Wake { hart, result }),
+                ThreadPlace::Leaving(_) | ThreadPlace::Unborn => thread.result = Some(result),
+                ThreadPlace::Off => {
+                    thread.result = Some(result);
+                    self.queue.push_back(number);
+                }
+            }
+        }
+        (count, wakes)
+    }
+
+    /// Wakes up to `count` waiters of an address. How many, and the wakes of those that have a hart.
+    pub(super) fn wake(&mut self, address: u64, count: u64, bits: u32) -> (u64, Vec<Wake>) {
+        let mut left = count;
+        self.resume(|waiter| {
+            let meant = waiter.address == Some(address) && waiter.bits & bits != 0 && left > 0;
+            left -= u64::from(meant);
+            meant.then_some(0)
+        })
     }
 
     /// Has up to `count` waiters of an address wait for another one. How many.
@@ -136,71 +248,88 @@ impl Threads {
         number
     }
 
+    /// More threads could go on than harts are about to be free.
+    fn is_short(&self) -> bool {
+        !self.queue.is_empty() && self.queue.len() > self.threads.iter().filter(|thread| thread.is_leaving()).count()
+    }
+
+    /// The threads that run on their harts.
+    fn running(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().filter(|thread| matches!(thread.place, ThreadPlace::On(_)) && !self.waits(thread.number))
+    }
+
     pub(super) fn next_deadline(&self) -> Option<u64> {
-        self.waiters.iter().filter_map(|waiter| waiter.deadline).map(|(at, _)| at).min()
+        let waits = self.waiters.iter().filter_map(|waiter| waiter.deadline).map(|(at, _)| at);
+        let quantum = self.is_short().then(|| self.running().map(|thread| thread.until_ns).min()).flatten();
+        waits.chain(quantum).min()
     }
 
     pub(super) fn expired(&mut self, now_ns: u64) -> Vec<Wake> {
-        let mut woken = Vec::new();
-        self.waiters.retain(|waiter| match waiter.deadline {
-            Some((at, result)) if at <= now_ns => {
-                woken.push(Wake { hart: waiter.hart, result });
-                false
-            }
-            _ => true,
-        });
-        woken
+        self.resume(|waiter| waiter.deadline.filter(|(at, _)| *at <= now_ns).map(|(_, result)| result)).1
     }
 
-    pub(super) fn waiting(&self) -> Vec<(u32, Option<u64>)> {
-        self.waiters.iter().map(|waiter| (waiter.hart, waiter.address)).collect()
+    /// The thread of a hart has nothing to do: its quantum is over.
+    pub(super) fn yields(&mut self, hart: u32, now_ns: u64) {
+        if let Some(thread) = self.on_mut(hart) {
+            thread.until_ns = thread.until_ns.min(now_ns);
+        }
+    }
+
+    pub(super) fn born(&mut self, number: u64) {
+        if let Some(thread) = self.get_mut(number)
+            && thread.place == ThreadPlace::Unborn
+        {
+            thread.place = ThreadPlace::Off;
+            self.queue.push_back(number);
+        }
+    }
+
+    pub(super) fn left(&mut self, hart: u32, waits: bool) {
+        let Some(thread) = self.on_mut(hart) else { return };
+        thread.place = ThreadPlace::Off;
+        let (number, has_result) = (thread.number, thread.result.is_some());
+        if !waits || has_result {
+            self.queue.push_back(number);
+        }
+    }
+
+    pub(super) fn next_move(&mut self, now_ns: u64) -> Option<Move> {
+        let quantum_ns = self.quantum_ns?;
+        if self.queue.is_empty() {
+            return None;
+        }
+        if let Some(hart) = self.free_hart() {
+            let thread = self.queue.pop_front()?;
+            let of = self.get_mut(thread)?;
+            (of.place, of.until_ns) = (ThreadPlace::On(hart), now_ns.saturating_add(quantum_ns));
+            return Some(Move::Give { hart, thread, result: of.result.take() });
+        }
+        if !self.is_short() {
+            return None;
+        }
+        let is_on = |number: u64| {
+            self.threads.iter().any(|thread| thread.number == number && matches!(thread.place, ThreadPlace::On(_)))
+        };
+        let waits = self.waiters.iter().map(|waiter| waiter.number).find(|&number| is_on(number));
+        let over = || {
+            let over = self.running().filter(|thread| thread.until_ns <= now_ns);
+            over.min_by_key(|thread| (thread.until_ns, thread.number)).map(|thread| thread.number)
+        };
+        let preempts = waits.is_none();
+        let number = waits.or_else(over)?;
+        let thread = self.get_mut(number)?;
+        let hart = thread.hart()?;
+        thread.place = ThreadPlace::Leaving(hart);
+        Some(Move::Take { hart, preempts })
+    }
+
+    pub(super) fn waiting(&self) -> Vec<WaitingThread> {
+        let hart = |number: u64| self.threads.iter().find(|thread| thread.number == number)?.hart();
+        let waiting =
+            |waiter: &Waiter| WaitingThread { thread: waiter.number, hart: hart(waiter.number), futex: waiter.address };
+        self.waiters.iter().map(waiting).collect()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiters_of_an_address_are_woken_in_their_order_up_to_a_count() {
-        let mut threads = Threads::new(4);
-        for (hart, address) in [(3, 64), (1, 64), (2, 128), (0, 64)] {
-            threads.wait(hart, Some(address), u32::MAX, None);
-        }
-        let harts = |wakes: Vec<Wake>| wakes.iter().map(|wake| wake.hart).collect::<Vec<_>>();
-        assert_eq!(harts(threads.wake(64, 2, u32::MAX)), [3, 1]);
-        assert_eq!(harts(threads.wake(64, 2, u32::MAX)), [0]);
-        assert_eq!(threads.waiting(), [(2, Some(128))]);
-        assert_eq!((threads.requeue(128, 64, 5), harts(threads.wake(64, 1, 1))), (1, vec![2]));
-    }
-
-    #[test]
-    fn a_wake_reaches_those_that_asked_for_one_of_its_bits() {
-        let mut threads = Threads::new(2);
-        threads.wait(0, Some(8), 0b01, None);
-        threads.wait(1, Some(8), 0b10, None);
-        assert_eq!(threads.wake(8, 9, 0b10), [Wake { hart: 1, result: 0 }]);
-    }
-
-    #[test]
-    fn a_deadline_ends_a_waiting_at_its_instant() {
-        let mut threads = Threads::new(2);
-        threads.wait(0, None, 0, Some((500, 7)));
-        threads.wait(1, Some(8), 1, Some((400, 9)));
-        assert_eq!(threads.next_deadline(), Some(400));
-        assert_eq!((threads.expired(399), threads.expired(400)), (vec![], vec![Wake { hart: 1, result: 9 }]));
-    }
-
-    #[test]
-    fn a_thread_that_ends_frees_its_hart_and_wakes_one_waiter() {
-        let mut threads = Threads::new(2);
-        assert_eq!(threads.next(), Some((1, 101)));
-        threads.start(1, 101, Some(96));
-        assert_eq!(threads.next(), None);
-        threads.wait(0, Some(96), u32::MAX, None);
-        assert_eq!(threads.ended(1), Ok(vec![Wake { hart: 0, result: 0 }]));
-        assert_eq!(threads.next(), Some((1, 102)));
-        threads.ending(0, 3);
-        assert_eq!(threads.ended(0), Err(3));
-    }
-}
+mod tests;

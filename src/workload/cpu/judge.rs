@@ -1,6 +1,9 @@
 //! What a run of a program of CPUs left, against its checks.
 
+use std::collections::BTreeSet;
+
 use super::program::{CpuCheck, CpuCheckKind, CpuProgram};
+use crate::riscv::syscalls::File;
 use crate::workload::check::verdict::{CheckResult, Mismatch, Outcome, Verification};
 
 /// What a run left.
@@ -10,6 +13,8 @@ pub struct Ran<'a> {
     pub exit_code: i32,
     /// Standard output.
     pub stdout: &'a [u8],
+    /// Files that it made or changed, by path.
+    pub files: &'a [File],
     /// The persistent window.
     pub persistent: &'a [u8],
     /// What it posted to other servers, as it lies there; none without them.
@@ -50,7 +55,8 @@ fn result(check: &CpuCheck, ran: &Ran<'_>, reference: Option<&Ran<'_>>) -> Check
             result.first = own.or_else(|| first("logs at other servers", ran.logs, reference.logs));
             let memory = result.first.as_ref().map(|_| "persistent memory is not as the functional driver leaves it");
             let code = exit_code(ran.exit_code, reference.exit_code);
-            code.or_else(|| stdout(ran.stdout, reference.stdout)).or_else(|| memory.map(str::to_owned))
+            let output = code.or_else(|| stdout(ran.stdout, reference.stdout));
+            output.or_else(|| files(ran.files, reference.files)).or_else(|| memory.map(str::to_owned))
         }
         (CpuCheckKind::Functional, None) => {
             result.outcome = Outcome::Skipped;
@@ -86,6 +92,24 @@ fn stdout(got: &[u8], expected: &[u8]) -> Option<String> {
     })
 }
 
+/// The first file that differs.
+fn files(got: &[File], expected: &[File]) -> Option<String> {
+    let names = |files: &[File]| files.iter().map(|file| file.path.clone()).collect::<BTreeSet<_>>();
+    let (own, wanted) = (names(got), names(expected));
+    if let Some(path) = wanted.difference(&own).next() {
+        return Some(format!("file `{path}` is missing"));
+    }
+    if let Some(path) = own.difference(&wanted).next() {
+        return Some(format!("file `{path}` is one that the functional driver does not write"));
+    }
+    let (one, other) = got.iter().zip(expected).find(|(one, other)| one.content != other.content)?;
+    let (one_bytes, other_bytes) = (&one.content, &other.content);
+    let at = one_bytes.iter().zip(other_bytes.iter()).position(|(own, wanted)| own != wanted);
+    let at = at.unwrap_or(one_bytes.len().min(other_bytes.len()));
+    let (own, wanted) = (one_bytes.len(), other_bytes.len());
+    Some(format!("file `{}` differs from byte {at} on ({own} bytes, expected {wanted})", one.path))
+}
+
 /// The first byte of some memory that differs.
 fn first(memory: &str, got: &[u8], expected: &[u8]) -> Option<Mismatch> {
     let index = got.iter().zip(expected).position(|(got, expected)| got != expected)?;
@@ -99,6 +123,8 @@ fn first(memory: &str, got: &[u8], expected: &[u8]) -> Option<Mismatch> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn verdict(kind: CpuCheckKind, ran: &Ran<'_>, reference: Option<&Ran<'_>>) -> (Outcome, String) {
@@ -108,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_run_is_judged_by_exit_code_output_and_the_functional_driver() {
-        let ran = Ran { exit_code: 0, stdout: b"sum 7\nok\n", persistent: &[1, 2, 3], logs: &[4] };
+        let ran = Ran { exit_code: 0, stdout: b"sum 7\nok\n", files: &[], persistent: &[1, 2, 3], logs: &[4] };
         let of = |kind| verdict(kind, &ran, None);
         assert_eq!(of(CpuCheckKind::ExitCode(0)).0, Outcome::Passed);
         assert_eq!(of(CpuCheckKind::ExitCode(3)), (Outcome::Failed, "the exit code is 0, expected 3".to_owned()));
@@ -124,5 +150,12 @@ mod tests {
         assert_eq!(functional(&Ran { exit_code: 1, ..ran }), Outcome::Failed);
         assert_eq!(functional(&Ran { logs: &[5], ..ran }), Outcome::Failed);
         assert_eq!(functional(&Ran { stdout: b"sum 7\n", ..ran }), Outcome::Failed);
+        let file = |path: &str, text: &str| File { path: path.to_owned(), content: Arc::new(text.as_bytes().to_vec()) };
+        let all = |text| [file("a", text), file("b", "")];
+        let told = |own: &[File], wanted: &[File]| files(own, wanted).unwrap_or_default();
+        assert_eq!(functional(&Ran { files: &all("x"), ..ran }), Outcome::Failed);
+        assert_eq!(told(&all("xy"), &all("xy")), "");
+        assert_eq!(told(&all("xy"), &all("xz")), "file `a` differs from byte 1 on (2 bytes, expected 2)");
+        assert_eq!(told(&all("xy")[1..], &all("xy")), "file `a` is missing");
     }
 }

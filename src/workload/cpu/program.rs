@@ -36,7 +36,7 @@ pub struct CpuProgram {
     pub image: Executable,
     /// How it is started.
     pub start: Start,
-    /// Threads that it runs at once, as its manifest says; the machine has as many harts at least.
+    /// Threads that it runs at once, as its manifest says.
     pub threads: u32,
     /// Files that it may open.
     pub files: Vec<File>,
@@ -68,8 +68,8 @@ pub enum CpuCheckKind {
     ExitCode(i32),
     /// Standard output is this, but for an end of line at its end.
     Stdout(String),
-    /// Exit code, standard output, persistent memory and logs at other servers are those of the functional
-    /// driver.
+    /// Exit code, standard output, files, persistent memory and logs at other servers are those of the
+    /// functional driver.
     Functional,
 }
 
@@ -132,16 +132,17 @@ impl CpuProgram {
         Some(Process::new(self.image.clone(), start))
     }
 
-    /// It has at most as many threads as the machine has harts.
+    /// It has at most as many threads as the machine has harts, where threads do not share harts for this
+    /// reason.
     ///
     /// # Errors
     /// It has more.
-    pub fn fits(&self, machine: &str, harts: u32) -> Result<(), Diagnostics> {
+    pub fn fits(&self, machine: &str, harts: u32, why: &str) -> Result<(), Diagnostics> {
         if self.threads <= harts {
             return Ok(());
         }
         let message = format!(
-            "{} threads are more than the {harts} harts of machine `{machine}` (threads do not share harts)",
+            "{} threads are more than the {harts} harts of machine `{machine}`, and threads do not share harts: {why}",
             self.threads
         );
         let fault = match &self.threads_place {

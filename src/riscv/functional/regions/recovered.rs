@@ -83,7 +83,7 @@ impl RegionImage {
         // A thread that the system knows and that has no pc has ended, or its parent is yet to begin it.
         let begun_later = |hart: u32| {
             let mut spawned = answers.iter().flatten();
-            spawned.any(|reply| matches!(reply.then, Then::Spawn { hart: child, .. } if child == hart))
+            spawned.any(|reply| matches!(reply.then, Then::Spawn { hart: Some(child), .. } if child == hart))
         };
         let mut ended = Vec::new();
         for hart in 0..slots.len() as u32 {

@@ -1,16 +1,18 @@
 //! Calls that map memory.
 
-use super::reply::{Result, done, failed, value};
-use crate::riscv::memory::PM_START;
+use super::reply::{Result, done, failed, value, write};
+use crate::riscv::memory::{PAGE_BYTES, PM_START};
 use crate::riscv::syscalls::call::{Call, CallStep, Data, Then, Write};
 use crate::riscv::syscalls::files::Open;
-use crate::riscv::syscalls::number::error;
+use crate::riscv::syscalls::number::{self, error};
 use crate::riscv::syscalls::space::PageRun;
 use crate::riscv::syscalls::state::Os;
 
 /// Flags of `mmap` and `mprotect`.
 mod flag {
+    pub(super) const PROT_WRITE: u64 = 2;
     pub(super) const PROT_EXEC: u64 = 4;
+    pub(super) const MAP_SHARED: u64 = 1;
     pub(super) const MAP_FIXED: u64 = 0x10;
     pub(super) const MAP_ANONYMOUS: u64 = 0x20;
 }
@@ -36,14 +38,20 @@ pub(super) fn map(os: &mut Os, call: &Call) -> Result<CallStep> {
     let file = if flags & flag::MAP_ANONYMOUS != 0 {
         None
     } else {
-        match os.files.get(descriptor).map_err(failed)? {
+        let open = os.files.get(descriptor).map_err(failed)?;
+        match open.what {
             Open::Persistent => {
                 let pm_bytes = os.process.windows.pm_bytes;
                 let fits = offset.checked_add(bytes).is_some_and(|end| end <= pm_bytes);
                 let fixed = flags & flag::MAP_FIXED != 0 && address != PM_START.wrapping_add(offset);
                 return if fits && !fixed { Ok(value(PM_START + offset)) } else { Err(failed(error::ENOMEM)) };
             }
-            Open::File(file, _) => Some(os.files.content(*file, offset, bytes).to_vec()),
+            // What is stored there would have to reach the file.
+            Open::File(_) if flags & flag::MAP_SHARED != 0 && protection & flag::PROT_WRITE != 0 => {
+                os.note_missing(number::MMAP);
+                return Err(failed(error::ENODEV));
+            }
+            Open::File(file) => Some(os.files.content(file, offset, bytes).to_vec()),
             _ => return Err(failed(error::EACCES)),
         }
     };
@@ -81,4 +89,16 @@ pub(super) fn protect(os: &mut Os, address: u64, bytes: u64, protection: u64) ->
         os.space.open(address, bytes);
     }
     value(0)
+}
+
+/// `mincore`: all memory is there.
+pub(super) fn resident(os: &Os, address: u64, bytes: u64, to: u64) -> Result<CallStep> {
+    if !address.is_multiple_of(PAGE_BYTES) {
+        return Err(failed(error::EINVAL));
+    }
+    if bytes > 0 && os.process.windows.place(address, bytes).is_none() {
+        return Err(failed(error::ENOMEM));
+    }
+    let pages = bytes.div_ceil(PAGE_BYTES) as usize;
+    Ok(done(vec![write(os, to, vec![1; pages])?], Then::Return(0)))
 }

@@ -4,6 +4,8 @@ use crate::riscv::syscalls::call::{CallStep, Data, Reply, Then, Write};
 use crate::riscv::syscalls::number::error;
 use crate::riscv::syscalls::state::Os;
 
+/// The most bytes that one call reads or writes: what is beyond is left to the next call, as Linux allows.
+pub(super) const TRANSFER_MAX_BYTES: u64 = 1 << 20;
 /// The most bytes of a path.
 const PATH_MAX_BYTES: u64 = 4096;
 
@@ -23,6 +25,11 @@ pub(super) fn value(result: u64) -> CallStep {
 /// The end of a call by an error.
 pub(super) fn failed(error: u64) -> CallStep {
     value(error.wrapping_neg())
+}
+
+/// The end of a call by its result or its error.
+pub(super) fn checked(result: std::result::Result<u64, u64>) -> CallStep {
+    result.map_or_else(failed, value)
 }
 
 /// What was read for a call, handed out in order.

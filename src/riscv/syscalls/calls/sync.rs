@@ -1,5 +1,6 @@
 //! Calls by which threads begin and wait.
 
+use super::clock;
 use super::reply::{Reader, Result, done, failed, value, write};
 use crate::riscv::syscalls::call::{Call, CallStep, Reply, Then};
 use crate::riscv::syscalls::number::{self, error};
@@ -13,7 +14,8 @@ mod operation {
     pub(super) const CMP_REQUEUE: u64 = 4;
     pub(super) const WAIT_BITSET: u64 = 9;
     pub(super) const WAKE_BITSET: u64 = 10;
-    pub(super) const FLAGS: u64 = 128 | 256;
+    pub(super) const DATE: u64 = 256;
+    pub(super) const FLAGS: u64 = 128 | DATE;
 }
 
 /// Flags of `clone`.
@@ -26,7 +28,7 @@ mod clone_flag {
     pub(super) const CHILD_SETTID: u64 = 0x100_0000;
 }
 
-fn nanoseconds([seconds, rest]: [u64; 2]) -> u64 {
+pub(super) fn nanoseconds([seconds, rest]: [u64; 2]) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
@@ -35,11 +37,12 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
     if !address.is_multiple_of(4) {
         return Err(failed(error::EINVAL));
     }
+    let of_date = operation & operation::DATE != 0;
     let operation = operation & !operation::FLAGS;
     let bits =
         if matches!(operation, operation::WAIT_BITSET | operation::WAKE_BITSET) { last as u32 } else { u32::MAX };
-    let woken = |wakes: Vec<_>, moved: u64| {
-        let count = wakes.len() as u64 + moved;
+    let woken = |(count, wakes): (u64, Vec<_>), moved: u64| {
+        let count = count + moved;
         Ok(CallStep::Done(Reply { writes: Vec::new(), then: Then::Return(count), wakes }))
     };
     match operation {
@@ -48,8 +51,12 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
                 None
             } else {
                 let time = nanoseconds(reader.words(os, fourth)?);
-                let from = if operation == operation::WAIT { call.now_ns } else { 0 };
-                Some((time.saturating_add(from), error::ETIMEDOUT.wrapping_neg()))
+                let at = match operation {
+                    operation::WAIT => time.saturating_add(call.now_ns),
+                    _ if of_date => clock::of_date(time),
+                    _ => time,
+                };
+                Some((at, error::ETIMEDOUT.wrapping_neg()))
             };
             // The word last: what it holds is compared in this instant.
             let word = reader.bytes(os, address, 4)?;
@@ -71,17 +78,15 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
             let moved = os.threads.requeue(address, other, fourth);
             woken(wakes, moved)
         }
-        _ => {
-            *os.unsupported.entry(number::FUTEX).or_default() += 1;
-            Err(failed(error::ENOSYS))
-        }
+        _ => Ok(os.missing(number::FUTEX)),
     }
 }
 
-/// `nanosleep` and `clock_nanosleep`.
-pub(super) fn sleep(os: &mut Os, call: &Call, reader: &mut Reader<'_>, time: u64, absolute: bool) -> Result<CallStep> {
+/// `nanosleep` and `clock_nanosleep`: until a time after `from`, which may wrap.
+pub(super) fn sleep(os: &mut Os, call: &Call, reader: &mut Reader<'_>, time: u64, from: u64) -> Result<CallStep> {
     let time = nanoseconds(reader.words(os, time)?);
-    let until = if absolute { time } else { call.now_ns.saturating_add(time) };
+    // A date before the process began is over.
+    let until = if (from as i64) < 0 { time.saturating_sub(from.wrapping_neg()) } else { time.saturating_add(from) };
     if until <= call.now_ns {
         return Ok(value(0));
     }
@@ -94,8 +99,7 @@ pub(super) fn clone(os: &mut Os, call: &Call) -> Result<CallStep> {
     let [flags, stack, parent, thread, child, _] = call.args;
     let has = |flag: u64| flags & flag != 0;
     if !has(clone_flag::VM) || !has(clone_flag::THREAD) || stack == 0 {
-        *os.unsupported.entry(number::CLONE).or_default() += 1;
-        return Err(failed(error::ENOSYS));
+        return Ok(os.missing(number::CLONE));
     }
     let Some((hart, number)) = os.threads.next() else {
         return Ok(done(Vec::new(), Then::NoFreeHart));
@@ -107,7 +111,7 @@ pub(super) fn clone(os: &mut Os, call: &Call) -> Result<CallStep> {
         }
     }
     let clear = (has(clone_flag::CHILD_CLEARTID) && child != 0).then_some(child);
-    os.threads.start(hart, number, clear);
+    os.threads.start(hart, number, clear, call.now_ns);
     let thread = has(clone_flag::SETTLS).then_some(thread);
     Ok(done(writes, Then::Spawn { hart, stack, thread, result: number, clear }))
 }
