@@ -5,11 +5,11 @@
 //! | all of standard output and standard error | equal | right |
 //! | the same, by thread | each thread wrote the same in its order, threads in another | right |
 //! | a program of one thread | other bytes | wrong |
-//! | a program of several threads | other bytes of a thread | either may be right: threads may see each other in another order |
+//! | of several threads | other bytes of a thread | either may be right: what a thread sees has an order |
 //!
-//! Output of a committed region is part of the system that the program goes on with; what was not committed is
-//! written again. So the two are compared whole. With [`CrashRequest::strict_output`](super::CrashRequest) all
-//! that is not equal is wrong. Invariant: counts do not depend on the order in which states are judged.
+//! Output of a committed region is part of the system that the program goes on with; what was not committed
+//! is written again. So the two are compared whole. With [`CrashRequest::strict_output`](super::CrashRequest)
+//! all that is not equal is wrong. Invariant: counts do not depend on the order in which states are judged.
 
 use std::sync::Mutex;
 

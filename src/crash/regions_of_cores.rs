@@ -6,16 +6,17 @@
 //!                                       image ─ slots ─ functional driver ─> the same end
 //! ```
 //! The judgements are those of kernels ([`super::regions`]). To go on, each hart with a program counter in
-//! its slots gets its registers from there, or computes them as its boundary says. The system is persisted with
-//! the rest, as LightWSP persists its own (V-A): the program goes on with what it was after the latest step that
-//! a committed region knows of. That is the break, mappings, threads and who waits for what, open files and
-//! where reading of them had come to, and what was written. A call that took effect by then and has not returned
-//! is answered and not performed again ([`RegionImage::recovered`]); one that did not is performed again. Results
-//! are compared by exit code and output ([`super::output`]). Programs check themselves what they computed.
+//! its slots gets its registers from there, or computes them as its boundary says. The system is persisted
+//! with the rest, as LightWSP persists its own (V-A): the program goes on with what it was after the latest
+//! step that a committed region knows of. That is the break, mappings, threads and who waits for what, open
+//! files and where reading of them had come to, and what was written. A call that took effect by then and has
+//! not returned is answered and not performed again ([`RegionImage::recovered`]); one that did not is
+//! performed again. Results are compared by exit code and output ([`super::output`]). Programs check
+//! themselves what they computed.
 //!
-//! Source: P4 of the oracle's design; LightWSP, sections IV-F and V-A. Reading: the paper does not say how its
-//! system's regions and those of programs commit together. Not modelled: time that recovery takes; the clock
-//! goes on from the last of these steps.
+//! Source: P4 of the oracle's design; LightWSP, sections IV-F and V-A. Reading: the paper does not say how
+//! its system's regions and those of programs commit together. Not modelled: time that recovery takes; the
+//! clock goes on from the last of these steps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

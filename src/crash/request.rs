@@ -20,8 +20,8 @@ pub struct CrashRequest {
     pub overtaking: u64,
     /// States to resume the program from, at most, where hardware recovers it.
     pub resume: u64,
-    /// Output of a resumed program that is not that of the run without a failure is wrong, whatever order threads
-    /// may write in.
+    /// Output of a resumed program that is not that of the run without a failure is wrong, whatever order
+    /// threads may write in.
     pub strict_output: bool,
     /// Just this state of level B: instant and number.
     pub only_allowed: Option<(u64, u64)>,

@@ -413,7 +413,8 @@ impl Core {
         }
     }
 
-    /// What a hart of the machine goes on with, one of this core, follows from these. It is in the hart's slots.
+    /// What a hart of the machine goes on with, one of this core, follows from these. It is in the hart's
+    /// slots.
     fn follow(&mut self, hart: u32, dependencies: Option<Box<Dependencies>>, cx: &mut Ctx<'_, Msg>) {
         let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
         self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);

@@ -18,11 +18,11 @@
 //! `Return` that began the waiting. A deadline of a wait is looked at before anything else of its instant.
 //!
 //! Each call, end of a thread and end of waits by their deadlines is a *step*; steps are numbered, and each
-//! answer and wake says which it is of. Where regions recover a program, a log of them gives the state after any
-//! step ([`OsLog`]), and what steps follow from goes with them: a core's last region as it calls, and that of
-//! lines which are read. So a hart that goes on from a call persists after all that the call could have seen.
-//! Of more threads than harts those without a hart are here with their registers; who gets which hart is the
-//! state machine's to say ([`Os::next_move`]), with `os.quantum_us` for threads that do not wait.
+//! answer and wake says which it is of. Where regions recover a program, a log of them gives the state after
+//! any step ([`OsLog`]), and what steps follow from goes with them: a core's last region as it calls, and
+//! that of lines which are read. So a hart that goes on from a call persists after all that the call could
+//! have seen. Of more threads than harts those without a hart are here with their registers; who gets which
+//! hart is the state machine's to say ([`Os::next_move`]), with `os.quantum_us` for threads that do not wait.
 //!
 //! Invariants: between the reading of a futex's word and the end of that call no other call is performed, nor
 //! the end of a thread, which wakes a futex, too. After the end of the process nothing is performed and
@@ -86,9 +86,7 @@ pub struct OperatingSystem {
     ports: Ports,
     timebase: Timebase,
     harts: u32,
-    /// `syscall_ns` in ticks, and with `switch_ns`.
-    syscall: Time,
-    switch: Time,
+    costs: Costs,
     calls: Os,
     steps: Steps,
     /// Registers of the threads that have no hart.
@@ -109,6 +107,15 @@ pub struct OperatingSystem {
     counters: OsCounters,
     /// Ticks that calls waited for their turn, and harts for a wake.
     ticks: Waited,
+}
+
+/// What the OS takes, in ticks.
+#[derive(Debug, Clone, Copy)]
+struct Costs {
+    /// For a call.
+    syscall: Time,
+    /// For a thread to take a hart: with the call that has it do so.
+    switch: Time,
 }
 
 /// The steps of the OS.
@@ -161,8 +168,10 @@ impl OperatingSystem {
             ports,
             timebase,
             harts,
-            syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
-            switch: timebase.ticks_of_ps(spec.syscall_ns.ps + spec.switch_ns.ps),
+            costs: Costs {
+                syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
+                switch: timebase.ticks_of_ps(spec.syscall_ns.ps + spec.switch_ns.ps),
+            },
             calls,
             steps: Steps::default(),
             off: BTreeMap::new(),
@@ -245,7 +254,7 @@ impl OperatingSystem {
 
     /// Says something to a core, `syscall_ns` from now.
     fn tell(&self, core: Endpoint, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
-        cx.send(self.ports.to(core), Msg::Cpu(message), self.syscall);
+        cx.send(self.ports.to(core), Msg::Cpu(message), self.costs.syscall);
     }
 
     fn push(&mut self, task: Task, cx: &mut Ctx<'_, Msg>) {
@@ -344,7 +353,7 @@ impl OperatingSystem {
                         state.registers[usize::from(A0)] = result;
                     }
                     let begin = CpuMsg::Begin { hart, state, dependencies: None };
-                    cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), self.switch);
+                    cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), self.costs.switch);
                 }
             }
         }
@@ -387,14 +396,14 @@ impl OperatingSystem {
 
     /// The process has ended.
     fn end(&mut self, code: i32, cx: &mut Ctx<'_, Msg>) {
-        let at = cx.now() + self.syscall;
+        let at = cx.now() + self.costs.syscall;
         self.ended = Some((at, code));
         (self.deadline, self.tasks) = (None, VecDeque::new());
         for core in self.ports.roster().cores() {
             self.tell(core, CpuMsg::Stop, cx);
         }
         if self.ports.roster().clients > 0 {
-            cx.send(self.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::ProgramOver), self.syscall);
+            cx.send(self.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::ProgramOver), self.costs.syscall);
         }
         if self.halts {
             cx.wake_at(at);

@@ -13,13 +13,14 @@
 //! before the lock is taken.
 //!
 //! Source: LightWSP's section II-C tells of both schemes, and of neither how cores are ordered: all that
-//! waits for other cores here is a reading of ours. The OS is a line that all who call it take: each answer and
-//! wake brings the last regions of the cores that called before, and a hart goes on from it when these have
-//! persisted. When the process ends, harts that run end their regions where they stand, with all registers. It has programs without data races persist in an order
-//! that their synchronisation allows. Invariants: who waits at a synchronisation has no region open, so that
-//! nobody waits in a circle; a path never waits for another core. A thread that spins with plain loads, with
-//! neither `fence` nor `pause` in the loop, keeps its region open, and others may wait for that for ever.
-//! Not modelled: cores of several harts, which are refused; what keeping the last region of a line costs.
+//! waits for other cores here is a reading of ours. It has programs without data races persist in an order
+//! that their synchronisation allows. The OS is a line that all who call it take: each answer and wake brings
+//! the last regions of the cores that called before, and a hart goes on from it when these have persisted.
+//! When the process ends, harts that run end their regions where they stand, with all registers. Invariants:
+//! who waits at a synchronisation has no region open, so that nobody waits in a circle; a path never waits
+//! for another core. A thread that spins with plain loads, with neither `fence` nor `pause` in the loop,
+//! keeps its region open, and others may wait for that for ever. Not modelled: cores of several harts, which
+//! are refused; what keeping the last region of a line costs.
 
 pub mod account;
 pub mod asked;

@@ -25,10 +25,10 @@
 //! (L4; `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
 //! dropped. On CPU cores a hart stands for a warp; its regions are formed over decoded code
 //! (`riscv/regions`), copies are made as stores leave the store buffer, and an atomic is performed in the
-//! event in which its region draws an ID, so that it needs no leave; when the process ends, harts that run end
-//! their regions where they stand, as an interrupt of the paper's system would (a reading: V-A). Invariants: no wait of a warp is for a
-//! younger region than its own. Not modelled: the power failure itself, which the oracle does from journals;
-//! bandwidth of ACKs; time to search buffers.
+//! event in which its region draws an ID, so that it needs no leave; when the process ends, harts that run
+//! end their regions where they stand, as an interrupt of the paper's system would (a reading: V-A).
+//! Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power failure
+//! itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
 mod front_end;
 mod gate;

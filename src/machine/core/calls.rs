@@ -60,8 +60,8 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, step: u64, m: &mut Moment<
     hart.thread = Thread::Writing(Box::new(Writing { left, then: reply.then, over: false }), woken);
 }
 
-/// A call returns with the region that it is in, and a thread that begins, or ends, does so with it: the step of
-/// the OS is stored there, and what the thread begins with.
+/// A call returns with the region that it is in, and a thread that begins, or ends, does so with it: the step
+/// of the OS is stored there, and what the thread begins with.
 fn checkpoint(hart: &Hart, then: &Then, step: u64, left: &mut VecDeque<(u64, u64, u8)>, m: &Moment<'_, '_>) {
     let own = m.program.first_hart + u32::from(hart.index);
     match *then {
@@ -175,8 +175,8 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
 }
 
 /// The process has ended, and this is the hart's state. Its region ends here as at an interrupt, with all
-/// registers in their slots, so that the regions of others which come after it persist. What a call is storing
-/// it stores first.
+/// registers in their slots, so that the regions of others which come after it persist. What a call is
+/// storing it stores first.
 pub(super) fn stopped(hart: &mut Hart, state: &HartState, cycle: u64, m: &mut Moment<'_, '_>) {
     match &mut hart.thread {
         Thread::Running if m.policy.front_end => {

@@ -15,7 +15,8 @@
 //!
 //! Recovery gives each hart its slots, computes what was not stored, and goes on behind the boundary. A call
 //! that the system had performed, and whose hart stands before it still, is answered and not performed again
-//! ([`RegionImage::recovered`]). Reservations are gone. Not modelled: where slots lie in memory, what a commit costs, sizes of queues.
+//! ([`RegionImage::recovered`]). Reservations are gone. Not modelled: where slots lie in memory, what a
+//! commit costs, sizes of queues.
 
 mod durable;
 mod recovered;

@@ -1,8 +1,8 @@
 //! What a system has done, step by step: its state after any step is what these steps make of a new one.
 //!
-//! A step is a call that was performed, the end of a thread, or the end of waits whose deadline came. Steps are
-//! numbered from 1. A call changes nothing but by what it was asked and what it read, so that a log of these
-//! takes the place of a copy of the state after each step: it grows with calls, and not with the state.
+//! A step is a call that was performed, the end of a thread, or the end of waits whose deadline came. Steps
+//! are numbered from 1. A call changes nothing but by what it was asked and what it read, so that a log of
+//! these takes the place of a copy of the state after each step: it grows with calls, and not with the state.
 //!
 //! Invariant: steps performed again on a new system of the same process give the same answers. Not modelled:
 //! what a call has written to memory, which is its hart's.

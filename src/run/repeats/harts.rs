@@ -73,8 +73,8 @@ fn who(hart: u32, server: usize, servers: usize, os: Option<&OperatingSystem>) -
 /// Bytes around the stack pointer that are taken for the hart's own variables.
 const STACK_BYTES: u64 = 4096;
 
-/// The read whose word the hart waits for: one that a branch follows from. Of several an atomic, then one of a
-/// named object, then one that is not of its stack.
+/// The read whose word the hart waits for: one that a branch follows from. Of several an atomic, then one of
+/// a named object, then one that is not of its stack.
 fn awaited<'a>(found: &'a Loop, stack_pointer: u64, core: &Core, image: &Executable) -> Option<&'a Read> {
     let (_, code, _) = core.executes();
     let rank = |read: &&Read| {
@@ -93,6 +93,7 @@ fn told(who: String, found: &Loop, stack_pointer: u64, core: &Core, image: &Exec
         true => image.code_name(first),
         false => format!("{} to {}", image.code_name(first), image.code_name(last)),
     };
+    // What the word is that it waits for, where one can be told.
     let name = |pc: u64| code.at(pc).map_or("", |inst| inst.op.name());
     let read = awaited(found, stack_pointer, core, image);
     let mut notes = Vec::new();

@@ -8,9 +8,9 @@
 //! | was the thread's end | no pc | with no thread; the system frees the hart, if it has not |
 //!
 //! So a call takes effect once: with what other harts' regions saw of it, or with its own hart's region.
-//! Source: the paper's system is formed into regions as programs are (V-A), so that recovery finds a call where
-//! the system's own regions have come to. Invariant, which is checked: a hart whose call has been performed
-//! stands before that call at the least, with the same arguments.
+//! Source: the paper's system is formed into regions as programs are (V-A), so that recovery finds a call
+//! where the system's own regions have come to. Invariant, which is checked: a hart whose call has been
+//! performed stands before that call at the least, with the same arguments.
 
 use crate::riscv::instruction::{A0, A7, Op};
 use crate::riscv::memory::Memory;
