@@ -5,7 +5,7 @@
 //! out of it: control, structure, and order of memory. So the bound holds for every width and every size of the
 //! window, and is the tighter the larger these are.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use durawarp::Experiment;
 use durawarp::machine::core::CoreSpec;
@@ -24,7 +24,7 @@ struct Dataflow<'a> {
     /// When the value of each register is there.
     registers: [u64; 128],
     /// The same of each byte in memory, by words of 8.
-    memory: HashMap<u64, [u64; 8]>,
+    memory: BTreeMap<u64, [u64; 8]>,
     longest: u64,
 }
 
@@ -86,7 +86,7 @@ fn cycles_and_path(experiment: &CpuExperiment) -> (u64, u64) {
     let process = experiment.program.process().unwrap();
     let core = &experiment.machine.spec.core;
     let hit_cycles = experiment.machine.spec.l1d.hit_cycles.into();
-    let mut path = Dataflow { core, hit_cycles, registers: [0; 128], memory: HashMap::new(), longest: 0 };
+    let mut path = Dataflow { core, hit_cycles, registers: [0; 128], memory: BTreeMap::new(), longest: 0 };
     let options = Options { harts: 1, files: experiment.program.files.clone(), ..Options::default() };
     let reference = functional::run_observed(&process, process.memory(), &options, &mut path);
     let timed = run_cpu(experiment, &Conduct::default()).outcome;

@@ -233,7 +233,7 @@ impl Search<'_> {
                 && state.placed >> at & 1 == 0
         };
         // Stores of one address keep their order, so that the last one is the latest.
-        let from = match self.operations.iter().enumerate().filter(own).last() {
+        let from = match self.operations.iter().enumerate().rfind(own) {
             Some((_, store)) if store.access.kind != Kind::Store => return None,
             Some((at, _)) => Some(at),
             None => state.stores[cell].last().map(|&(at, _)| at),

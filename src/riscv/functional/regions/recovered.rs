@@ -75,7 +75,7 @@ impl RegionImage {
                 Some((_, reply)) => answers[hart] = Some(reply),
                 None => {
                     slots[hart] = whole;
-                    slots[hart][PC_SLOT] = (whole[PC_SLOT] & !COMPLETE) + CALL_BYTES | COMPLETE;
+                    slots[hart][PC_SLOT] = ((whole[PC_SLOT] & !COMPLETE) + CALL_BYTES) | COMPLETE;
                     running[hart] = false;
                 }
             }
