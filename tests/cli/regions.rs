@@ -60,7 +60,7 @@ fn a_program_of_cpus_is_shown_with_its_boundaries_and_a_run() {
 
 #[test]
 fn a_stripped_program_and_what_only_kernels_have_are_refused() {
-    let file = folder("regions").join("stripped.elf");
+    let file = folder("regions_stripped").join("stripped.elf");
     let mut bytes = std::fs::read("workloads/hash/hash.elf").unwrap();
     // Place, number and names of the table of sections, without which there are no symbols.
     bytes[0x28..0x30].fill(0);
