@@ -283,6 +283,11 @@ impl Core {
 
     /// Lines have changed: loads that bound early are executed again, reservations end.
     fn tell_changed(&mut self, now: u64, cx: &mut Ctx<'_, Msg>) {
+        // A hart that is alone has written these itself.
+        if self.harts.len() == 1 && self.changed.iter().all(|(_, by)| by.is_some()) {
+            self.changed.clear();
+            return;
+        }
         let mut lines = std::mem::take(&mut self.changed);
         let Core { harts, cache, program, policy, record, remote, changed, .. } = self;
         let mut moment = Moment { now, program, cache, record, policy, remote, cx, changed };
@@ -305,7 +310,7 @@ impl Core {
                 return Stepped { used: 0, lost: Some(Lost::idle(hart.index)), next: None };
             }
             let committed = commit::commit(hart, cycle, m);
-            let wrote = calls::write(hart, cycle, m);
+            let wrote = matches!(hart.thread, Thread::Writing(..)) && calls::write(hart, cycle, m);
             let mut used = 0;
             let mut stall = if hart.front.leaves { leave::step(hart, cycle, m) } else { None };
             while used < slots && stall.is_none() {
@@ -315,10 +320,15 @@ impl Core {
                 }
             }
             // What an instruction that is executed alone or a call waits for may be this very store.
-            let soon = (used > 0 || wrote || committed == Committed::Performed).then_some(cycle + 1);
-            let retires = (!hart.stores.is_empty() && !hart.stores.has_retired()).then(|| hart.retires_at(cycle));
-            let candidates = [soon, stall.and_then(|stall| stall.until), retires.flatten()];
-            let next = candidates.into_iter().flatten().min().map(|next| next.max(cycle + 1));
+            let soon = used > 0 || wrote || committed == Committed::Performed;
+            let next = if soon {
+                Some(cycle + 1)
+            } else {
+                let stores_wait = !hart.stores.is_empty() && !hart.stores.has_retired();
+                let retires = if stores_wait { hart.retires_at(cycle) } else { None };
+                let until = stall.and_then(|stall| stall.until);
+                until.into_iter().chain(retires).min().map(|next| next.max(cycle + 1))
+            };
             let lost = stall.map(|stall| lost(hart, stall.cause, m));
             watch(hart, used, lost, cycle, m);
             Stepped { used, lost, next }
@@ -578,18 +588,14 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 /// Retires what may in a cycle. False when the program has failed.
 #[inline]
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
+    // Most runs have none of these, and ask once a cycle.
+    let noted = m.record.watch.is_some() || hart.regions.is_some() || m.policy.renames;
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
         let inserted = matches!(retires, Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd);
         m.record.counters.instructions += u64::from(!inserted);
-        if let Some(watch) = &mut m.record.watch {
-            watch.retired(hart.index, &hart.window, number, retires, cycle);
-        }
-        if let Some(regions) = &mut hart.regions {
-            regions.retired(hart.window.entry(number));
-        }
-        if m.policy.renames {
-            region::retired(hart, number, cycle, m);
+        if noted {
+            note_retired(hart, number, retires, cycle, m);
         }
         match retires {
             Retires::Plain | Retires::Load => {}
@@ -619,6 +625,19 @@ fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
         }
     }
     true
+}
+
+/// What is watched, regions and the scheme hear of an instruction that has retired.
+fn note_retired(hart: &mut Hart, number: u64, retires: Retires, cycle: u64, m: &mut Moment<'_, '_>) {
+    if let Some(watch) = &mut m.record.watch {
+        watch.retired(hart.index, &hart.window, number, retires, cycle);
+    }
+    if let Some(regions) = &mut hart.regions {
+        regions.retired(hart.window.entry(number));
+    }
+    if m.policy.renames {
+        region::retired(hart, number, cycle, m);
+    }
 }
 
 impl Component<Msg> for Core {
