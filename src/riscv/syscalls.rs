@@ -16,7 +16,7 @@
 //!
 //! Files are in memory: a program reads those that it is given, and what it writes is part of the state. Of
 //! more threads than harts those that wait give up theirs, then those whose time is over: the driver does
-//! what [`Os::next_move`] says ([`threads`]).
+//! what [`Os::next_move`] says (`threads`).
 //!
 //! Not modelled: signals (handlers are kept, none is delivered), processes, pipes, sockets, files that are
 //! mapped to be written, `MADV_DONTNEED`'s zeros.
