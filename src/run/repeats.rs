@@ -3,8 +3,7 @@
 //!
 //! ```text
 //!   every `repeat_cycles`: has anything changed a value, called the system, started a CTA?   (counters)
-//!        └─ no ─> does each hart, each warp repeat itself as long as memory stays?            (executed
-//! alone)
+//!        └─ no ─> does each hart, each warp repeat itself as long as memory stays?   (executed alone)
 //!                   └─ yes, at two looks in a row ─> it repeats itself for ever: the run ends
 //! ```
 //! Why that is a proof. At the first look every hart is in a loop that changes nothing unless memory

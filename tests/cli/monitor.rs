@@ -280,8 +280,9 @@ fn folder_of(width: u32) -> std::path::PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).canonicalize().unwrap().join(format!("monitor_browser/{width}"))
 }
 
-/// Minutes in a debug build: every store waits for persistent memory. Counting its instructions takes seconds.
-const LONG: [&str; 5] = ["atax", "--scheme", "strict", "--threads", "1"];
+/// Minutes in a debug build, also on a fast host: every store waits for persistent memory. Counting its
+/// instructions takes seconds.
+const LONG: [&str; 7] = ["atax", "--scheme", "strict", "--threads", "1", "--set", "params.NX=16384"];
 
 #[test]
 #[cfg_attr(not(debug_assertions), ignore = "takes less than half a minute where the simulator is optimised")]
