@@ -76,7 +76,7 @@ fn a_run_is_the_same_at_any_number_of_threads() {
     }
 }
 
-/// Runs of dice: of so many seeds, each with 2 to 5 threads, compared with the sequential driver.
+/// A run with dice for each seed, with 2 to 5 threads, is compared with one of the sequential driver.
 fn same_with_dice(seeds: std::ops::Range<u64>) {
     const EPOCH_CYCLES: u64 = 5_000;
     for scheme in SCHEMES {

@@ -58,6 +58,46 @@ pub(crate) fn jal(rd: u32, imm: i32) -> u32 {
     high | rd << 7 | opcode::JAL
 }
 
+/// `funct3` of branches.
+pub(crate) mod branch {
+    pub(crate) const BEQ: u32 = 0;
+    pub(crate) const BNE: u32 = 1;
+    pub(crate) const BLT: u32 = 4;
+}
+
+/// `funct5` of atomics.
+pub(crate) mod funct5 {
+    pub(crate) const ADD: u32 = 0;
+    pub(crate) const SWAP: u32 = 1;
+    pub(crate) const LR: u32 = 2;
+    pub(crate) const SC: u32 = 3;
+}
+
+/// `addi rd, rs1, imm`.
+pub(crate) fn addi(rd: u32, rs1: u32, imm: i32) -> u32 {
+    i_type(opcode::IMMEDIATE, 0, rd, rs1, imm)
+}
+
+/// `li rd, imm`, of 12 bits.
+pub(crate) fn li(rd: u32, imm: i32) -> u32 {
+    addi(rd, 0, imm)
+}
+
+/// `lw rd, imm(rs1)`.
+pub(crate) fn lw(rd: u32, rs1: u32, imm: i32) -> u32 {
+    i_type(opcode::LOAD, 2, rd, rs1, imm)
+}
+
+/// `sw rs2, imm(rs1)`.
+pub(crate) fn sw(rs2: u32, rs1: u32, imm: i32) -> u32 {
+    s_type(opcode::STORE, 2, rs1, rs2, imm)
+}
+
+/// `funct5.w rd, rs2, (rs1)` with acquire (2) and release (1).
+pub(crate) fn atomic(funct5: u32, order: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
+    r_type(opcode::ATOMIC, funct5 << 2 | order, 2, rd, rs1, rs2)
+}
+
 /// Runs of a word's bits, each moved: where it begins in the word, where in the result, how long it is.
 fn spread(word: u32, runs: &[(u32, u32, u32)]) -> u32 {
     runs.iter().map(|&(from, to, count)| (word >> from & ((1 << count) - 1)) << to).sum()

@@ -11,7 +11,9 @@ use durawarp::riscv::elf;
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 
 use crate::common::WINDOWS;
-use crate::encoding::{b_type, i_type, opcode, r_type, s_type, u_type};
+use crate::encoding::branch::{BEQ, BLT, BNE};
+use crate::encoding::funct5::{ADD, LR, SC, SWAP};
+use crate::encoding::{atomic, b_type, i_type, li, lw, opcode, r_type, sw, u_type};
 use crate::generator;
 
 /// What a hart does to the word, again and again.
@@ -47,31 +49,6 @@ const ONE: u32 = 9;
 const NEXT: i32 = 64;
 const SERVING: i32 = 128;
 const DONE: i32 = 192;
-
-fn li(rd: u32, value: i32) -> u32 {
-    i_type(opcode::IMMEDIATE, 0, rd, 0, value)
-}
-
-/// `funct5.w rd, rs2, (rs1)` with acquire (2) and release (1).
-fn atomic(funct5: u32, order: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
-    r_type(opcode::ATOMIC, funct5 << 2 | order, 2, rd, rs1, rs2)
-}
-
-const ADD: u32 = 0;
-const SWAP: u32 = 1;
-const LR: u32 = 2;
-const SC: u32 = 3;
-const BEQ: u32 = 0;
-const BNE: u32 = 1;
-const BLT: u32 = 4;
-
-fn lw(rd: u32, rs1: u32, at: i32) -> u32 {
-    i_type(opcode::LOAD, 2, rd, rs1, at)
-}
-
-fn sw(rs2: u32, rs1: u32, at: i32) -> u32 {
-    s_type(opcode::STORE, 2, rs1, rs2, at)
-}
 
 fn fence() -> u32 {
     0x0330_000f

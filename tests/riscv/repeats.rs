@@ -8,7 +8,9 @@ use durawarp::riscv::process::Process;
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 
 use crate::common::{DATA, program};
-use crate::encoding::{b_type, i_type, jal, opcode, r_type, s_type, u_type};
+use crate::encoding::branch::{BEQ, BLT, BNE};
+use crate::encoding::funct5::{LR, SC, SWAP};
+use crate::encoding::{addi, atomic, b_type, i_type, jal, li, lw, opcode, r_type, sw, u_type};
 
 /// Registers by what programmers call them.
 const ZERO: u32 = 0;
@@ -21,41 +23,14 @@ const A1: u32 = 11;
 const A2: u32 = 12;
 const A7: u32 = 17;
 
-const BEQ: u32 = 0;
-const BNE: u32 = 1;
-const BLT: u32 = 4;
 const ECALL: u32 = 0x73;
 
 /// Looks of these tests are this many cycles apart: longer than any message of the machine is under way.
 const LOOK: u64 = 2_000;
 
-fn li(rd: u32, value: i32) -> u32 {
-    i_type(opcode::IMMEDIATE, 0, rd, ZERO, value)
-}
-
-fn addi(rd: u32, rs1: u32, value: i32) -> u32 {
-    i_type(opcode::IMMEDIATE, 0, rd, rs1, value)
-}
-
 fn lui(rd: u32, upper: u64) -> u32 {
     u_type(opcode::LUI, rd, (upper >> 12) as i32)
 }
-
-fn lw(rd: u32, rs1: u32, offset: i32) -> u32 {
-    i_type(opcode::LOAD, 2, rd, rs1, offset)
-}
-
-fn sw(rs1: u32, rs2: u32, offset: i32) -> u32 {
-    s_type(opcode::STORE, 2, rs1, rs2, offset)
-}
-
-fn atomic(funct5: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
-    r_type(opcode::ATOMIC, funct5 << 2, 2, rd, rs1, rs2)
-}
-
-const SWAP: u32 = 1;
-const LR: u32 = 2;
-const SC: u32 = 3;
 
 /// Counts t2 down from `upper`, which takes about as many cycles.
 fn delay(upper: u64) -> [u32; 3] {
@@ -137,9 +112,9 @@ fn a_hart_that_jumps_to_itself_reads_nothing() {
 #[test]
 fn a_lock_that_its_holder_never_releases_is_told_with_who_waits_in_the_system() {
     // The parent takes the lock before it makes the thread, and waits for the end of that.
-    let take = [lui(T1, DATA), addi(T1, T1, 64), li(T2, 1), atomic(SWAP, T0, T1, T2)];
+    let take = [lui(T1, DATA), addi(T1, T1, 64), li(T2, 1), atomic(SWAP, 0, T0, T1, T2)];
     let parent = [addi(A0, T1, 128), li(A1, 0), li(A2, 0), li(13, 0), li(A7, 98), ECALL];
-    let child = [addi(S0, T1, 64), li(T2, 1), atomic(SWAP, T0, S0, T2), b_type(BNE, T0, ZERO, -4)];
+    let child = [addi(S0, T1, 64), li(T2, 1), atomic(SWAP, 0, T0, S0, T2), b_type(BNE, T0, ZERO, -4)];
     let lines = repeats(&[&take, &two_threads(&parent, &child)[..]].concat()).lines();
     let [child, parent] = &lines[..] else { panic!("{lines:?}") };
     assert!(child.starts_with("hart 1 (thread 101) repeats main+0x"), "{child}");
@@ -161,7 +136,8 @@ fn two_threads_that_wait_for_tickets_that_never_come_are_both_told() {
 fn a_store_conditional_that_fails_for_ever_is_a_livelock_after_a_longer_time() {
     // The line leaves between `lr` and `sc`: cbo.flush (t1).
     let flush = 2 << 20 | T1 << 15 | 2 << 12 | 0x0f;
-    let turn = [atomic(LR, T0, T1, ZERO), flush, addi(T0, T0, 1), atomic(SC, T0, T1, T0), b_type(BNE, T0, ZERO, -16)];
+    let turn =
+        [atomic(LR, 0, T0, T1, ZERO), flush, addi(T0, T0, 1), atomic(SC, 0, T0, T1, T0), b_type(BNE, T0, ZERO, -16)];
     let words = [&[lui(T1, DATA)], &turn[..]].concat();
     let repeats = repeats(&words);
     let [hart] = &repeats.repeating[..] else { panic!("{repeats:?}") };
@@ -204,9 +180,9 @@ fn a_long_computation_on_a_table_is_left_alone() {
 #[test]
 fn who_sleeps_may_still_set_the_flag() {
     // The parent sleeps for 100 us (nanosleep at 128(t1)), then sets the flag that the child waits for.
-    let nap = [li(T0, 0), sw(T1, T0, 128), lui(T0, 98_304), sw(T1, T0, 136), addi(A0, T1, 128), li(A1, 0), li(A7, 101)];
-    let set = [ECALL, li(T0, 1), sw(T1, T0, 0), lw(T0, T1, 64), b_type(BEQ, T0, ZERO, -4)];
-    let child = [lw(T0, T1, 0), b_type(BEQ, T0, ZERO, -4), sw(T1, T0, 64), jal(ZERO, 0)];
+    let nap = [li(T0, 0), sw(T0, T1, 128), lui(T0, 98_304), sw(T0, T1, 136), addi(A0, T1, 128), li(A1, 0), li(A7, 101)];
+    let set = [ECALL, li(T0, 1), sw(T0, T1, 0), lw(T0, T1, 64), b_type(BEQ, T0, ZERO, -4)];
+    let child = [lw(T0, T1, 0), b_type(BEQ, T0, ZERO, -4), sw(T0, T1, 64), jal(ZERO, 0)];
     let words = two_threads(&[&nap, &set[..], &EXIT].concat(), &child);
     assert_eq!(ends(&words).total("os", "timeouts"), 1);
 }
@@ -214,8 +190,8 @@ fn who_sleeps_may_still_set_the_flag() {
 #[test]
 fn a_wait_for_a_slow_partner_is_left_alone() {
     let parent =
-        [&delay(200_000)[..], &[li(T0, 1), sw(T1, T0, 0), lw(T0, T1, 64), b_type(BEQ, T0, ZERO, -4)], &EXIT].concat();
-    let child = [lw(T0, T1, 0), b_type(BEQ, T0, ZERO, -4), sw(T1, T0, 64), jal(ZERO, 0)];
+        [&delay(200_000)[..], &[li(T0, 1), sw(T0, T1, 0), lw(T0, T1, 64), b_type(BEQ, T0, ZERO, -4)], &EXIT].concat();
+    let child = [lw(T0, T1, 0), b_type(BEQ, T0, ZERO, -4), sw(T0, T1, 64), jal(ZERO, 0)];
     ends(&two_threads(&parent, &child));
 }
 
@@ -223,7 +199,7 @@ fn a_wait_for_a_slow_partner_is_left_alone() {
 fn two_threads_that_hand_a_word_to_and_fro_are_left_alone() {
     // 4,096 times: the one waits for 1 and writes 0, the other waits for 0 and writes 1.
     let turn = |awaited: i32, written: i32| {
-        let wait = [li(T2, awaited), lw(T0, T1, 0), b_type(BNE, T0, T2, -4), li(T0, written), sw(T1, T0, 0)];
+        let wait = [li(T2, awaited), lw(T0, T1, 0), b_type(BNE, T0, T2, -4), li(T0, written), sw(T0, T1, 0)];
         [&[lui(S0, 4_096)], &wait[..], &[addi(S0, S0, -1), b_type(BNE, S0, ZERO, -24)]].concat()
     };
     ends(&two_threads(&[turn(0, 1), EXIT.to_vec()].concat(), &[turn(1, 0), vec![jal(ZERO, 0)]].concat()));

@@ -23,6 +23,7 @@ use durawarp::schemes::catalogue;
 
 use crate::common::{DATA, program};
 use crate::decorated::{Decorated, Decorator};
+use crate::encoding::addi;
 
 fn experiment(name: &str, set: &[(&str, u64)]) -> CpuExperiment {
     let path = format!("{}/workloads/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -38,11 +39,6 @@ fn crash(experiment: &CpuExperiment, resume: u64) -> CrashReport {
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     crash_cpu(experiment, &CrashRequest { resume, ..CrashRequest::default() }, &watching).unwrap()
-}
-
-/// `addi rd, rs1, imm`.
-fn addi(rd: u32, rs1: u32, imm: u32) -> u32 {
-    imm << 20 | rs1 << 15 | rd << 7 | 0x13
 }
 
 /// `sd rs2, 0(rs1)`.
