@@ -1,8 +1,8 @@
 //! Conversions in the five rounding modes, with the exceptions that they raise. To an integer: rounded;
 //! outside its range it is invalid, and the end of the range, of a NaN the upper one.
 
-use super::flagged::{Flagged, flag, mode};
-use super::format::{Double, Format, Unpacked};
+use super::flagged::{Flagged, mode};
+use super::format::{Double, Format, Single, Unpacked};
 use super::nearest;
 use super::rounding;
 
@@ -58,10 +58,6 @@ pub(super) fn narrowed(bits: u64, mode: u8) -> Flagged {
 /// A single as a double: exact.
 #[inline]
 pub(super) fn widened(single: u32) -> Flagged {
-    let value = f32::from_bits(single);
-    if value.is_nan() {
-        let signals = single & (1 << 22) == 0;
-        return Flagged { value: Double::CANONICAL_NAN, flags: if signals { flag::NV } else { 0 } };
-    }
-    Flagged { value: f64::from(value).to_bits(), flags: 0 }
+    let nan = rounding::of_nan::<Double>(&[Unpacked::of::<Single>(single.into())]);
+    nan.unwrap_or(Flagged { value: f64::from(f32::from_bits(single)).to_bits(), flags: 0 })
 }

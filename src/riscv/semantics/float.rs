@@ -177,7 +177,6 @@ fn ordered<F: Format>(bits: u64) -> i64 {
 /// The minimum of two, or with their signs turned by `sign` the maximum: a number before a NaN, -0 before +0.
 fn lesser<F: Format>(a: u64, b: u64, sign: u64) -> Flagged {
     let [x, y] = [a, b].map(Unpacked::of::<F>);
-    let signals = [x, y].iter().any(|operand| operand.kind == FloatKind::Signalling);
     let value = match (x.is_nan(), y.is_nan()) {
         (true, true) => F::CANONICAL_NAN,
         (true, false) => b,
@@ -185,7 +184,7 @@ fn lesser<F: Format>(a: u64, b: u64, sign: u64) -> Flagged {
         _ if ordered::<F>(a ^ sign) < ordered::<F>(b ^ sign) => a,
         _ => b,
     };
-    Flagged { value, flags: if signals { flag::NV } else { 0 } }
+    Flagged { value, flags: rounding::signalled(&[x, y]) }
 }
 
 /// Values in their order as integers, with one zero; none of a NaN.
@@ -198,10 +197,7 @@ fn comparable<F: Format>(bits: u64) -> Option<i64> {
 fn equal<F: Format>(a: u64, b: u64) -> Flagged {
     match (comparable::<F>(a), comparable::<F>(b)) {
         (Some(a), Some(b)) => quiet((a == b).into()),
-        _ => {
-            let signals = [a, b].iter().any(|bits| Unpacked::of::<F>(*bits).kind == FloatKind::Signalling);
-            Flagged { value: 0, flags: if signals { flag::NV } else { 0 } }
-        }
+        _ => Flagged { value: 0, flags: rounding::signalled(&[a, b].map(Unpacked::of::<F>)) },
     }
 }
 

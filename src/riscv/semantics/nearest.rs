@@ -8,8 +8,6 @@
 //! it was made of comes back, looked at without trailing zeros. Invariant: an answer is that of
 //! [`rounding`](super::rounding).
 
-use super::flagged::flag;
-
 /// The hardware has it in one instruction; elsewhere the same bits are computed.
 const FMA: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
@@ -67,13 +65,13 @@ macro_rules! nearest {
 
             /// A result that was not subnormal before it was rounded, nor overflows.
             #[inline]
-            fn is_ordinary(value: $float) -> bool {
+            pub(super) fn is_ordinary(value: $float) -> bool {
                 let magnitude = value.abs();
                 magnitude > <$float>::MIN_POSITIVE && magnitude < <$float>::INFINITY
             }
 
             #[inline]
-            fn flags(exact: bool) -> u8 {
+            pub(super) fn flags(exact: bool) -> u8 {
                 if exact { 0 } else { flag::NX }
             }
 
@@ -135,6 +133,5 @@ nearest!(double, f64, libm::fma);
 #[inline]
 pub(super) fn narrow(a: f64) -> Option<(f32, u8)> {
     let value = a as f32;
-    let ordinary = value.abs() > f32::MIN_POSITIVE && value.abs() < f32::INFINITY;
-    ordinary.then(|| (value, if f64::from(value) == a { 0 } else { flag::NX }))
+    single::is_ordinary(value).then(|| (value, single::flags(f64::from(value) == a)))
 }

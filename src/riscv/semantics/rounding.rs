@@ -38,10 +38,14 @@ fn canonical<F: Format>(flags: u8) -> Flagged {
 }
 
 /// What any operation gives if an operand is a NaN.
-fn of_nan<F: Format>(operands: &[Unpacked]) -> Option<Flagged> {
-    let signals = operands.iter().any(|operand| operand.kind == FloatKind::Signalling);
+pub(super) fn of_nan<F: Format>(operands: &[Unpacked]) -> Option<Flagged> {
     let any = operands.iter().any(Unpacked::is_nan);
-    any.then(|| canonical::<F>(if signals { flag::NV } else { 0 }))
+    any.then(|| canonical::<F>(signalled(operands)))
+}
+
+/// The exception of operands of which one is a signalling NaN.
+pub(super) fn signalled(operands: &[Unpacked]) -> u8 {
+    if operands.iter().any(|operand| operand.kind == FloatKind::Signalling) { flag::NV } else { 0 }
 }
 
 fn signed<F: Format>(negative: bool, magnitude: u64) -> u64 {

@@ -16,7 +16,7 @@ mod told;
 use super::call::{Call, CallStep, Then};
 use super::state::Os;
 use super::threads::FIRST_THREAD;
-use reply::{Reader, Result, done, failed, value, write};
+use reply::{Reader, Result, done, failed, missing, value, write};
 
 /// Performs a call. An early end is the `Err`.
 pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<CallStep> {
@@ -75,6 +75,6 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Call
         // What libraries try before an older call: its absence is expected.
         RSEQ | CLONE3 | RISCV_HWPROBE | OPENAT2 | COPY_FILE_RANGE | MEMBARRIER | MBIND | GET_MEMPOLICY
         | SET_MEMPOLICY => failed(error::ENOSYS),
-        _ => os.missing(call.number),
+        _ => missing(os, call.number),
     })
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use rand_pcg::Pcg64;
 
-use super::call::{CallStep, File, Move, Reply, Then, WaitingThread, Wake};
+use super::call::{File, Move, WaitingThread, Wake};
 use super::files::Files;
-use super::number::error;
 use super::output::Written;
 use super::space::Space;
 use super::threads::Threads;
@@ -134,16 +133,6 @@ impl Os {
     /// Files that the program has made or changed, and not deleted, by path.
     pub fn written_files(&self) -> impl Iterator<Item = File> + '_ {
         self.files.written()
-    }
-
-    /// The end of a call that is not served.
-    pub(super) fn missing(&mut self, number: u64) -> CallStep {
-        self.note_missing(number);
-        CallStep::Done(Reply {
-            writes: Vec::new(),
-            then: Then::Return(error::ENOSYS.wrapping_neg()),
-            wakes: Vec::new(),
-        })
     }
 
     /// Something that a call asks for is not served.

@@ -124,6 +124,10 @@ impl Threads {
         self.threads.iter_mut().find(|thread| thread.hart() == Some(hart))
     }
 
+    fn get(&self, number: u64) -> Option<&Thread> {
+        self.threads.iter().find(|thread| thread.number == number)
+    }
+
     fn get_mut(&mut self, number: u64) -> Option<&mut Thread> {
         self.threads.iter_mut().find(|thread| thread.number == number)
     }
@@ -134,7 +138,7 @@ impl Threads {
     }
 
     pub(super) fn is_alive(&self, number: u64) -> bool {
-        self.threads.iter().any(|thread| thread.number == number)
+        self.get(number).is_some()
     }
 
     pub(super) fn set_clear(&mut self, hart: u32, address: u64) {
@@ -307,9 +311,7 @@ impl Threads {
         if !self.is_short() {
             return None;
         }
-        let is_on = |number: u64| {
-            self.threads.iter().any(|thread| thread.number == number && matches!(thread.place, ThreadPlace::On(_)))
-        };
+        let is_on = |number: u64| self.get(number).is_some_and(|thread| matches!(thread.place, ThreadPlace::On(_)));
         let waits = self.waiters.iter().map(|waiter| waiter.number).find(|&number| is_on(number));
         let over = || {
             let over = self.running().filter(|thread| thread.until_ns <= now_ns);
@@ -324,9 +326,10 @@ impl Threads {
     }
 
     pub(super) fn waiting(&self) -> Vec<WaitingThread> {
-        let hart = |number: u64| self.threads.iter().find(|thread| thread.number == number)?.hart();
-        let waiting =
-            |waiter: &Waiter| WaitingThread { thread: waiter.number, hart: hart(waiter.number), futex: waiter.address };
+        let waiting = |&Waiter { number, address, .. }: &Waiter| {
+            let hart = self.get(number).and_then(Thread::hart);
+            WaitingThread { thread: number, hart, futex: address }
+        };
         self.waiters.iter().map(waiting).collect()
     }
 }

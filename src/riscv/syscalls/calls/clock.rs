@@ -1,6 +1,6 @@
 //! Clocks. All of them run with simulated time; those that tell the date begin at [`BEGIN_S`].
 
-use super::reply::{Result, checked, done, failed, value, write_words};
+use super::reply::{Result, done, failed, write_words_if_any};
 use crate::riscv::syscalls::call::{Call, CallStep, Then};
 use crate::riscv::syscalls::number::{self, error};
 use crate::riscv::syscalls::state::Os;
@@ -55,10 +55,8 @@ pub(super) fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
     let [a0, a1, ..] = call.args;
     let now = call.now_ns;
     let (seconds, rest) = (now / NS_PER_S, now % NS_PER_S);
-    // Without a place to write to, nothing is written.
-    let words = |os: &Os, address: u64, words: &[u64], then: u64| match address {
-        0 => Ok(value(then)),
-        _ => Ok(done(vec![write_words(os, address, words)?], Then::Return(then))),
+    let words = |os: &Os, address: u64, words: &[u64], then: u64| {
+        Ok(done(write_words_if_any(os, address, words)?, Then::Return(then)))
     };
     match call.number {
         CLOCK_GETTIME => {
@@ -80,6 +78,6 @@ pub(super) fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
             (usage[0], usage[1]) = (seconds, rest / 1000);
             words(os, a1, &usage, 0)
         }
-        _ => Ok(checked(Err(error::ENOSYS))),
+        _ => Ok(failed(error::ENOSYS)),
     }
 }

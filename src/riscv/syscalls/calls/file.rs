@@ -1,8 +1,7 @@
 //! Calls on files: open, read, write, list, name and delete.
 
-use rand_pcg::rand_core::Rng;
-
-use super::reply::{Reader, Result, TRANSFER_MAX_BYTES, checked, done, failed, value, write};
+use super::reply::{Reader, Result, TRANSFER_MAX_BYTES, checked, done, failed, missing, value, write};
+use super::told;
 use crate::riscv::syscalls::call::{Call, CallStep, Then};
 use crate::riscv::syscalls::files::{Open, clean};
 use crate::riscv::syscalls::number::{self, error};
@@ -43,13 +42,10 @@ pub(super) fn of_descriptor(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -
         }
         CLOSE => checked(os.files.close(a0)),
         READ | READV | PREAD64 => read_file(os, call, reader)?,
-        WRITE => {
+        WRITE | PWRITE64 => {
             let bytes = reader.bytes(os, a1, a2.min(TRANSFER_MAX_BYTES))?;
-            checked(os.files.write(thread, a0, None, &bytes))
-        }
-        PWRITE64 => {
-            let bytes = reader.bytes(os, a1, a2.min(TRANSFER_MAX_BYTES))?;
-            checked(os.files.write(thread, a0, Some(a3), &bytes))
+            let offset = (call.number == PWRITE64).then_some(a3);
+            checked(os.files.write(thread, a0, offset, &bytes))
         }
         WRITEV => {
             let mut bytes = Vec::new();
@@ -86,16 +82,13 @@ pub(super) fn of_path(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Resu
         if path.is_empty() { Err(failed(error::ENOENT)) } else { os.files.resolve(folder, path).map_err(failed) }
     };
     Ok(match call.number {
-        FACCESSAT | FACCESSAT2 | FCHMODAT => {
-            let path = path(os, reader, a0, a1)?;
-            checked(os.files.exists(&path))
-        }
+        // Of the open file itself.
         UTIMENSAT if a1 == 0 => checked(os.files.get(a0).map(|_| 0)),
-        UTIMENSAT => {
+        FCHMOD => checked(os.files.get(a0).map(|_| 0)),
+        FACCESSAT | FACCESSAT2 | FCHMODAT | UTIMENSAT => {
             let path = path(os, reader, a0, a1)?;
             checked(os.files.exists(&path))
         }
-        FCHMOD => checked(os.files.get(a0).map(|_| 0)),
         MKDIRAT => {
             let path = path(os, reader, a0, a1)?;
             checked(os.files.tree.make_folder(&path))
@@ -126,7 +119,7 @@ pub(super) fn of_path(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Resu
         // The working folder is always the first one.
         _ => {
             let path = reader.path(os, a0)?;
-            if clean(&path).is_empty() { value(0) } else { os.missing(CHDIR) }
+            if clean(&path).is_empty() { value(0) } else { missing(os, CHDIR) }
         }
     })
 }
@@ -150,15 +143,12 @@ fn read_file(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<CallSt
     let (mut writes, mut length) = (Vec::new(), 0);
     for [address, count] in buffers {
         let count = count.min(TRANSFER_MAX_BYTES - length);
-        let bytes = match file {
-            Some(file) => os.files.content(file, offset.saturating_add(length), count).to_vec(),
-            None => {
-                let mut bytes = vec![0; count as usize];
-                write(os, address, bytes.clone())?;
-                os.random.fill_bytes(&mut bytes);
-                bytes
-            }
+        let Some(file) = file else {
+            writes.push(told::random(os, address, count)?);
+            length += count;
+            continue;
         };
+        let bytes = os.files.content(file, offset.saturating_add(length), count).to_vec();
         length += bytes.len() as u64;
         writes.push(write(os, address, bytes)?);
     }

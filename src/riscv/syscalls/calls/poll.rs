@@ -14,7 +14,7 @@ mod event {
     pub(super) const NOT_OPEN: u16 = 0x20;
 }
 
-/// Bytes of `struct pollfd`: descriptor, events, events that there are.
+/// Bytes of `struct pollfd`: descriptor (4), events that are asked for (2), events that are found (2).
 const ENTRY_BYTES: u64 = 8;
 /// The most entries of a call.
 const ENTRIES_MAX: u64 = 1024;
@@ -24,7 +24,7 @@ pub(super) fn poll(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<
     if count > ENTRIES_MAX {
         return Err(failed(error::EINVAL));
     }
-    let timeout = if timeout == 0 { None } else { Some(nanoseconds(reader.words(os, timeout)?)) };
+    let timeout = reader.words_if_any(os, timeout)?.map(nanoseconds);
     let mut entries = reader.bytes(os, address, count * ENTRY_BYTES)?;
     let mut ready = 0;
     let (all, _) = entries.as_chunks_mut::<8>();

@@ -32,6 +32,12 @@ pub(super) fn checked(result: std::result::Result<u64, u64>) -> CallStep {
     result.map_or_else(failed, value)
 }
 
+/// The end of a call that is not served.
+pub(super) fn missing(os: &mut Os, number: u64) -> CallStep {
+    os.note_missing(number);
+    failed(error::ENOSYS)
+}
+
 /// What was read for a call, handed out in order.
 pub(super) struct Reader<'a> {
     pub(super) read: std::slice::Iter<'a, Vec<u8>>,
@@ -64,6 +70,11 @@ impl Reader<'_> {
         Ok(words)
     }
 
+    /// The words at an address; none of address 0.
+    pub(super) fn words_if_any<const N: usize>(&mut self, os: &Os, address: u64) -> Result<Option<[u64; N]>> {
+        if address == 0 { Ok(None) } else { self.words(os, address).map(Some) }
+    }
+
     /// A text that ends with a zero: read page by page, since memory may end behind it.
     pub(super) fn path(&mut self, os: &Os, address: u64) -> Result<String> {
         let mut path = Vec::new();
@@ -88,6 +99,11 @@ pub(super) fn write(os: &Os, address: u64, bytes: Vec<u8>) -> Result<Write> {
         return Err(failed(error::EFAULT));
     }
     Ok(Write { address, data: Data::Bytes(bytes) })
+}
+
+/// What a call stores of these words: nothing at address 0.
+pub(super) fn write_words_if_any(os: &Os, address: u64, words: &[u64]) -> Result<Vec<Write>> {
+    if address == 0 { Ok(Vec::new()) } else { Ok(vec![write_words(os, address, words)?]) }
 }
 
 pub(super) fn write_words(os: &Os, address: u64, words: &[u64]) -> Result<Write> {

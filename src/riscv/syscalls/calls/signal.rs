@@ -1,7 +1,7 @@
 //! Signals. What a program says of them is kept and told again; none is delivered. A signal that a program
 //! sends itself is without effect where it is ignored, by the program or by default, and ends it otherwise.
 
-use super::reply::{Reader, Result, done, failed, value, write_words};
+use super::reply::{Reader, Result, done, failed, value, write_words_if_any};
 use crate::riscv::syscalls::call::{Call, CallStep, Then};
 use crate::riscv::syscalls::number::{self, error};
 use crate::riscv::syscalls::state::Os;
@@ -49,9 +49,9 @@ pub(super) fn action(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Resul
     if number == 0 || number > known::LAST || new != 0 && matches!(number, known::KILL | known::STOP) {
         return Err(failed(error::EINVAL));
     }
-    let set = if new == 0 { None } else { Some(reader.words::<3>(os, new)?) };
+    let set = reader.words_if_any::<3>(os, new)?;
     let held = os.signals.get(&number).copied().unwrap_or_default();
-    let writes = if old == 0 { Vec::new() } else { vec![write_words(os, old, &held)?] };
+    let writes = write_words_if_any(os, old, &held)?;
     if let Some(set) = set {
         os.signals.insert(number, set);
     }
@@ -61,10 +61,10 @@ pub(super) fn action(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Resul
 /// `sigaltstack`: address, flags and size of the stack that a thread has for signals.
 pub(super) fn stack(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<CallStep> {
     let [new, old, ..] = call.args;
-    let set = if new == 0 { None } else { Some(reader.words::<3>(os, new)?) };
+    let set = reader.words_if_any::<3>(os, new)?;
     let thread = os.threads.number(call.hart);
     let held = os.signal_stacks.get(&thread).copied().unwrap_or([0, SS_DISABLE, 0]);
-    let writes = if old == 0 { Vec::new() } else { vec![write_words(os, old, &held)?] };
+    let writes = write_words_if_any(os, old, &held)?;
     if let Some(set) = set {
         if set[1] & SS_DISABLE == 0 {
             os.signal_stacks.insert(thread, set);

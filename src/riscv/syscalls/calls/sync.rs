@@ -1,7 +1,7 @@
 //! Calls by which threads begin and wait.
 
 use super::clock;
-use super::reply::{Reader, Result, done, failed, value, write};
+use super::reply::{Reader, Result, done, failed, missing, value, write};
 use crate::riscv::syscalls::call::{Call, CallStep, Reply, Then};
 use crate::riscv::syscalls::number::{self, error};
 use crate::riscv::syscalls::state::Os;
@@ -47,17 +47,15 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
     };
     match operation {
         operation::WAIT | operation::WAIT_BITSET => {
-            let deadline = if fourth == 0 {
-                None
-            } else {
-                let time = nanoseconds(reader.words(os, fourth)?);
+            let time = reader.words_if_any(os, fourth)?.map(nanoseconds);
+            let deadline = time.map(|time| {
                 let at = match operation {
                     operation::WAIT => time.saturating_add(call.now_ns),
                     _ if of_date => clock::of_date(time),
                     _ => time,
                 };
-                Some((at, error::ETIMEDOUT.wrapping_neg()))
-            };
+                (at, error::ETIMEDOUT.wrapping_neg())
+            });
             // The word last: what it holds is compared in this instant.
             let word = reader.bytes(os, address, 4)?;
             if word != (expected as u32).to_le_bytes() {
@@ -78,7 +76,7 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
             let moved = os.threads.requeue(address, other, fourth);
             woken(wakes, moved)
         }
-        _ => Ok(os.missing(number::FUTEX)),
+        _ => Ok(missing(os, number::FUTEX)),
     }
 }
 
@@ -99,7 +97,7 @@ pub(super) fn clone(os: &mut Os, call: &Call) -> Result<CallStep> {
     let [flags, stack, parent, thread, child, _] = call.args;
     let has = |flag: u64| flags & flag != 0;
     if !has(clone_flag::VM) || !has(clone_flag::THREAD) || stack == 0 {
-        return Ok(os.missing(number::CLONE));
+        return Ok(missing(os, number::CLONE));
     }
     let Some((hart, number)) = os.threads.next() else {
         return Ok(done(Vec::new(), Then::NoFreeHart));

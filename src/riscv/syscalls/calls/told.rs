@@ -2,8 +2,8 @@
 
 use rand_pcg::rand_core::Rng;
 
-use super::reply::{Result, TRANSFER_MAX_BYTES, done, failed, value, write, write_words};
-use crate::riscv::syscalls::call::{Call, CallStep, Then};
+use super::reply::{Result, TRANSFER_MAX_BYTES, done, failed, value, write, write_words, write_words_if_any};
+use crate::riscv::syscalls::call::{Call, CallStep, Data, Then, Write};
 use crate::riscv::syscalls::number;
 use crate::riscv::syscalls::state::Os;
 
@@ -20,11 +20,8 @@ const MASK: u64 = 0o022;
 pub(super) fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
     use number::*;
     let [a0, a1, a2, a3, ..] = call.args;
-    // Without a place to write to, nothing is written.
-    let words = |os: &Os, address: u64, words: &[u64]| match address {
-        0 => Ok(value(0)),
-        _ => Ok(done(vec![write_words(os, address, words)?], Then::Return(0))),
-    };
+    let words =
+        |os: &Os, address: u64, words: &[u64]| Ok(done(write_words_if_any(os, address, words)?, Then::Return(0)));
     match call.number {
         RT_SIGPROCMASK => words(os, a2, &[0]),
         PRLIMIT64 => {
@@ -65,12 +62,17 @@ pub(super) fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
         PRCTL if a0 == PR_SET_NAME => Ok(value(0)),
         PRCTL => Err(failed(error::EINVAL)),
         _ => {
-            let mut bytes = vec![0; a1.min(TRANSFER_MAX_BYTES) as usize];
-            // Only a call that goes through draws from the sequence.
-            write(os, a0, bytes.clone())?;
-            os.random.fill_bytes(&mut bytes);
-            let length = bytes.len() as u64;
-            Ok(done(vec![write(os, a0, bytes)?], Then::Return(length)))
+            let length = a1.min(TRANSFER_MAX_BYTES);
+            Ok(done(vec![random(os, a0, length)?], Then::Return(length)))
         }
     }
+}
+
+/// A store of random bytes, if it may be made: only then they are drawn from the sequence.
+pub(super) fn random(os: &mut Os, address: u64, count: u64) -> Result<Write> {
+    let mut write = write(os, address, vec![0; count as usize])?;
+    if let Data::Bytes(bytes) = &mut write.data {
+        os.random.fill_bytes(bytes);
+    }
+    Ok(write)
 }

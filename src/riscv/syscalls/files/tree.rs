@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(tree.write(1, ALL_MAX_BYTES, b"z"), Err(EFBIG));
         assert_eq!(tree.entries(""), [("in".to_owned(), true), ("out".to_owned(), true), ("tmp".to_owned(), true)]);
         assert_eq!((tree.remove("out", true), tree.remove("out/x", false)), (Err(ENOTEMPTY), Ok(0)));
-        // Its content stays with whoever has it open.
+        // A file that is open keeps its content.
         assert_eq!((tree.remove("out", true), tree.written().count()), (Ok(0), 0));
         assert_eq!(tree.content(1, 3, 9), b"yz");
     }
