@@ -192,6 +192,18 @@ impl Mem {
     pub fn bytes(self) -> u32 {
         self.elem.bytes() * u32::from(self.vec)
     }
+
+    /// A load, texture fetch or asynchronous copy that looks into the L1, by its cache operator and by
+    /// whether the L1 caches ordinary loads.
+    pub fn looks_into_l1(self, caches_loads: bool) -> bool {
+        match self.cache {
+            CacheOp::ReadOnly => true,
+            CacheOp::All | CacheOp::Streaming | CacheOp::NonTemporal => {
+                caches_loads || matches!(self.kind, MemKind::Texture(_))
+            }
+            CacheOp::L2Only | CacheOp::Volatile => false,
+        }
+    }
 }
 
 /// Where the addresses of a memory access are.

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ir::{CacheOp, Inst, Mem, MemKind, Op, Space};
+use super::super::ir::{Inst, Mem, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, resolve_generic};
 use super::super::warp::{Path, Warp, lanes_of};
@@ -263,16 +263,7 @@ impl Alone<'_, '_> {
         if mem.kind != MemKind::Store && mem.kind != MemKind::Reduction {
             self.note(pc, mem, lanes, &place, bytes);
         }
-        // As the SM decides whether a load uses the L1.
-        let cached = matches!(mem.kind, MemKind::Load | MemKind::Texture(_))
-            && match mem.cache {
-                CacheOp::ReadOnly => true,
-                CacheOp::All | CacheOp::Streaming | CacheOp::NonTemporal => {
-                    self.around.caches_loads || matches!(mem.kind, MemKind::Texture(_))
-                }
-                CacheOp::L2Only | CacheOp::Volatile => false,
-            };
-        let swapped = if cached { self.swap_in(lanes, &place, bytes) } else { Vec::new() };
+        let swapped = if self.looks_into_l1(mem) { self.swap_in(lanes, &place, bytes) } else { Vec::new() };
         let mut memories =
             Memories { global: &mut *self.around.memory, shared: &mut *self.around.shared, local: &mut [] };
         let done = execute(&mut self.warp, inst, mem, launch, lanes, pc, &mut memories).is_ok();
@@ -296,6 +287,10 @@ impl Alone<'_, '_> {
             }
         }
         false
+    }
+
+    fn looks_into_l1(&self, mem: Mem) -> bool {
+        matches!(mem.kind, MemKind::Load | MemKind::Texture(_)) && mem.looks_into_l1(self.around.caches_loads)
     }
 
     fn bytes_at(&self, (space, address): (Space, u64), bytes: usize) -> Option<&[u8]> {
@@ -340,7 +335,7 @@ impl Alone<'_, '_> {
             bytes: element,
             addresses: all.len() as u32,
             decides: false,
-            stale: stale && mem.cache != CacheOp::Volatile && mem.cache != CacheOp::L2Only,
+            stale: stale && self.looks_into_l1(mem),
         };
         if let Some(seen) = &mut self.seen {
             seen.insert((pc, lowest.1), read);

@@ -390,11 +390,10 @@ impl Share<'_> {
         // decides now.
         let work = match mem.kind {
             MemKind::Load | MemKind::Texture(_) | MemKind::Copy => {
-                let through = m.p.l1.global_loads || matches!(mem.kind, MemKind::Texture(_));
-                match mem.cache {
-                    CacheOp::ReadOnly => Work::Load,
-                    CacheOp::All | CacheOp::Streaming | CacheOp::NonTemporal if through => Work::Load,
-                    _ => Work::LoadPast,
+                if mem.looks_into_l1(m.p.l1.global_loads) {
+                    Work::Load
+                } else {
+                    Work::LoadPast
                 }
             }
             MemKind::Store | MemKind::Atomic | MemKind::Reduction => Work::Send,
