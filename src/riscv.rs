@@ -21,6 +21,7 @@ pub mod decode;
 pub mod elf;
 pub mod fault;
 pub mod functional;
+pub mod hart_state;
 pub mod instruction;
 pub mod memory;
 pub mod process;

@@ -20,7 +20,6 @@
 use crate::engine::{Clock, ComponentId, Time, Topology};
 use crate::machine::address::Interleave;
 use crate::machine::client::{Client, ClientWiring};
-use crate::machine::coherence::HartState;
 use crate::machine::core::{Core, CoreWiring};
 use crate::machine::cpu::CpuSpec;
 use crate::machine::home::{HomeSlice, HomeWiring};
@@ -31,6 +30,7 @@ use crate::machine::ports::{Endpoint, Roster};
 use crate::machine::poster::{Poster, PosterWiring};
 use crate::persist::handler::{HandlerPlace, Scheme};
 use crate::persist::vocab::Domain;
+use crate::riscv::hart_state::HartState;
 use crate::riscv::instruction::SP;
 use crate::riscv::syscalls::Os;
 

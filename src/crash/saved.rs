@@ -229,12 +229,9 @@ impl GoingOn<'_> {
         }
         // The system is persisted with the rest; harts go on from their saved registers.
         let Some(os) = machine.systems().next().and_then(|os| os.idle()) else { unreachable!("no call is under way") };
-        let harts = saved.iter().map(|thread| SavedHart {
-            registers: thread.state.registers,
-            pc: thread.state.pc,
-            fcsr: thread.state.fcsr,
-            running: thread.standing == Standing::Runs,
-        });
+        let harts = saved
+            .iter()
+            .map(|thread| SavedHart { state: thread.state.clone(), running: thread.standing == Standing::Runs });
         let now_ns = self.experiment.machine.spec.timebase().map_or(0, |base| base.ps_of_ticks(at) / 1000);
         let saved = SavedProcess {
             memory: windows_of(self.process, &self.memory, &image),

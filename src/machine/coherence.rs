@@ -23,6 +23,7 @@
 
 use crate::checkpoint::{LoadFault, StateReader, StateWriter, Storable};
 use crate::persist::dependency::{self, Dependencies};
+use crate::riscv::hart_state::HartState;
 use crate::riscv::syscalls::{Call, Reply};
 
 use super::line::Line;
@@ -56,18 +57,6 @@ pub enum Grant {
     Modified,
     /// The bytes alone.
     Once,
-}
-
-/// Where a hart begins or goes on: its registers, in the order of
-/// [`instruction`](crate::riscv::instruction)'s numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HartState {
-    /// x0 to x31, then f0 to f31.
-    pub registers: [u64; 64],
-    /// Address of the next instruction.
-    pub pc: u64,
-    /// Rounding mode and accrued exceptions of floating point, as in the register.
-    pub fcsr: u8,
 }
 
 /// A step of the OS, which changes its state: a call, the end of a thread, the end of waits.

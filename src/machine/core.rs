@@ -58,9 +58,10 @@ use crate::engine::{Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::persist::handler::{Dependencies, HandlerReport, SmHandler};
 use crate::persist::journal::Notebook;
 use crate::riscv::code::CodeTable;
+use crate::riscv::hart_state::HartState;
 use crate::timeline::Growth;
 
-use super::coherence::{CpuMsg, HartState};
+use super::coherence::CpuMsg;
 use super::cpu::CpuMemory;
 use super::handler_levels::HandlerLevels;
 use super::msg::Msg;

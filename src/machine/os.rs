@@ -39,12 +39,13 @@ use std::sync::Arc;
 use crate::engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use crate::persist::dependency::{Dependencies, depend};
 use crate::riscv::elf::Executable;
+use crate::riscv::hart_state::HartState;
 use crate::riscv::instruction::A0;
 use crate::riscv::syscalls::{
     Call, CallStep, FIRST_THREAD, File, Move, Os, OsLog, Reply, Then, WaitingThread, Wake, number,
 };
 
-use super::coherence::{CpuMsg, HartState, SystemStep};
+use super::coherence::{CpuMsg, SystemStep};
 use super::cpu::CpuMemory;
 use super::line_reader::LineReader;
 use super::msg::Msg;

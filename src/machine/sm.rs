@@ -127,7 +127,7 @@ impl Sm {
     /// Where its warps stand; none where there are none.
     pub fn residents(&self) -> Option<Residents<'_>> {
         let parts = (&self.core, &self.lsu, &self.memory);
-        standing::residents(self.launch.as_ref()?, parts, &self.record, self.p.l1.global_loads)
+        standing::residents(self.launch.as_ref()?, parts, self.p.l1.global_loads)
     }
 
     /// The journal it kept.

@@ -22,10 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::elf::Executable;
 use super::fault::{CpuFault, FaultKind};
+use super::hart_state::HartState;
 use super::instruction::{A0, A7, SP, TP};
 use super::memory::Memory;
 use super::process::Process;
-use super::repeat::{HartNow, repeats};
+use super::repeat::repeats;
 use super::syscalls::{Call, CallStep, Data, File, Move, Os, Reply, Then, WaitingThread, Wake, Written};
 use super::verbs::{Logs, Peers};
 use hart::{Context, Hart, SharedState, Turn};
@@ -276,7 +277,7 @@ impl<O: Observer> Machine<O> {
         };
         let running = (0..).zip(&self.harts).filter(|(_, hart)| hart.running);
         let found = running.map(|(number, hart)| {
-            let now = HartNow { registers: hart.registers.first(), pc: hart.pc, fcsr: hart.fcsr };
+            let now = HartState { registers: hart.registers.first(), pc: hart.pc, fcsr: hart.fcsr };
             // An `sc` succeeds here: only other harts' turns come between.
             let found = repeats(&self.shared.code, &now, &read).ok().filter(|found| found.conditionals == 0)?;
             let decides = found.reads.iter().find(|read| read.decides).or(found.reads.first());

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::CodeTable;
 use super::decode::csr;
+use super::hart_state::HartState;
 use super::instruction::{Class, Inst, NOWHERE, Op, X0};
 use super::semantics::{self, atomic};
 
@@ -27,17 +28,6 @@ const FIRST: usize = 1 << 9;
 const LONGER: usize = 8;
 /// Instructions of the last attempt.
 pub const LONGEST: usize = FIRST * LONGER * LONGER * LONGER;
-
-/// A hart between two instructions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HartNow {
-    /// x0 to x31, then f0 to f31.
-    pub registers: [u64; 64],
-    /// The next instruction.
-    pub pc: u64,
-    /// Rounding mode and accrued exceptions of floating point, as in the register.
-    pub fcsr: u8,
-}
 
 /// A load or an atomic of a loop: where, and what it finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +76,7 @@ pub enum Otherwise {
 ///
 /// # Errors
 /// Why it may go on otherwise.
-pub fn repeats(code: &CodeTable, hart: &HartNow, read: &dyn Fn(u64, u8) -> Option<u64>) -> Result<Loop, Otherwise> {
+pub fn repeats(code: &CodeTable, hart: &HartState, read: &dyn Fn(u64, u8) -> Option<u64>) -> Result<Loop, Otherwise> {
     let mut alone = Alone { code, read, hart: hart.clone(), reserved: None, seen: None };
     let mut steps = FIRST;
     while steps <= LONGEST {
@@ -108,7 +98,7 @@ struct Seen {
 struct Alone<'a> {
     code: &'a CodeTable,
     read: &'a dyn Fn(u64, u8) -> Option<u64>,
-    hart: HartNow,
+    hart: HartState,
     /// Address and width of the reservation.
     reserved: Option<(u64, u8)>,
     seen: Option<Seen>,
@@ -147,14 +137,12 @@ impl Alone<'_> {
         Ok(None)
     }
 
-    fn found(&self, mut pcs: BTreeSet<u64>, deciding: &[u8], seen: Seen, length: u64) -> Loop {
+    fn found(&self, pcs: BTreeSet<u64>, deciding: &[u8], seen: Seen, length: u64) -> Loop {
         let read = |((pc, address), (width, value)): ((u64, u64), (u8, u64))| {
             let decides = self.code.at(pc).is_some_and(|inst| deciding.contains(&inst.rd));
             Read { pc, address, width, value, decides }
         };
         let reads = seen.reads.into_iter().map(read).collect();
-        // Of several turns in the learnt part, those of the last one are the loop.
-        pcs.retain(|&pc| self.code.at(pc).is_some());
         Loop { pcs, reads, length, conditionals: seen.conditionals }
     }
 
@@ -292,6 +280,6 @@ impl Alone<'_> {
 }
 
 /// The low `width` bytes.
-fn low(value: u64, width: u8) -> u64 {
+pub fn low(value: u64, width: u8) -> u64 {
     if width >= 8 { value } else { value & ((1 << (8 * u32::from(width))) - 1) }
 }

@@ -9,7 +9,7 @@ use super::conduct::Conduct;
 use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
 use super::finished::{Finished, failures as told};
-use super::repeats::{self, Asked};
+use super::repeats;
 use super::simulated::{Simulated, parameters};
 use super::slot_places;
 use super::timeline;
@@ -53,12 +53,12 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let load = load_of(experiment, &process, formed.as_ref());
     let machine = assembled(experiment, load, conduct);
     let asked = |machine: &Assembly, long| repeats::of_harts(machine, &process.image, long);
-    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, &Asked { repeats: Some(&asked) });
+    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, Some(&asked));
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
     let ends: Vec<ServerEnd> = machine.systems().map(ServerEnd::of).collect();
-    let mut left = left_by(machine, clocks);
-    let files = ends.first().map(|end| end.files.clone()).unwrap_or_default();
+    let files = ends[0].files.clone();
+    let mut left = left_by(machine, clocks, &files);
     let missing = missing_calls(&left.unsupported_calls);
     left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
@@ -215,7 +215,7 @@ impl ServerEnd {
 }
 
 /// What the process of the first server left.
-fn left_by(machine: &Assembly, clocks: Clocks) -> ProcessOutcome {
+fn left_by(machine: &Assembly, clocks: Clocks, files: &[File]) -> ProcessOutcome {
     let Some(os) = machine.systems().next() else { unreachable!("a machine of cores has an OS") };
     let (stdout, stderr) = os.output();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -224,7 +224,7 @@ fn left_by(machine: &Assembly, clocks: Clocks) -> ProcessOutcome {
         ended: os.ended().filter(|_| machine.nics().next().is_some()).map(|(at, _)| clocks.duration(at)),
         stdout: text(stdout),
         stderr: text(stderr),
-        files: FileOutcome::of_all(&os.written_files().collect::<Vec<_>>()),
+        files: FileOutcome::of_all(files),
         unsupported_calls: os.unsupported().collect(),
         slots: None,
     }

@@ -47,16 +47,9 @@ pub(super) use warps::of_warps;
 /// a hart that gets on at all does so within a small part of that.
 const LIVELOCK: u64 = 16;
 
-/// Who repeats what and who waits beside them; none where somebody may get on. Whether nothing has changed
-/// for long is the second argument.
-type Question<'a> = &'a dyn Fn(&Assembly, bool) -> Option<(Vec<Repeating>, Vec<String>)>;
-
-/// What is asked of a machine at a look.
-#[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    /// None of what cannot be asked: a trace has no values.
-    pub(super) repeats: Option<Question<'a>>,
-}
+/// What is asked of a machine at a look: who repeats what and who waits beside them; none where somebody may
+/// get on. Whether nothing has changed for long is the second argument.
+pub(super) type Question<'a> = &'a dyn Fn(&Assembly, bool) -> Option<(Vec<Repeating>, Vec<String>)>;
 
 /// Watches the runs of a machine.
 pub(super) struct RepeatWatch<'a> {
@@ -70,9 +63,10 @@ pub(super) struct RepeatWatch<'a> {
 }
 
 impl<'a> RepeatWatch<'a> {
-    pub(super) fn new(clocks: Clocks, conduct: &Conduct<'_>, asked: &Asked<'a>) -> Self {
+    /// None is asked of what cannot be: a trace has no values.
+    pub(super) fn new(clocks: Clocks, conduct: &Conduct<'_>, asked: Option<Question<'a>>) -> Self {
         let every = clocks.core.cycles(conduct.repeat_cycles.min(MAX_CORE_CYCLES));
-        RepeatWatch { asked: asked.repeats.filter(|_| every > 0), clocks, every, before: None, found: None }
+        RepeatWatch { asked: asked.filter(|_| every > 0), clocks, every, before: None, found: None }
     }
 
     /// What is repeated, where the last run ended for that.

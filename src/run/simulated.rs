@@ -8,7 +8,7 @@ use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
 use super::kept::hand_out;
 use super::live;
-use super::repeats::{Asked, RepeatWatch};
+use super::repeats::{Question, RepeatWatch};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
 use crate::engine::{Barrier, Inspection, RunEnd, RunOptions, Scaling, Time};
@@ -38,7 +38,7 @@ impl Simulated {
         clocks: Clocks,
         max_cycles: Option<u64>,
         conduct: &Conduct<'_>,
-        asked: &Asked<'_>,
+        asked: Option<Question<'_>>,
     ) -> Simulated {
         let began = Instant::now();
         let inspector = conduct.monitor.map(|monitor| move |seen: &Inspection<'_>| monitor(live::state(seen, clocks)));

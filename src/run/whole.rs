@@ -9,7 +9,7 @@ use super::conduct::Conduct;
 use super::end::Clocks;
 use super::finished::{Finished, failures};
 use super::program::{Experiment, Program};
-use super::repeats::{self, Asked};
+use super::repeats;
 use super::simulated::Simulated;
 use super::tables::{counters, describe, digest_of, persists, warnings};
 use super::{by_kernel, timeline};
@@ -47,8 +47,8 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
         panic!("the checkpoint is of another experiment: {fault}");
     }
     let asked = |machine: &Assembly, _| repeats::of_warps(machine, image());
-    let asked = Asked { repeats: if workload.is_trace() { None } else { Some(&asked) } };
-    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, &asked);
+    let asked = (!workload.is_trace()).then_some(&asked as repeats::Question<'_>);
+    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, asked);
 
     let (machine, time) = (&ran.machine, ran.time());
     let launches = launches(machine, time, clocks);

@@ -4,9 +4,10 @@
 
 use std::collections::VecDeque;
 
-use crate::machine::coherence::{CpuMsg, HartState};
+use crate::machine::coherence::CpuMsg;
 use crate::machine::msg::Msg;
 use crate::riscv::fault::FaultKind;
+use crate::riscv::hart_state::HartState;
 use crate::riscv::instruction::{A0, A7, SP, TP};
 use crate::riscv::regions::{COMPLETE, PC_SLOT, STEP_SLOT};
 use crate::riscv::syscalls::{Call, Data, Reply, Then};
@@ -26,7 +27,7 @@ pub(super) fn call(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) {
     hart.thread = Thread::Calling(None);
     let call = Box::new(Call { hart: id, number, args, now_ns: m.program.ns(cycle) });
     let delay = m.program.until(cycle, m.cx);
-    let dependencies = m.policy.thread_begun();
+    let dependencies = m.policy.regions_so_far();
     m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Call { call, dependencies }), delay);
 }
 
@@ -107,11 +108,8 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
     while !hart.stores.is_full()
         && let Some((address, value, width)) = writing.left.pop_front()
     {
+        let kind = if m.program.is_checkpoint(address) { StoreKind::Checkpoint } else { StoreKind::Store };
         let (address, value) = (Some(address), Some(value));
-        let kind = match address {
-            Some(address) if m.program.is_checkpoint(address) => StoreKind::Checkpoint,
-            _ => StoreKind::Store,
-        };
         hart.stores.push(StoreEntry { number: 0, pc, address, value, ready: cycle, width, kind });
         hart.stores.retire();
         commit::retired(hart.index, &hart.stores, cycle, m);
@@ -137,29 +135,23 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
             let begins = match child {
-                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.policy.thread_begun() },
+                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.policy.regions_so_far() },
                 None => CpuMsg::Born { thread: result, state },
             };
             m.cx.send(m.program.to_os, Msg::Cpu(begins), delay);
             hart.window.set(A0, result);
         }
         Then::End => {
-            if m.policy.front_end {
-                m.record.counters.regions += 1;
-                commit::leave(hart, pc, cycle, m);
-            }
+            end_region(hart, pc, cycle, m);
             hart.thread = Thread::None;
             hart.front.leaves = false;
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);
-            let dependencies = m.policy.thread_begun();
+            let dependencies = m.policy.regions_so_far();
             m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Ended { hart: id, dependencies }), delay);
         }
         Then::Exit(_) => {
-            if m.policy.front_end {
-                m.record.counters.regions += 1;
-                commit::leave(hart, pc, cycle, m);
-            }
+            end_region(hart, pc, cycle, m);
             hart.thread = Thread::Stopped;
         }
         // The process has ended otherwise.
@@ -168,10 +160,18 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
         Then::NoFreeHart => fail(hart, FaultKind::NoFreeHart { harts: m.program.harts }, m),
     }
     if over {
-        let state = HartState { registers: hart.window.values(), pc: hart.front.pc, fcsr: hart.fcsr() };
+        let state = hart.state();
         stopped(hart, &state, cycle, m);
     }
     true
+}
+
+/// The thread ends with its region.
+fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+    if m.policy.front_end {
+        m.record.counters.regions += 1;
+        commit::leave(hart, pc, cycle, m);
+    }
 }
 
 /// The process has ended, and this is the hart's state. Its region ends here as at an interrupt, with all

@@ -83,7 +83,7 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     let (Some(address), Some(value)) = (entry.address, entry.value) else {
         unreachable!("a store that has retired has an address and bytes")
     };
-    // A store across lines is performed in two parts; the second is what is left of it after the first.
+    // A store across two lines is performed in two parts. The first shortens the entry to the second.
     let bytes = in_first_line(entry);
     let line = line_of(address);
     let Some(place) = m.cache.l1.look_up_in(line, LineState::Exclusive) else {

@@ -1,9 +1,9 @@
 //! A hart: the thread that it runs, its window, and what stands in its way.
 
 use crate::engine::Ctx;
-use crate::machine::coherence::HartState;
 use crate::machine::msg::Msg;
 use crate::riscv::fault::FaultKind;
+use crate::riscv::hart_state::HartState;
 use crate::riscv::instruction::{Class, Inst};
 use crate::riscv::semantics::flag;
 

@@ -30,7 +30,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
     }
     let (slot, source) = match left.trailing_zeros() {
         64 => (PC_SLOT, Source::Ready(pc_value, 0)),
-        // The slot of x0 has `fcsr`. What it is is known when this store retires.
+        // The slot of x0 has `fcsr`. Its value is read when this store retires.
         0 => (0, Source::Ready(0, 0)),
         register => (register as usize, hart.window.source(register as u8)),
     };

@@ -122,12 +122,14 @@ impl L1d {
         }
     }
 
-    /// Writes `width` bytes into the line in a place, which is modified now.
+    /// Writes `width` bytes into the line in a place, which is modified now. True if a byte changed.
     #[inline]
-    pub(super) fn write(&mut self, place: usize, offset: usize, width: usize, value: u64) {
+    pub(super) fn write(&mut self, place: usize, offset: usize, width: usize, value: u64) -> bool {
         self.states[place] = LineState::Modified;
-        self.changes += u64::from(self.read(place, offset, width) != value & ones(width));
+        let changes = self.read(place, offset, width) != value & ones(width);
+        self.changes += u64::from(changes);
         self.bytes[place][offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        changes
     }
 
     /// How often a write has changed a value here.

@@ -235,7 +235,7 @@ impl Policy {
     }
 
     /// What depends on regions so far: a thread that begins in another core, what the OS does.
-    pub(super) fn thread_begun(&mut self) -> Option<Box<Dependencies>> {
+    pub(super) fn regions_so_far(&mut self) -> Option<Box<Dependencies>> {
         if !self.synchronises {
             return None;
         }

@@ -2,8 +2,8 @@
 //! stores that have retired and are not performed. An atomic has retired here as soon as it is performed. The
 //! model reads none of it.
 
-use crate::machine::coherence::HartState;
 use crate::riscv::code::CodeTable;
+use crate::riscv::hart_state::HartState;
 use crate::riscv::instruction::Class;
 
 use super::hart::Hart;

@@ -225,9 +225,9 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         return true;
     }
     if let Some(new) = new {
-        m.cache.l1.write(place, offset, width.into(), new);
+        let changes = m.cache.l1.write(place, offset, width.into(), new);
         if let Some(watch) = &mut m.record.watch
-            && m.cache.l1.read(place, offset, width.into()) != old
+            && changes
         {
             watch.changed(hart.index);
         }

@@ -72,7 +72,7 @@ impl Spinning {
             return;
         };
         if head.changes == now.changes && head.registers == now.registers {
-            self.cycles += cycle - head.since.max(self.counted_until).min(cycle);
+            self.cycles += cycle.saturating_sub(head.since.max(self.counted_until));
             self.counted_until = cycle;
         }
         *head = now;

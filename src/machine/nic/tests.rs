@@ -34,7 +34,7 @@ impl SchemeMessage for Freed {
     }
 }
 
-/// A buffer for each channel, with room for so many entries.
+/// A buffer for each channel; `room` is how many entries each has free.
 #[derive(Debug)]
 struct Buffers {
     room: [u32; 2],
@@ -115,7 +115,7 @@ fn number(line: u64) -> u64 {
     (line - NVM_BASE) / CPU_LINE_BYTES
 }
 
-/// A verb of a channel, of so many lines from the first on.
+/// A verb of a channel: it writes `lines` lines, of which `first` is the first.
 fn verb(channel: u16, sequence: u64, first: u64, lines: usize, persistent: bool) -> Msg {
     Msg::Network(NetworkMsg::Verb(Box::new(VerbPacket {
         channel,

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::engine::Time;
 use crate::kernel::launch::Launch;
 use crate::kernel::warp::Warp;
 use crate::machine::msg::MAX_LINE_BYTES;
@@ -11,7 +10,6 @@ use crate::machine::msg::MAX_LINE_BYTES;
 use super::core::Core;
 use super::lsu::Lsu;
 use super::memory_side::MemorySide;
-use super::record::Record;
 use super::wait::Wait;
 
 /// What a resident warp does.
@@ -39,16 +37,12 @@ pub struct OpenLoad {
 /// A resident warp.
 #[derive(Debug)]
 pub struct ResidentWarp<'a> {
-    /// Its slot.
-    pub slot: usize,
     /// Its CTA.
     pub cta: u64,
     /// Registers and paths; results under way are missing.
     pub warp: &'a Warp,
     /// What it does.
     pub stands: Stands,
-    /// When it began to wait for what it waits for.
-    pub since: Time,
     /// Stores or persists of it are under way.
     pub stores: bool,
     /// Results under way.
@@ -77,16 +71,15 @@ pub struct Residents<'a> {
 pub(super) fn residents<'a>(
     launch: &'a Arc<Launch>,
     (core, lsu, memory): (&'a Core, &Lsu, &'a MemorySide),
-    record: &Record,
     caches_loads: bool,
 ) -> Option<Residents<'a>> {
-    let resident = |slot: usize| resident(slot, core, lsu, record);
+    let resident = |slot: usize| resident(slot, core, lsu);
     let warps: Vec<ResidentWarp<'_>> = (0..core.slots.len()).filter_map(resident).collect();
     let lines = memory.l1.lines().collect();
     (!warps.is_empty()).then_some(Residents { launch, warps, lines, caches_loads })
 }
 
-fn resident<'a>(slot: usize, core: &'a Core, lsu: &Lsu, record: &Record) -> Option<ResidentWarp<'a>> {
+fn resident<'a>(slot: usize, core: &'a Core, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
     let at = &core.slots[slot];
     let stands = match at.wait {
         Wait::NoWarp => return None,
@@ -100,6 +93,5 @@ fn resident<'a>(slot: usize, core: &'a Core, lsu: &Lsu, record: &Record) -> Opti
     let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);
     let loads = open.map(|load| OpenLoad { pc: load.pc, lanes: load.lanes, copies: load.copy.is_some() }).collect();
     let stores = at.under_way.stores + at.under_way.persists > 0;
-    let since = record.time_of(at.since);
-    Some(ResidentWarp { slot, cta: cta.cta, warp: &at.warp, stands, since, stores, loads, shared: &cta.shared })
+    Some(ResidentWarp { cta: cta.cta, warp: &at.warp, stands, stores, loads, shared: &cta.shared })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::riscv::hart_state::HartState;
 use crate::riscv::memory::Memory;
 use crate::riscv::process::Process;
 use crate::riscv::syscalls::Os;
@@ -11,15 +12,11 @@ use crate::riscv::verbs::Logs;
 use super::hart::{Hart, Registers, SharedState};
 use super::{Machine, Options, Outcome, PmCounts};
 
-/// A hart between two instructions.
+/// A hart between two instructions, and whether it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedHart {
-    /// x0 to x31, then f0 to f31.
-    pub registers: [u64; 64],
-    /// Address of the next instruction.
-    pub pc: u64,
-    /// Rounding mode and accrued exceptions of floating point, as in the register.
-    pub fcsr: u8,
+    /// Its registers, and where it goes on.
+    pub state: HartState,
     /// It runs a thread, which does not wait.
     pub running: bool,
 }
@@ -52,7 +49,7 @@ pub fn resume(process: &Process, saved: SavedProcess, options: &Options<'_>) -> 
 
 fn hart(number: u32, saved: &SavedHart) -> Hart {
     let mut hart = Hart::new(number);
-    hart.registers = Registers::of(&saved.registers);
-    (hart.pc, hart.fcsr, hart.running) = (saved.pc, saved.fcsr, saved.running);
+    hart.registers = Registers::of(&saved.state.registers);
+    (hart.pc, hart.fcsr, hart.running) = (saved.state.pc, saved.state.fcsr, saved.running);
     hart
 }

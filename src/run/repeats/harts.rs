@@ -7,7 +7,7 @@ use crate::machine::os::OperatingSystem;
 use crate::outcome::Repeating;
 use crate::riscv::elf::Executable;
 use crate::riscv::instruction::{Class, SP};
-use crate::riscv::repeat::{HartNow, Loop, Read, repeats};
+use crate::riscv::repeat::{Loop, Read, low, repeats};
 
 /// Who repeats what, and who waits in the OS; none where a hart may get on. A hart whose `sc` fails is
 /// taken to repeat itself where nothing has changed for `long`.
@@ -49,14 +49,11 @@ pub(in crate::run) fn of_harts(
 /// What a hart repeats; none where it may get on, or a store of it is still to change something.
 fn repeated(core: &Core, saved: &SavedThread, peek: &Peek<'_>) -> Option<Loop> {
     let (_, code, memory) = core.executes();
-    let mask = |width: u8| if width >= 8 { u64::MAX } else { (1 << (8 * u32::from(width))) - 1 };
-    let is_there = |&(address, value, width): &(u64, u64, u8)| peek.word(address, width) == value & mask(width);
+    let is_there = |&(address, value, width): &(u64, u64, u8)| peek.word(address, width) == low(value, width);
     if !saved.stores.iter().all(is_there) {
         return None;
     }
-    let state = &saved.state;
-    let hart = HartNow { registers: state.registers, pc: state.pc, fcsr: state.fcsr };
-    repeats(code, &hart, &|address, width| at(memory, peek, address, width)).ok()
+    repeats(code, &saved.state, &|address, width| at(memory, peek, address, width)).ok()
 }
 
 fn at(memory: CpuMemory, peek: &Peek<'_>, address: u64, width: u8) -> Option<u64> {

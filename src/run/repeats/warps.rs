@@ -8,11 +8,11 @@ use crate::kernel::functional::alone::{Surroundings, WarpLoop, WarpRead, complet
 use crate::kernel::ir::{MemKind, Op, Space};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::FlatMemory;
+use crate::machine::msg::SECTOR_BYTES;
 use crate::machine::sm::{CachedLine, ResidentWarp, Residents, Stands};
 use crate::outcome::Repeating;
 
-/// Bytes of a sector.
-const SECTOR: usize = 32;
+const SECTOR: usize = SECTOR_BYTES as usize;
 
 /// Who repeats what, and who waits beside them; none where a warp may get on. `memory` is as it was before
 /// the first step.

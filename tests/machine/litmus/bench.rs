@@ -11,7 +11,7 @@ use std::sync::Arc;
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
-use durawarp::machine::coherence::{CpuMsg, HartState, SystemStep};
+use durawarp::machine::coherence::{CpuMsg, SystemStep};
 use durawarp::machine::core::{Consistency, Core, CoreSpec, CoreWiring, L1dSpec, OrderRule};
 use durawarp::machine::cpu::CpuMemory;
 use durawarp::machine::home::{HomeSlice, HomeWiring, LlcSpec};
@@ -24,6 +24,7 @@ use durawarp::persist::vocab::Domain;
 use durawarp::persist::{Handler, SmHandler};
 use durawarp::riscv::code::CodeTable;
 use durawarp::riscv::elf::Executable;
+use durawarp::riscv::hart_state::HartState;
 use durawarp::riscv::memory::Windows;
 use durawarp::riscv::syscalls::{Reply, Then};
 
