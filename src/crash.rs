@@ -404,7 +404,9 @@ fn crash_regions(
     // The program's own recovery is not run: what it would make of an image is not known.
     bound.retain(|bound| bound.on_survived() || workload.recovery().is_none());
     let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
-    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &checks };
+    let compared = None;
+    let judged =
+        regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &checks, compared };
     let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let places = Places {
         workload,

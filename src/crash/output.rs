@@ -94,7 +94,7 @@ impl ExpectedOutput {
             return Err(text);
         }
         *(if other_order { &mut counts.other_order } else { &mut counts.differs }) += 1;
-        // Whoever comes first: the same one of all.
+        // The least of all texts: the same one, in whatever order states are judged.
         if counts.example.as_ref().is_none_or(|example| text < *example) {
             counts.example = Some(text);
         }

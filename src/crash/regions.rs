@@ -48,6 +48,8 @@ pub(super) struct Run<'a> {
     pub(super) host: u16,
     /// The manifest's conditions.
     pub(super) checks: &'a [&'a dyn Check],
+    /// What is compared of the program that goes on, to stand among the promises.
+    pub(super) compared: Option<&'a str>,
 }
 
 /// The program, resumed on the functional driver and compared as a run is.
@@ -177,7 +179,7 @@ pub(super) fn judge(
     request: &CrashRequest,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
-    let Run { journal, outcome, controllers, rule, host, checks } = run;
+    let Run { journal, outcome, controllers, rule, host, checks, compared } = run;
     if request.only_allowed.is_some() || request.only_overtaking.is_some() {
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
@@ -205,7 +207,10 @@ pub(super) fn judge(
         "after recovery, memory has the stores of exactly the regions before one, the same at all controllers (P4)",
         "regions commit in an order that program order, barriers, launches and coherence allow (P4)",
     ];
-    promises.extend(resume.as_ref().map(|_| "resumed from there, twice too, the program comes to its result (P4)"));
+    if resume.is_some() {
+        promises.push("resumed from there, twice too, the program comes to its result (P4)");
+        promises.extend(compared);
+    }
     promises.extend(request.double.then_some("recovery cut off anywhere can start again (P8)"));
     promises.push(
         "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",

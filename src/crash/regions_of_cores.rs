@@ -96,15 +96,12 @@ pub(super) fn crash_regions_of_cores(
     let resumes = resumes.ok_or("the run did not end: it has no result to compare with");
     let host = Requester::os(spec.core.count as u16).number();
     let controllers = spec.controller.channels as usize;
+    let compared = Some(compared(request.strict_output));
     // The judge of kernels' regions asks for harts, controllers and facts alone.
-    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &[] };
-    let mut verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
+    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &[], compared };
+    let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let resumed = verdicts.resume.is_some();
     let output = resumption.map(|resumption| resumption.output.into_counts()).filter(|_| resumed);
-    // Beside what is promised of results.
-    if let Some(at) = verdicts.promises.iter().position(|promise| promise.starts_with("resumed")) {
-        verdicts.promises.insert(at + 1, compared(request.strict_output).to_owned());
-    }
     let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
     let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
     let wall_s = [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()];
