@@ -18,7 +18,7 @@
 
 mod barrier;
 pub(crate) mod crew;
-mod dice;
+pub(super) mod dice;
 pub(crate) mod exchange;
 pub(crate) mod lines;
 pub(crate) mod pace;

@@ -7,6 +7,8 @@
 //! Invariant: a placement changes how fast a run is and nothing else. Not modelled: how much components talk;
 //! a message across costs a few ns, and windows do not depend on the placement.
 
+use super::driver::dice::Dice;
+
 /// Components move when that makes the busiest partition this much lighter.
 const WORTH_MOVING: f64 = 1.05;
 
@@ -223,15 +225,11 @@ fn imbalance(placed: &[u32], loads: &[f64], partitions: usize) -> f64 {
     if total > 0.0 { most * partitions as f64 / total } else { 1.0 }
 }
 
-/// A Fisher-Yates shuffle by splitmix64: the same for the same seed, everywhere.
+/// A Fisher-Yates shuffle: the same for the same seed, everywhere.
 fn shuffle(order: &mut [usize], seed: u64) {
-    let mut state = seed;
+    let mut dice = Dice::new(seed);
     for i in (1..order.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        order.swap(i, ((z ^ (z >> 31)) % (i as u64 + 1)) as usize);
+        order.swap(i, (dice.throw() % (i as u64 + 1)) as usize);
     }
 }
 

@@ -43,7 +43,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// Once in so many times.
+    /// True at one of `times` throws on average.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.throw().is_multiple_of(times)
     }

@@ -163,7 +163,7 @@ impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
         let mut first = self.worker;
         if let Some(dice) = &mut self.dice {
             dice.pause();
-            // Those of its own are nobody's else to run if all others take none.
+            // Somebody has to run what is lent here: other workers may all take nothing.
             if dice.once_in(4) {
                 return shelves[self.worker].take();
             }
