@@ -172,6 +172,18 @@ fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
     }
 }
 
+/// Brings a piece of memory, as it was before the first step, to what an image has there, from byte `from`
+/// on. What was never written stays shared. `now` is as long as the piece; what was in it is lost.
+fn bring_up(memory: &mut FlatMemory, address: u64, image: &Image, from: usize, now: &mut [u8]) {
+    if memory.slice(address, now.len()).is_some_and(|bytes| image.lies_at(from, bytes)) {
+        return;
+    }
+    image.read(from, now);
+    if memory.slice(address, now.len()) != Some(&*now) && memory.write(address, now).is_err() {
+        unreachable!("{address:#x} is in a range");
+    }
+}
+
 /// Whole pages that ranges of bytes lie in, each once, by address.
 fn joined(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges.sort_unstable();
@@ -227,13 +239,7 @@ impl NodeMemory {
             for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
                 let (channel, from, now) = (map.channel_of(address), map.in_channel(address), &mut now[..length]);
                 let image = &images[channel][medium];
-                if memory.slice(address, length).is_some_and(|bytes| image.lies_at(from as usize, bytes)) {
-                    continue;
-                }
-                image.read(from as usize, now);
-                if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
-                    unreachable!("{address:#x} is in a range");
-                }
+                bring_up(&mut memory, address, image, from as usize, now);
             }
             // Stripes come by address: no later one has bytes below its end.
             let (below, _) = map.in_channels(start + bytes, 1);
@@ -295,13 +301,7 @@ impl Assembly {
             for (address, length) in pieces(start, bytes as u64, map.chunk_bytes()) {
                 let image = controllers[map.channel_of(address)].image(Medium::of(address));
                 let (from, now) = (map.in_channel(address) as usize, &mut now[..length]);
-                if memory.slice(address, length).is_some_and(|bytes| image.lies_at(from, bytes)) {
-                    continue;
-                }
-                image.read(from, now);
-                if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
-                    unreachable!("{address:#x} is in a range");
-                }
+                bring_up(memory, address, image, from, now);
             }
         }
         for (line, bytes, dirty) in self.dirty_lines(node) {
