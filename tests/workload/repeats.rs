@@ -109,6 +109,33 @@ B: bar.sync 0;";
     assert_eq!(barrier, "3 warps of 1 CTA wait at a barrier of their CTA for those that repeat");
 }
 
+/// CTA 0 loads f[0] into its L1 and then waits as `waits` says; CTA 1, of the other SM, sets f[0] in between.
+fn behind_the_l1(waits: &str) -> String {
+    let body = format!(
+        "setp.ne.u32 %p1,%r2,0; @%p1 bra B;
+ld.global.nc.u32 %r6,[%rd1]; add.u32 %r7,%r6,1; st.volatile.global.u32 [%rd1+128],%r7;
+A: ld.volatile.global.u32 %r6,[%rd1+192]; setp.eq.u32 %p2,%r6,0; @%p2 bra A;
+{waits} bra E;
+B: ld.volatile.global.u32 %r6,[%rd1+128]; setp.eq.u32 %p2,%r6,0; @%p2 bra B;
+st.volatile.global.u32 [%rd1],1; membar.gl; st.volatile.global.u32 [%rd1+192],1; E:"
+    );
+    manifest(2, 1, &body)
+}
+
+#[test]
+fn who_never_looks_past_its_l1_is_told_so_and_who_does_is_not() {
+    let [cached] = &lines(&behind_the_l1("W: ld.global.nc.u32 %r6,[%rd1]; setp.eq.u32 %p2,%r6,0; @%p2 bra W;"))[..]
+    else {
+        panic!("one warp waits")
+    };
+    assert!(cached.contains("a load at 16:4 reads 0 from byte 0 of `f`; memory has another value"), "{cached}");
+    let [atomic] = &lines(&behind_the_l1("W: atom.global.or.b32 %r6,[%rd1],0; setp.ne.u32 %p2,%r6,2; @%p2 bra W;"))[..]
+    else {
+        panic!("one warp waits")
+    };
+    assert!(atomic.ends_with("an atomic at 16:4 reads 1 from byte 0 of `f`"), "{atomic}");
+}
+
 /// The first thread of CTA 0 counts to `turns`, then sets the flag that all others wait for.
 fn slow_partner(turns: u32) -> String {
     format!(

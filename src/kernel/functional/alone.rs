@@ -260,10 +260,10 @@ impl Alone<'_, '_> {
         } else {
             Vec::new()
         };
+        let swapped = if self.looks_into_l1(mem) { self.swap_in(lanes, &place, bytes) } else { Vec::new() };
         if mem.kind != MemKind::Store && mem.kind != MemKind::Reduction {
             self.note(pc, mem, lanes, &place, bytes);
         }
-        let swapped = if self.looks_into_l1(mem) { self.swap_in(lanes, &place, bytes) } else { Vec::new() };
         let mut memories =
             Memories { global: &mut *self.around.memory, shared: &mut *self.around.shared, local: &mut [] };
         let done = execute(&mut self.warp, inst, mem, launch, lanes, pc, &mut memories).is_ok();
