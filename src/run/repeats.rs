@@ -13,8 +13,9 @@
 //! since (`repeat_cycles` is longer than a message is under way). Who waits for a time (a sleep, a time
 //! limit of a wait, a client) is not stuck, nor is who reads a clock.
 //!
-//! One case is no proof: a hart whose `sc` fails again and again may succeed in the end. It counts as one
-//! that repeats itself once nothing has changed for [`LIVELOCK`] times as long.
+//! Two cases are no proof. A hart whose `sc` fails again and again may succeed in the end. A warp that reads
+//! old bytes in its L1 gets on when another one of its SM evicts the line. Both count as ones that repeat
+//! themselves once nothing has changed for [`LIVELOCK`] times as long.
 //!
 //! Looks are made at set simulated times ([`Lookout`]), so that what is found does not depend on threads,
 //! and a run in which nothing is found is as one without looks. A long run is looked at more rarely.
@@ -43,8 +44,8 @@ use crate::outcome::{Repeating, Repeats};
 pub(super) use harts::of_harts;
 pub(super) use warps::of_warps;
 
-/// How many times `repeat_cycles` nothing must have changed before failed `sc` count as a livelock. Chosen:
-/// a hart that gets on at all does so within a small part of that.
+/// How many times `repeat_cycles` nothing must have changed before failed `sc` count as a livelock, and old
+/// bytes in an L1 as ones that stay. Chosen: who gets on at all does so within a small part of that.
 const LIVELOCK: u64 = 16;
 
 /// What is asked of a machine at a look: who repeats what and who waits beside them; none where somebody may

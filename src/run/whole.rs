@@ -46,7 +46,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     {
         panic!("the checkpoint is of another experiment: {fault}");
     }
-    let asked = |machine: &Assembly, _| repeats::of_warps(machine, image());
+    let asked = |machine: &Assembly, long: bool| repeats::of_warps(machine, image(), long);
     let asked = (!workload.is_trace()).then_some(&asked as repeats::Question<'_>);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, asked);
 

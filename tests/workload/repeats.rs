@@ -12,11 +12,15 @@ const LOOK: u64 = 4_000;
 
 /// A workload of one launch: `%rd1` is the buffer f of 64 words, `%r1` the thread, `%r2` the CTA.
 fn manifest(grid: u32, block: u32, body: &str) -> String {
+    manifest_of(64, grid, block, body)
+}
+
+fn manifest_of(words: u32, grid: u32, block: u32, body: &str) -> String {
     format!(
         r#"schema = 1
 name = "waits"
 description = "waits"
-buffer.f = {{ type = "u32", len = 64, role = "scratch" }}
+buffer.f = {{ type = "u32", len = {words}, role = "scratch" }}
 step = [{{ kernel = "k", grid = {grid}, block = {block}, args = ["&f"] }}]
 isa = {{ kind = "ptx", text = '''
 .version 7.0
@@ -134,6 +138,27 @@ fn who_never_looks_past_its_l1_is_told_so_and_who_does_is_not() {
         panic!("one warp waits")
     };
     assert!(atomic.ends_with("an atomic at 16:4 reads 1 from byte 0 of `f`"), "{atomic}");
+}
+
+/// A warp reads an old value in its L1 until another warp of its SM, which waits for it, has read so much
+/// that the line is evicted. Alone, each would repeat itself for ever.
+#[test]
+fn a_line_that_another_warp_evicts_is_waited_for() {
+    let body = "mov.u32 %r3,0; setp.ne.u32 %p1,%r2,0; @%p1 bra O; setp.ge.u32 %p1,%r1,32; @%p1 bra N;
+ld.global.nc.u32 %r6,[%rd1]; add.u32 %r7,%r6,1; st.volatile.global.u32 [%rd1+128],%r7;
+A: ld.volatile.global.u32 %r6,[%rd1+192]; setp.eq.u32 %p2,%r6,0; @%p2 bra A;
+W: mov.u32 %r3,0;
+D: add.u32 %r3,%r3,1; setp.lt.u32 %p2,%r3,2000; @%p2 bra D;
+ld.global.nc.u32 %r6,[%rd1]; setp.eq.u32 %p2,%r6,0; @%p2 bra W;
+st.volatile.global.u32 [%rd1+64],1; bra E;
+N: ld.volatile.global.u32 %r6,[%rd1+192]; setp.eq.u32 %p2,%r6,0; @%p2 bra N;
+S: mov.u32 %r3,0; add.u64 %rd2,%rd1,4096;
+T: ld.global.nc.u32 %r4,[%rd2]; ld.global.nc.u32 %r5,[%rd2+128]; ld.global.nc.u32 %r6,[%rd2+256];
+ld.global.nc.u32 %r7,[%rd2+384]; add.u64 %rd2,%rd2,512; add.u32 %r3,%r3,1; setp.lt.u32 %p2,%r3,128; @%p2 bra T;
+ld.volatile.global.u32 %r6,[%rd1+64]; setp.eq.u32 %p2,%r6,0; @%p2 bra S; bra E;
+O: ld.volatile.global.u32 %r6,[%rd1+128]; setp.eq.u32 %p2,%r6,0; @%p2 bra O;
+st.volatile.global.u32 [%rd1],1; membar.gl; st.volatile.global.u32 [%rd1+192],1; E:";
+    ends(&manifest_of(32 << 10, 2, 64, body));
 }
 
 /// The first thread of CTA 0 counts to `turns`, then sets the flag that all others wait for.

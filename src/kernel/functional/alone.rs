@@ -57,7 +57,7 @@ pub struct WarpRead {
     pub addresses: u32,
     /// A branch of the loop follows from it.
     pub decides: bool,
-    /// The L1 has an older value than memory.
+    /// A lane finds an older value in the L1 than memory has.
     pub stale: bool,
 }
 
@@ -262,7 +262,7 @@ impl Alone<'_, '_> {
         };
         let swapped = if self.looks_into_l1(mem) { self.swap_in(lanes, &place, bytes) } else { Vec::new() };
         if mem.kind != MemKind::Store && mem.kind != MemKind::Reduction {
-            self.note(pc, mem, lanes, &place, bytes);
+            self.note(pc, mem, lanes, &place, bytes, !swapped.is_empty());
         }
         let mut memories =
             Memories { global: &mut *self.around.memory, shared: &mut *self.around.shared, local: &mut [] };
@@ -314,8 +314,16 @@ impl Alone<'_, '_> {
         }
     }
 
-    /// Notes what a load or an atomic finds.
-    fn note(&mut self, pc: u32, mem: Mem, lanes: u64, place: &impl Fn(usize) -> (Space, u64), bytes: usize) {
+    /// Notes what a load or an atomic finds; `stale` if a lane finds other bytes than memory has.
+    fn note(
+        &mut self,
+        pc: u32,
+        mem: Mem,
+        lanes: u64,
+        place: &impl Fn(usize) -> (Space, u64),
+        bytes: usize,
+        stale: bool,
+    ) {
         if self.seen.is_none() {
             return;
         }
@@ -326,7 +334,6 @@ impl Alone<'_, '_> {
         if let Some(found) = self.bytes_at(lowest, element as usize) {
             value[..found.len()].copy_from_slice(found);
         }
-        let stale = self.around.stale.contains_key(&(lowest.1 & !(SECTOR as u64 - 1))) && lowest.0 == Space::Global;
         let read = WarpRead {
             pc,
             space: lowest.0,
@@ -335,7 +342,7 @@ impl Alone<'_, '_> {
             bytes: element,
             addresses: all.len() as u32,
             decides: false,
-            stale: stale && self.looks_into_l1(mem),
+            stale,
         };
         if let Some(seen) = &mut self.seen {
             seen.insert((pc, lowest.1), read);

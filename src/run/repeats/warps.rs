@@ -15,8 +15,13 @@ use crate::outcome::Repeating;
 const SECTOR: usize = SECTOR_BYTES as usize;
 
 /// Who repeats what, and who waits beside them; none where a warp may get on. `memory` is as it was before
-/// the first step.
-pub(in crate::run) fn of_warps(machine: &Assembly, mut memory: FlatMemory) -> Option<(Vec<Repeating>, Vec<String>)> {
+/// the first step. A warp that reads older bytes in its L1 than memory has is taken to repeat itself where
+/// nothing has changed for `long`.
+pub(in crate::run) fn of_warps(
+    machine: &Assembly,
+    mut memory: FlatMemory,
+    long: bool,
+) -> Option<(Vec<Repeating>, Vec<String>)> {
     machine.bring_up(&mut memory);
     let mut groups: BTreeMap<(u32, u32, Option<WarpRead>, Option<u32>), Alike> = BTreeMap::new();
     let mut at_barrier = Alike::default();
@@ -29,6 +34,9 @@ pub(in crate::run) fn of_warps(machine: &Assembly, mut memory: FlatMemory) -> Op
                 Stands::Waits => at_barrier.add(warp, None),
                 Stands::Runs => {
                     let found = repeated(warp, &residents, &mut memory, &stale)?;
+                    if !long && found.reads.iter().any(|read| read.stale) {
+                        return None;
+                    }
                     let read = found.reads.iter().find(|read| read.decides).or(found.reads.first()).copied();
                     // Of several words the least is told.
                     let key = read.map(|read| WarpRead { address: 0, value: 0, addresses: 0, ..read });
