@@ -1,8 +1,17 @@
 //! How many CTAs of a launch an SM holds at once, and which resource says so.
 //!
-//! Source: CUDA C++ Programming Guide, hardware implementation (warps, CTAs, threads, registers, shared
-//! memory). Invariant: at least one resource is exhausted by one more CTA. Not modelled: register allocation
-//! by warp pairs.
+//! | resource | a CTA takes | an SM has |
+//! |---|---|---|
+//! | CTA slots | 1 | `sm.ctas` |
+//! | warps, threads | its own | `sm.warps`, `sm.threads` |
+//! | registers | its warps | (registers of a part / registers of a warp) x parts, in warps |
+//! | shared memory | its bytes and `reserved_bytes`, in whole `unit_bytes` | `shared.kb` |
+//!
+//! Registers of a warp are those of its lanes, in whole `register_unit`; all of them lie in one part of the
+//! register file, so that the rest of each part is lost. Source: NVIDIA's occupancy rules (`cuda_occupancy.h`:
+//! granularities of registers and shared memory, sub-partitions, reserved shared memory), and CUDA C++
+//! Programming Guide, hardware implementation. Invariant: at least one resource is exhausted by one more CTA.
+//! Not modelled: partitioned global caching of Maxwell and Pascal.
 
 use crate::checkpoint::value;
 use crate::kernel::launch::Launch;
@@ -21,34 +30,57 @@ pub struct Occupancy {
 
 value!(record Occupancy { ctas, limit });
 
+/// A resource of an SM: what a CTA takes of it, and what there is.
+struct Resource {
+    name: &'static str,
+    taken: u32,
+    available: u32,
+}
+
+impl Resource {
+    fn ctas(&self) -> u32 {
+        self.available.checked_div(self.taken).unwrap_or(u32::MAX)
+    }
+}
+
 impl Occupancy {
     /// The occupancy of a launch on an SM.
     ///
     /// # Errors
     /// A sentence that says what a single CTA needs and the SM lacks.
     pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec) -> Result<Self, String> {
-        let threads = launch.threads_per_cta();
         let warps = launch.warps_per_cta(sm.warp_size);
         let per_warp = (launch.registers_per_thread * sm.warp_size).next_multiple_of(sm.register_unit);
-        let needs: [(&str, u32, u32); 5] = [
-            ("ctas", 1, sm.ctas),
-            ("warps", warps, sm.warps),
-            ("threads", threads, sm.threads),
-            ("registers", per_warp * warps, sm.registers),
-            ("shared memory", launch.shared_bytes, shared.kb * 1024),
+        // What is left of a part when it holds no further warp is lost.
+        let part = sm.registers / sm.register_partitions;
+        let usable = part.checked_div(per_warp).unwrap_or(0) * per_warp * sm.register_partitions;
+        let of = |name, taken, available| Resource { name, taken, available };
+        let resources = [
+            of("ctas", 1, sm.ctas),
+            of("warps", warps, sm.warps),
+            of("threads", launch.threads_per_cta(), sm.threads),
+            of("registers", warps * per_warp, usable),
+            of("shared memory", shared.taken_bytes(launch.shared_bytes), shared.kb * 1024),
         ];
-        let fits = |need: u32, has: u32| has.checked_div(need).unwrap_or(u32::MAX);
-        let Some((name, need, has)) = needs.into_iter().min_by_key(|&(_, need, has)| fits(need, has)) else {
+        let Some(scarcest) = resources.iter().min_by_key(|resource| resource.ctas()) else {
             unreachable!("there are five");
         };
-        let ctas = fits(need, has);
-        if ctas == 0 {
-            return Err(format!(
-                "a CTA of kernel `{}` needs {need} {name}{} and an SM has {has}",
-                launch.kernel.name,
-                if name == "shared memory" { " bytes" } else { "" }
-            ));
+        if scarcest.ctas() > 0 {
+            return Ok(Occupancy { ctas: scarcest.ctas(), limit: scarcest.name.to_owned() });
         }
-        Ok(Occupancy { ctas, limit: name.to_owned() })
+        let Resource { name, taken, available } = scarcest;
+        let note = match *name {
+            "shared memory" => {
+                let (asked, reserved, unit) = (launch.shared_bytes, shared.reserved_bytes, shared.unit_bytes);
+                format!(" bytes ({asked}, and {reserved} reserved, in units of {unit})")
+            }
+            "registers" => format!(" in {warps} warps of {per_warp}"),
+            _ => String::new(),
+        };
+        let has = match *name {
+            "registers" => format!("{} parts of {part}", sm.register_partitions),
+            _ => available.to_string(),
+        };
+        Err(format!("a CTA of kernel `{}` needs {taken} {name}{note} and an SM has {has}", launch.kernel.name))
     }
 }

@@ -18,10 +18,21 @@ spec! {
     pub struct SharedSpec {
         /// Capacity of one SM, in KiB.
         kb: u32 where 1..=1024,
+        /// Shared memory is given to a CTA in multiples of this, in bytes.
+        unit_bytes: u32 where 1..=65536,
+        /// Taken by the system for each CTA beside what the CTA asks for, in bytes.
+        reserved_bytes: u32 where 0..=65536,
         /// Banks, each one 4-byte word wide.
         banks: u32 where 1..=64,
         /// Issue of a conflict-free load to issue of what uses it, in core cycles.
         latency_cycles: u32 where 1..=1000,
+    }
+}
+
+impl SharedSpec {
+    /// What a CTA takes that asks for `bytes`.
+    pub(super) fn taken_bytes(&self, bytes: u32) -> u32 {
+        (bytes + self.reserved_bytes).next_multiple_of(self.unit_bytes)
     }
 }
 

@@ -261,7 +261,8 @@ END:";
 
 #[test]
 fn each_resource_of_an_sm_limits_its_ctas_at_its_boundary() {
-    // One SM that holds 16 warps, 8 CTAs, 448 threads, 16,384 registers given in units of 256, 32 KiB of shared memory.
+    // One SM that holds 16 warps, 8 CTAs, 448 threads, 4 x 4,096 registers given in units of 256, 32 KiB of
+    // shared memory in units of 256 B.
     let overrides = "sm.count=1 sm.warps=16 sm.ctas=8 sm.threads=448 sm.registers=16384 shared.kb=32";
     let spec = machine("agpm-table4", overrides);
     let limit = |block, shared, registers| {
@@ -275,13 +276,15 @@ fn each_resource_of_an_sm_limits_its_ctas_at_its_boundary() {
     assert_eq!(limit(65, 0, 8), is(5, "warps"));
     assert_eq!(limit(56, 0, 8).0, 8, "448 threads");
     assert_eq!(limit(57, 0, 8), is(7, "threads"));
-    // 32 lanes of 64 registers are 2,048, eight fit; of 72 they are 2,304, seven fit; of 73 they are 2,336 and take ten
-    // units, 2,560: six fit.
+    // 32 lanes of 64 registers are 2,048: each part holds two warps. Of 65 they take nine units, 2,304: one, up to 128.
     assert_eq!(limit(32, 0, 64).0, 8);
-    assert_eq!(limit(32, 0, 65), is(7, "registers"));
-    assert_eq!(limit(32, 0, 72), is(7, "registers"));
-    assert_eq!(limit(32, 0, 73), is(6, "registers"));
+    assert_eq!(limit(32, 0, 65), is(4, "registers"));
+    assert_eq!(limit(32, 0, 128), is(4, "registers"));
+    // A CTA of three warps: 12 of the 16 warps that fit without registers, 5 CTAs; with 64 registers 8 warps, 2 CTAs.
+    assert_eq!(limit(96, 0, 64), is(2, "registers"));
     assert_eq!(limit(32, 4096, 8).0, 8, "8 x 4 KiB");
     assert_eq!(limit(32, 4097, 8), is(7, "shared memory"));
+    assert_eq!(limit(32, 4608, 8), is(7, "shared memory"), "7 x 18 units of 256 B");
+    assert_eq!(limit(32, 4609, 8), is(6, "shared memory"), "19 units");
     assert_eq!(limit(32, 32768, 8), is(1, "shared memory"));
 }

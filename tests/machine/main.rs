@@ -22,6 +22,7 @@ mod gate;
 mod l2_slice;
 mod litmus;
 mod memory_controller;
+mod occupancy;
 mod persist_stalls;
 mod random_kernels;
 mod row_buffer;

@@ -26,6 +26,8 @@ spec! {
         registers: u32 where 1024..=1048576,
         /// Registers are given to a warp in multiples of this.
         register_unit: u32 where 1..=4096,
+        /// Equal parts of the registers; those of a warp lie in one part.
+        register_partitions: u32 where 1..=16,
         /// Warp schedulers; warp slot `i` belongs to scheduler `i` modulo their number.
         schedulers: u32 where 1..=16,
         /// How a scheduler picks among ready warps.
