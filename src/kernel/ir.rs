@@ -698,6 +698,17 @@ pub struct Param {
     pub ptx_type: String,
 }
 
+/// What the directives of a kernel ask of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LaunchBounds {
+    /// Threads of a CTA at most: the product of `.maxntid`.
+    pub most_threads: Option<u32>,
+    /// `.reqntid`: the block, exactly.
+    pub block: Option<[u32; 3]>,
+    /// `.reqnctapercluster` of more than one CTA: the grid is a multiple of it.
+    pub cluster: Option<[u32; 3]>,
+}
+
 /// Where a constant-pool entry's value comes from; resolved once a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConstSource {
@@ -811,8 +822,8 @@ pub struct Kernel {
     pub stack_bytes: u32,
     /// Estimate of hardware 32-bit registers a thread: most values live at once, a 64-bit one counted twice.
     pub registers_per_thread: u32,
-    /// `.maxntid` product, 0 when not given.
-    pub max_threads: u32,
+    /// What its directives ask of a launch.
+    pub bounds: LaunchBounds,
     /// Names of textures it fetches from, in the order of `imm` of texture fetches.
     pub textures: Vec<String>,
     /// Names of surfaces that it loads from, stores to or asks for sizes.

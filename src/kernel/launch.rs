@@ -55,6 +55,26 @@ pub enum LaunchError {
         /// The most that the kernel allows.
         limit: u32,
     },
+    /// A block other than the one that the kernel asks for.
+    #[error("the block {block:?} is not that of `.reqntid`, which kernel `{kernel}` asks for: {required:?}")]
+    RequiredBlock {
+        /// Kernel.
+        kernel: String,
+        /// Threads in x, y, z.
+        block: [u32; 3],
+        /// What `.reqntid` says.
+        required: [u32; 3],
+    },
+    /// A grid that is no multiple of the kernel's clusters.
+    #[error("the grid {grid:?} is no multiple of the clusters of kernel `{kernel}` (`.reqnctapercluster`): {cluster:?}")]
+    Cluster {
+        /// Kernel.
+        kernel: String,
+        /// CTAs in x, y, z.
+        grid: [u32; 3],
+        /// CTAs of a cluster.
+        cluster: [u32; 3],
+    },
     /// A parameter block of the wrong size.
     #[error("kernel `{kernel}` takes {expected} bytes of parameters ({names}), not {found}")]
     Params {
@@ -284,10 +304,18 @@ impl Launch {
         if gx == 0 || gx > i32::MAX as u32 || !(1..=65535).contains(&gy) || !(1..=65535).contains(&gz) {
             errors.push(LaunchError::Grid(binding.grid));
         }
-        let limit = if kernel.max_threads == 0 { MAX_THREADS } else { kernel.max_threads.min(MAX_THREADS) };
+        let limit = kernel.bounds.most_threads.map_or(MAX_THREADS, |most| most.min(MAX_THREADS));
         let threads: u64 = binding.block.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
         if threads == 0 || threads > u64::from(limit) {
             errors.push(LaunchError::Block { block: binding.block, limit });
+        }
+        if let Some(required) = kernel.bounds.block.filter(|&required| required != binding.block) {
+            let kernel = kernel.name.clone();
+            errors.push(LaunchError::RequiredBlock { kernel, block: binding.block, required });
+        }
+        let whole = |cluster: &[u32; 3]| binding.grid.iter().zip(cluster).all(|(grid, of)| grid.is_multiple_of(*of));
+        if let Some(cluster) = kernel.bounds.cluster.filter(|cluster| !whole(cluster)) {
+            errors.push(LaunchError::Cluster { kernel: kernel.name.clone(), grid: binding.grid, cluster });
         }
         if binding.params.len() != kernel.param_bytes as usize {
             let names: Vec<String> = kernel.params.iter().map(|p| format!("{} {}", p.ptx_type, p.name)).collect();

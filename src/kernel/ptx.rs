@@ -14,6 +14,7 @@
 mod allocate;
 mod ast;
 mod body_flow;
+mod bounds;
 mod calls;
 mod draft;
 mod finish;
@@ -251,23 +252,10 @@ fn kernel(
             }
         }
     }
-    let mut max_threads = 0;
-    for (word, numbers) in &function.limits {
-        // Only bounds on threads limit a launch here; those on registers, residency and clusters do not.
-        match word.text {
-            "maxntid" | "reqntid" => {
-                max_threads = numbers.iter().fold(1u64, |a, &n| a.saturating_mul(n)).min(1 << 16) as u32
-            }
-            "minnctapersm" | "maxnreg" | "maxnctapersm" | "reqnctapercluster" | "maxclusterrank" => {}
-            other => {
-                lower.fault(word.at.clone(), format!("directive `.{other}` is not supported"));
-            }
-        }
-    }
-    let offsets: Vec<u32> = params.iter().map(|p| p.offset).collect();
+    let bounds = lower.bounds(&function.limits);
     // A body is not lowered when parameters have faults: every use of such a parameter would be one more.
     if lower.faults.is_empty() {
-        lower.entry(function, &offsets);
+        lower.entry(function, &params);
     }
     let (body, mut faults) = (lower.body, lower.faults);
     if !faults.is_empty() {
@@ -283,7 +271,7 @@ fn kernel(
         param_bytes: bytes,
         param_bank: env.param_bank,
         stack_bytes: env.stack_bytes,
-        max_threads,
+        bounds,
     };
     finish::finish(body, frame, |at| lines.position(at)).map_err(|message| {
         let message = format!("kernel `{}` {message}", function.name.text);

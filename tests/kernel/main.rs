@@ -2,6 +2,7 @@
 
 mod ptx_common;
 
+mod bounds;
 mod calls;
 mod check;
 mod compiled_halves;

@@ -11,6 +11,7 @@ use super::super::ir::{
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
+use super::bounds::Bounds;
 use super::body_flow::{flow_of, returns, start_of, target, within};
 use super::draft::{Arg, Body, Const, Draft, DraftOp, Pool, VReg};
 use super::types::Bank;
@@ -25,7 +26,7 @@ pub(super) struct Frame {
     pub(super) param_bank: u32,
     /// Of a kernel with recursive functions.
     pub(super) stack_bytes: u32,
-    pub(super) max_threads: u32,
+    pub(super) bounds: Bounds,
 }
 
 /// Registers that hardware spends beyond the values alive at once: measured against `ptxas`, see the tests.
@@ -91,8 +92,8 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         shared_bytes,
         dynamic_shared: body.dynamic_shared,
         local_bytes: body.local_bytes.next_multiple_of(16),
-        registers_per_thread: (slots.pressure + OVERHEAD).min(255),
-        max_threads: frame.max_threads,
+        registers_per_thread: (slots.pressure + OVERHEAD).min(frame.bounds.registers.unwrap_or(255)).min(255),
+        bounds: frame.bounds.launch,
         stack_bytes,
         textures: body.textures.clone(),
         surfaces: body.surfaces.clone(),

@@ -9,7 +9,7 @@
 
 use hashbrown::HashMap;
 
-use super::super::ir::{Class, Op};
+use super::super::ir::{Class, Op, Param};
 use super::ast::{Function, Operand, OperandKind, PtxWord, Statement, Var};
 use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
 use super::functions::{Callees, Functions};
@@ -91,8 +91,8 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) carry: Option<VReg>,
     /// Registers that hold the handle of a texture or a surface, and its name.
     pub(super) handles: HashMap<VReg, String>,
-    /// Parameter names of the entry by offset, for such handles.
-    pub(super) params: Vec<(u32, String)>,
+    /// Parameters of the entry.
+    pub(super) params: Vec<Param>,
     pub(super) scopes: Vec<LoweringScope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
@@ -164,13 +164,13 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.at.clone()
     }
 
-    /// Lowers an entry's body; parameters are at these offsets of the parameter block.
-    pub(super) fn entry(&mut self, function: &'a Function<'a>, offsets: &[u32]) {
+    /// Lowers an entry's body.
+    pub(super) fn entry(&mut self, function: &'a Function<'a>, params: &[Param]) {
         let mut scope = LoweringScope::of_body();
-        for (formal, &offset) in function.params.iter().zip(offsets) {
-            scope.names.insert(formal.var.name.text, Name::EntryParam(offset));
-            self.params.push((offset, formal.var.name.text.to_owned()));
+        for (formal, param) in function.params.iter().zip(params) {
+            scope.names.insert(formal.var.name.text, Name::EntryParam(param.offset));
         }
+        self.params = params.to_vec();
         self.scopes.push(scope);
         if let Some(body) = &function.body {
             self.statements(body);

@@ -186,7 +186,7 @@ impl TraceCode {
             local_bytes: memory.local_bytes,
             stack_bytes: 0,
             registers_per_thread: header.registers_per_thread,
-            max_threads: 0,
+            bounds: Default::default(),
             textures: Vec::new(),
             surfaces: Vec::new(),
             param_bank: None,

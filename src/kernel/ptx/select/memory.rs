@@ -259,6 +259,7 @@ impl<'a> Lower<'_, 'a> {
         let (dst, wide) = self.destinations(d, access)?;
         match self.param(a)? {
             Some((Name::EntryParam(base), offset)) => {
+                self.in_parameter(a, base, offset, access)?;
                 let bank = if wide { Bank::R64 } else { Bank::R32 };
                 let mut src = [Arg::None; 4];
                 for (e, src) in src.iter_mut().enumerate().take(usize::from(access.vec)) {
@@ -269,10 +270,10 @@ impl<'a> Lower<'_, 'a> {
                     *src = self.body.constant(bank, Const::Source(ConstSource::Param { offset, elem: access.elem }));
                 }
                 if let (Arg::Reg(register), 1, 64) = (dst[0], access.vec, access.ty.bits)
-                    && let Some((_, name)) =
-                        self.params.iter().find(|(at, _)| i64::from(*at) == i64::from(base) + offset)
+                    && let Some(param) =
+                        self.params.iter().find(|param| i64::from(param.offset) == i64::from(base) + offset)
                 {
-                    self.handles.insert(register, name.clone());
+                    self.handles.insert(register, param.name.clone());
                 }
                 let op = match (access.vec, wide) {
                     (1, false) => AluOp::Mov32,
@@ -349,13 +350,35 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
+    /// An access to a parameter of the kernel lies within it and is aligned. The layout of parameters among
+    /// each other is the driver's.
+    fn in_parameter(&mut self, a: &Operand<'a>, base: u32, offset: i64, access: &Access) -> Lowered {
+        // An empty parameter shares its place with the next one.
+        let bytes = self.params.iter().filter(|param| param.offset == base).map(|param| param.bytes).max();
+        let bytes = bytes.unwrap_or(0);
+        self.within(a, offset, u64::from(base), bytes, access)
+    }
+
     fn block_offset(&mut self, a: &Operand<'a>, block: u32, offset: i64, access: &Access) -> Lowered<u32> {
-        let size = i64::from(access.elem.bytes()) * i64::from(access.vec);
-        let bytes = i64::from(self.body.blocks[block as usize].bytes);
-        if offset < 0 || offset + size > bytes {
-            return Err(self.fault(a.at.clone(), format!("the access exceeds the {bytes} bytes of the parameter")));
-        }
+        // What is no multiple of the access is misaligned wherever the block comes to lie.
+        let bytes = self.body.blocks[block as usize].bytes;
+        self.within(a, offset, 0, bytes, access)?;
         Ok(offset as u32)
+    }
+
+    /// An access at an offset of a parameter that lies at `base` and has `bytes`.
+    fn within(&mut self, a: &Operand<'a>, offset: i64, base: u64, bytes: u32, access: &Access) -> Lowered {
+        let size = u64::from(access.elem.bytes()) * u64::from(access.vec);
+        let inside = u64::try_from(offset).ok().filter(|at| at.saturating_add(size) <= u64::from(bytes));
+        let Some(at) = inside else {
+            let message = format!("{size} bytes at offset {offset} exceed the {bytes} bytes of the parameter");
+            return Err(self.fault(a.at.clone(), message));
+        };
+        if !(base + at).is_multiple_of(size) {
+            let message = format!("{size} bytes at offset {offset} of the parameter are not aligned to their size");
+            return Err(self.fault(a.at.clone(), message));
+        }
+        Ok(())
     }
 
     pub(super) fn atomic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
