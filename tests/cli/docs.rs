@@ -374,3 +374,40 @@ fn the_picture_of_the_readme_is_what_its_command_draws() {
     let shown = std::fs::read_to_string("docs/schemes.svg").unwrap();
     assert_eq!(drawn, shown, "draw it again: durawarp {}", DRAWN.join(" "));
 }
+
+/// Workflows run on no machine of ours: what can be wrong in them is looked at here.
+#[test]
+fn workflows_name_scripts_that_exist_and_actions_by_commit() {
+    let mut actions = 0;
+    for entry in std::fs::read_dir(".github/workflows").unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let place = format!("{}:{}", path.display(), number + 1);
+            assert!(!line.contains('\t'), "{place}: YAML has no tabs");
+            if let Some((_, action)) = line.split_once("uses: ") {
+                let (_, version) = action.split_once('@').unwrap_or_else(|| panic!("{place}: {action}"));
+                let (commit, told) = version.split_once(" # v").unwrap_or_else(|| panic!("{place}: which version?"));
+                assert!(commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit()), "{place}: {commit}");
+                assert!(told.split('.').count() == 3, "{place}: {told}");
+                actions += 1;
+            }
+            let words = line.split(['`', ' ', ',', '(', ')']).filter(|word| word.starts_with(".ci/"));
+            for script in words {
+                use std::os::unix::fs::PermissionsExt as _;
+                let file = std::fs::metadata(script).unwrap_or_else(|_| panic!("{place}: no {script}"));
+                assert!(file.permissions().mode() & 0o111 == 0o111, "{place}: {script} cannot be run");
+            }
+        }
+    }
+    assert!(actions >= 8, "{actions}");
+}
+
+#[test]
+fn the_container_is_built_by_the_toolchain_of_the_tests() {
+    let toolchain = std::fs::read_to_string("rust-toolchain.toml").unwrap();
+    let version = toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
+    let container = std::fs::read_to_string("Containerfile").unwrap();
+    assert!(container.contains(&format!("/rust:{version}-alpine")), "{container}");
+    assert!(container.lines().count() <= 10);
+}
