@@ -135,6 +135,31 @@ impl Expr {
         Expr { code: eval::fixed(&self.code, frame), ..self.clone() }
     }
 
+    /// Whether it has sums.
+    pub(crate) fn has_sums(&self) -> bool {
+        self.code.nodes.iter().any(|node| matches!(node, Node::Sum { .. }))
+    }
+
+    /// Adds the terms of its sums to `terms`, which are those of the elements of one buffer. A value that
+    /// cannot be worked out has none here: its evaluation tells why.
+    ///
+    /// # Errors
+    /// There are more terms than are added up, at the place of a sum.
+    pub(crate) fn count_terms<E: Elements>(
+        &self,
+        frame: &mut Vec<u64>,
+        elements: &E,
+        terms: &mut u64,
+    ) -> Result<(), Diagnostic> {
+        if frame.len() < usize::from(self.code.slots) {
+            frame.resize(usize::from(self.code.slots), 0);
+        }
+        match eval::count_terms(&self.code, frame, elements, terms, eval::MOST_TERMS_IN_ALL) {
+            Err(stop @ Stop::Fault(_, EvalFault::TooManyTermsInAll)) => Err(self.fault(stop)),
+            _ => Ok(()),
+        }
+    }
+
     /// Its value where nothing can be read.
     ///
     /// # Errors

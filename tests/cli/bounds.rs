@@ -69,18 +69,41 @@ fn what_this_hosts_memory_cannot_hold_is_refused_before_it_is_filled() {
     assert!(help.contains("what the host has available unless named"), "{help}");
 }
 
-#[test]
-fn a_check_that_would_never_end_is_refused() {
-    let folder = folder("bounds/sum");
+/// `vecadd` in a folder of its own, with a part of its manifest replaced.
+fn vecadd_with(name: &str, part: &str, by: &str) -> std::path::PathBuf {
+    let folder = folder(name);
     let vecadd = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/vecadd");
     let manifest = std::fs::read_to_string(vecadd.join("workload.toml")).unwrap();
     std::fs::copy(vecadd.join("kernel.ptx"), folder.join("kernel.ptx")).unwrap();
-    let sum = "float(sum(i, 0, 1000000000000, i))";
-    let manifest = manifest.replace("a[idx] + b[idx]", sum);
-    assert!(manifest.contains(sum));
-    std::fs::write(folder.join("workload.toml"), manifest).unwrap();
+    assert!(manifest.contains(part));
+    std::fs::write(folder.join("workload.toml"), manifest.replacen(part, by, 1)).unwrap();
+    folder
+}
+
+#[test]
+fn sums_that_would_never_end_are_refused_at_their_place() {
+    // Each value by itself is within its bound.
+    let sum = "sum(k, N, 1073741825, N + k)";
+    let init = format!("expr = \"{sum}\"");
+    let init =
+        vecadd_with("bounds/init", "kind = \"uniform\", lo = 0.0, hi = 1.0", &format!("kind = \"expr\", {init}"));
+    let told = ["workload.toml:", sum, "sums of over 17179869184 terms for the elements of one buffer"];
+    refused(&["run", init.to_str().unwrap(), "--set", "params.N=500"], &told);
+    let check = vecadd_with("bounds/check", "a[idx] + b[idx]", &format!("float({sum})"));
+    let began = Instant::now();
+    let run = ["run", check.to_str().unwrap(), "--set", "params.N=500", "-q"];
+    ended(&durawarp(&run), 3, &["terms for the elements of one buffer", "`sample` has fewer elements compared"]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // What is worked out in minutes is no slip: as many terms as there may be for one element.
+    let few = vecadd_with("bounds/few", "a[idx] + b[idx]", "a[idx] + b[idx] + 0.0 * float(sum(k, 0, 10 * idx, k))");
+    ended(&durawarp(&["run", few.to_str().unwrap(), "--set", "params.N=500", "-q"]), 0, &[]);
+}
+
+#[test]
+fn a_check_that_would_never_end_is_refused() {
+    let folder = vecadd_with("bounds/sum", "a[idx] + b[idx]", "float(sum(i, 0, 1000000000000, i))");
     let began = Instant::now();
     let output = durawarp(&["run", folder.to_str().unwrap(), "--profile", "ci", "-q"]);
-    ended(&output, 3, &["sums of over 1073741824 terms for one value"]);
+    ended(&output, 3, &["sums of over 17179869184 terms for the elements of one buffer"]);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }

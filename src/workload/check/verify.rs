@@ -216,12 +216,20 @@ impl<'a> Judge<'a> {
         let contents = Contents(self);
         // From two elements on, the first and the last are among them. The product of two lengths may not fit
         // 64 bits.
+        let nth = |number: u64| match sample {
+            1 => 0,
+            _ => (u128::from(number) * u128::from(len - 1) / u128::from(sample - 1)) as u64,
+        };
+        if expr.has_sums() {
+            let mut terms = 0;
+            for number in 0..sample {
+                frame[idx] = nth(number);
+                expr.count_terms(&mut frame, &contents, &mut terms)
+                    .map_err(|fault| fault.with_help("`sample` has fewer elements compared"))?;
+            }
+        }
         for number in 0..sample {
-            let index = if sample == 1 {
-                0
-            } else {
-                (u128::from(number) * u128::from(len - 1) / u128::from(sample - 1)) as u64
-            };
+            let index = nth(number);
             frame[idx] = index;
             let expected = expr.evaluate(&mut frame, &contents).map_err(|stop| {
                 let mut fault = expr.fault(stop);

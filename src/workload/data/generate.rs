@@ -234,6 +234,13 @@ impl Generation<'_> {
             },
         };
         let [idx, i, j] = self.indices;
+        if expr.has_sums() {
+            let mut terms = 0;
+            for index in 0..to.len() {
+                (frame[idx], frame[i], frame[j]) = (index, index / cols, index % cols);
+                expr.count_terms(frame, &NoElements, &mut terms)?;
+            }
+        }
         let mut fault = None;
         // Rows and columns are counted, as a division costs more than the rest of an element.
         let (mut row, mut column) = (0, 0);

@@ -39,6 +39,8 @@ pub(crate) enum EvalFault {
     TooLarge(u64),
     /// More terms of sums than are added up for one value.
     TooManyTerms,
+    /// More terms of sums than are added up for all elements of a buffer.
+    TooManyTermsInAll,
 }
 
 impl std::fmt::Display for EvalFault {
@@ -51,6 +53,9 @@ impl std::fmt::Display for EvalFault {
             EvalFault::NotAnInteger(x) => write!(f, "{x:?} cannot be made an integer"),
             EvalFault::OutOfRange { index, len } => write!(f, "index {index} is outside the buffer's {len} elements"),
             EvalFault::TooManyTerms => write!(f, "sums of over {MOST_TERMS} terms for one value"),
+            EvalFault::TooManyTermsInAll => {
+                write!(f, "sums of over {MOST_TERMS_IN_ALL} terms for the elements of one buffer: hours of work")
+            }
             EvalFault::TooLarge(x) => write!(f, "the element's value {x} is larger than 2^63 - 1"),
         }
     }
@@ -100,6 +105,75 @@ impl Elements for NoElements {
 
 /// Terms of all sums of one value: seconds of work.
 pub(crate) const MOST_TERMS: u64 = 1 << 30;
+
+/// Terms of all sums of the elements of one buffer: minutes of work. Chosen: the product of two matrices of
+/// 2,500 x 2,500.
+pub(crate) const MOST_TERMS_IN_ALL: u64 = 1 << 34;
+
+/// Adds the terms of all sums of one value to `terms`, which their bounds say: no term is worked out.
+///
+/// # Errors
+/// There are more than `most`; or what a bound says is no value.
+pub(crate) fn count_terms<E: Elements>(
+    code: &Code,
+    frame: &mut [u64],
+    elements: &E,
+    terms: &mut u64,
+    most: u64,
+) -> Result<(), Stop> {
+    let sums = sums_below(&code.nodes);
+    let evaluation = Evaluation { nodes: &code.nodes, frame, elements, terms_left: MOST_TERMS };
+    TermCount { evaluation, sums: &sums, most }.node(code.nodes.len() as u32 - 1, terms)
+}
+
+/// Of each node, whether it has a sum in it or is one.
+fn sums_below(nodes: &[Node]) -> Vec<bool> {
+    let mut sums: Vec<bool> = Vec::with_capacity(nodes.len());
+    // Operands come before their node.
+    for node in nodes {
+        let below = node.operands().into_iter().any(|operand| sums[operand as usize]);
+        sums.push(below || matches!(node, Node::Sum { .. }));
+    }
+    sums
+}
+
+struct TermCount<'a, E> {
+    evaluation: Evaluation<'a, E>,
+    sums: &'a [bool],
+    most: u64,
+}
+
+impl<E: Elements> TermCount<'_, E> {
+    fn node(&mut self, at: u32, terms: &mut u64) -> Result<(), Stop> {
+        if !self.sums[at as usize] {
+            return Ok(());
+        }
+        match self.evaluation.nodes[at as usize] {
+            Node::Sum { slot, low, high, body, .. } => {
+                self.node(low, terms)?;
+                self.node(high, terms)?;
+                let (low, high) = (self.evaluation.int(low)?, self.evaluation.int(high)?);
+                *terms = terms.saturating_add(high.saturating_sub(low).max(0) as u64);
+                if *terms > self.most {
+                    return Err(Stop::Fault(at, EvalFault::TooManyTermsInAll));
+                }
+                if self.sums[body as usize] {
+                    for value in low..high {
+                        self.evaluation.frame[usize::from(slot)] = value as u64;
+                        self.node(body, terms)?;
+                    }
+                }
+                Ok(())
+            }
+            Node::Select(condition, yes, no) => {
+                self.node(condition, terms)?;
+                let taken = if self.evaluation.int(condition)? != 0 { yes } else { no };
+                self.node(taken, terms)
+            }
+            node => node.operands().into_iter().try_for_each(|operand| self.node(operand, terms)),
+        }
+    }
+}
 
 /// Evaluates `code` with `frame` as its variables.
 pub(crate) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
