@@ -30,11 +30,11 @@ pub struct Picojoules {
 }
 
 /// The nearest thousandths of a decimal number that has at most three decimals; `None` when negative or
-/// finer.
+/// finer. What is written with three decimals is a binary fraction nearby.
 fn thousandths(value: f64) -> Option<u64> {
     let scaled = value * 1000.0;
     let whole = scaled.round();
-    ((0.0..9e15).contains(&whole) && (scaled - whole).abs() < 1e-6 * whole.max(1.0)).then_some(whole as u64)
+    ((0.0..9e15).contains(&whole) && (scaled - whole).abs() <= 1e-9 * whole).then_some(whole as u64)
 }
 
 macro_rules! decimal {
@@ -247,6 +247,8 @@ mod tests {
         assert_eq!(sample.latency_ns.ps, 400);
         assert_eq!(serde_json::to_string(&sample).unwrap(), r#"{"entries":3,"latency_ns":0.4,"colour":"blue"}"#);
         assert_eq!(Nanos::from_decimal(0.0004), None);
-        assert_eq!(Nanos::from_decimal(-1.0), None);
+        for wrong in [-1.0, 1e-9, f64::NAN, f64::INFINITY, 9e12] {
+            assert_eq!(Nanos::from_decimal(wrong), None, "{wrong}");
+        }
     }
 }

@@ -152,25 +152,32 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
         Scalar::Flag(_) | Scalar::Other(_) => return Err(wrong()),
     };
     match key.kind {
-        // A unit's conversion may leave a rounding error: a number this close to a whole one is meant as it.
         Kind::Whole { min, max } => {
-            let whole = number.round();
-            if (number - whole).abs() > 1e-9 * whole.abs().max(1.0) || whole < min as f64 || whole > max as f64 {
-                return Err(wrong());
-            }
-            Ok(Value::Number((whole as u64).into()))
+            let exact = match scalar {
+                Scalar::Whole(n) => u64::try_from(*n).ok(),
+                _ => whole(number),
+            };
+            exact.filter(|n| (min..=max).contains(n)).map(|n| Value::Number(n.into()))
         }
-        Kind::Nanos if Nanos::from_decimal(number).is_some() => decimal(number).ok_or_else(wrong),
-        Kind::Picojoules if Picojoules::from_decimal(number).is_some() => decimal(number).ok_or_else(wrong),
-        Kind::Megahertz if Megahertz::from_decimal(number).is_some_and(|f| f.khz > 0) => {
-            decimal(number).ok_or_else(wrong)
-        }
-        _ => Err(wrong()),
+        Kind::Nanos if Nanos::from_decimal(number).is_some() => decimal(number),
+        Kind::Picojoules if Picojoules::from_decimal(number).is_some() => decimal(number),
+        Kind::Megahertz if Megahertz::from_decimal(number).is_some_and(|f| f.khz > 0) => decimal(number),
+        _ => None,
     }
+    .ok_or_else(wrong)
 }
 
+/// The whole number that a float is, none from 2^53 on, where floats are farther apart than 1. A unit's
+/// conversion may leave a rounding error: a number this close to a whole one is meant as it.
+fn whole(number: f64) -> Option<u64> {
+    let near = number.round();
+    let exact = (0.0..(1u64 << 53) as f64).contains(&near) && (number - near).abs() <= 1e-9 * near;
+    exact.then_some(near as u64)
+}
+
+/// Adding 0 makes 0 of -0, which would be told as `-0`.
 fn decimal(number: f64) -> Option<Value> {
-    serde_json::Number::from_f64(number).map(Value::Number)
+    serde_json::Number::from_f64(number + 0.0).map(Value::Number)
 }
 
 /// A number with a unit, in the key's unit. `Err(None)` when it is no number at all.
@@ -233,6 +240,19 @@ mod tests {
         assert!(of("on", Kind::Flag, Scalar::Whole(1)).unwrap_err().contains("true or false"));
         assert!(of("read_ns", Kind::Nanos, Scalar::Decimal(0.0001)).is_err());
         assert!(of("core_mhz", Kind::Megahertz, Scalar::Whole(0)).is_err());
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_whole_number() {
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300, 9_007_199_254_740_992.0] {
+            let all = Kind::Whole { min: 0, max: i64::MAX as u64 };
+            assert!(of("ways", all, Scalar::Decimal(number)).is_err(), "{number}");
+            assert!(of("read_ns", Kind::Nanos, Scalar::Decimal(number)).is_err() || number == 9_007_199_254_740_992.0);
+        }
+        assert_eq!(of("ways", Kind::Whole { min: 0, max: 9 }, Scalar::Decimal(-0.0)).as_deref(), Ok("0"));
+        assert_eq!(of("read_ns", Kind::Nanos, Scalar::Decimal(-0.0)).as_deref(), Ok("0.0"));
+        let exact = of("seed", Kind::Whole { min: 0, max: u64::MAX }, Scalar::Whole(9_007_199_254_740_993));
+        assert_eq!(exact.as_deref(), Ok("9007199254740993"), "integers are not rounded");
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub(crate) fn check(shape: &Shape, item: Item<'_>, what: &str, faults: &mut Diag
         Shape::Text if item.text().is_none() => wrong("a string in quotes"),
         Shape::Boolean if item.boolean().is_none() => wrong("`true` or `false`"),
         Shape::Whole if !matches!(item.number(), Some(Value::Int(0..))) => wrong("an integer from 0"),
-        Shape::Number if item.number().is_none() => wrong("a number"),
+        Shape::Number if finite(item).is_none() => wrong("a number"),
         Shape::Expression if item.number().is_none() && item.text().is_none() => {
             wrong("a number or an expression in quotes");
         }
@@ -118,6 +118,11 @@ pub(crate) fn check(shape: &Shape, item: Item<'_>, what: &str, faults: &mut Diag
         },
         _ => {}
     }
+}
+
+/// The number, if it is one that is finite: `nan` and `inf` of TOML are no quantities.
+fn finite(item: Item<'_>) -> Option<Value> {
+    item.number().filter(|number| number.as_f64().is_finite())
 }
 
 fn element(what: &str, shape: &Shape) -> String {

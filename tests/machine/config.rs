@@ -1,11 +1,12 @@
 //! Machine files and overrides: what is accepted, and that every fault is told at once, with its place.
 
-use durawarp::config::{AnyMachine, CpuMachine, MachineConfig, Override, presets};
+use durawarp::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig, presets};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::machine::MachineSpec;
 use durawarp::machine::cpu::CpuSpec;
 use durawarp::machine::media::WriteMode;
-use durawarp::spec::Kind;
+use durawarp::schemes::catalogue;
+use durawarp::spec::{Key, Kind};
 use proptest::prelude::*;
 
 fn set(text: &str) -> Override {
@@ -330,4 +331,125 @@ fn a_resolved_machine_written_out_reads_back_the_same() {
     let machine = MachineConfig::load("titan-x", &[set("sm.count=4")]).expect("valid");
     let again = load("again.toml", &machine.to_toml(), &[]).expect("valid");
     assert_eq!(again, machine);
+}
+
+/// A value as it is typed and as a file has it, and what it is.
+const VALUES: [(&str, &str, Said); 29] = [
+    ("nan", "nan", Said::Wrong),
+    ("-nan", "-nan", Said::Wrong),
+    ("inf", "inf", Said::Wrong),
+    ("-inf", "-inf", Said::Wrong),
+    ("infinity", "\"infinity\"", Said::Wrong),
+    ("nanns", "\"nanns\"", Said::Wrong),
+    ("1e400", "1e400", Said::Wrong),
+    ("-1e400", "-1e400", Said::Wrong),
+    ("1e400", "\"1e400\"", Said::Wrong),
+    ("", "\"\"", Said::Wrong),
+    (" ", "\" \"", Said::Wrong),
+    ("no word", "\"no word\"", Said::Wrong),
+    ("[1]", "[1]", Said::Wrong),
+    ("{}", "{ source = \"x\" }", Said::Wrong),
+    ("1979-05-27", "1979-05-27", Said::Wrong),
+    ("TRUE", "\"true\"", Said::Wrong),
+    ("true", "true", Said::Flag),
+    ("0", "0", Said::Number(0.0)),
+    ("-0", "-0", Said::Number(0.0)),
+    ("-0.0", "-0.0", Said::Number(0.0)),
+    ("-1", "-1", Said::Number(-1.0)),
+    ("0.5", "0.5", Said::Number(0.5)),
+    ("1e-300", "1e-300", Said::Number(1e-300)),
+    ("4294967295", "4294967295", Said::Number(4_294_967_295.0)),
+    ("4294967296", "4294967296", Said::Number(4_294_967_296.0)),
+    ("1e300", "1e300", Said::Number(1e300)),
+    ("-9223372036854775808", "-9223372036854775808", Said::Number(-9.3e18)),
+    ("18446744073709551616", "18446744073709551616", Said::Number(1.8e19)),
+    ("1e19", "1e19", Said::Number(1e19)),
+];
+
+#[derive(Clone, Copy)]
+enum Said {
+    Wrong,
+    Flag,
+    Number(f64),
+}
+
+impl Said {
+    /// Whether a key takes it, from the key's meaning.
+    fn fits(self, kind: Kind) -> bool {
+        let thousandths = |x: f64| x >= 0.0 && x < 9e12 && (x * 1000.0).fract() == 0.0;
+        match (kind, self) {
+            (Kind::Flag, Said::Flag) => true,
+            (Kind::Whole { min, max }, Said::Number(x)) => x.fract() == 0.0 && x >= min as f64 && x <= max as f64,
+            (Kind::Nanos | Kind::Picojoules, Said::Number(x)) => thousandths(x),
+            (Kind::Megahertz, Said::Number(x)) => thousandths(x) && x > 0.0,
+            _ => false,
+        }
+    }
+}
+
+type Tables = Vec<(String, &'static [Key])>;
+
+/// Every key gets the value, from a file and from `--set`: exactly those that do not take it are told of, each in its
+/// line.
+fn every_key_takes_only_its_values(
+    what: &str,
+    head: &str,
+    tables: &Tables,
+    load: impl Fn(&str, &[Override]) -> Result<(), Diagnostics>,
+) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("it.toml");
+    for (typed, written, said) in VALUES {
+        let (mut text, mut refused_lines, mut sets, mut refused_sets) = (head.to_owned(), vec![], vec![], vec![]);
+        for (table, keys) in tables {
+            text += &format!("[{table}]\n");
+            for key in *keys {
+                text += &format!("{} = {written}\n", key.name);
+                let over = set(&format!("{table}.{}={typed}", key.name));
+                if !said.fits(key.kind) {
+                    refused_lines.push(text.lines().count() as u32);
+                    refused_sets.push(over.written());
+                }
+                sets.push(over);
+            }
+        }
+        std::fs::write(&file, &text).unwrap();
+        let name = file.to_str().unwrap();
+        let told = |result: Result<(), Diagnostics>| result.err().unwrap_or_default().0;
+        // Values that do not go together are told of only where each by itself is right.
+        let lines: Vec<u32> = told(load(name, &[])).iter().map(|fault| fault.span.line).collect();
+        assert!(lines == refused_lines || refused_lines.is_empty(), "{what}: {written} in a file\n{text}");
+        std::fs::write(&file, head).unwrap();
+        let mut by_set: Vec<String> = told(load(name, &sets)).into_iter().map(|fault| fault.file).collect();
+        by_set.sort();
+        refused_sets.sort();
+        assert!(by_set == refused_sets || refused_sets.is_empty(), "{what}: --set KEY={typed}: {by_set:?}");
+    }
+}
+
+#[test]
+fn no_key_of_any_machine_takes_what_is_not_of_its_kind() {
+    for name in presets::names() {
+        let machine = AnyMachine::load(name, &[]).unwrap();
+        let tables = if machine.gpu().is_some() { MachineSpec::TABLES } else { CpuSpec::TABLES };
+        let tables: Tables = tables.iter().map(|(table, keys)| ((*table).to_owned(), *keys)).collect();
+        let head = format!("inherits = {name:?}\n");
+        let load = |file: &str, sets: &[Override]| AnyMachine::load(file, sets).map(drop);
+        every_key_takes_only_its_values(name, &head, &tables, load);
+    }
+}
+
+#[test]
+fn no_key_of_any_scheme_takes_what_is_not_of_its_kind() {
+    let mut keys = 0;
+    for entry in catalogue::entries() {
+        let tables: Tables = entry.parameters.iter().map(|of| (entry.table(), of.keys)).collect();
+        keys += tables.iter().map(|(_, keys)| keys.len()).sum::<usize>();
+        let head = format!("scheme = {:?}\n", entry.name());
+        for compute in [Compute::Gpu, Compute::Cpu] {
+            let load = |file: &str, sets: &[Override]| SchemeConfig::load_on(compute, file, sets).map(drop);
+            every_key_takes_only_its_values(entry.name(), &head, &tables, load);
+        }
+    }
+    assert!(keys > 20, "{keys}");
 }
