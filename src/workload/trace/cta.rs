@@ -21,7 +21,7 @@
 use std::io;
 
 use super::code::{COPIES, TraceCode, TraceVariant};
-use super::faults::TraceFaults;
+use super::faults::{TraceFaults, shown};
 use super::header::TraceHeader;
 use super::instruction::{LineFault, TraceLine, read_line};
 use super::labels::{Labels, StoresAre};
@@ -34,6 +34,10 @@ use crate::kernel::traced::WarpTrace;
 
 /// Bytes of the windows of shared and of local memory in generic addresses.
 const GENERIC_WINDOW_BYTES: u64 = 16 << 20;
+
+/// Most bytes of a CTA's text: some 5 million instructions of its warps. Chosen: all of them are in memory
+/// while the CTA runs, and a compressed file of 50 KB may hold as much.
+const CTA_BYTES: usize = 512 << 20;
 
 /// The lines of a CTA, without those that begin and end it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,16 +57,21 @@ impl CtaText {
         faults: &mut TraceFaults,
         seen: &mut dyn FnMut(&[u8]),
     ) -> io::Result<Option<CtaText>> {
+        Self::next_within(CTA_BYTES, lines, faults, seen)
+    }
+
+    /// The same with a bound on its bytes.
+    fn next_within(
+        most_bytes: usize,
+        lines: &mut TraceLines,
+        faults: &mut TraceFaults,
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Option<CtaText>> {
         let Some((number, line)) = lines.next()? else { return Ok(None) };
         seen(line);
         if line != b"#BEGIN_TB" {
-            let text = String::from_utf8_lossy(line).into_owned();
-            faults.at(
-                number,
-                &text,
-                0..text.len(),
-                "expected `#BEGIN_TB`: CTA by CTA, as the post-processor writes it",
-            );
+            let expected = "expected `#BEGIN_TB`: CTA by CTA, as the post-processor writes it";
+            faults.at(number, line, 0..line.len(), expected);
             return Ok(None);
         }
         let mut cta = CtaText::default();
@@ -72,7 +81,12 @@ impl CtaText {
             match line {
                 b"#END_TB" => return Ok(Some(cta)),
                 b"#BEGIN_TB" => {
-                    faults.at(number, "#BEGIN_TB", 0..9, "a CTA begins before `#END_TB` of the last");
+                    faults.at(number, line, 0..9, "a CTA begins before `#END_TB` of the last");
+                    return Ok(None);
+                }
+                line if cta.text.len() + line.len() > most_bytes => {
+                    let message = format!("the CTA that this line belongs to has over {most_bytes} bytes of text");
+                    faults.at(number, line, 0..line.len(), &message);
                     return Ok(None);
                 }
                 line => {
@@ -199,8 +213,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             } else if let Some(warp) = &mut current {
                 warp.seen += 1;
                 if let Err(fault) = self.instruction(warp, number, line, &mut addresses) {
-                    let text = String::from_utf8_lossy(line).into_owned();
-                    self.faults.at(number, &text, fault.at, &fault.message);
+                    self.faults.at(number, line, fault.at, &fault.message);
                 }
             } else if !passed_over {
                 self.wrong(number, line, "expected `thread block = X,Y,Z` or `warp = W`");
@@ -220,8 +233,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
     }
 
     fn wrong(&mut self, number: u32, line: &[u8], message: &str) {
-        let text = String::from_utf8_lossy(line).into_owned();
-        self.faults.at(number, &text, 0..text.len(), message);
+        self.faults.at(number, line, 0..line.len(), message);
     }
 
     fn number<T: std::str::FromStr>(&mut self, number: u32, line: &[u8], text: &[u8]) -> Option<T> {
@@ -297,9 +309,9 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             }
             let name = read.opcode.split('.').next().unwrap_or_default().to_owned();
             let fault = |file: &str| {
-                let text = String::from_utf8_lossy(line).into_owned();
-                let start = text.find(&name).unwrap_or(0);
-                let fault = Diagnostic::at(file, &text, start..start + name.len(), format!("unknown opcode `{name}`"));
+                let start = line.windows(name.len().max(1)).position(|part| part == name.as_bytes()).unwrap_or(0);
+                let (text, place) = shown(line, start..start + name.len());
+                let fault = Diagnostic::at(file, &text, place, format!("unknown opcode `{name}`"));
                 fault.with_nearest(&name, names())
             };
             self.faults.of_word(&name, fault, number);
@@ -416,5 +428,60 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             Space::Global | Space::Generic | Space::Const => self.places.global(addresses, bytes)?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cta_is_held_up_to_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("k.traceg");
+        std::fs::write(&path, "#BEGIN_TB\n0123456789\n0123456789\n#END_TB\n").unwrap();
+        let read = |most: usize| {
+            let mut faults = TraceFaults::new("k.traceg");
+            let mut lines = TraceLines::open(&path).unwrap();
+            let cta = CtaText::next_within(most, &mut lines, &mut faults, &mut |_| {}).unwrap();
+            (cta.map(|cta| cta.lines().count()), faults.first().map(ToString::to_string))
+        };
+        assert_eq!(read(20), (Some(2), None));
+        let told = "k.traceg:3:1: the CTA that this line belongs to has over 19 bytes of text";
+        assert_eq!(read(19), (None, Some(told.to_owned())));
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_is_a_fault_at_its_place() {
+        let header = TraceHeader { grid: [1; 3], block: [32, 1, 1], ..TraceHeader::default() };
+        let told = |line: &[u8]| {
+            let mut faults = TraceFaults::new("k.traceg");
+            let cta = CtaText { text: [&b"warp = 0"[..], line].concat(), lines: vec![(4, 8), (5, 8 + line.len())] };
+            let (mut code, labels) = (TraceCode::default(), Labels::default());
+            let code = CodeAccess::Growing(&mut code);
+            let mut walk = CtaWalk { header: &header, labels: &labels, code, places: NoPlaces, faults: &mut faults };
+            walk.walk(&cta);
+            faults.into_faults().iter().map(ToString::to_string).find(|fault| fault.contains(":5:"))
+        };
+        let number = "expected a number of source registers, 8 at most; got";
+        assert_eq!(
+            told(b"0 0 0 0 00c0 ffffffff 0 BAR.SYNC \xff\xff 0 0"),
+            Some(format!("k.traceg:5:34: {number} `\u{fffd}\u{fffd}`"))
+        );
+        for line in [&b"\xff\xc3 \xff"[..], b"0 0 0 0 0 ffffffff 0 \xe2\x82 0 0", b"0 0 0 0 0 ffffffff 0 .X 0 0"] {
+            assert!(told(line).is_some(), "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    struct NoPlaces;
+
+    impl AddressPlaces for NoPlaces {
+        fn global(&mut self, _: &mut [u64], _: u32) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn shared(&mut self, _: &mut [u64], _: u32) {}
+
+        fn local(&mut self, _: &mut [u64], _: u32) {}
     }
 }

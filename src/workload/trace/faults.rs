@@ -18,14 +18,22 @@ pub(crate) struct TraceFaults {
     told: BTreeSet<String>,
 }
 
+/// A line as it is shown, and some of its bytes there: what is no text takes more or fewer bytes as a
+/// replacement.
+pub(crate) fn shown(line: &[u8], bytes: Range<usize>) -> (String, Range<usize>) {
+    let until = |end: usize| String::from_utf8_lossy(&line[..end.min(line.len())]).len();
+    (String::from_utf8_lossy(line).into_owned(), until(bytes.start)..until(bytes.end))
+}
+
 impl TraceFaults {
     pub(crate) fn new(file: &str) -> TraceFaults {
         TraceFaults { file: file.to_owned(), found: Vec::new(), more: 0, told: BTreeSet::new() }
     }
 
-    /// A fault in a line.
-    pub(crate) fn at(&mut self, number: u32, line: &str, bytes: Range<usize>, message: &str) {
-        let fault = Diagnostic::at(&self.file, line, bytes, message);
+    /// A fault in a line, which may be no text.
+    pub(crate) fn at(&mut self, number: u32, line: &[u8], bytes: Range<usize>, message: &str) {
+        let (text, bytes) = shown(line, bytes);
+        let fault = Diagnostic::at(&self.file, &text, bytes, message);
         let span = Span { line: number, ..fault.span };
         self.add(Diagnostic { span, ..fault });
     }

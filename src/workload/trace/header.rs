@@ -67,12 +67,10 @@ impl TraceHeader {
                         Some((key, value)) => {
                             values.insert(key.trim().to_owned(), (number, value.trim().to_owned(), text.clone()));
                         }
-                        None => faults.at(
-                            number,
-                            &text,
-                            0..text.len(),
-                            "expected `-KEY = VALUE`, or `#` at the header's end",
-                        ),
+                        None => {
+                            let expected = "expected `-KEY = VALUE`, or `#` at the header's end";
+                            faults.at(number, line, 0..line.len(), expected);
+                        }
                     }
                 }
                 Ok(None) => {
@@ -149,7 +147,7 @@ impl HeaderReader<'_> {
         let read = read(value);
         if read.is_none() {
             let at = line.rfind(value.as_str()).unwrap_or(0)..line.len();
-            self.faults.at(*number, line, at, &format!("`-{key}`: expected {what}; got `{value}`"));
+            self.faults.at(*number, line.as_bytes(), at, &format!("`-{key}`: expected {what}; got `{value}`"));
         }
         read
     }
