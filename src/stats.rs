@@ -32,7 +32,10 @@ pub trait Counters: Default + Serialize {
 }
 
 /// The counters of all components of one kind.
+///
+/// Invariant: every row has a value for each name; a table that is read is refused otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ReadTable")]
 pub struct Table {
     /// Kind of component: "sm", "l2", "memory_controller".
     pub kind: String,
@@ -42,6 +45,35 @@ pub struct Table {
     pub docs: Vec<String>,
     /// One row a component, in the order of their indices; columns as in `names`.
     pub rows: Vec<Vec<u64>>,
+}
+
+/// A table as it is read.
+#[derive(Deserialize)]
+struct ReadTable {
+    kind: String,
+    names: Vec<String>,
+    docs: Vec<String>,
+    rows: Vec<Vec<u64>>,
+}
+
+impl TryFrom<ReadTable> for Table {
+    type Error = String;
+
+    fn try_from(read: ReadTable) -> Result<Self, String> {
+        let ReadTable { kind, names, docs, rows } = read;
+        let wrong = rows.iter().enumerate().find(|(_, row)| row.len() != names.len());
+        if let Some((nth, row)) = wrong {
+            return Err(format!("row {nth} of table `{kind}` has {} values for {} names", row.len(), names.len()));
+        }
+        if docs.len() != names.len() {
+            return Err(format!("table `{kind}` has {} docs for {} names", docs.len(), names.len()));
+        }
+        let total = |column: usize| rows.iter().try_fold(0_u64, |sum, row| sum.checked_add(row[column]));
+        match (0..names.len()).find(|&column| total(column).is_none()) {
+            Some(column) => Err(format!("counter `{}` of table `{kind}` is beyond 64 bits in total", names[column])),
+            None => Ok(Table { kind, names, docs, rows }),
+        }
+    }
 }
 
 impl Table {
@@ -118,6 +150,24 @@ mod tests {
     fn a_table_sums_columns_over_components() {
         let table = Table::of("sample", &[Sample { apples: 1, pears: 2 }, Sample { apples: 10, pears: 20 }]);
         assert_eq!((table.total("apples"), table.total("pears")), (11, 22));
+    }
+
+    #[test]
+    fn a_table_that_is_read_has_a_value_for_each_name() {
+        let read = |names: &str, docs: &str, rows: &str| {
+            let text = format!(r#"{{"kind": "sm", "names": [{names}], "docs": [{docs}], "rows": [{rows}]}}"#);
+            serde_json::from_str::<Table>(&text).map_err(|fault| fault.to_string())
+        };
+        assert_eq!(read(r#""a", "b""#, r#""", """#, "[1, 2], [3, 4]").unwrap().total("b"), 6);
+        let faults = [
+            read(r#""a", "b""#, r#""", """#, "[1, 2], [3]").unwrap_err(),
+            read(r#""a""#, r#""", """#, "[1]").unwrap_err(),
+            read(r#""a""#, r#""""#, "[18446744073709551615], [1]").unwrap_err(),
+        ];
+        let expected = ["row 1 of table `sm` has 1 values for 2 names", "has 2 docs for 1 names", "is beyond 64 bits"];
+        for (found, expected) in faults.iter().zip(expected) {
+            assert!(found.contains(expected), "{found}");
+        }
     }
 
     #[test]

@@ -166,3 +166,16 @@ fn sensitivity_shows_what_a_number_does_and_every_fault_of_what_is_typed() {
     ended(&durawarp_in(&folder, &wrong), 2, &["titan-x", "vecadd"]);
     ended(&durawarp_in(&folder, &["sensitivity", "--keys", "l2.way"]), 2, &["no parameter `l2.way`", "l2.ways"]);
 }
+
+/// A file whose rows and names do not go together is no result, and is told of as one.
+#[test]
+fn a_result_whose_tables_are_broken_is_refused() {
+    let folder = folder("config/broken_results");
+    let run = ["run", "vecadd", "--profile", "ci", "--set", "params.N=64", "-q", "--json", "a.json"];
+    ended(&durawarp_in(&folder, &run), 0, &[]);
+    let text = std::fs::read_to_string(folder.join("a.json")).unwrap();
+    let mut result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    result["counters"][0]["names"].as_array_mut().unwrap().push("more".into());
+    std::fs::write(folder.join("b.json"), result.to_string()).unwrap();
+    ended(&durawarp_in(&folder, &["diff", "a.json", "b.json"]), 2, &["this is no result of a run: row 0 of table"]);
+}
