@@ -18,17 +18,81 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place of `bytes` (a byte range) in `text`. A range over several lines covers its first line only.
+    /// The place of `bytes` (a byte range) in `text`. A range over several lines covers its first line only;
+    /// an end within a character is that character's.
     pub fn of_bytes(text: &str, bytes: std::ops::Range<usize>) -> Self {
-        let start = bytes.start.min(text.len());
-        let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
-        let end = bytes.end.clamp(start, line_end);
-        Span {
-            line: text[..start].matches('\n').count() as u32 + 1,
-            column: text[line_start..start].chars().count() as u32 + 1,
+        Marks::default().located(text, bytes).0
+    }
+}
+
+/// Bytes from one mark to the next.
+const MARK_BYTES: usize = 1024;
+
+/// Longest line in bytes that a fault shows, and that its span reaches into.
+const SHOWN_LINE_BYTES: usize = 4096;
+
+/// Lines and columns of a text at places that are [`MARK_BYTES`] apart: each of many faults is found in
+/// constant time, however long the text and its lines are. Without marks a place is counted from the text's
+/// start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Marks(Vec<Mark>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Mark {
+    at: usize,
+    /// Line breaks before it.
+    lines: u32,
+    line_start: usize,
+    /// Characters between the line's start and it.
+    columns: u32,
+}
+
+impl Mark {
+    /// The mark at `at`, which is not before this one.
+    fn moved_to(self, text: &str, at: usize) -> Mark {
+        let between = &text[self.at..at];
+        let lines = self.lines.saturating_add(between.matches('\n').count() as u32);
+        let (line_start, columns, counted) = match between.rfind('\n') {
+            Some(last) => (self.at + last + 1, 0, &between[last + 1..]),
+            None => (self.line_start, self.columns, between),
+        };
+        Mark { at, lines, line_start, columns: columns.saturating_add(counted.chars().count() as u32) }
+    }
+}
+
+/// The last character boundary of a text up to `at`.
+fn boundary_before(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+impl Marks {
+    pub(crate) fn of(text: &str) -> Marks {
+        let places = (0..text.len()).step_by(MARK_BYTES).map(|at| boundary_before(text, at));
+        let marks = places.scan(Mark::default(), |last, at| {
+            *last = last.moved_to(text, at);
+            Some(*last)
+        });
+        Marks(marks.collect())
+    }
+
+    /// Where `bytes` of `text` are, and the line there unless it is too long to be shown.
+    fn located<'t>(&self, text: &'t str, bytes: std::ops::Range<usize>) -> (Span, &'t str) {
+        let start = boundary_before(text, bytes.start);
+        let mark = self.0.get(start / MARK_BYTES).copied().filter(|mark| mark.at <= start).unwrap_or_default();
+        let mark = mark.moved_to(text, start);
+        let near = boundary_before(text, start + SHOWN_LINE_BYTES);
+        let line_end = text[start..near].find('\n').map(|length| start + length);
+        let line_end = line_end.or((near == text.len()).then_some(near));
+        let end = bytes.end.clamp(start, line_end.unwrap_or(near));
+        let end = (end..=near).find(|&end| text.is_char_boundary(end)).unwrap_or(near);
+        let span = Span {
+            line: mark.lines.saturating_add(1),
+            column: mark.columns.saturating_add(1),
             length: (text[start..end].chars().count() as u32).max(1),
-        }
+        };
+        let line = line_end.map(|line_end| &text[mark.line_start..line_end]);
+        let line = line.filter(|line| line.len() <= SHOWN_LINE_BYTES).unwrap_or("");
+        (span, line.strip_suffix('\r').unwrap_or(line))
     }
 }
 
@@ -41,7 +105,8 @@ pub struct Diagnostic {
     pub span: Span,
     /// What is wrong and what was expected, in one sentence without a full stop.
     pub message: String,
-    /// The text of the faulty line, for a caret under it; empty when there is none.
+    /// The text of the faulty line, for a caret under it; empty when there is none, or when it is too long to
+    /// be shown.
     pub source_line: String,
     /// What to do about it: the nearest valid name, the valid range, an example.
     pub help: Option<String>,
@@ -50,14 +115,19 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A fault at a byte range of `text`, which is the content of `file`.
     pub fn at(file: &str, text: &str, bytes: std::ops::Range<usize>, message: impl Into<String>) -> Self {
-        let span = Span::of_bytes(text, bytes);
-        Diagnostic {
-            file: file.to_owned(),
-            span,
-            message: message.into(),
-            source_line: text.lines().nth(span.line as usize - 1).unwrap_or("").to_owned(),
-            help: None,
-        }
+        Self::by_marks(&Marks::default(), file, text, bytes, message)
+    }
+
+    /// The same by the text's marks.
+    pub(crate) fn by_marks(
+        marks: &Marks,
+        file: &str,
+        text: &str,
+        bytes: std::ops::Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
+        let (span, line) = marks.located(text, bytes);
+        Diagnostic { file: file.to_owned(), span, message: message.into(), source_line: line.to_owned(), help: None }
     }
 
     /// A fault without a place in a text.
@@ -194,6 +264,39 @@ mod tests {
     fn a_range_over_two_lines_covers_the_first() {
         let span = Span::of_bytes("ab\ncd", 1..4);
         assert_eq!((span.line, span.column, span.length), (1, 2, 1));
+    }
+
+    #[test]
+    fn an_end_within_a_character_is_the_characters() {
+        let text = "aµb";
+        assert_eq!(Span::of_bytes(text, 2..2), Span { line: 1, column: 2, length: 1 });
+        assert_eq!(Span::of_bytes(text, 0..2), Span { line: 1, column: 1, length: 2 });
+        assert_eq!(Span::of_bytes(text, 9..99), Span { line: 1, column: 4, length: 1 });
+        assert_eq!(Span::of_bytes("", 0..1), Span { line: 1, column: 1, length: 1 });
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_not_shown() {
+        let text = format!("{}\nb", "x".repeat(SHOWN_LINE_BYTES + 1));
+        let fault = Diagnostic::at("f", &text, 5..6, "");
+        assert_eq!((fault.span.column, fault.source_line.as_str()), (6, ""));
+        assert_eq!(Diagnostic::at("f", &text, text.len() - 1..text.len(), "").source_line, "b");
+    }
+
+    proptest::proptest! {
+        /// Marks save counting and change nothing.
+        #[test]
+        fn a_place_is_the_same_by_marks(parts in proptest::collection::vec("[aµ\n]{0,900}", 1..9), at: usize, length in 0..99usize) {
+            let text = parts.concat();
+            let start = at % (text.len() + 2);
+            let found = Marks::of(&text).located(&text, start..start + length);
+            proptest::prop_assert_eq!(found, Marks::default().located(&text, start..start + length));
+            if text.is_char_boundary(start) {
+                let before = &text[..start];
+                let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) as u32 + 1;
+                proptest::prop_assert_eq!((found.0.line, found.0.column), (before.matches('\n').count() as u32 + 1, column));
+            }
+        }
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Workload {
     }
 
     fn read(folder: Folder, file: String, text: String) -> Result<Workload, Diagnostics> {
-        let source = Arc::new(SourceText { file, text });
+        let source = Arc::new(SourceText::new(&file, text));
         let mut faults = Diagnostics::default();
         let document = parse(&source, &mut faults);
         // What follows a broken line can mean anything: the faults of the syntax come alone.

@@ -146,6 +146,9 @@ fn report<'a>(fault: &'a Diagnostic, level: Level<'a>) -> annotate_snippets::Gro
     let mut group = if fault.span.line == 0 {
         let group = annotate_snippets::Group::with_title(title);
         if fault.file.is_empty() { group } else { group.element(Origin::path(&fault.file)) }
+    } else if fault.source_line.is_empty() {
+        let place = Origin::path(&fault.file).line(fault.span.line as usize);
+        title.element(place.char_column(fault.span.column as usize))
     } else {
         let line = &fault.source_line;
         let byte = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);

@@ -56,7 +56,7 @@ const MAX_INHERITANCE: u32 = 8;
 
 /// Keys at the top of a TOML text; none of one that cannot be parsed.
 pub(crate) fn top_keys(file: &str, text: String) -> Vec<String> {
-    let source = Arc::new(SourceText { file: file.to_owned(), text });
+    let source = Arc::new(SourceText::new(file, text));
     let mut faults = Diagnostics::default();
     let document = parse(&source, &mut faults);
     match faults.0.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn top_keys(file: &str, text: String) -> Vec<String> {
 
 /// The texts of some keys at the top of a TOML text; none of one that cannot be parsed.
 pub(crate) fn top_texts<const N: usize>(file: &str, text: String, keys: [&str; N]) -> [Option<String>; N] {
-    let source = Arc::new(SourceText { file: file.to_owned(), text });
+    let source = Arc::new(SourceText::new(file, text));
     let mut faults = Diagnostics::default();
     let document = parse(&source, &mut faults);
     let root = TomlTable::root(&source, &document);
@@ -79,7 +79,7 @@ pub(crate) fn top_texts<const N: usize>(file: &str, text: String, keys: [&str; N
 /// # Errors
 /// Everything that is wrong with the text, as a fault of `keys` or of TOML.
 pub(crate) fn parameters_of(text: &str, keys: &'static [Key]) -> Result<Map<String, Value>, Diagnostics> {
-    let source = Arc::new(SourceText { file: "built in".to_owned(), text: text.to_owned() });
+    let source = Arc::new(SourceText::new("built in", text.to_owned()));
     let mut faults = Diagnostics::default();
     let document = parse(&source, &mut faults);
     let mut values = Map::new();
@@ -162,7 +162,7 @@ impl<'a> Draft<'a> {
                 }
             },
         };
-        let source = Arc::new(SourceText { file: name_or_path.to_owned(), text });
+        let source = Arc::new(SourceText::new(name_or_path, text));
         let mut syntax = Diagnostics::default();
         let document = parse(&source, &mut syntax);
         // What follows a broken line can mean anything: the faults of the syntax come alone.

@@ -3,9 +3,9 @@
 //! Invariant: a [`Place`] is on character boundaries of its text.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Marks};
 
 /// A text and the name under which faults in it are reported.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,6 +14,19 @@ pub(crate) struct SourceText {
     pub(crate) file: String,
     /// Content.
     pub(crate) text: String,
+    marks: OnceLock<Marks>,
+}
+
+impl SourceText {
+    pub(crate) fn new(file: &str, text: String) -> Self {
+        SourceText { file: file.to_owned(), text, marks: OnceLock::new() }
+    }
+
+    /// A fault at these bytes.
+    pub(crate) fn fault(&self, bytes: Range<usize>, message: impl Into<String>) -> Diagnostic {
+        let marks = self.marks.get_or_init(|| Marks::of(&self.text));
+        Diagnostic::by_marks(marks, &self.file, &self.text, bytes, message)
+    }
 }
 
 /// A byte range of a text.
@@ -35,7 +48,7 @@ impl Place {
 
     /// A fault here.
     pub(crate) fn fault(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::at(&self.source.file, &self.source.text, self.bytes.clone(), message)
+        self.source.fault(self.bytes.clone(), message)
     }
 
     /// The part `at` of the string `decoded` that this place holds in quotes. A string that is written with

@@ -19,7 +19,7 @@ pub(crate) fn parse<'s>(source: &'s SourceText, faults: &mut Diagnostics) -> Spa
     for error in errors {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
         faults.push(match error.span() {
-            Some(span) => Diagnostic::at(&source.file, &source.text, span, message),
+            Some(span) => source.fault(span, message),
             None => Diagnostic::nowhere(&source.file, message),
         });
     }

@@ -107,7 +107,7 @@ impl SweepFile {
     /// # Errors
     /// As [`SweepFile::load`].
     pub fn read(file: &str, text: String, folder: &Path) -> Result<Self, Diagnostics> {
-        let source = Arc::new(SourceText { file: file.to_owned(), text });
+        let source = Arc::new(SourceText::new(file, text));
         let mut faults = Diagnostics::default();
         let parsed = parse(&source, &mut faults);
         // What follows a broken line can mean anything: the faults of the syntax come alone.

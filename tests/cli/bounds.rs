@@ -1,5 +1,5 @@
-//! Input without an end, numbers that are slips of the hand, and what does not fit into this host: refused at once, with
-//! a message.
+//! Input without an end, numbers that are slips of the hand, and what does not fit into this host: refused at
+//! once, with a message.
 
 #![expect(clippy::disallowed_methods, reason = "that a command ends soon is what is tested")]
 
@@ -97,6 +97,28 @@ fn sums_that_would_never_end_are_refused_at_their_place() {
     // What is worked out in minutes is no slip: as many terms as there may be for one element.
     let few = vecadd_with("bounds/few", "a[idx] + b[idx]", "a[idx] + b[idx] + 0.0 * float(sum(k, 0, 10 * idx, k))");
     ended(&durawarp(&["run", few.to_str().unwrap(), "--set", "params.N=500", "-q"]), 0, &[]);
+}
+
+/// Each fault costs the same, however many there are: 200 KB in which everything is wrong once took
+/// gigabytes.
+#[test]
+fn a_file_of_many_faults_is_told_of_as_soon_as_one_of_few() {
+    let folder = folder("bounds/faults");
+    let file = folder.join("m.toml");
+    let lines: String = (0..5_000).map(|n| format!("a{n} = = {n}\n")).collect();
+    let keys: String = (0..3_000).map(|n| format!("k{n} = 1\n")).collect();
+    for (text, told) in [
+        ("1+".repeat(100_000), "m.toml:1:2"),
+        (lines, "m.toml:1:6"),
+        (format!("inherits = \"agpm-table4\"\n{keys}"), "unknown key `k0`"),
+        (
+            format!("inherits = \"agpm-table4\"\nsm = {{ {} }}", keys.trim_end().replace('\n', ", ")),
+            "unknown key `sm.k0`",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        refused(&["config", "check", file.to_str().unwrap()], &[told, " errors; the first 20 are above"]);
+    }
 }
 
 #[test]

@@ -144,7 +144,8 @@ fn lightwsp_s_memories_have_the_latencies_and_bandwidths_of_its_tables() {
         let way = (spec.controller.front_ns.ps + spec.controller.back_ns.ps) as f64 / 1000.0;
         let row_miss = (nvm.t_rcd_ns.ps + nvm.t_cl_ns.ps) as f64 / 1000.0;
         assert_eq!((way + row_miss, way), (read_ns, write_ns), "{name}");
-        // A bank serves a row in its row cycle; writes have a bandwidth of their own; the bus serves all banks.
+        // A bank serves a row in its row cycle; writes have a bandwidth of their own; the bus serves all
+        // banks.
         let bus = spec.peak_memory_bandwidth() as f64 / f64::from(spec.controller.channels) / 1e9;
         let of = |bytes: u32, ps: u64| f64::from(nvm.banks) * f64::from(bytes) / (ps as f64 / 1000.0);
         let read = of(nvm.row_bytes, nvm.t_ras_ns.ps + nvm.t_rp_ns.ps).min(bus);
@@ -315,7 +316,8 @@ proptest! {
             Kind::Flag => (number % 2 == 0).to_string(),
             Kind::Choice(names) => names[number as usize % names.len()].to_owned(),
         };
-        // Most values do not go with the others (sizes that do not divide): such a machine is refused, with a reason.
+        // Most values do not go with the others (sizes that do not divide): such a machine is refused, with a
+        // reason.
         match MachineConfig::load("agpm-table4", &[set(&format!("{table}.{}={value}", key.name))]) {
             Ok(machine) => {
                 let again = load(&format!("again-{table}-{}.toml", key.name), &machine.to_toml(), &[]);
@@ -389,8 +391,8 @@ impl Said {
 
 type Tables = Vec<(String, &'static [Key])>;
 
-/// Every key gets the value, from a file and from `--set`: exactly those that do not take it are told of, each in its
-/// line.
+/// Every key gets the value, from a file and from `--set`: exactly those that do not take it are told of,
+/// each in its line.
 fn every_key_takes_only_its_values(
     what: &str,
     head: &str,

@@ -77,7 +77,7 @@ pub(crate) fn of_executable(path: &Path) -> Result<CpuManifest, Diagnostics> {
     let content = input::bytes(path, MAX_FILE_BYTES).map_err(unreadable)?;
     let mut faults = Diagnostics::default();
     structure(&shown, &content, &mut faults);
-    let source = Arc::new(SourceText { file: shown.clone(), text: TEXT.to_owned() });
+    let source = Arc::new(SourceText::new(&shown, TEXT.to_owned()));
     let document = parse(&source, &mut faults);
     let folder = Folder::Text("".into());
     let mut reader = CpuReader { folder: &folder, names: Names::default(), faults: &mut faults };

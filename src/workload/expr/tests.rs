@@ -41,7 +41,7 @@ impl Elements for Sample {
 
 fn evaluate(text: &str) -> Result<Value, String> {
     let (scope, mut frame) = scope();
-    let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
+    let source = std::sync::Arc::new(SourceText::new("t", text.to_owned()));
     let place = Place::new(&source, 0..text.len());
     let expr = Expr::compile(text, &place, &scope).map_err(|fault| fault.to_string())?;
     let fixed = expr.fixed(&frame);
@@ -191,10 +191,7 @@ fn run_time_faults_have_places() {
 
 #[test]
 fn a_place_inside_a_quoted_string_is_exact_and_in_an_escaped_one_the_whole() {
-    let source = std::sync::Arc::new(SourceText {
-        file: "m".to_owned(),
-        text: "len = \"N * M\"\nb = \"\\u004e * M\"".to_owned(),
-    });
+    let source = std::sync::Arc::new(SourceText::new("m", "len = \"N * M\"\nb = \"\\u004e * M\"".to_owned()));
     let (scope, _) = scope();
     let at = |start: usize, end: usize, text: &str| {
         let place = Place::new(&source, start..end);
@@ -290,7 +287,7 @@ proptest! {
 fn terms_of_all_sums_of_a_value_are_bounded() {
     let (scope, frame) = scope();
     let text = "sum(i, 0, N, sum(j, 0, 3, i * j)) + sum(i, 5, 2, 1)";
-    let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
+    let source = std::sync::Arc::new(SourceText::new("t", text.to_owned()));
     let expr = Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap();
     let within = |most_terms: u64| {
         let mut frame = frame.clone();
@@ -309,7 +306,7 @@ fn terms_of_all_sums_of_a_value_are_bounded() {
 /// is given by.
 fn reasons(text: &str) -> Vec<String> {
     let (scope, mut frame) = scope();
-    let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
+    let source = std::sync::Arc::new(SourceText::new("t", text.to_owned()));
     let expr = Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap().fixed(&frame);
     assert_eq!(expr.evaluate(&mut frame, &Sample), Ok(Value::Int(0)), "{text}");
     let name = |element: &Element| format!("{}{}", ["a", "f", "s.k"][usize::from(element.buffer)], element.index);
@@ -370,7 +367,7 @@ fn a_batch_has_the_bits_of_single_evaluations_or_none() {
     frame.resize(usize::from(scope.slots), 0);
     let lanes = [0, 1, 2].map(|index| std::array::from_fn(|lane| (lane as u64 + 7 * index) * (index + 1)));
     let compiled = |text: &str| {
-        let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
+        let source = std::sync::Arc::new(SourceText::new("t", text.to_owned()));
         Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap_or_else(|fault| panic!("{fault}"))
     };
     for text in [

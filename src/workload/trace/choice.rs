@@ -46,7 +46,7 @@ pub(crate) fn check(trace: &Trace, choice: &Choice, demands: Demands) -> Result<
 /// # Errors
 /// None that a caller can cause.
 pub(crate) fn empty_plan(name: &str, choice: &Choice, demands: Demands) -> Result<RunPlan, Diagnostics> {
-    let source = Arc::new(SourceText { file: name.to_owned(), text: String::new() });
+    let source = Arc::new(SourceText::new(name, String::new()));
     // An empty document lacks steps: the trace has them.
     let mut ignored = Diagnostics::default();
     let document = parse(&source, &mut ignored);

@@ -108,7 +108,7 @@ impl Labels {
     /// # Errors
     /// Everything that is wrong with it.
     pub(crate) fn read(file: &str, text: String) -> Result<Labels, Diagnostics> {
-        let source = Arc::new(SourceText { file: file.to_owned(), text });
+        let source = Arc::new(SourceText::new(file, text));
         let mut faults = Diagnostics::default();
         let document = parse(&source, &mut faults);
         faults = faults.into_result(Diagnostics::default())?;
