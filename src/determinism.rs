@@ -135,7 +135,7 @@ fn in_outcomes(a: &Outcome, b: &Outcome) -> Option<String> {
         return Some(format!("the simulator failed: {message}"));
     }
     if a.end != b.end {
-        return Some(format!("the runs ended differently: {:?} and {:?}", a.end, b.end));
+        return Some(format!("one run ended with \"{}\", the other with \"{}\"", a.end, b.end));
     }
     for (x, y) in a.counters.iter().zip(&b.counters) {
         for (index, (row, other)) in x.rows.iter().zip(&y.rows).enumerate() {

@@ -212,6 +212,21 @@ pub enum End {
     },
 }
 
+/// In one line.
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Finished => write!(f, "finished"),
+            End::Deadlock { waits } => write!(f, "deadlock: {}", waits.join("; ")),
+            End::Repeats(repeats) => write!(f, "it repeats itself for ever: {}", repeats.lines().join("; ")),
+            End::Cut { .. } => write!(f, "cut at its cycle limit"),
+            End::Stopped => write!(f, "stopped"),
+            End::Failed { error } => write!(f, "{error}"),
+            End::Panicked { message } => write!(f, "the simulator failed, which is a defect: {message}"),
+        }
+    }
+}
+
 /// A kernel launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

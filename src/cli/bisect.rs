@@ -160,7 +160,7 @@ fn tell(found: &Bisected, epoch_cycles: u64, file: Option<&str>) -> Exit {
         }
         Bisected::Ends([one, other]) => {
             let text = "all events are equal, but the runs ended differently";
-            (format!("{text}: {one:?} and {other:?}\n"), Exit::Unequal)
+            (format!("{text}:\n  A: {one}\n  B: {other}\n"), Exit::Unequal)
         }
         Bisected::Stopped => return terminal::interrupted_exit(),
     };

@@ -47,11 +47,12 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
         // Whether the program is right and whether its runs are equal are two questions: a program with wrong
         // results is compared, too.
         let verdict = match (&outcome.end, &outcome.verification) {
-            (End::Finished, Some(check)) if check.passed => None,
-            (End::Finished, Some(check)) => Some(check.failures.join("; ")),
+            (End::Finished, Some(check)) if !check.passed => Some(check.failures.join("; ")),
+            // A program without a reference, a trace, has nothing that could be wrong.
+            (End::Finished, _) => None,
             (End::Cut { .. }, _) if args.max_cycles.is_some() => None,
             (End::Repeats(repeats), _) => Some(told_of(repeats, true)),
-            (end, _) => Some(format!("the run did not finish: {end:?}")),
+            (end, _) => Some(end.to_string()),
         };
         if let Some(why) = verdict {
             terminal::print(&format!("  FAILED  {}: {why}\n", Way::REFERENCE));

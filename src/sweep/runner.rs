@@ -101,10 +101,7 @@ impl Done {
             (End::Finished, _) => return Done::Good(Box::new(outcome)),
             (End::Stopped, _) => return Done::NotRun,
             (End::Cut { .. }, _) => return Done::Cut(Box::new(outcome)),
-            (End::Deadlock { waits }, _) => format!("deadlock: {}", waits.join("; ")),
-            (End::Repeats(repeats), _) => format!("it repeats itself for ever: {}", repeats.lines().join("; ")),
-            (End::Failed { error }, _) => error.clone(),
-            (End::Panicked { message }, _) => format!("the simulator failed, which is a defect: {message}"),
+            (end, _) => end.to_string(),
         };
         Done::Failed { why, outcome: Some(Box::new(outcome)) }
     }

@@ -52,6 +52,13 @@ fn every_output_says_that_a_trace_has_no_values() {
 }
 
 #[test]
+fn a_trace_is_checked_for_equal_runs_and_has_no_result_that_could_be_wrong() {
+    let folder = copy("cli_traces/check");
+    let told = ended(&durawarp_in(&folder, &["check", "kernelslist.g", "--threads", "1,2"]), 0, &["all equal"]);
+    assert!(told.matches("  equal   ").count() == 6 && !told.contains("FAILED"), "{told}");
+}
+
+#[test]
 fn a_folder_or_labels_stand_for_the_list() {
     let folder = copy("cli_traces/folder");
     ended(&durawarp_in(&folder, &["run", ".", "--machine", "titan-x"]), 0, &["_Z5scalePf"]);
