@@ -13,7 +13,7 @@ mod exit;
 mod explain;
 mod figures;
 mod monitor;
-mod old_names;
+mod names;
 mod output;
 mod progress;
 mod recipe;
@@ -35,18 +35,24 @@ mod written_files;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser as _};
+use durawarp::diagnostic::nearest;
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, SweepCommand};
 use exit::Exit;
 
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(old_names::today(std::env::args_os())) {
+    shell::complete();
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Also help and version, which are to be seen.
         Err(shown) => {
-            let printed = shown.print().and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
-            return ExitCode::from(if printed.is_ok() { shown.exit_code() as u8 } else { Exit::BadInput as u8 });
+            let code = shown.exit_code() as u8;
+            let printed = with_nearest(shown, std::env::args())
+                .print()
+                .and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
+            return ExitCode::from(if printed.is_ok() { code } else { Exit::BadInput as u8 });
         }
     };
     terminal::listen_for_signals();
@@ -88,4 +94,22 @@ pub(crate) fn main() -> ExitCode {
     let exit = done.unwrap_or_else(terminal::tell);
     let exit = if exit == Exit::Good && terminal::stdout_failed() { Exit::BadInput } else { exit };
     ExitCode::from(exit as u8)
+}
+
+/// The nearest command for one that is not known, where the parser has no tip: of short words it has none.
+fn with_nearest(mut error: clap::Error, typed: impl Iterator<Item = String>) -> clap::Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    // The group that the command was looked for in.
+    let mut group = &Cli::command();
+    for word in typed.skip(1).take_while(|word| word != unknown) {
+        group = group.find_subcommand(&word).unwrap_or(group);
+    }
+    let names = group.get_subcommands().map(clap::Command::get_name);
+    if let Some(near) = nearest(unknown, names).map(str::to_owned) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+    }
+    error
 }

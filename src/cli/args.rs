@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
@@ -18,6 +19,7 @@ use durawarp::run::REPEAT_CYCLES;
 use durawarp::workload::{FlagBarrier, Mode};
 
 use super::monitor::local_address;
+use super::names;
 use common::{OneScheme, RESULTS, jobs, threads};
 pub(super) use common::{PointThreads, Subject, Threads, Work};
 pub(super) use sweep::{
@@ -96,7 +98,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Workload: a built-in name, a folder, a manifest, an executable, or the list of a trace (kernelslist.g)
-    #[arg(required_unless_present = "from")]
+    #[arg(required_unless_present = "from", add = ArgValueCompleter::new(names::workloads))]
     pub(super) workload: Option<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -127,7 +129,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(super) file_out: Option<PathBuf>,
     /// Stop after so many core cycles and report the part that ran
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_cycles: Option<u64>,
     /// Core cycles between two looks whether all that runs only repeats itself, which ends the run; at least
     /// 1000, or 0 for no looks
@@ -179,9 +181,11 @@ pub(super) enum Compat {
 #[derive(Debug, Args)]
 pub(super) struct SchemesArgs {
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) workload: String,
     /// Persistency schemes: names (`durawarp list schemes`), .toml files, or all, which is the default
-    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME|FILE,...")]
+    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME|FILE,...",
+          add = ArgValueCompleter::new(names::all_schemes))]
     pub(super) schemes: Vec<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
@@ -203,16 +207,15 @@ pub(super) struct SchemesArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "durawarp explain [OPTIONS] [SCHEME] <WORKLOAD>")]
 pub(super) struct ExplainArgs {
-    /// Persistency scheme, by name or file. Of kernels: agpm, nvw-fifo, light-wsp, or a file that starts from
-    /// one of these. Of programs of CPUs any of theirs; `base` where the workload alone is named
-    #[arg(value_name = "SCHEME", required = true)]
-    pub(super) scheme: String,
     /// Workload: a built-in name, a folder, a manifest, or an executable; profile `ci` unless another is
     /// named
-    #[arg(value_name = "WORKLOAD")]
-    workload: Option<String>,
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
+    pub(super) workload: String,
+    /// Persistency scheme, by name or file. Of kernels: agpm, nvw-fifo, light-wsp, or a file that starts from
+    /// one of these. Of programs of CPUs any of theirs [default: base; of clients broi]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(names::schemes))]
+    pub(super) scheme: Option<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
@@ -230,19 +233,10 @@ pub(super) struct ExplainArgs {
     pub(super) quiet: bool,
 }
 
-impl ExplainArgs {
-    /// Scheme and workload: one word alone is a workload.
-    pub(super) fn named(&self) -> (&str, &str) {
-        match &self.workload {
-            Some(workload) => (&self.scheme, workload),
-            None => ("base", &self.scheme),
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(super) struct CrashArgs {
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) workload: String,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -288,9 +282,10 @@ pub(super) struct CrashArgs {
 #[derive(Debug, Args)]
 pub(super) struct RegionsArgs {
     /// A .ptx file, or a workload, which is also run: a built-in name, a folder, or a manifest
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) subject: String,
     /// Machine of a RISC-V program: it says how many harts there are; lightwsp-cpu unless another is named
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(names::machines))]
     pub(super) machine: Option<String>,
     /// Only this kernel, or this function of a RISC-V program, with all of its boundaries
     #[arg(long, visible_alias = "function", value_name = "NAME")]
@@ -387,6 +382,7 @@ fn state(text: &str) -> Result<State, String> {
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Workloads: built-in names, folders or manifests; none for all that are built in
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) workloads: Vec<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -399,14 +395,15 @@ pub(super) struct CheckArgs {
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) epoch_cycles: u64,
     /// Stop every run after so many core cycles
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_cycles: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
     /// Workloads: built-in names, folders or manifests; a few of different kinds unless named
-    #[arg(long, value_delimiter = ',', value_name = "NAME|FOLDER,...")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME|FOLDER,...",
+          add = ArgValueCompleter::new(names::workloads))]
     pub(super) workloads: Vec<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -429,6 +426,7 @@ pub(super) struct BenchArgs {
 #[derive(Debug, Args)]
 pub(super) struct ScalingArgs {
     /// Workload: a built-in name, a folder, or a manifest
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) workload: String,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -438,7 +436,7 @@ pub(super) struct ScalingArgs {
     #[arg(long, value_delimiter = ',', default_value = "2,4,8,16,32,64", value_name = "N,...", value_parser = counts)]
     pub(super) threads: Vec<usize>,
     /// Stop after so many core cycles and predict from the part that ran
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_cycles: Option<u64>,
     /// Write everything as JSON (- is standard output)
     #[arg(long, value_name = "FILE")]
@@ -451,6 +449,7 @@ pub(super) struct ScalingArgs {
 #[derive(Debug, Args)]
 pub(super) struct ReproduceArgs {
     /// Paper (`durawarp list papers`)
+    #[arg(add = ArgValueCompleter::new(names::papers))]
     pub(super) paper: String,
     /// Figures and tables (`durawarp list papers`), or all
     #[arg(long, value_delimiter = ',', default_value = "all", value_name = "NAME,...")]
@@ -462,7 +461,7 @@ pub(super) struct ReproduceArgs {
     #[arg(long, default_value = "paper", value_name = "NAME")]
     pub(super) profile: String,
     /// Machine: a built-in name or a .toml file; the paper's by default
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(names::machines))]
     pub(super) machine: Option<String>,
     /// Change a parameter of the machine, or of a scheme (SCHEME.KEY=VALUE); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
@@ -502,10 +501,11 @@ pub(super) struct ReproduceArgs {
 #[derive(Debug, Args)]
 pub(super) struct SensitivityArgs {
     /// Machine: a built-in name or a .toml file
-    #[arg(default_value = DEFAULT_MACHINE, value_name = "MACHINE")]
+    #[arg(default_value = DEFAULT_MACHINE, value_name = "MACHINE", add = ArgValueCompleter::new(names::machines))]
     pub(super) machine: String,
     /// Workloads: built-in names, folders or manifests; none for all that are built in
-    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...",
+          add = ArgValueCompleter::new(names::workloads))]
     pub(super) workloads: Vec<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
@@ -556,6 +556,7 @@ pub(super) struct DiffArgs {
 #[derive(Debug, Args)]
 pub(super) struct BisectArgs {
     /// A run: a workload, or a file of `run --json` (.json), whose run is repeated
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) first: String,
     /// Another; the same one, with --other, unless named
     pub(super) second: Option<String>,
@@ -571,7 +572,7 @@ pub(super) struct BisectArgs {
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) epoch_cycles: u64,
     /// Stop every run after so many core cycles
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) max_cycles: Option<u64>,
     /// Write what the run did, epoch by epoch, for a comparison with another version of this program
     #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "other"])]
@@ -642,8 +643,10 @@ pub(super) struct ConfigImportArgs {
 #[derive(Debug, Args)]
 pub(super) struct ConfigDiffArgs {
     /// Machine or scheme: a built-in name or a .toml file
+    #[arg(add = ArgValueCompleter::new(names::configurations))]
     pub(super) one: String,
     /// Another of its kind
+    #[arg(add = ArgValueCompleter::new(names::configurations))]
     pub(super) other: String,
     /// Change a parameter of the second; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
@@ -656,13 +659,14 @@ pub(super) struct ConfigExplainArgs {
     pub(super) key: String,
     /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built
     /// in
+    #[arg(add = ArgValueCompleter::new(names::configurations))]
     pub(super) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigShowArgs {
     /// Machine or scheme: a built-in name or a .toml file
-    #[arg(default_value = DEFAULT_MACHINE)]
+    #[arg(default_value = DEFAULT_MACHINE, add = ArgValueCompleter::new(names::configurations))]
     pub(super) name: String,
     /// Change a parameter; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
@@ -672,6 +676,7 @@ pub(super) struct ConfigShowArgs {
 #[derive(Debug, Args)]
 pub(super) struct ConfigCheckArgs {
     /// Machines and schemes: built-in names or .toml files; none for all that are built in
+    #[arg(add = ArgValueCompleter::new(names::configurations))]
     pub(super) names: Vec<String>,
     /// Change a parameter; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
@@ -689,6 +694,7 @@ pub(super) enum PtxCommand {
 #[derive(Debug, Args)]
 pub(super) struct InstrumentArgs {
     /// Workload: a built-in name or a path of a folder
+    #[arg(add = ArgValueCompleter::new(names::workloads))]
     pub(super) workload: String,
     /// Profile of the workload: the text holds its sizes
     #[arg(long)]

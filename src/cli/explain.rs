@@ -1,4 +1,4 @@
-//! `durawarp explain [SCHEME] WORKLOAD`: what a scheme did in a run, and why; of a program of CPUs, where its
+//! `durawarp explain WORKLOAD`: what a scheme did in a run, and why; of a program of CPUs, where its
 //! time went.
 
 use std::path::Path;
@@ -20,22 +20,24 @@ use super::terminal;
 
 /// `durawarp explain`.
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
-    let (scheme_name, workload_name) = args.named();
-    let experiment = experiment(workload_name, Some(scheme_name), &args.subject, Some(SMALL)).map_err(|stop| {
-        // One word that is a scheme: its workload was forgotten.
-        if scheme_name != args.scheme && catalogue::find(&args.scheme).is_ok() {
-            let message = format!("`{}` is a scheme; which workload? `durawarp explain SCHEME WORKLOAD`", args.scheme);
+    let asked = args.scheme.as_deref();
+    let experiment = experiment(&args.workload, asked, &args.subject, Some(SMALL)).map_err(|stop| {
+        // A scheme alone: its workload was forgotten.
+        if asked.is_none() && catalogue::find(&args.workload).is_ok() {
+            let name = &args.workload;
+            let message = format!("`{name}` is a scheme; which workload? `durawarp explain WORKLOAD --scheme {name}`");
             return Diagnostic::nowhere("explain", message).into();
         }
         stop
     })?;
     let (scheme, storage) = match &experiment {
         AnyExperiment::Gpu(of) => {
-            can_be_explained(&of.scheme, scheme_name)?;
+            can_be_explained(&of.scheme)?;
             (&of.scheme, of.scheme.built.storage(first_place(&of.machine.spec)))
         }
         AnyExperiment::Cpu(of) => (&of.scheme, of.scheme.built.storage(first_place_of_cores(&of.machine.spec))),
     };
+    let scheme_name = &scheme.name;
     let of_a_gpu = experiment.gpu().is_some();
     if args.svg.is_some() && !(of_a_gpu && report::drawn().any(|name| name == scheme.built.name())) {
         let names: Vec<&str> = report::drawn().collect();
@@ -53,7 +55,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         terminal::warn(of.workload.warnings());
     }
     let conduct = Conduct { places: true, ..threads(args.threads) };
-    let outcome = with_progress(&experiment, &scheme.name, &conduct, args.quiet).outcome;
+    let outcome = with_progress(&experiment, scheme_name, &conduct, args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);
     if exit != Exit::Good {
@@ -83,12 +85,12 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
 }
 
 /// A scheme of kernels without anything to explain is refused before the run.
-fn can_be_explained(scheme: &SchemeConfig, typed: &str) -> Result<(), Stop> {
+fn can_be_explained(scheme: &SchemeConfig) -> Result<(), Stop> {
     if report::explained().any(|name| name == scheme.built.name()) {
         return Ok(());
     }
     let names: Vec<&str> = report::explained().collect();
-    let message = format!("scheme `{typed}` does nothing that could be explained; {} can be", names.join(", "));
+    let message = format!("scheme `{}` does nothing that could be explained; {} can be", scheme.name, names.join(", "));
     Err(Diagnostic::nowhere("explain", message).into())
 }
 

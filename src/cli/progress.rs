@@ -1,14 +1,14 @@
 //! Progress bars, only on a terminal, and that of a sweep. That of a run is `run_progress`.
 
-use std::io::IsTerminal as _;
-
 use durawarp::report;
 use durawarp::sweep::Progress as Progressed;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::terminal;
+
 /// A bar of this form, which is hidden where nobody looks.
 pub(super) fn bar(template: &str, length: Option<u64>, quiet: bool) -> ProgressBar {
-    let bar = if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::no_length() };
+    let bar = if quiet || !terminal::can_redraw() { ProgressBar::hidden() } else { ProgressBar::no_length() };
     if let Some(length) = length {
         bar.set_length(length);
     }

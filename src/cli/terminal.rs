@@ -115,10 +115,24 @@ pub(super) fn tell_all_errors(all: bool) {
     ALL_ERRORS.store(all, Ordering::Relaxed);
 }
 
+/// With colours where standard error shows them and they are not refused (NO_COLOR, TERM=dumb, CLICOLOR,
+/// CLICOLOR_FORCE): as the parser of the command line decides for its own errors.
+fn renderer() -> Renderer {
+    match anstream::AutoStream::choice(&io::stderr()) {
+        anstream::ColorChoice::Never => Renderer::plain(),
+        _ => Renderer::styled(),
+    }
+}
+
+/// Whether standard error is a terminal whose lines can be drawn again.
+pub(super) fn can_redraw() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// Prints the faults of an input, each with the line it is in: all of them, or the first ones of a file that
 /// is none of its kind.
 pub(super) fn complain(faults: &Diagnostics) {
-    let renderer = if io::stderr().is_terminal() { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer();
     let mut text = String::new();
     let shown = if ALL_ERRORS.load(Ordering::Relaxed) { usize::MAX } else { ERRORS_SHOWN };
     for fault in faults.0.iter().take(shown) {
@@ -135,7 +149,7 @@ pub(super) fn complain(faults: &Diagnostics) {
 
 /// Prints what is odd but allowed.
 pub(super) fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
-    let renderer = if io::stderr().is_terminal() { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer();
     for warning in warnings {
         let _ = writeln!(io::stderr(), "{}", renderer.render(&[report(warning, Level::WARNING)]));
     }

@@ -92,7 +92,7 @@ fn machine_parameters_can_be_set_and_change_the_result() {
 #[test]
 fn a_scheme_of_regions_explains_their_sizes_waits_and_checkpoints() {
     let told = folder("cli/explain_regions").join("told.json");
-    let output = durawarp(&["explain", "light-wsp", "atax", "--json", told.to_str().unwrap()]);
+    let output = durawarp(&["explain", "atax", "--scheme", "light-wsp", "--json", told.to_str().unwrap()]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     for words in ["stores a region", "checkpoints:", "flush-ACKs", "episodes of overflow"] {
@@ -110,7 +110,7 @@ fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
     let folder = folder("cli/explain_markers");
     let [told, ran, ran_wg] = ["told.json", "ran.json", "wg.json"].map(|name| folder.join(name));
     let machine = ["--machine", "scoped-table2", "--json"];
-    let explain = [&["explain", "nvw-fifo", "atax"][..], &machine, &[told.to_str().unwrap()]].concat();
+    let explain = [&["explain", "atax", "--scheme", "nvw-fifo"][..], &machine, &[told.to_str().unwrap()]].concat();
     let output = durawarp(&explain);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
@@ -133,25 +133,25 @@ fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
     let energy = told["costs"][0]["energy_pj"].as_f64().unwrap();
     let expected = scheme("l1_read_entries") as f64 * 1.44 + scheme("l1_written_entries") as f64 * 2.49;
     assert!((energy - expected).abs() < 1e-6 * expected && expected > 0.0);
-    let doubled = durawarp(&[&explain[..3], &machine[..2], &["--set", "nvw_fifo.l1_entries=32"]].concat());
+    let doubled = durawarp(&[&explain[..4], &machine[..2], &["--set", "nvw_fifo.l1_entries=32"]].concat());
     assert!(text(&doubled.stdout).contains("4 L1 FIFOs of 32 entries: 20282 µm²"), "{}", text(&doubled.stdout));
     // Two barriers of one warp's CTA; of three lines a release has cleaned one, which takes its entry along.
-    let barriers = ["explain", "nvw-fifo", "litmus/scoped_release", "-q"];
+    let barriers = ["explain", "litmus/scoped_release", "--scheme", "nvw-fifo", "-q"];
     assert_eq!(durawarp(&[&barriers[..], &machine, &[ran_wg.to_str().unwrap()]].concat()).status.code(), Some(0));
     let wg = &read(&ran_wg)["scopes"][1];
     let counts = ["passes", "l1_markers", "l1_own_entries", "l1_other_entries"].map(|name| number(&wg[name]));
     assert_eq!(counts, [2, 2, 2, 0], "{wg}");
-    let write_through = durawarp(&["explain", "nvw-fifo", "atax"]);
+    let write_through = durawarp(&["explain", "atax", "--scheme", "nvw-fifo"]);
     assert!(text(&write_through.stdout).contains("do not combine stores"), "{}", text(&write_through.stdout));
-    fails(&["explain", "base", "atax"], 2, &["`base`", "agpm, nvw-fifo, light-wsp"]);
-    fails(&["explain", "nvw-fif", "atax"], 2, &["nvw-fifo"]);
+    fails(&["explain", "atax", "--scheme", "base"], 2, &["`base`", "agpm, nvw-fifo, light-wsp"]);
+    fails(&["explain", "atax", "--scheme", "nvw-fif"], 2, &["nvw-fifo"]);
 }
 
 #[test]
 fn periods_are_drawn_with_their_data_beside_and_the_program_is_told() {
     let folder = folder("cli/explain_periods");
     let [svg, csv] = ["periods.svg", "periods.csv"].map(|name| folder.join(name));
-    let explain = ["explain", "agpm", "grid_binning", "--svg", svg.to_str().unwrap()];
+    let explain = ["explain", "grid_binning", "--scheme", "agpm", "--svg", svg.to_str().unwrap()];
     let output = durawarp(&explain);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
@@ -162,10 +162,23 @@ fn periods_are_drawn_with_their_data_beside_and_the_program_is_told() {
     assert_eq!(rows.lines().count(), 1 + shown, "a row a period");
     let drawn = std::fs::read_to_string(&svg).unwrap();
     assert!(drawn.starts_with("<svg") && drawn.contains(">binning<") && drawn.contains("period 0"), "{drawn}");
-    let to_stdout = durawarp(&["explain", "agpm", "grid_binning", "-q", "--svg", "-"]);
+    let to_stdout = durawarp(&["explain", "grid_binning", "--scheme", "agpm", "-q", "--svg", "-"]);
     assert_eq!(text(&to_stdout.stdout), drawn);
-    fails(&["explain", "nvw-fifo", "atax", "--svg", "x.svg"], 2, &["no drawing of scheme `nvw-fifo`", "of agpm"]);
-    let same = ["explain", "agpm", "grid_binning", "--svg", svg.to_str().unwrap(), "--json", csv.to_str().unwrap()];
+    fails(
+        &["explain", "atax", "--scheme", "nvw-fifo", "--svg", "x.svg"],
+        2,
+        &["no drawing of scheme `nvw-fifo`", "of agpm"],
+    );
+    let same = [
+        "explain",
+        "grid_binning",
+        "--scheme",
+        "agpm",
+        "--svg",
+        svg.to_str().unwrap(),
+        "--json",
+        csv.to_str().unwrap(),
+    ];
     fails(&same, 2, &["another output goes to the same file"]);
 }
 
@@ -496,7 +509,7 @@ fn files_that_a_program_of_cpus_writes_are_in_its_result_and_below_a_folder() {
 #[test]
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
-    fails(&["explain", "agpm", "hash"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
+    fails(&["explain", "hash", "--scheme", "agpm"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, cxl-i-cpu"]);
     let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];
     fails(&broi, 2, &["controller.channels", "one controller orders all persists"]);
@@ -517,7 +530,7 @@ fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
 #[test]
 fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
     let told = folder("cli/explain_cpus").join("told.json");
-    let output = durawarp(&["explain", "sync", "hash", "--json", told.to_str().unwrap()]);
+    let output = durawarp(&["explain", "hash", "--scheme", "sync", "--json", told.to_str().unwrap()]);
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for part in ["hash (ci) on lightwsp-cpu under sync", "By core and hart", "work", "MPKI", "probes", "durable fences"]
@@ -543,7 +556,7 @@ fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
     // One word is a workload, under `base`.
     let base = text(&durawarp(&["explain", "hash"]).stdout);
     assert!(base.contains("under base") && base.contains("0 durable fences, - each"), "{base}");
-    fails(&["explain", "sync"], 2, &["`sync` is a scheme; which workload?"]);
+    fails(&["explain", "sync"], 2, &["`sync` is a scheme; which workload? `durawarp explain WORKLOAD --scheme sync`"]);
     fails(&["explain", "hash", "--svg", "x.svg"], 2, &["there is no drawing of a program of CPUs"]);
 }
 
@@ -551,7 +564,7 @@ fn a_program_of_cpus_is_explained_down_to_functions_and_instructions() {
 fn regions_of_a_program_of_cpus_are_explained_with_who_waited_for_what() {
     let told = folder("cli/explain_regions_of_cpus").join("told.json");
     let machine = ["--machine", "lightwsp-cpu", "--json", told.to_str().unwrap()];
-    let output = durawarp(&[&["explain", "light-wsp", "radix"][..], &machine].concat());
+    let output = durawarp(&[&["explain", "radix", "--scheme", "light-wsp"][..], &machine].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     let words = ["Functions", "Recoverable regions", "checkpoints:", "harts waited for", "a core that is slow to end"];
@@ -575,7 +588,7 @@ fn regions_that_each_core_orders_are_explained_with_their_path_and_their_undo_lo
     ] {
         let told = folder("cli/explain_core_regions").join(format!("{scheme}.json"));
         let machine = ["--machine", "lightwsp-cpu", "--json", told.to_str().unwrap()];
-        let output = durawarp(&[&["explain", scheme, "kvlog"][..], &machine].concat());
+        let output = durawarp(&[&["explain", "kvlog", "--scheme", scheme][..], &machine].concat());
         let text = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{text}");
         let all = ["Functions", "Recoverable regions, ordered by each core", "checkpoints:", "regions of other cores"];
@@ -604,7 +617,16 @@ fn persist_buffers_and_their_queues_are_explained_by_scheme() {
     let folder = folder("cli/explain_queues");
     let told = |scheme: &str| {
         let json = folder.join(format!("{scheme}.json"));
-        let output = durawarp(&["explain", scheme, "hash", "--machine", "broi-cpu", "--json", json.to_str().unwrap()]);
+        let output = durawarp(&[
+            "explain",
+            "hash",
+            "--scheme",
+            scheme,
+            "--machine",
+            "broi-cpu",
+            "--json",
+            json.to_str().unwrap(),
+        ]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
         (text(&output.stdout).to_string(), told["scheme"].clone())
@@ -622,7 +644,7 @@ fn persist_buffers_and_their_queues_are_explained_by_scheme() {
         assert_eq!(sum(&queues["fill"]), of("entries") + of("fence_entries"), "{scheme}");
         assert_eq!(shown.contains("of all harts together"), scheme == "epoch", "{shown}");
     }
-    let sync = text(&durawarp(&["explain", "sync", "hash", "--machine", "broi-cpu"]).stdout);
+    let sync = text(&durawarp(&["explain", "hash", "--scheme", "sync", "--machine", "broi-cpu"]).stdout);
     assert!(!sync.contains("Persist buffers"), "{sync}");
 }
 

@@ -137,10 +137,7 @@ fn names_and_keys_in_the_commands_of_pages_exist() {
             assert!(SchemeConfig::load(name, &[]).is_ok(), "{place}: no scheme {name}");
         }
         let at = match words[0].as_str() {
-            "run" | "crash" | "stalls" | "compare" | "regions" | "check" => 1,
-            // The scheme may be left out.
-            "explain" if words.get(2).is_none_or(|word| word.starts_with("--")) => 1,
-            "explain" => 2,
+            "run" | "crash" | "stalls" | "compare" | "regions" | "check" | "explain" => 1,
             _ => usize::MAX,
         };
         if let Some(name) = words.get(at).filter(|name| !placeholder(name) && !name.starts_with("--")) {

@@ -321,22 +321,3 @@ fn slurm_gets_a_script_of_shards() {
     assert!(script.contains(&format!(" sweep run {}", absolute.display())), "{script}");
     assert!(!folder.join("out").exists());
 }
-
-#[test]
-fn commands_have_their_old_names_too() {
-    let folder = sweep_folder("cli_sweep/old_names", &format!("{HEAD}{RUNS}"));
-    let same = |old: &[&str], new: &[&str]| {
-        let [old, new] = [old, new].map(|words| durawarp_in(&folder, words));
-        assert_eq!(old.status.code(), new.status.code());
-        assert_eq!((old.stdout, old.stderr), (new.stdout, new.stderr));
-    };
-    let dry = ended(&durawarp_in(&folder, &["sweep", "spec.toml", "--dry-run"]), 0, &["to run"]);
-    assert!(dry.contains("4 points"), "{dry}");
-    same(&["sweep", "--dry-run", "spec.toml"], &["sweep", "run", "--dry-run", "spec.toml"]);
-    same(&["sweep-status", "spec.toml"], &["sweep", "status", "spec.toml"]);
-    same(&["results", "--columns"], &["sweep", "table", "--columns"]);
-    same(&["figures", "spec.toml"], &["sweep", "figures", "spec.toml"]);
-    same(&["report", "none.toml"], &["sweep", "report", "none.toml"]);
-    same(&["config", "lint", "spec.toml"], &["sweep", "lint", "spec.toml"]);
-    ended(&durawarp_in(&folder, &["sweep", "statu"]), 2, &["unrecognized subcommand", "'status'"]);
-}

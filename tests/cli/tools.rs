@@ -144,12 +144,8 @@ fn shells_and_man_know_every_command() {
     assert_eq!(durawarp(&["man", "--out", folder.to_str().unwrap()]).status.code(), Some(0));
     let page = text(&durawarp(&["man"]).stdout);
     assert!(page.contains(".TH durawarp 1") && page.contains("Exit codes"), "{page}");
-    for shell in ["bash", "zsh", "fish"] {
-        let script = text(&durawarp(&["completions", shell]).stdout);
-        for command in commands.iter().filter(|command| **command != "help") {
-            assert!(script.contains(command), "{shell} does not know {command}");
-            assert!(folder.join(format!("durawarp-{command}.1")).is_file(), "no page of {command}");
-        }
+    for command in commands.iter().filter(|command| **command != "help") {
+        assert!(folder.join(format!("durawarp-{command}.1")).is_file(), "no page of {command}");
     }
     // What bash is given is a script.
     let script = folder.join("durawarp.bash");

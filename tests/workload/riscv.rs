@@ -270,5 +270,5 @@ fn commands_refuse_what_does_not_fit_with_exit_code_2() {
     ended(&durawarp(&["run", &path, "--scheme", "agpm"]), 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     ended(&durawarp(&["run", &path, "--dump", "x=y"]), 2, &["a program of CPUs has none"]);
     ended(&durawarp(&["run", "vecadd", "--", "3"]), 2, &["takes no arguments"]);
-    ended(&durawarp(&["explain", "agpm", &path]), 2, &["is for machines with GPUs"]);
+    ended(&durawarp(&["explain", &path, "--scheme", "agpm"]), 2, &["is for machines with GPUs"]);
 }

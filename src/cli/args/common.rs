@@ -1,7 +1,10 @@
 //! Arguments that several commands have: what is simulated, under which scheme, how many runs at a time.
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
 use durawarp::workload::{FlagBarrier, Mode};
+
+use crate::cli::names;
 
 /// Most threads, and most jobs, that can be asked for.
 const MOST_JOBS: usize = 4096;
@@ -14,7 +17,7 @@ pub(crate) const RESULTS: &str = "durawarp-results";
 pub(crate) struct Subject {
     /// Machine: a built-in name or a .toml file; agpm-table4 unless another is named, for RISC-V programs
     /// lightwsp-cpu, for workloads of clients broi-cluster
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(names::machines))]
     pub(crate) machine: Option<String>,
     /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE)
     /// or of the workload (params.n=4096); repeatable
@@ -38,7 +41,7 @@ pub(crate) struct Subject {
     pub(crate) instrument: Option<Mode>,
     /// Undo logging as `reproduce PAPER` has it (agpm: every update, no barrier behind the flag); the options
     /// above come first
-    #[arg(long, value_name = "PAPER")]
+    #[arg(long, value_name = "PAPER", add = ArgValueCompleter::new(names::papers))]
     pub(crate) program: Option<String>,
     /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
     #[arg(long)]
@@ -55,7 +58,7 @@ pub(crate) struct Subject {
 #[derive(Debug, Args)]
 pub(crate) struct OneScheme {
     /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file [default: base; of clients broi]
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(names::schemes))]
     pub(crate) scheme: Option<String>,
 }
 
