@@ -14,13 +14,15 @@ mod record;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
+use serde::Serialize;
+
 use crate::outcome::End;
 use crate::run::{AnyExperiment, Epochs, TracedEvent, TracedRun, Trail};
 
 pub use record::{EpochRow, FORMAT, RecordedEvents, RunRecord};
 
 /// Where two runs part.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Parting {
     /// The first epoch that differs, and the one after it; more where it is not known which of them.
     pub epochs: (u64, u64),
@@ -33,7 +35,7 @@ pub struct Parting {
 }
 
 /// The first event in which two runs differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PartingEvent {
     /// How many events the component had handled in the epoch that are the same in both.
     pub before: usize,
@@ -42,7 +44,8 @@ pub struct PartingEvent {
 }
 
 /// How two runs compare.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Bisected {
     /// All events and final states are the same: epochs and events compared.
     Equal {

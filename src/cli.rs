@@ -24,7 +24,6 @@ mod runs;
 mod scaling;
 mod schemes;
 mod sensitivity;
-mod settings;
 mod shell;
 mod show;
 mod simulate;

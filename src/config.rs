@@ -18,6 +18,7 @@ pub(crate) mod machine;
 mod overrides;
 pub mod presets;
 pub(crate) mod scheme;
+mod settings;
 
 pub use crate::document::Override;
 pub use any_machine::AnyMachine;
@@ -26,3 +27,4 @@ pub use kind::Kind;
 pub use listing::Listing;
 pub use machine::{CpuMachine, MachineConfig, has_tensor_cores};
 pub use scheme::SchemeConfig;
+pub use settings::Settings;

@@ -10,6 +10,7 @@ mod devices;
 mod duration;
 mod energy;
 mod files;
+mod read;
 pub(crate) mod region_bound;
 mod repeats;
 #[cfg(test)]

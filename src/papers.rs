@@ -28,6 +28,7 @@
 
 pub mod agpm;
 pub mod ask;
+mod asked;
 pub mod broi;
 pub mod lightwsp;
 pub mod lightwsp_cpu;
@@ -41,6 +42,7 @@ pub mod scoped;
 pub mod table;
 
 pub use ask::{Ask, Verdict};
+pub use asked::Asked;
 pub use paper::{Figure, Finding, Paper, Reading, Request};
 pub use plan::PaperPlan;
 pub use published::Published;

@@ -8,6 +8,7 @@
 
 mod any;
 mod backlog;
+mod beginning;
 mod by_kernel;
 pub mod checkpoint;
 mod conduct;
@@ -36,6 +37,7 @@ mod traced;
 mod whole;
 
 pub use any::{AnyExperiment, AnyResolved};
+pub use beginning::{Beginning, of_cpus};
 pub use conduct::{Conduct, REPEAT_CYCLES};
 pub(crate) use cpu::load_of;
 pub use cpu::run_cpu;

@@ -5,12 +5,12 @@ use std::path::Path;
 use durawarp::bisect::{Bisected, FORMAT, Parting, RunRecord, bisect as compare};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::input;
+use durawarp::outcome::Outcome;
 use durawarp::report;
 use durawarp::run::{AnyExperiment, Epochs, Recipe, recipe_of};
 use durawarp::workload::Description;
 
 use super::args::BisectArgs;
-use super::difference;
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
 use super::recipe::{SMALL, recipe};
@@ -28,7 +28,7 @@ pub(super) fn bisect(args: &BisectArgs) -> Result<Exit, Stop> {
     let against = args.against.as_deref().map(read).transpose()?;
     let one = experiment(&args.first, args, &[])?;
     let epochs = against.as_ref().map_or_else(
-        || epochs_of(&one, args.epoch_cycles),
+        || Epochs::of(&one, args.epoch_cycles),
         // Those of the file, so that rows can be compared.
         |(record, _)| record.epochs,
     );
@@ -36,7 +36,7 @@ pub(super) fn bisect(args: &BisectArgs) -> Result<Exit, Stop> {
         return with_file(args, &one, epochs, against);
     }
     let other = experiment(args.second.as_ref().unwrap_or(&args.first), args, &args.other)?;
-    terminal::print(&format!("A: {}\nB: {}\n", title(&one), title(&other)));
+    terminal::print(&format!("A: {}\nB: {}\n", one.title(), other.title()));
     let found = compare([&one, &other], epochs, Some(terminal::stop_flag()));
     Ok(tell(&found, args.epoch_cycles, None))
 }
@@ -53,7 +53,7 @@ fn with_file(
     outputs.ready()?;
     // Events of the epoch that the file has events of.
     let told = against.as_ref().and_then(|(record, _)| Some(record.events.as_ref()?.epoch)).or(args.epoch);
-    let Some(record) = RunRecord::of(one, title(one), epochs, told, Some(terminal::stop_flag())) else {
+    let Some(record) = RunRecord::of(one, one.title(), epochs, told, Some(terminal::stop_flag())) else {
         return Ok(terminal::interrupted_exit());
     };
     if let Some(save) = save {
@@ -85,7 +85,7 @@ fn read(path: &Path) -> Result<(RunRecord, String), Diagnostic> {
 fn experiment(named: &str, args: &BisectArgs, changes: &[String]) -> Result<AnyExperiment, Stop> {
     let of_result = Path::new(named).extension().is_some_and(|end| end == "json");
     let (recipe, recorded) = if of_result {
-        let outcome = difference::outcome(Path::new(named))?;
+        let outcome = Outcome::read(Path::new(named))?;
         (recipe_of(&outcome), Some(outcome.workload))
     } else {
         let recipe = recipe(named, &args.subject, Some(SMALL)).changes(&args.subject.set);
@@ -124,25 +124,6 @@ fn of_the_same(file: &str, recorded: &serde_json::Value, now: &Description) -> R
     let help = "a result holds no options like --persistent and --input, and no arguments of a program: name the \
                 workload with them";
     Err(Diagnostic::nowhere(file, message).with_help(help).into())
-}
-
-fn epochs_of(experiment: &AnyExperiment, cycles: u64) -> Epochs {
-    let spec = match experiment {
-        AnyExperiment::Gpu(experiment) => experiment.machine.spec.timebase(),
-        AnyExperiment::Cpu(experiment) => experiment.machine.spec.timebase(),
-    };
-    let tick_khz = spec.map_or(1, |base| base.tick_khz());
-    Epochs { ticks: experiment.cycle_ticks() * cycles, tick_khz }
-}
-
-/// Workload, profile, machine and scheme of a run.
-fn title(experiment: &AnyExperiment) -> String {
-    let Description { workload, profile, .. } = experiment.describe();
-    let (machine, scheme) = match experiment {
-        AnyExperiment::Gpu(experiment) => (&experiment.machine.name, &experiment.scheme.name),
-        AnyExperiment::Cpu(experiment) => (&experiment.machine.name, &experiment.scheme.name),
-    };
-    format!("{workload} ({profile}) on {machine}, scheme {scheme}")
 }
 
 /// Tells how two runs compare. The exit code.

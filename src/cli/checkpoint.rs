@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use durawarp::Recipe;
-use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::diagnostic::Diagnostic;
 use durawarp::input;
 use durawarp::outcome::Outcome;
 use durawarp::report;
-use durawarp::run::AnyExperiment;
-use durawarp::run::checkpoint::{Checkpoint, Resumed};
+use durawarp::run::Beginning;
+use durawarp::run::checkpoint::Checkpoint;
 use durawarp::sweep::host::Memory;
 
 use super::exit::Stop;
@@ -19,54 +19,11 @@ use super::terminal;
 /// Most bytes of a file: the memory of a large machine.
 const MOST_BYTES: u64 = 256 << 30;
 
-/// What a run begins with.
-#[derive(Debug)]
-pub(super) struct Beginning {
-    pub(super) recipe: Recipe,
-    pub(super) experiment: AnyExperiment,
-    /// The checkpoint that it goes on from.
-    pub(super) from: Option<Resumed>,
-}
-
 /// Reads a checkpoint, to go on from it with these changes.
 pub(super) fn read(file: &Path, set: &[String]) -> Result<Beginning, Stop> {
     let name = file.display();
     let bytes = input::bytes(file, MOST_BYTES).map_err(|why| Stop::File(format!("cannot read `{name}`: {why}")))?;
-    let (recipe, checkpoint) =
-        Checkpoint::read(&bytes).map_err(|why| Diagnostic::nowhere("--from", format!("`{name}` {why}")))?;
-    drop(bytes);
-    let recipe = recipe.most_bytes(Memory::of_host().total_bytes);
-    let experiment = recipe.build_any()?;
-    let of = experiment.gpu().ok_or_else(|| of_cpus("--from"))?;
-    let (experiment, from) = if set.is_empty() {
-        let from = checkpoint.resume(of)?;
-        (experiment, from)
-    } else {
-        refuse_programs(set)?;
-        let changed = recipe.clone().changes(set).build_any()?;
-        let from = match changed.gpu() {
-            Some(changed) => checkpoint.fork(of, changed)?,
-            None => return Err(of_cpus("--from").into()),
-        };
-        (changed, from)
-    };
-    Ok(Beginning { recipe, experiment, from: Some(from) })
-}
-
-/// A program cannot become another where it is half done.
-fn refuse_programs(set: &[String]) -> Result<(), Diagnostics> {
-    let mut faults = Diagnostics::default();
-    for text in set.iter().filter(|text| text.starts_with("params.")) {
-        let message = "a parameter of the workload, which has begun: a run that goes on may change parameters of the \
-                       machine and of the scheme";
-        faults.push(Diagnostic::nowhere(&format!("--set {text}"), message));
-    }
-    faults.into_result(())
-}
-
-/// What machines of CPU cores cannot do yet.
-pub(super) fn of_cpus(option: &str) -> Diagnostic {
-    Diagnostic::nowhere(option, "a program of CPUs cannot be saved yet: only kernels on machines with a GPU can")
+    Ok(Beginning::read(&name.to_string(), &bytes, set, Memory::of_host().total_bytes)?)
 }
 
 /// A checkpoint as it was asked for.

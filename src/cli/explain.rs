@@ -3,8 +3,6 @@
 
 use std::path::Path;
 
-use durawarp::assemble::{first_place, first_place_of_cores};
-use durawarp::config::SchemeConfig;
 use durawarp::diagnostic::Diagnostic;
 use durawarp::report;
 use durawarp::run::{AnyExperiment, Conduct};
@@ -30,12 +28,12 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         }
         stop
     })?;
-    let (scheme, storage) = match &experiment {
+    let scheme = match &experiment {
         AnyExperiment::Gpu(of) => {
-            can_be_explained(&of.scheme)?;
-            (&of.scheme, of.scheme.built.storage(first_place(&of.machine.spec)))
+            report::can_be_explained(of.scheme.built.name(), &of.scheme.name)?;
+            &of.scheme
         }
-        AnyExperiment::Cpu(of) => (&of.scheme, of.scheme.built.storage(first_place_of_cores(&of.machine.spec))),
+        AnyExperiment::Cpu(of) => &of.scheme,
     };
     let scheme_name = &scheme.name;
     let of_a_gpu = experiment.gpu().is_some();
@@ -61,7 +59,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     if exit != Exit::Good {
         complain(&outcome, true);
     }
-    let Some(explanation) = report::explanation(&outcome, &storage) else {
+    let Some(explanation) = report::explanation(&outcome, &experiment.storage()) else {
         return Err(Stop::File(format!("the run of scheme `{scheme_name}` left nothing to explain")));
     };
     if !args.quiet {
@@ -82,16 +80,6 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         }
     }
     Ok(exit)
-}
-
-/// A scheme of kernels without anything to explain is refused before the run.
-fn can_be_explained(scheme: &SchemeConfig) -> Result<(), Stop> {
-    if report::explained().any(|name| name == scheme.built.name()) {
-        return Ok(());
-    }
-    let names: Vec<&str> = report::explained().collect();
-    let message = format!("scheme `{}` does nothing that could be explained; {} can be", scheme.name, names.join(", "));
-    Err(Diagnostic::nowhere("explain", message).into())
 }
 
 /// Why there is no drawing.

@@ -1,16 +1,14 @@
 //! `durawarp reproduce`: a paper's experiments, ours beside the published numbers.
 
-use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::papers::{self, PaperPlan, Reproduction, Request};
+use durawarp::papers::{Asked, PaperPlan, Reproduction};
 
 use super::args::ReproduceArgs;
 use super::exit::{Exit, Stop};
 use super::output::Output;
-use super::settings::Settings;
 use super::{runs, terminal};
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
-    let plan = PaperPlan::new(request(args)?)?;
+    let plan = PaperPlan::new(asked(args).request()?)?;
     if let Some(folder) = &args.out {
         terminal::make_folder(folder)?;
         Output::at(&folder.join(format!("{}.md", args.paper)))?;
@@ -40,23 +38,18 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
     })
 }
 
-/// What was asked for; every fault at once.
-fn request(args: &ReproduceArgs) -> Result<Request, Diagnostics> {
-    let mut faults = Diagnostics::default();
-    let Settings { machine: set, schemes: scheme_set, params, faults: unread } = Settings::read(&args.set);
-    // Which figures and kernels there are is known of a paper only.
-    let chosen = papers::find(&args.paper).map_err(Diagnostics::from);
-    let chosen = chosen.and_then(|paper| Request::new(paper).only(&args.figure, &args.kernels));
-    let request = chosen.map_err(|found| faults.0.extend(found.0)).ok();
-    faults.0.extend(unread.0);
-    for (name, _) in params {
-        let message = format!("`params.{name}`: sizes follow from --profile here");
-        faults.push(Diagnostic::nowhere("--set", message));
+/// What was asked for.
+fn asked(args: &ReproduceArgs) -> Asked {
+    Asked {
+        paper: args.paper.clone(),
+        figures: args.figure.clone(),
+        kernels: args.kernels.clone(),
+        profile: args.profile.clone(),
+        machine: args.machine.clone(),
+        set: args.set.clone(),
+        no_readings: args.no_readings,
+        flag_barrier: args.flag_barrier,
+        loop_log: args.loop_log,
+        seed: args.seed,
     }
-    let Some(mut request) = request else { return Err(faults) };
-    request.bracket = !args.no_readings;
-    request.instrument.flag_barrier = args.flag_barrier.or(request.instrument.flag_barrier);
-    request.instrument.loop_log = args.loop_log.or(request.instrument.loop_log);
-    let (profile, machine) = (args.profile.clone(), args.machine.clone().unwrap_or(request.machine));
-    faults.into_result(Request { profile, machine, set, scheme_set, seed: args.seed, ..request })
 }

@@ -1,7 +1,6 @@
 //! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where
 //! persists waited.
 
-use durawarp::diagnostic::Diagnostic;
 use durawarp::outcome::{End, Outcome};
 use durawarp::plot::Figure;
 use durawarp::report;
@@ -18,8 +17,7 @@ use super::{runs, terminal};
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
     if recipe_of(args).is_of_a_cpu() {
-        let message = "stages of persists are those of a GPU's; `run` says where the slots of cores went";
-        return Err(Diagnostic::nowhere("stalls", message).into());
+        return Err(report::no_stalls_of_cpus().into());
     }
     under_each(args, report::stalls_table, report::stalls_figure)
 }

@@ -1,5 +1,6 @@
 //! `durawarp sensitivity`: which of a machine's numbers matter.
 
+use durawarp::config::Settings;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::sensitivity::{Plan, Request, Sensitivity};
@@ -7,7 +8,6 @@ use durawarp::sensitivity::{Plan, Request, Sensitivity};
 use super::args::SensitivityArgs;
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::settings::Settings;
 use super::{runs, terminal};
 
 pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<Exit, Stop> {

@@ -1,22 +1,20 @@
 //! `durawarp run`.
 
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 use std::path::PathBuf;
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome, Repeats};
 use durawarp::report::{self, Kept};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
-use durawarp::run::{AnyExperiment, Conduct};
+use durawarp::run::{AnyExperiment, Beginning, Conduct, of_cpus};
 use durawarp::sweep::host::{self, Memory};
 use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
 use durawarp::workload::Resolved;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use super::args::{Compat, RunArgs, Threads};
-use super::checkpoint::{self, Beginning, Writing};
+use super::checkpoint::{self, Writing};
 use super::exit::{Exit, Stop};
 use super::monitor::{Monitor, Title};
 use super::output::{Output, Outputs};
@@ -26,14 +24,17 @@ use super::terminal;
 use super::written_files::WrittenFiles;
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let Beginning { recipe, experiment, from } = match &args.from {
-        Some(file) => checkpoint::read(file, &args.subject.set)?,
+    let (recipe, experiment, from) = match &args.from {
+        Some(file) => {
+            let Beginning { recipe, experiment, from } = checkpoint::read(file, &args.subject.set)?;
+            (recipe, experiment, Some(from))
+        }
         None => {
             // Where there is no checkpoint there is a workload: the arguments say so.
             let workload = args.workload.as_deref().unwrap_or_default();
             let recipe = whole_recipe(workload, args.scheme.scheme.as_deref(), &args.subject, None);
             let experiment = recipe.clone().sample(args.sample).build_any()?;
-            Beginning { recipe, experiment, from: None }
+            (recipe, experiment, None)
         }
     };
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
@@ -60,7 +61,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let checkpoint = match (&ordered, experiment.gpu()) {
         (None, _) => None,
         (Some(ordered), Some(of)) => Some(CheckpointAt::new(of, ordered.cycle, &keep)?),
-        (Some(_), None) => return Err(checkpoint::of_cpus("--checkpoint-at").into()),
+        (Some(_), None) => return Err(of_cpus("--checkpoint-at").into()),
     };
     // Before the run, which may be long: an address that is taken is told at once.
     let monitor = args.monitor.map(|address| Monitor::open(address, title(&experiment))).transpose()?;
@@ -141,22 +142,10 @@ fn write_timeline(output: Output, timeline: &Timeline, outcome: &Outcome, budget
     let mut kept = Vec::new();
     let compressed = output.path().extension().is_some_and(|end| end == "gz");
     output.stream(|file| {
-        let mut out = BufWriter::new(file);
-        if compressed {
-            let mut packed = GzEncoder::new(out, Compression::default());
-            kept = report::chrome_trace(timeline, outcome, budget, &mut packed)?;
-            packed.finish()?.flush()
-        } else {
-            kept = report::chrome_trace(timeline, outcome, budget, &mut out)?;
-            out.flush()
-        }
+        kept = report::write_timeline(timeline, outcome, budget, compressed, BufWriter::new(file))?;
+        Ok(())
     })?;
-    for Kept { class, kept, noted } in kept.iter().filter(|class| class.kept < class.noted) {
-        let (kept, noted) = (report::count(*kept), report::count(*noted));
-        terminal::note(&format!(
-            "the timeline holds {kept} of {noted} {class}, evenly spread; --timeline-budget-mib raises its size"
-        ));
-    }
+    kept.iter().filter_map(Kept::told).for_each(|told| terminal::note(&told));
     Ok(())
 }
 

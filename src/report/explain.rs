@@ -12,6 +12,7 @@ mod processes;
 mod regions;
 mod selection;
 
+use crate::diagnostic::Diagnostic;
 use crate::outcome::Outcome;
 use crate::persist::storage::StorageCost;
 use crate::plot::Figure;
@@ -41,6 +42,19 @@ fn of(scheme: &str) -> Option<&'static Explained> {
 /// Names of the schemes whose runs can be explained.
 pub fn explained() -> impl Iterator<Item = &'static str> {
     EXPLAINED.iter().map(|explained| explained.scheme)
+}
+
+/// A scheme of kernels without anything to explain is refused before a run; `typed` is what it was called.
+///
+/// # Errors
+/// It is one, with those that are not.
+pub fn can_be_explained(scheme: &str, typed: &str) -> Result<(), Diagnostic> {
+    if of(scheme).is_some() {
+        return Ok(());
+    }
+    let names: Vec<&str> = explained().collect();
+    let message = format!("scheme `{typed}` does nothing that could be explained; {} can be", names.join(", "));
+    Err(Diagnostic::nowhere("explain", message))
 }
 
 /// Names of the schemes whose explanation has a drawing.

@@ -7,6 +7,7 @@ use comfy_table::Table;
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, percent};
 use super::title::subject;
+use crate::diagnostic::Diagnostic;
 use crate::outcome::{Outcome, Persists, Spread, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
@@ -101,6 +102,12 @@ pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
         base.machine.name,
         lines(&table, 1)
     )
+}
+
+/// Why a program of CPUs has no such table.
+pub fn no_stalls_of_cpus() -> Diagnostic {
+    let message = "stages of persists are those of a GPU's; `run` says where the slots of cores went";
+    Diagnostic::nowhere("stalls", message)
 }
 
 /// Mean time of a persist under each scheme that has any, stage by stage, as bars.

@@ -17,8 +17,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::json;
 
+use super::numbers::count;
 use crate::outcome::Outcome;
 use crate::persist::selection::{Period, Selection};
 use crate::timeline::{Content, Label, Slice, Timeline, Track, last_of_stretches};
@@ -34,8 +37,42 @@ pub struct Kept {
     pub noted: u64,
 }
 
+impl Kept {
+    /// That some of the class are left out, if any are.
+    pub fn told(&self) -> Option<String> {
+        let Kept { class, kept, noted } = *self;
+        let [kept, noted] = (kept < noted).then(|| [kept, noted].map(count))?;
+        Some(format!(
+            "the timeline holds {kept} of {noted} {class}, evenly spread; --timeline-budget-mib raises its size"
+        ))
+    }
+}
+
 /// One of so many spans of each class is in; 0 for none.
 type Thinning = BTreeMap<&'static str, u64>;
+
+/// As [`chrome_trace`], packed by gzip where asked for.
+///
+/// # Errors
+/// `out` cannot be written to.
+pub fn write_timeline(
+    timeline: &Timeline,
+    outcome: &Outcome,
+    budget: u64,
+    compressed: bool,
+    mut out: impl Write,
+) -> io::Result<Vec<Kept>> {
+    let kept = if compressed {
+        let mut packed = GzEncoder::new(&mut out, Compression::default());
+        let kept = chrome_trace(timeline, outcome, budget, &mut packed)?;
+        packed.finish()?;
+        kept
+    } else {
+        chrome_trace(timeline, outcome, budget, &mut out)?
+    };
+    out.flush()?;
+    Ok(kept)
+}
 
 /// Writes a timeline as a file of up to `budget` bytes, a few KiB at least, and tells how much of each class
 /// is in it.

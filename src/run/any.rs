@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use super::cpu_experiment::CpuExperiment;
 use super::{Conduct, Experiment, Finished, length, run, run_cpu};
+use crate::assemble::{first_place, first_place_of_cores};
 use crate::diagnostic::Diagnostic;
+use crate::persist::storage::StorageCost;
 use crate::workload::{CpuProgram, Description, Resolved};
 
 /// A workload ready to run.
@@ -141,6 +143,24 @@ impl AnyExperiment {
             AnyExperiment::Gpu(experiment) => Some(experiment),
             AnyExperiment::Cpu(_) => None,
         }
+    }
+
+    /// What its scheme adds to its machine.
+    pub fn storage(&self) -> Vec<StorageCost> {
+        match self {
+            AnyExperiment::Gpu(of) => of.scheme.built.storage(first_place(&of.machine.spec)),
+            AnyExperiment::Cpu(of) => of.scheme.built.storage(first_place_of_cores(&of.machine.spec)),
+        }
+    }
+
+    /// Workload, profile, machine and scheme, in a line.
+    pub fn title(&self) -> String {
+        let Description { workload, profile, .. } = self.describe();
+        let (machine, scheme) = match self {
+            AnyExperiment::Gpu(experiment) => (&experiment.machine.name, &experiment.scheme.name),
+            AnyExperiment::Cpu(experiment) => (&experiment.machine.name, &experiment.scheme.name),
+        };
+        format!("{workload} ({profile}) on {machine}, scheme {scheme}")
     }
 
     /// Its instructions on the functional driver, warp instructions on a GPU: how long it is, as a guide.

@@ -61,6 +61,16 @@ pub struct Epochs {
 }
 
 impl Epochs {
+    /// Of so many core cycles of an experiment's machine.
+    pub fn of(experiment: &AnyExperiment, core_cycles: u64) -> Self {
+        let base = match experiment {
+            AnyExperiment::Gpu(experiment) => experiment.machine.spec.timebase(),
+            AnyExperiment::Cpu(experiment) => experiment.machine.spec.timebase(),
+        };
+        let tick_khz = base.map_or(1, |base| base.tick_khz());
+        Epochs { ticks: experiment.cycle_ticks() * core_cycles, tick_khz }
+    }
+
     /// When an epoch begins, in ticks of a machine with such a tick rate.
     fn start(self, epoch: u64, tick_khz: u64) -> Time {
         let ticks = u128::from(epoch) * u128::from(self.ticks);

@@ -1,23 +1,24 @@
 //! What was typed as `--set`, by whom it is for: the machine, schemes, or the workload's parameters.
 
-use durawarp::config::Override;
-use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use super::Override;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// Everything that was set.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub struct Settings {
     /// For the machine, and what is for nobody: reading the machine tells.
-    pub(super) machine: Vec<Override>,
+    pub machine: Vec<Override>,
     /// For schemes.
-    pub(super) schemes: Vec<Override>,
+    pub schemes: Vec<Override>,
     /// For the workload: name and value.
-    pub(super) params: Vec<(String, String)>,
+    pub params: Vec<(String, String)>,
     /// What could not be read.
-    pub(super) faults: Diagnostics,
+    pub faults: Diagnostics,
 }
 
 impl Settings {
-    pub(super) fn read(set: &[String]) -> Self {
+    /// Tells them apart.
+    pub fn read(set: &[String]) -> Self {
         let mut settings = Settings::default();
         for text in set {
             match Override::parse(text) {
