@@ -1,10 +1,10 @@
 //! Figures for a two-column paper, as SVG text, from plain data; with each the same data as CSV text.
 //!
-//! Invariants: the same data gives the same bytes on every machine (no clock, no randomness, no fonts, and
-//! logarithms from `libm`); no data makes one panic; a value that is missing, NaN or infinite is a gap that
-//! says "n/a"; series are told apart without colour; text is at least 6 pt at the size of print, and labels
-//! do not cover each other: where there is no room for them, the answer is an error. Sizes are in points
-//! (1/72 inch).
+//! Invariants: the same data gives the same bytes on every machine (no clock, no randomness, no font of the
+//! host, and logarithms from `libm`); no data makes one panic; a value that is missing, NaN or infinite is a
+//! gap that says "n/a"; series are told apart without colour; text is at least 6 pt at the size of print, and
+//! labels do not cover each other: where there is no room for them, the answer is an error. Sizes are in
+//! points (1/72 inch).
 //!
 //! ```text
 //!  a kind of figure: bars, stacked, distribution, lines, cdf, steps, heat     its data, checks, CSV and drawing
@@ -45,7 +45,7 @@ pub use distribution::{Distribution, DistributionRow};
 pub use heat::HeatMap;
 pub use lines::{LinePoint, LineSeries, Lines};
 #[cfg(feature = "png")]
-pub use raster::Raster;
+pub use raster::png;
 pub use sheet::{Better, FigureError, Sheet};
 pub use stacked::{Stack, StackGroup, StackedBars};
 pub use steps::{Step, Steps};

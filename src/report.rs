@@ -35,3 +35,4 @@ pub use program::programs;
 pub use summary::summary;
 pub use table::{Column, Table};
 pub use timeline::{Kept, chrome_trace, write_timeline};
+pub(crate) use title::origin_of;

@@ -87,7 +87,7 @@ pub(super) enum Command {
     /// Examine PTX files
     #[command(subcommand)]
     Ptx(PtxCommand),
-    /// Tell what this host and this build offer: cores, memory, Slurm, fonts, optional features
+    /// Tell what this host and this build offer: cores, memory, Slurm, optional features
     Doctor,
     /// Print a script that completes this command line in a shell
     Completions(CompletionsArgs),

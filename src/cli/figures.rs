@@ -12,8 +12,12 @@ use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
 use super::{runs, terminal};
 
+const NO_PNG: &str = "this program was built without PNG: build it with `--features png`, or take the SVG";
+
 pub(super) fn figures(args: &SweepFiguresArgs) -> Result<Exit, Stop> {
-    let picture = if args.png { Some(Picture::new()?) } else { None };
+    if args.png && !cfg!(feature = "png") {
+        return Err(Stop::File(NO_PNG.to_owned()));
+    }
     let plan = Plan::load(&args.spec)?;
     if plan.file.figures.is_empty() {
         return Err(Stop::File(format!("`{}` asks for no figures: it has no [[figure]]", args.spec.display())));
@@ -28,15 +32,17 @@ pub(super) fn figures(args: &SweepFiguresArgs) -> Result<Exit, Stop> {
     for Drawn { name, figure, notes, .. } in drawn {
         let written = figure.and_then(|figure| {
             let told = |fault: FigureError| fault.to_string();
-            Ok((figure.svg().map_err(told)?, figure.csv().map_err(told)?))
+            let svg = figure.svg().map_err(told)?;
+            let pixels = if args.png { Some(png(&svg)?) } else { None };
+            Ok((svg, figure.csv().map_err(told)?, pixels))
         });
         match written {
-            Ok((svg, csv)) => {
+            Ok((svg, csv, pixels)) => {
                 let file = |ending: &str| folder.join(format!("{name}.{ending}"));
                 Output::at(&file("svg"))?.write(svg.as_bytes())?;
                 Output::at(&file("csv"))?.write(csv.as_bytes())?;
-                if let Some(picture) = &picture {
-                    Output::at(&file("png"))?.write(&picture.of(&svg)?)?;
+                if let Some(pixels) = pixels {
+                    Output::at(&file("png"))?.write(&pixels)?;
                 }
                 terminal::print(&format!("{}\n", file("svg").display()));
             }
@@ -87,35 +93,13 @@ pub(super) fn report(args: &SweepReportArgs) -> Result<Exit, Stop> {
     Ok(Exit::Good)
 }
 
-/// Makes PNG of SVG.
-struct Picture {
-    #[cfg(feature = "png")]
-    raster: durawarp::plot::Raster,
-    #[cfg(not(feature = "png"))]
-    never: std::convert::Infallible,
+#[cfg(feature = "png")]
+fn png(svg: &str) -> Result<Vec<u8>, String> {
+    durawarp::plot::png(svg)
 }
 
-impl Picture {
-    #[cfg(feature = "png")]
-    fn new() -> Result<Self, Stop> {
-        let raster = durawarp::plot::Raster::new().map_err(Stop::File)?;
-        terminal::print(&format!("PNG in the font {}\n", raster.font()));
-        Ok(Picture { raster })
-    }
-
-    #[cfg(not(feature = "png"))]
-    fn new() -> Result<Self, Stop> {
-        let message = "this program was built without PNG: build it with `--features png`, or take the SVG";
-        Err(Stop::File(message.to_owned()))
-    }
-
-    #[cfg(feature = "png")]
-    fn of(&self, svg: &str) -> Result<Vec<u8>, Stop> {
-        self.raster.png(svg).map_err(Stop::File)
-    }
-
-    #[cfg(not(feature = "png"))]
-    fn of(&self, _: &str) -> Result<Vec<u8>, Stop> {
-        match self.never {}
-    }
+/// Not reached: whoever asks for PNG was refused before anything was drawn.
+#[cfg(not(feature = "png"))]
+fn png(_: &str) -> Result<Vec<u8>, String> {
+    Err(NO_PNG.to_owned())
 }

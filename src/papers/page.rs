@@ -2,7 +2,8 @@
 
 use super::{Figure, FigureTable, Finding, Reproduction};
 use crate::papers::Cell;
-use crate::report::Markdown;
+use crate::plot::Figure as Drawing;
+use crate::report::{Markdown, origin_of};
 
 /// A file: its name and its content.
 pub(crate) type File = (String, String);
@@ -22,7 +23,7 @@ impl Reproduction {
         let mut files = Vec::new();
         for (figure, finding) in &self.findings {
             files.extend(finding.tables.iter().map(|table| (format!("{}.csv", table.name), table.csv())));
-            let drawn = figure.picture(finding).and_then(|drawing| drawing.svg().ok());
+            let drawn = self.picture(figure, finding).and_then(|drawing| drawing.svg().ok());
             files.extend(drawn.map(|drawn| (format!("{}.svg", figure.name), drawn)));
         }
         for (reading, findings) in &self.readings {
@@ -76,6 +77,19 @@ impl Reproduction {
             out += &self.program;
         }
         out + &self.tally_text()
+    }
+
+    /// A figure's picture, which says of what it is.
+    fn picture(&self, figure: &Figure, finding: &Finding) -> Option<Drawing> {
+        let setting =
+            |name: &str| self.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let machine = setting("machine").unwrap_or_default();
+        let changed = setting("changes to it").is_some_and(|changes| changes != "none");
+        let machine = if changed { format!("{machine} with changes") } else { machine.to_owned() };
+        let mut drawing = figure.picture(finding)?;
+        let version = setting("version").unwrap_or_default();
+        drawing.sheet_mut().origin = Some(origin_of(version, &machine, setting("profile")));
+        Some(drawing)
     }
 
     /// How many asks are met and not; nothing where none was judged.
@@ -154,7 +168,7 @@ impl Reproduction {
         for (figure, finding) in &self.findings {
             let name = figure.name;
             page.heading(2, &format!("{name}: {}", figure.title));
-            match figure.picture(finding).map(|drawing| drawing.svg()) {
+            match self.picture(figure, finding).map(|drawing| drawing.svg()) {
                 Some(Ok(_)) => page.image(name, &format!("{name}.svg")),
                 Some(Err(why)) => page.paragraph(&format!("No picture: {why}.")),
                 None => {}

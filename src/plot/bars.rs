@@ -4,8 +4,10 @@
 //! compared; a series without any value is left out of that. The error of the baseline does not enter those
 //! of others.
 //!
-//! Bars above the cut-off end at it with a gap in them, and their numbers stand above the data. A missing bar
-//! says "n/a": in its gap where that is wide enough, else above, like a number.
+//! Bars above the cut-off end at it with a gap in them, and their numbers stand above the data. A cut that
+//! more than a quarter of all bars or half of a series pass is raised until no more do, and left out where it
+//! then saves little. A missing bar says "n/a": in its gap where that is wide enough, else above, like a
+//! number.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +58,7 @@ pub struct GroupedBars {
     #[serde(default)]
     pub mean: Mean,
     /// Bars above this are drawn broken, with their number on top. It is raised where the numbers have no
-    /// room.
+    /// room, or more than a quarter of all bars or half of a series would be broken.
     #[serde(default)]
     pub cut_off: Option<f64>,
 }
@@ -389,17 +391,41 @@ fn fill(figure: &GroupedBars, series: &Relative<'_>, index: usize) -> Fill {
     }
 }
 
-/// Where bars are cut, if they are: as asked, or higher where not all numbers would have room.
+/// The greatest shares of all bars, and of a series' bars, that a cut may break: what breaks more hides what
+/// the figure is about.
+const BROKEN: [f64; 2] = [0.25, 0.5];
+/// How far above a raised cut the longest bar is at the least: less saves no height that is worth a broken
+/// bar.
+const WORTH: f64 = 1.5;
+
+/// Where bars are cut, if they are: as asked, or higher where it would break too many or their numbers have
+/// no room.
 fn cut_off(figure: &GroupedBars, shown: &[&Relative<'_>]) -> Option<f64> {
     let asked = figure.cut_off.or(figure.axis.range.map(|[_, high]| high).filter(|high| high.is_finite()))?;
-    let all = || shown.iter().flat_map(|series| &series.bars);
-    let mut beyond: Vec<f64> = all().filter_map(|bar| bar.value).filter(|value| *value > asked).collect();
-    beyond.sort_by(|a, b| b.total_cmp(a));
-    let gaps = all().filter(|bar| bar.value.is_none()).count();
+    let mut all = Vec::new();
+    let mut raised = asked;
+    // The least cut that breaks no more than `most` of these.
+    let least = |values: &mut Vec<f64>, most: usize| {
+        values.sort_by(|a, b| b.total_cmp(a));
+        values.get(most).copied().unwrap_or(asked)
+    };
+    for series in shown {
+        let mut values: Vec<f64> = series.bars.iter().filter_map(|bar| bar.value).collect();
+        all.extend_from_slice(&values);
+        let most = ((values.len() as f64 * BROKEN[1]) as usize).max(1);
+        raised = raised.max(least(&mut values, most));
+    }
+    let gaps = shown.iter().flat_map(|series| &series.bars).filter(|bar| bar.value.is_none()).count();
     // The data has at least this much of the width.
     let room = (figure.sheet.width_pt * 0.75 / PITCH) as usize;
-    let cut = beyond.get(room.saturating_sub(gaps)).copied().unwrap_or(asked);
-    Some(cut).filter(|_| !beyond.is_empty())
+    let most = room.saturating_sub(gaps).min(((all.len() as f64 * BROKEN[0]) as usize).max(1));
+    raised = raised.max(least(&mut all, most));
+    let longest = all.first().copied().filter(|longest| *longest > asked)?;
+    if raised == asked {
+        return Some(asked);
+    }
+    let cut = Span::of(&Axis::new("", ""), [0.0, raised].into_iter()).high;
+    (longest > cut * WORTH).then_some(cut)
 }
 
 fn span(figure: &GroupedBars, shown: &[&Relative<'_>], cut: Option<f64>) -> Span {

@@ -3,7 +3,7 @@
 
 use super::axis::{Axis, Span, Tick};
 use super::labels::{NameRow, bands, slots};
-use super::legend::{LegendEntry, PAD, head};
+use super::legend::{LegendEntry, PAD, foot, head};
 use super::palette::{GRID, INK};
 use super::sheet::{FigureError, Sheet};
 use super::svg::{Anchor, Element, Rect, Svg, Text, number};
@@ -65,6 +65,8 @@ pub(super) struct Frame {
     pub(super) plot: Rect,
     /// The groups' rooms.
     pub(super) bands: Vec<(f64, f64)>,
+    /// Where the paper for it ends, below.
+    pub(super) end: f64,
 }
 
 /// Room on the right for half of the last number below the data.
@@ -84,8 +86,8 @@ impl Frame {
             }
         }
         let mut svg = Svg::new(width, height);
-        let top = head(&mut svg, sheet, wanted.legend);
-        Frame::within(svg, wanted, Window { top, bottom: height - PAD, left: 0.0, beyond: 12.0 })
+        let (top, bottom) = (head(&mut svg, sheet, wanted.legend), foot(&mut svg, sheet));
+        Frame::within(svg, wanted, Window { top, bottom, left: 0.0, beyond: 12.0 })
     }
 
     /// The same in a part of a sheet that has its head already.
@@ -116,7 +118,7 @@ impl Frame {
                         return Err(FigureError::Room { what: what.to_owned(), needed_pt, have_pt });
                     }
                 }
-                let mut frame = Frame { svg, plot, bands: wanted.bands(left, right) };
+                let mut frame = Frame { svg, plot, bands: wanted.bands(left, right), end: window.bottom };
                 frame.draw(wanted, &wrapped, &y_ticks, &rows);
                 return Ok(frame);
             }
@@ -155,7 +157,7 @@ impl Frame {
         let block = name.len() as f64 * NORMAL * LEADING;
         for (i, line) in name.iter().enumerate() {
             let half = text_width(line, NORMAL) / 2.0;
-            let (least, most) = (PAD + half, wanted.sheet.height_pt - PAD - half);
+            let (least, most) = (PAD + half, self.end - half);
             let y = ((plot.top + plot.bottom) / 2.0).min(most).max(least);
             let x = PAD + NORMAL * 0.8 + block * i as f64 / name.len() as f64;
             self.svg.text(&Text::new("y-name", (x, y), NORMAL).anchor(Anchor::Middle).turned(-90.0), line);

@@ -170,9 +170,9 @@ impl HeatMap {
             frame.svg.text(&Text::new("y-label", at, NORMAL), &tick.label);
         }
         let x = self.sheet.width_pt - PAD - NORMAL * 0.3;
-        let name = cut(&self.axis.label(), NORMAL, self.sheet.height_pt - 2.0 * PAD);
+        let name = cut(&self.axis.label(), NORMAL, frame.end - PAD);
         let half = text_width(&name, NORMAL) / 2.0;
-        let y = ((top + bottom) / 2.0).min(self.sheet.height_pt - PAD - half).max(PAD + half);
+        let y = ((top + bottom) / 2.0).min(frame.end - half).max(PAD + half);
         frame.svg.text(&Text::new("y-name", (x, y), NORMAL).anchor(Anchor::Middle).turned(-90.0), &name);
     }
 }

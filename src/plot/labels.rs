@@ -9,7 +9,7 @@
 use super::palette::GREY;
 use super::sheet::FigureError;
 use super::svg::{Anchor, Rect, Svg, Text};
-use super::text::{MIDDLE, NORMAL, SMALL, cut, text_width};
+use super::text::{BOLD, MIDDLE, NORMAL, SMALL, cut, text_width};
 
 /// Share of its length by which a leaning name goes down and left: the sine of 45 degrees.
 const LEAN: f64 = std::f64::consts::FRAC_1_SQRT_2;
@@ -39,8 +39,7 @@ impl NameRow {
         mean: bool,
     ) -> Result<NameRow, FigureError> {
         let pitch = names.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(f64::INFINITY, f64::min);
-        // Bold is up to a tenth wider.
-        let spare = if mean { 1.1 } else { 1.0 };
+        let spare = if mean { BOLD } else { 1.0 };
         for (size, turned) in [(NORMAL, 0.0), (NORMAL, -45.0), (SMALL, -45.0), (NORMAL, -90.0), (SMALL, -90.0)] {
             let fits = match turned {
                 0.0 => level(names, size * spare, paper),
@@ -59,7 +58,7 @@ impl NameRow {
     }
 
     fn sized(names: Vec<(f64, String)>, size: f64, turned: f64, mean: bool) -> NameRow {
-        let widths = names.iter().map(|(x, text)| (x, text_width(text, size) * if mean { 1.05 } else { 1.0 }));
+        let widths = names.iter().map(|(x, text)| (x, text_width(text, size) * if mean { BOLD } else { 1.0 }));
         let (mut height, mut sticks_out): (f64, f64) = (0.0, 0.0);
         for (x, width) in widths {
             height = height.max(match turned {

@@ -1,10 +1,11 @@
 //! What stands above the data: title, the note which direction is better, and the legend. The legend is one
-//! line where it fits, else columns; it never shares room with data.
+//! line where it fits, else columns; it never shares room with data. And what stands below all: the line that
+//! says of what the figure is.
 
 use super::palette::{self, Fill, GREY, INK, Stroke};
 use super::sheet::{Better, Sheet};
 use super::svg::{Anchor, Element, Svg, Text};
-use super::text::{LARGE, LEADING, MIDDLE, NORMAL, cut, lines, text_width};
+use super::text::{BOLD, LARGE, LEADING, MIDDLE, NORMAL, SMALL, cut, lines, text_width};
 
 /// What a legend shows beside a name.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +63,7 @@ pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[LegendEntry]) -> f64 
     let mut note_top = None;
     if let Some(title) = sheet.title.as_deref().filter(|title| !title.trim().is_empty()) {
         note_top = Some(top + (LARGE - NORMAL) * 0.72);
-        for text in lines(title, LARGE * 1.08, room - note_width) {
+        for text in lines(title, LARGE * BOLD, room - note_width) {
             svg.text(&Text::new("title", (PAD, top + 0.75 * LARGE), LARGE).bold(true), &text);
             top += LARGE * LEADING;
         }
@@ -99,10 +100,21 @@ pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[LegendEntry]) -> f64 
         let right = sheet.width_pt - PAD;
         let base = note_top + 0.75 * NORMAL;
         svg.text(&Text::new("note", (right, base), NORMAL).anchor(Anchor::End).colour(GREY), note);
-        // With room for a wider font than the estimate is of.
-        arrow(svg, right - 1.12 * text_width(note, NORMAL) - 4.0, note_top, sheet.better == Some(Better::Higher));
+        arrow(svg, right - text_width(note, NORMAL) - 6.0, note_top, sheet.better == Some(Better::Higher));
     }
     top + 2.0
+}
+
+/// Draws what stands below all and says where the paper above it ends.
+pub(super) fn foot(svg: &mut Svg, sheet: &Sheet) -> f64 {
+    let origin = lines(sheet.origin.as_deref().unwrap_or_default(), SMALL, sheet.width_pt - 2.0 * PAD);
+    let top = sheet.height_pt - PAD - origin.len() as f64 * SMALL * LEADING;
+    for (i, line) in origin.iter().enumerate() {
+        let base = top + (i as f64 + 0.78) * SMALL * LEADING;
+        svg.text(&Text::new("origin", (PAD, base), SMALL).colour(GREY), line);
+    }
+    // Apart from names below the data.
+    if origin.is_empty() { top } else { top - 2.0 }
 }
 
 /// An arrow up or down. Fonts do not all have one.

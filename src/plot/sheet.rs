@@ -63,7 +63,7 @@ pub enum Better {
     Higher,
 }
 
-/// What all kinds of figures have: a size, and words above the data.
+/// What all kinds of figures have: a size, and words above and below the data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sheet {
     /// Title; papers mostly do with the caption.
@@ -72,6 +72,9 @@ pub struct Sheet {
     /// Which direction is better, said above the data.
     #[serde(default)]
     pub better: Option<Better>,
+    /// Of what the figure is (profile, machine, version): a small line below everything.
+    #[serde(default)]
+    pub origin: Option<String>,
     /// Width at the size of print, in points.
     pub width_pt: f64,
     /// Height at the size of print, in points.
@@ -81,12 +84,17 @@ pub struct Sheet {
 impl Sheet {
     /// Across both columns: 7 x 2 inches.
     pub fn two_columns() -> Sheet {
-        Sheet { title: None, better: None, width_pt: 504.0, height_pt: 144.0 }
+        Sheet { title: None, better: None, origin: None, width_pt: 504.0, height_pt: 144.0 }
     }
 
     /// One column: 3.33 x 2 inches.
     pub fn one_column() -> Sheet {
-        Sheet { title: None, better: None, width_pt: 240.0, height_pt: 144.0 }
+        Sheet { title: None, better: None, origin: None, width_pt: 240.0, height_pt: 144.0 }
+    }
+
+    /// With the line that says of what it is.
+    pub fn origin(self, origin: &str) -> Sheet {
+        Sheet { origin: Some(origin.to_owned()), ..self }
     }
 
     /// With a title.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Span};
 use super::frame::{Beside, Frame, RIGHT, Under, Wanted, Window};
-use super::legend::{Key, LegendEntry, PAD, area, head};
+use super::legend::{Key, LegendEntry, PAD, area, foot, head};
 use super::palette::{Fill, Stroke};
 use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::svg::{Anchor, Point, Svg, Text};
@@ -94,8 +94,10 @@ impl Steps {
         for _ in 0..2 {
             let mut svg = Svg::new(width, self.sheet.height_pt);
             let mut top = head(&mut svg, &self.sheet, &legend) + 3.0;
+            // Panels share what head and foot leave.
+            let end = foot(&mut svg, &self.sheet);
             let under = APART + STRIP + 2.0 * NORMAL + 8.0;
-            let room = self.sheet.height_pt - PAD - top - under - GAP * (self.panels.len() - 1) as f64;
+            let room = end - top - under - GAP * (self.panels.len() - 1) as f64;
             for (panel, axis) in self.panels.iter().enumerate() {
                 let last = panel + 1 == self.panels.len();
                 let bottom = top + room / self.panels.len() as f64;
@@ -108,7 +110,7 @@ impl Steps {
                     below: if last { APART + STRIP } else { 0.0 },
                     right: RIGHT,
                 };
-                let bottom = if last { self.sheet.height_pt - PAD } else { bottom };
+                let bottom = if last { end } else { bottom };
                 let mut frame = Frame::within(svg, &wanted, Window { top, bottom, left, beyond: 0.0 })?;
                 left = frame.plot.left.max(left);
                 self.draw_panel(&mut frame, panel, &spans[panel]);

@@ -1,6 +1,11 @@
 //! SVG text, element by element. Everything a figure draws goes through here, so text is always escaped,
 //! numbers have at most two decimals (a hundredth of a point) and none of them is `NaN` or infinite.
 //!
+//! A line of text is drawn twice: as the outlines of its letters, which every viewer and converter shows
+//! alike, and as invisible text of the same width over them, which is searched, selected and read aloud. An
+//! embedded font would be the smaller file of long texts, but only browsers take one: Inkscape, LibreOffice,
+//! librsvg and resvg do not.
+//!
 //! Why not a plotting crate: the usual one (plotters 0.3) puts its SVG on a grid of whole pixels, turns text
 //! by right angles only, and has neither hatches nor dashes nor sizes in points. Bars here are 2.5 pt wide,
 //! labels lean by 45 degrees, and series must differ without colour. What is left out: paths with curves,
@@ -9,7 +14,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::text;
+use super::text::{self, text_width};
+
+/// What is drawn without another colour.
+const INK: &str = "#000000";
 
 /// A place, in points from the top left corner.
 pub(super) type Point = (f64, f64);
@@ -90,7 +98,7 @@ pub(super) struct Text<'a> {
 
 impl<'a> Text<'a> {
     pub(super) fn new(class: &'a str, at: Point, size: f64) -> Text<'a> {
-        Text { class, at, size, anchor: Anchor::Start, turned: 0.0, bold: false, colour: "#000000" }
+        Text { class, at, size, anchor: Anchor::Start, turned: 0.0, bold: false, colour: INK }
     }
 
     pub(super) fn anchor(self, anchor: Anchor) -> Text<'a> {
@@ -164,6 +172,7 @@ impl Svg {
 
     pub(super) fn text(&mut self, text: &Text<'_>, content: &str) {
         let Text { class, at, size, anchor, turned, bold, colour } = text;
+        let drawn = self.outlines(text, content);
         let mut element = Element::new("text", class).number("x", at.0).number("y", at.1).number("font-size", *size);
         match anchor {
             Anchor::Start => {}
@@ -177,10 +186,52 @@ impl Svg {
         if *bold {
             element = element.word("font-weight", "bold");
         }
-        if *colour != "#000000" {
+        if *colour != INK {
             element = element.word("fill", colour);
         }
+        if !content.trim().is_empty() {
+            element = element.number("textLength", text_width(content, *size));
+        }
+        if drawn {
+            element = element.number("fill-opacity", 0.0);
+        }
         let _ = writeln!(self.body, "<text{}>{}</text>", element.attributes, escaped(content));
+    }
+
+    /// Draws a line of text letter by letter, if the font can.
+    fn outlines(&mut self, text: &Text<'_>, content: &str) -> bool {
+        let letters: Option<Vec<(char, String, u32)>> =
+            content.chars().map(|c| Some((c, text::outline(c)?, text::advance(c)?))).collect();
+        let Some(letters) = letters else { return false };
+        let scale = text.size / text::units_per_em();
+        let width = f64::from(letters.iter().map(|(.., advance)| advance).sum::<u32>());
+        let mut x = match text.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => -width / 2.0,
+            Anchor::End => -width,
+        };
+        let turned = if text.turned == 0.0 { String::new() } else { format!(" rotate({})", number(text.turned)) };
+        let place = format!("translate({} {}){turned} scale({scale:.8})", number(text.at.0), number(text.at.1));
+        let mut group = Element::new("g", "glyphs").word("transform", &place);
+        if text.colour != INK {
+            group = group.word("fill", text.colour);
+        }
+        if text.bold {
+            // As wide as the others, so that widths are those of one font.
+            group = group.stroke(text.colour, 0.04 * text::units_per_em());
+        }
+        let _ = writeln!(self.body, "<g{}>", group.attributes);
+        for (c, outline, advance) in letters {
+            if !outline.is_empty() {
+                // The name says which letter it is, so that several figures in one page agree.
+                let name = format!("glyph-{:x}", u32::from(c));
+                let _ = write!(self.body, "<use xlink:href=\"#{name}\" x=\"{}\"/>", number(x));
+                self.define(&name, || format!("<path id=\"{name}\" d=\"{outline}\"/>"));
+            }
+            x += f64::from(advance);
+        }
+        self.body += "\n</g>\n";
+        true
     }
 
     /// Keeps what a fill refers to.
@@ -194,7 +245,7 @@ impl Svg {
     pub(super) fn finish(self, name: &str) -> String {
         let (width, height) = (number(self.width), number(self.height));
         let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {width} \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {width} \
              {height}\" font-family=\"{}\" role=\"img\">\n<title>{}</title>\n",
             text::FAMILY,
             escaped(name)

@@ -1,9 +1,16 @@
-//! How wide text is, without a font: the widths of Helvetica, which Arial and Liberation Sans share. Layout
-//! trusts these estimates with a little to spare; a reader without any of the three gets another sans serif,
-//! up to a tenth wider.
+//! Text: the font of figures, how wide text is in it, and where lines break.
+//!
+//! The font is Noto Sans, which is part of the program (crate `ttf-noto-sans`, Apache-2.0). A figure is laid
+//! out by its widths and drawn with its outlines, so that no host moves a letter. Not modelled: kerning, and
+//! scripts that join or stack letters; a line with a character that the font cannot set alone is left to the
+//! viewer's fonts.
 
-/// Fonts to try, in this order.
-pub(super) const FAMILY: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
+use std::sync::LazyLock;
+
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+/// Of text that the viewer sets, the fonts to try in this order.
+pub(super) const FAMILY: &str = "'Noto Sans', Helvetica, Arial, 'Liberation Sans', sans-serif";
 
 /// Least size of text in a figure, in points at the size of print.
 pub(super) const SMALL: f64 = 6.0;
@@ -11,41 +18,91 @@ pub(super) const SMALL: f64 = 6.0;
 pub(super) const NORMAL: f64 = 7.0;
 /// Size of titles.
 pub(super) const LARGE: f64 = 8.0;
+/// How much wider a line of bold text is at the most: each letter is drawn with a rim.
+pub(super) const BOLD: f64 = 1.02;
 /// From one line of text to the next, over its size.
 pub(super) const LEADING: f64 = 1.15;
 /// From the middle of capitals to the base line, over the size: centres text about a point.
 pub(super) const MIDDLE: f64 = 0.36;
 
-/// Of the characters from the space to the tilde, in thousandths of the size.
-const WIDTHS: [u16; 95] = [
-    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, // space to /
-    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, // 0 to ?
-    1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, // @ to O
-    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, // P to _
-    333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, // ` to o
-    556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584, // p to ~
-];
+static FONT: LazyLock<Face<'static>> =
+    LazyLock::new(|| Face::parse(ttf_noto_sans::REGULAR, 0).expect("the font of the program can be read"));
 
-/// Estimated width of a line of text of a size, in the unit of the size.
+/// Units of the font in the size of text.
+pub(super) fn units_per_em() -> f64 {
+    f64::from(FONT.units_per_em())
+}
+
+/// Width of a line of text of a size, in the unit of the size.
 ///
 /// # Example
 /// ```
 /// use durawarp::plot::text_width;
 /// assert!(text_width("StreamTriad", 7.0) > text_width("NW", 7.0));
-/// assert_eq!(text_width("00", 10.0), 11.12);
+/// assert_eq!(text_width("00", 10.0), 2.0 * text_width("7", 10.0));
 /// ```
 pub fn text_width(text: &str, size: f64) -> f64 {
-    let thousandths: u32 = text.chars().map(width).sum();
-    f64::from(thousandths) * size / 1000.0
+    let units: u32 = text.chars().map(|c| advance(c).unwrap_or_else(|| estimate(c))).sum();
+    f64::from(units) * size / units_per_em()
 }
 
-fn width(c: char) -> u32 {
-    match (c as u32).checked_sub(32).and_then(|index| WIDTHS.get(index as usize)) {
-        Some(width) => u32::from(*width),
-        // Letters with accents and Greek ones are about as wide as a capital; scripts from Hangul on fill a
-        // square.
-        None if (c as u32) < 0x1100 => 667,
-        None => 1000,
+/// The glyph of a character that stands by itself.
+fn glyph(c: char) -> Option<GlyphId> {
+    FONT.glyph_index(c).filter(|glyph| FONT.glyph_hor_advance(*glyph).is_some_and(|advance| advance > 0))
+}
+
+/// From a character to the next, in units of the font.
+pub(super) fn advance(c: char) -> Option<u32> {
+    Some(u32::from(FONT.glyph_hor_advance(glyph(c)?)?))
+}
+
+/// The same of characters that the font has not: scripts from Hangul on fill a square, others are about as
+/// wide as a capital.
+fn estimate(c: char) -> u32 {
+    let units = u32::from(FONT.units_per_em());
+    if (c as u32) < 0x1100 { units * 2 / 3 } else { units }
+}
+
+/// The outline of a character as the data of a path, in units of the font, downwards from the base line;
+/// empty for a space. `None` where the font cannot set the character alone.
+pub(super) fn outline(c: char) -> Option<String> {
+    let mut path = Outline::default();
+    FONT.outline_glyph(glyph(c)?, &mut path);
+    Some(path.0)
+}
+
+/// A path being written.
+#[derive(Debug, Default)]
+struct Outline(String);
+
+impl Outline {
+    fn step(&mut self, command: &str, places: &[f32]) {
+        self.0 += command;
+        // Fonts count upwards, figures downwards. Places are whole or halves, and print exactly.
+        let numbers = places.iter().enumerate().map(|(i, place)| if i % 2 == 1 { 0.0 - place } else { *place });
+        self.0 += &numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
+    }
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.step("M", &[x, y]);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.step("L", &[x, y]);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.step("Q", &[x1, y1, x, y]);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.step("C", &[x1, y1, x2, y2, x, y]);
+    }
+
+    fn close(&mut self) {
+        self.0.push('Z');
     }
 }
 

@@ -11,7 +11,7 @@ use super::cores;
 use super::energy;
 use super::explain::{REASONS, reasons};
 use super::numbers::{count, percent};
-use super::title::subject;
+use super::title::{origin, subject};
 use crate::outcome::{Outcome, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
@@ -161,7 +161,7 @@ pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     let parts = PARTS.iter().map(|(name, _)| *name).chain(["other"]).map(str::to_owned).collect();
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).origin(&origin(base)).better(Better::Lower),
         axis: Axis::new("time over base, by what warps waited for", ""),
         parts,
         groups: runs.iter().map(bar).collect(),

@@ -13,7 +13,7 @@ use comfy_table::Table;
 use super::console::{align_right, lines, plain_table};
 use super::energy;
 use super::numbers::{bandwidth, count, percent, seconds};
-use super::title::subject;
+use super::title::{origin, subject};
 use crate::outcome::{FileOutcome, Outcome, ProcessOutcome, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use crate::riscv::syscalls::number::described;
@@ -308,7 +308,7 @@ pub(super) fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     };
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).origin(&origin(base)).better(Better::Lower),
         axis: Axis::new(&format!("time over {}, by where dispatch slots went", base.scheme_name()), ""),
         parts: accounts(base).into_iter().map(|account| account.name).collect(),
         groups: runs.iter().map(bar).collect(),

@@ -6,7 +6,7 @@ use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, percent};
-use super::title::subject;
+use super::title::{origin, subject};
 use crate::diagnostic::Diagnostic;
 use crate::outcome::{Outcome, Persists, Spread, ratio};
 use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
@@ -121,7 +121,7 @@ pub fn stalls_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     let parts = with().next().map(|(_, persists)| persists.stages.iter().map(|stage| stage.name.clone()).collect());
     StackedBars {
         groups_name: String::new(),
-        sheet: Sheet::two_columns().titled(&subject(base)).better(Better::Lower),
+        sheet: Sheet::two_columns().titled(&subject(base)).origin(&origin(base)).better(Better::Lower),
         axis: Axis::new("mean time of a persist", "ns"),
         parts: parts.unwrap_or_default(),
         groups: with().map(bar).collect(),

@@ -8,6 +8,18 @@ pub(super) fn subject(outcome: &Outcome) -> String {
     format!("{} ({}) on {}", text("workload"), text("profile"), outcome.machine.name)
 }
 
+/// Version, machine and profile: the small line below a figure.
+pub(super) fn origin(outcome: &Outcome) -> String {
+    let profile = outcome.workload["profile"].as_str();
+    origin_of(&outcome.version, &outcome.machine.name, profile)
+}
+
+/// The same, of a version, a machine or several, and a profile if there is one.
+pub(crate) fn origin_of(version: &str, machine: &str, profile: Option<&str>) -> String {
+    let profile = profile.map_or_else(String::new, |profile| format!(", profile {profile}"));
+    format!("durawarp {version}, machine {machine}{profile}")
+}
+
 /// Workload, profile, parameters, machine and scheme of a run.
 pub(super) fn title(outcome: &Outcome) -> String {
     let text = |key: &str| outcome.workload[key].as_str().unwrap_or("?").to_owned();

@@ -161,6 +161,8 @@ fn periods_are_drawn_with_their_data_beside_and_the_program_is_told() {
     let shown = table.lines().filter(|line| line.ends_with(" T") || line.ends_with(" NT")).count();
     assert_eq!(rows.lines().count(), 1 + shown, "a row a period");
     let drawn = std::fs::read_to_string(&svg).unwrap();
+    let origin = format!(">durawarp {}, machine agpm-table4, profile ci</text>", env!("CARGO_PKG_VERSION"));
+    assert!(drawn.contains(&origin), "{drawn}");
     assert!(drawn.starts_with("<svg") && drawn.contains(">binning<") && drawn.contains("period 0"), "{drawn}");
     let to_stdout = durawarp(&["explain", "grid_binning", "--scheme", "agpm", "-q", "--svg", "-"]);
     assert_eq!(text(&to_stdout.stdout), drawn);

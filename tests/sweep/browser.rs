@@ -49,10 +49,12 @@ fn page() -> Page {
     page
 }
 
-fn measured(browser: &str, folder: &Path, width: u32) -> String {
-    let html = page().html().unwrap().replace("http-equiv=\"Content-Security-Policy\"", "name=\"none\"");
-    let file = folder.join(format!("{width}.html"));
-    std::fs::write(&file, html.replace("</body>", MEASURE)).unwrap();
+/// What a script makes the title of, which runs when everything else has.
+fn measured(browser: &str, folder: &Path, page: &Page, width: u32, script: &str) -> String {
+    // As the page's own, so that what the page forbids is forbidden here, too.
+    let script = script.replace("<script>", "<script nonce=\"sorting\">");
+    let file = folder.join(format!("{width}-{}.html", script.len()));
+    std::fs::write(&file, page.html().unwrap().replace("</body>", &script)).unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=2000"])
         .arg(format!("--window-size={width},900"))
@@ -72,6 +74,36 @@ fn no_element_of_a_page_is_wider_than_the_window() {
     std::fs::create_dir_all(&folder).unwrap();
     let folder = folder.canonicalize().unwrap();
     for width in [600, 1400] {
-        assert_eq!(measured(browser, &folder, width), "measured: scrolls true; figure 100", "{width}");
+        assert_eq!(
+            measured(browser, &folder, &page(), width, MEASURE),
+            "measured: scrolls true; figure 100",
+            "{width}"
+        );
     }
+}
+
+/// Clicks on the first column once, then on the second three times, and tells the rows after each click.
+const SORT: &str = "<script>
+const out = [], heads = document.querySelectorAll('th button');
+const rows = () => [...document.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent).join(' ')).join(', ');
+for (const at of [0, 1, 1, 1]) { heads[at].click(); out.push(rows()); }
+document.title = out.join('; ');
+</script></body>";
+
+#[test]
+fn a_click_on_a_heading_sorts_a_table_and_the_third_restores_it() {
+    let Some(browser) = crate::cli_common::browser() else { return };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser-sort");
+    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder.canonicalize().unwrap();
+    let mut page = Page::new("a page");
+    let mut table = Table::new([Column::text("point"), Column::number("cycles")]);
+    [["p10", "1,024"], ["p9", "n/a"], ["p2", "96.5"]].into_iter().for_each(|row| table.row(row));
+    page.table(table);
+    let told = measured(browser, &folder, &page, 900, SORT);
+    let [names, up, down, written] = told.split("; ").collect::<Vec<_>>()[..] else { panic!("{told}") };
+    assert_eq!(names, "p2 96.5, p9 n/a, p10 1,024");
+    assert_eq!(up, "p2 96.5, p10 1,024, p9 n/a");
+    assert_eq!(down, "p10 1,024, p2 96.5, p9 n/a");
+    assert_eq!(written, "p10 1,024, p9 n/a, p2 96.5");
 }

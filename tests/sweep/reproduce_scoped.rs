@@ -1,4 +1,5 @@
-//! `reproduce scoped` through the library, at small sizes: every run is right, tables are those of the runs, asks are judged.
+//! `reproduce scoped` through the library, at small sizes: every run is right, tables are those of the runs,
+//! asks are judged.
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
@@ -110,6 +111,8 @@ fn files_hold_tables_verdicts_pictures_and_a_page() {
     let mut results = run(&plan);
     let whole = Reproduction::of(&plan, &results).files();
     let file = |name: &str| &whole.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
+    let origin = format!(">durawarp {}, machine scoped-table2, profile ci</text>", env!("CARGO_PKG_VERSION"));
+    assert!(file("fig6.svg").contains(&origin), "of what the figure is");
     assert!(file("fig6.svg").starts_with("<svg") && file("fig6.csv").starts_with("CTAs,tree (MB),write 250 ns"));
     assert!(file("table3.csv").contains("Leaf,") && file("area_energy.csv").contains("wg,"));
     assert!(file("asks.csv").contains("fig6,met,the overhead of wg rises"), "{}", file("asks.csv"));

@@ -101,7 +101,7 @@ pub(crate) struct SweepFiguresArgs {
     /// Only the figure of this name, or all that it comes to
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Option<String>,
-    /// Write PNG too, in a font of the system (in programs that were built with the feature `png`)
+    /// Write PNG too (in programs that were built with the feature `png`)
     #[arg(long)]
     pub(crate) png: bool,
 }

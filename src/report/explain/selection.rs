@@ -13,7 +13,7 @@ use crate::persist::storage::StorageCost;
 use crate::plot::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::console::{align_right, legend, lines, plain_table};
 use crate::report::numbers::{count, percent};
-use crate::report::title::subject;
+use crate::report::title::{origin, subject};
 
 /// What the columns of periods are.
 const LEGEND: [(&str, &str); 10] = [
@@ -57,7 +57,7 @@ pub(super) fn explain(outcome: &Outcome, _: &[StorageCost]) -> Option<Explanatio
 pub(super) fn draw(outcome: &Outcome) -> Option<Figure> {
     let drawn = steps(&outcome.selection()?);
     let title = format!("{}, {}", subject(outcome), outcome.scheme_name());
-    Some(Steps { sheet: drawn.sheet.titled(&title), ..drawn }.into())
+    Some(Steps { sheet: drawn.sheet.titled(&title).origin(&origin(outcome)), ..drawn }.into())
 }
 
 /// A step a period. A launch begins a line of its own; where no persist was acknowledged there is no CWPPR.

@@ -11,10 +11,14 @@ use super::label;
 use super::notes::{Notes, Why};
 use super::reading::{Datum, PointState, Showing};
 use crate::plot::{Better, Figure, geometric_mean};
+use crate::report::origin_of;
 use crate::sweep::file::figure::{FigureSpec, Kind, Shown};
 use crate::sweep::grid::Grid;
 use crate::sweep::grid::Place;
 use crate::sweep::metrics;
+
+/// Machines, profiles or versions that a figure names; more are counted.
+const ORIGINS: usize = 3;
 
 /// A figure of a sweep.
 #[derive(Debug, Clone)]
@@ -77,6 +81,27 @@ impl Sketch<'_> {
             (Some(title), false) => Some(format!("{title}, {}", of.join(" "))),
             (None, false) => Some(of.join(" ")),
         }
+    }
+
+    /// The sweep, and version, machines and profiles of the points that the figure shows.
+    fn origin(&self) -> Option<String> {
+        let plan = self.showing.plan;
+        let points = || self.grid.places.iter().flatten().flat_map(|place| &place.points).copied();
+        let all = |mut values: Vec<String>| {
+            values.sort_unstable();
+            values.dedup();
+            if values.len() > ORIGINS { format!("{} of them", values.len()) } else { values.join(" and ") }
+        };
+        let column = |key: &str| {
+            let at = plan.column(key)?;
+            let values = points().map(|point| &plan.points[point].values[at]).filter(|value| !value.is_null());
+            Some(all(values.map(label::value).collect())).filter(|values| !values.is_empty())
+        };
+        let versions = points().filter_map(|point| Some(self.showing.readings[point].facts.as_ref()?.version.clone()));
+        let version = Some(all(versions.collect())).filter(|versions| !versions.is_empty())?;
+        let machine = column("machine").unwrap_or_else(|| "as each workload says".to_owned());
+        let origin = origin_of(&version, &machine, column("profile").as_deref());
+        Some(format!("{origin}, sweep {}", plan.file.name))
     }
 
     fn better(&self) -> Option<Better> {

@@ -27,7 +27,7 @@ pub(super) fn figure(sketch: &mut Sketch<'_>) -> Option<Figure> {
 
 /// The size is that of [`paper`](super::paper).
 fn sheet(sketch: &Sketch<'_>) -> Sheet {
-    Sheet { better: sketch.better(), ..Sheet::one_column() }
+    Sheet { better: sketch.better(), origin: sketch.origin(), ..Sheet::one_column() }
 }
 
 fn y_axis(sketch: &Sketch<'_>) -> Axis {
@@ -284,7 +284,7 @@ fn cdf(sketch: &mut Sketch<'_>) -> Option<Cdf> {
     let scale = sketch.spec.x_scale.map_or(default, scale);
     let name = sketch.spec.x_label.clone().unwrap_or_else(|| format!("{what}, less is better"));
     let x = Axis::new(&name, "ns").scale(scale);
-    Some(Cdf { sheet: Sheet::one_column(), x, of: of.to_owned(), series })
+    Some(Cdf { sheet: Sheet { better: None, ..sheet(sketch) }, x, of: of.to_owned(), series })
 }
 
 /// Counts as shares of all up to each.

@@ -31,9 +31,12 @@ pub(super) fn fitted(spec: &FigureSpec, figure: &Figure, title: Option<&str>) ->
     for sheet in sheets {
         for times in heights {
             let height = spec.height_pt.unwrap_or_else(|| height(figure, sheet.width_pt)) * times;
+            // Words are the figure's own, sizes those that are tried.
             let mut figure = figure.clone();
             let own = figure.sheet().clone();
-            let sheet = Sheet { title: title.map(str::to_owned), better: own.better, ..sheet.clone() }.height(height);
+            let sheet =
+                Sheet { title: title.map(str::to_owned), better: own.better, origin: own.origin, ..sheet.clone() };
+            let sheet = sheet.height(height);
             *figure.sheet_mut() = sheet;
             match figure.svg() {
                 Ok(_) => return Ok(figure),
