@@ -1,4 +1,4 @@
-"""One experiment: ``run``, ``crash``, ``compare``, ``check``."""
+"""One experiment: ``run``, ``resume``, ``crash``, ``compare``, ``stalls``, ``check``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 from . import _native
 from ._errors import Defect, RunFailed
+from ._outcome import Outcome, Outcomes
 from ._progress import Show, shown
-from ._types import Ask, Request, Work, Worth
+from ._types import Ask, Extras, Request, Work, Worth
 
 Value = str | int | float | bool
 Path = str | os.PathLike[str]
@@ -32,7 +33,18 @@ def number(name: str, value: int, least: int = 0, most: int = MOST_JOBS) -> int:
     return value
 
 
-WORDS = ("workload", "machine", "scheme", "profile", "seed", "instrument", "flag_barrier", "loop_log", "max_cycles")
+WORDS = (
+    "workload",
+    "machine",
+    "scheme",
+    "profile",
+    "seed",
+    "instrument",
+    "flag_barrier",
+    "loop_log",
+    "max_cycles",
+    "sample",
+)
 """Arguments that are keys themselves."""
 
 
@@ -50,17 +62,28 @@ def request(given: Mapping[str, Any], *, small: bool) -> Request:
     }
 
 
+NO_EXTRAS: Extras = {
+    "from": None,
+    "set": [],
+    "checkpoint": None,
+    "timeline": None,
+    "timeline_budget_mib": 64,
+    "wear": False,
+    "max_cycles": None,
+}
+
+
 def noted(notes: Iterable[str]) -> None:
     for note in notes:
         warnings.warn(note, stacklevel=3)
 
 
-def outcome_of(worth: Worth) -> dict[str, Any]:
+def outcome_of(worth: Worth) -> Outcome:
     """The outcome of a run that went well or was cut.
 
     Raises RunFailed for another, and Defect where the simulator failed.
     """
-    outcome: dict[str, Any] | None = None if worth["outcome"] is None else json.loads(worth["outcome"])
+    outcome = None if worth["outcome"] is None else Outcome(json.loads(worth["outcome"]))
     if worth["state"] == "failed" or outcome is None:
         defect = outcome is None or outcome["end"]["kind"] == "panicked"
         raise (Defect if defect else RunFailed)(worth["why"] or "the run was stopped", outcome)
@@ -84,20 +107,67 @@ def run(
     loop_log: bool | None = None,
     threads: int = 0,
     max_cycles: int | None = None,
+    sample: int | None = None,
     reference: bool = True,
+    wear: bool = False,
+    timeline: Path | None = None,
+    timeline_budget_mib: int = 64,
+    checkpoint_at: tuple[int, Path] | None = None,
     progress: Show = None,
-) -> dict[str, Any]:
+) -> Outcome:
     """Simulates a workload: the outcome, as ``durawarp run --json`` writes it.
 
     Arguments are named as the options of ``durawarp run``. ``set`` takes keys of the machine and of schemes
     (``{"l2.slice_kb": 256}``), ``params`` those of the workload (``{"N": 4096}``), ``inputs`` files of buffers.
     ``threads`` is 0 for one a core; no result depends on it. A run that ``max_cycles`` cuts is no failure.
+    ``sample`` is a number of windows (2 to 64) of each launch: cycles are an estimate then. ``timeline`` is a file
+    for ui.perfetto.dev, packed where its name ends in ``.gz``. ``checkpoint_at`` is a core cycle and a file, which
+    :func:`resume` goes on from.
 
-    Raises InputError, RunFailed, Defect; KeyboardInterrupt within a second of Ctrl-C.
+    Raises InputError, RunFailed, Defect; OSError for a file that cannot be written; KeyboardInterrupt within a second
+    of Ctrl-C.
     """
     asked = request(locals(), small=False)
+    at = None if checkpoint_at is None else (number("checkpoint_at", checkpoint_at[0], 0, 2**63), checkpoint_at[1])
+    extras: Extras = {
+        **NO_EXTRAS,
+        "checkpoint": None if at is None else (at[0], os.fspath(at[1])),
+        "timeline": None if timeline is None else os.fspath(timeline),
+        "timeline_budget_mib": number("timeline_budget_mib", timeline_budget_mib, 1, 1 << 16),
+        "wear": wear,
+        "max_cycles": max_cycles,
+    }
     with shown(progress) as told:
-        worth, notes = _native.run(asked, number("threads", threads), told)
+        worth, notes = _native.run(asked, extras, number("threads", threads), told)
+    noted(notes)
+    return outcome_of(worth)
+
+
+def resume(
+    checkpoint: Path,
+    *,
+    set: Mapping[str, Value] | None = None,
+    threads: int = 0,
+    max_cycles: int | None = None,
+    reference: bool = True,
+    progress: Show = None,
+) -> Outcome:
+    """Goes on from a checkpoint of :func:`run`, as ``durawarp run --from`` does.
+
+    Without ``set`` the outcome is that of the whole run, bit by bit. ``set`` changes parameters from there on:
+    durations, bandwidths, energies and thresholds.
+
+    Raises InputError, RunFailed, Defect; OSError for a file that cannot be read.
+    """
+    nothing: Request = {"keys": [], "args": [], "persistent": False, "reference": reference, "small": False}
+    extras: Extras = {
+        **NO_EXTRAS,
+        "from": os.fspath(checkpoint),
+        "set": [f"{key}={text_of(value)}" for key, value in (set or {}).items()],
+        "max_cycles": max_cycles,
+    }
+    with shown(progress) as told:
+        worth, notes = _native.run(nothing, extras, number("threads", threads), told)
     noted(notes)
     return outcome_of(worth)
 
@@ -168,21 +238,56 @@ def compare(
     jobs: int = 0,
     memory_gib: int | None = None,
     progress: Show = None,
-) -> list[dict[str, Any]]:
+) -> Outcomes:
     """Runs a workload under several persistency schemes: an outcome for each, ``base`` first.
 
     ``schemes`` are names, files, or ``"all"``; ``base``, which times are relative to, is always among the
     outcomes. The profile is ``ci`` unless one is named. With ``results``, a folder, what is there is not run
-    again. :func:`frame` makes a frame of the outcomes.
+    again. The list has ``text``, ``svg`` and ``csv``: what ``durawarp compare`` prints and draws. :func:`frame`
+    makes a frame of the outcomes.
 
     Raises InputError, ResultsError; RunFailed or Defect for the first run that failed.
     """
-    asked = request(locals(), small=True)
+    return _under_each(False, schemes, request(locals(), small=True), work(results, jobs, memory_gib), progress)
+
+
+def stalls(
+    workload: Path,
+    schemes: str | Sequence[Path] = "all",
+    *,
+    machine: Path | None = None,
+    profile: str | None = None,
+    set: Mapping[str, Value] | None = None,
+    params: Mapping[str, Value] | None = None,
+    seed: int = 0,
+    inputs: Mapping[str, Path] | None = None,
+    args: Sequence[str] = (),
+    persistent: bool = False,
+    instrument: str | None = None,
+    flag_barrier: str | None = None,
+    loop_log: bool | None = None,
+    results: Path | None = None,
+    jobs: int = 0,
+    memory_gib: int | None = None,
+    progress: Show = None,
+) -> Outcomes:
+    """The same, for where persists wait: ``text`` and ``svg`` are those of ``durawarp stalls``.
+
+    ``outcome["persists"]`` has the stages of each scheme. Raises InputError for a program of CPUs, whose persists have
+    no such stages.
+    """
+    return _under_each(True, schemes, request(locals(), small=True), work(results, jobs, memory_gib), progress)
+
+
+def _under_each(stalls: bool, schemes: str | Sequence[Path], asked: Request, many: Work, progress: Show) -> Outcomes:
     names = [schemes] if isinstance(schemes, str) else [os.fspath(name) for name in schemes]
     with shown(progress) as told:
-        came, notes = _native.compare(asked, names, work(results, jobs, memory_gib), told)
+        came, notes = _native.compare(asked, names, stalls, many, told)
     noted(notes)
-    return [outcome_of(one["worth"]) for one in came]
+    outcomes = [outcome_of(one["worth"]) for one in came]
+    # As they came: numbers need not be written again.
+    text, drawn = _native.compared(stalls, [one["worth"]["outcome"] or "" for one in came])
+    return Outcomes(outcomes, text, drawn)
 
 
 def check(

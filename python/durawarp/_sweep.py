@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from . import _native
 from ._errors import ExecutorFailed
 from ._frames import Library, framed
+from ._outcome import Outcome
 from ._progress import Show, Told, shown
 from ._runs import Path, work
 from ._types import Work, Worth
@@ -65,12 +66,12 @@ class Sweep(Sequence[dict[str, Any]]):
         """Points that failed."""
         return [point for point in self._points if point["state"] == "failed"]
 
-    def outcome(self, point: int) -> dict[str, Any] | None:
+    def outcome(self, point: int) -> Outcome | None:
         """The outcome of a point by its number, as of :func:`run`; ``None`` where it has none."""
         text = self._results.outcome(range(len(self))[point])
-        return None if text is None else dict(json.loads(text))
+        return None if text is None else Outcome(json.loads(text))
 
-    def outcomes(self) -> Iterator[dict[str, Any] | None]:
+    def outcomes(self) -> Iterator[Outcome | None]:
         """The outcomes of all points, read one by one."""
         return (self.outcome(point) for point in range(len(self)))
 

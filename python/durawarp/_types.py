@@ -13,6 +13,32 @@ class Request(TypedDict):
     small: bool
 
 
+Extras = TypedDict(
+    "Extras",
+    {
+        "from": str | None,
+        "set": list[str],
+        "checkpoint": tuple[int, str] | None,
+        "timeline": str | None,
+        "timeline_budget_mib": int,
+        "wear": bool,
+        "max_cycles": int | None,
+    },
+)
+"""``from`` is no name in Python."""
+
+
+class PaperAsk(TypedDict):
+    paper: str
+    figures: list[str]
+    kernels: list[str]
+    profile: str
+    machine: str | None
+    set: list[str]
+    no_readings: bool
+    seed: int
+
+
 class Ask(TypedDict):
     points: str
     double: bool

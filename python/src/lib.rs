@@ -12,6 +12,7 @@
 mod errors;
 mod request;
 mod runs;
+mod studies;
 mod sweeps;
 mod watch;
 
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::runs::{check, compare, crash, default_metrics, metric_values, metrics, run, summary};
+    #[pymodule_export]
+    use super::studies::{bisect, compared, diff, explain, read_outcome, reproduce};
     #[pymodule_export]
     use super::sweeps::{Keeper, Plan, Results, run_point};
 }

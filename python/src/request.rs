@@ -20,7 +20,7 @@ pub(crate) struct Request {
     /// Every buffer in persistent memory.
     persistent: bool,
     /// Compare with the functional driver.
-    reference: bool,
+    pub(crate) reference: bool,
     /// In the profile `ci`, if the workload has it and none is named.
     small: bool,
 }

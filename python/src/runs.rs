@@ -1,7 +1,10 @@
 //! One experiment: run, crashed, compared under several schemes, checked.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
@@ -11,7 +14,8 @@ use durawarp::engine::Snapshot;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
-use durawarp::run::{AnyExperiment, Conduct};
+use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
+use durawarp::run::{AnyExperiment, Beginning, Conduct, Finished, of_cpus};
 use durawarp::sweep::host::{Memory, shortage};
 use durawarp::sweep::runner::memory_of;
 use durawarp::sweep::{Comparison, Done, SweepFile, metrics as all_metrics};
@@ -38,7 +42,7 @@ pub(crate) fn text_of(value: &impl Serialize) -> String {
 }
 
 /// What is odd about a workload, and a host with too little memory for it.
-fn notes(experiment: &AnyExperiment) -> Vec<String> {
+pub(crate) fn notes(experiment: &AnyExperiment) -> Vec<String> {
     let Some(kernels) = experiment.gpu().map(|experiment| &experiment.workload) else { return Vec::new() };
     let bytes: u64 = kernels.addresses().ranges().iter().map(|range| range.bytes).sum();
     let warnings = kernels.warnings().map(ToString::to_string);
@@ -46,7 +50,7 @@ fn notes(experiment: &AnyExperiment) -> Vec<String> {
 }
 
 /// Simulates; tells how far it is, by the instructions that a thread of its own counts.
-fn simulated(experiment: &AnyExperiment, threads: usize, watch: &Watch, shown: bool) -> Outcome {
+pub(crate) fn simulated(experiment: &AnyExperiment, conduct: Conduct<'_>, watch: &Watch, shown: bool) -> Finished {
     let counted = AtomicU64::new(0);
     let ticks = experiment.cycle_ticks();
     let observer = |now: &Snapshot| {
@@ -61,7 +65,7 @@ fn simulated(experiment: &AnyExperiment, threads: usize, watch: &Watch, shown: b
             text: format!("{} cycles, {}instr/s", report::count(now.time / ticks), report::rate(done as f64 / elapsed)),
         });
     };
-    let conduct = Conduct { threads, stop: Some(&watch.stop), observer: Some(&observer), ..Conduct::default() };
+    let conduct = Conduct { stop: Some(&watch.stop), observer: Some(&observer), ..conduct };
     std::thread::scope(|scope| {
         // Dropped when the run is over, also by a panic.
         let (running, over) = bounded::<()>(0);
@@ -74,28 +78,110 @@ fn simulated(experiment: &AnyExperiment, threads: usize, watch: &Watch, shown: b
                 }
             });
         }
-        let outcome = experiment.run(&conduct).outcome;
+        let finished = experiment.run(&conduct);
         drop(running);
-        outcome
+        finished
     })
+}
+
+/// What a run is asked beside its recipe, as plain data.
+#[derive(Debug, Clone, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Extras {
+    /// File of a checkpoint to go on from, in place of a recipe.
+    from: Option<PathBuf>,
+    /// Changes from there on, as `KEY=VALUE`.
+    set: Vec<String>,
+    /// Core cycle of a checkpoint, and its file.
+    checkpoint: Option<(u64, PathBuf)>,
+    /// File of a timeline.
+    timeline: Option<PathBuf>,
+    timeline_budget_mib: u64,
+    /// Count writes of NVM line by line.
+    wear: bool,
+    max_cycles: Option<u64>,
 }
 
 /// Simulates: what it is worth, and notes.
 #[pyfunction]
-#[pyo3(signature = (request, threads, progress))]
+#[pyo3(signature = (request, extras, threads, progress))]
 pub(crate) fn run(
     py: Python<'_>,
     request: Request,
+    extras: Extras,
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(Worth, Vec<String>)> {
     let shown = progress.is_some();
-    let came = watched(py, progress.as_ref(), move |watch| -> Result<_, Diagnostics> {
-        let experiment = request.recipe().build_any()?;
-        let notes = notes(&experiment);
-        Ok((Worth::of(&Done::of(simulated(&experiment, threads, watch, shown))), notes))
-    })?;
-    came.map_err(errors::input)
+    watched(py, progress.as_ref(), move |watch| run_with(&request, &extras, threads, watch, shown))?
+}
+
+fn run_with(
+    request: &Request,
+    extras: &Extras,
+    threads: usize,
+    watch: &Watch,
+    shown: bool,
+) -> PyResult<(Worth, Vec<String>)> {
+    let (recipe, experiment, from) = match &extras.from {
+        Some(file) => {
+            let bytes = std::fs::read(file)?;
+            let most = Memory::of_host().total_bytes;
+            let begun = Beginning::read(&file.display().to_string(), &bytes, &extras.set, most);
+            let Beginning { recipe, experiment, from } = begun.map_err(errors::input)?;
+            (recipe, experiment, Some(from))
+        }
+        None => {
+            let recipe = request.recipe();
+            let experiment = recipe.build_any().map_err(errors::input)?;
+            (recipe, experiment, None)
+        }
+    };
+    let experiment = experiment.with_max_cycles(extras.max_cycles).with_reference(request.reference);
+    let mut notes = notes(&experiment);
+    // Files are made before the run: a path that cannot be written must not cost a simulation.
+    let mut timeline = extras.timeline.as_ref().map(File::create).transpose()?;
+    let file = extras.checkpoint.as_ref().map(|(_, path)| File::create(path)).transpose()?;
+    let saved = Mutex::new((file, None));
+    let keep = |made: Checkpoint| {
+        let mut saved = saved.lock().unwrap_or_else(PoisonError::into_inner);
+        saved.1 = saved.0.take().map(|mut file| made.write(&recipe, &mut file));
+    };
+    let checkpoint = match (&extras.checkpoint, experiment.gpu()) {
+        (None, _) => None,
+        (Some((cycle, _)), Some(of)) => Some(CheckpointAt::new(of, *cycle, &keep).map_err(errors::input)?),
+        (Some(_), None) => return Err(errors::input(of_cpus("checkpoint_at").into())),
+    };
+    let budget = extras.timeline_budget_mib << 20;
+    let conduct = Conduct {
+        threads,
+        timeline: timeline.as_ref().map(|_| budget),
+        line_writes: extras.wear,
+        checkpoint,
+        from: from.as_ref(),
+        ..Conduct::default()
+    };
+    let finished = simulated(&experiment, conduct, watch, shown);
+    let outcome = finished.outcome;
+    if let (Some(file), Some(noted), Some(path)) = (timeline.take(), &finished.timeline, &extras.timeline) {
+        let packed = path.extension().is_some_and(|end| end == "gz");
+        let kept = report::write_timeline(noted, &outcome, budget, packed, BufWriter::new(file))?;
+        notes.extend(kept.iter().filter_map(report::Kept::told));
+    }
+    let (cycles, mut worth) = (outcome.time.core_cycles, Worth::of(&Done::of(outcome)));
+    if let Some((cycle, path)) = &extras.checkpoint {
+        match saved.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
+            Some(written) => written?,
+            // The file is empty: it was made to see that it can be.
+            None => {
+                std::fs::remove_file(path)?;
+                let why =
+                    format!("`{}` is not written: the run was over at cycle {cycles}, before {cycle}", path.display());
+                worth = Worth { state: "failed".to_owned(), why: Some(worth.why.unwrap_or(why)), ..worth };
+            }
+        }
+    }
+    Ok((worth, notes))
 }
 
 /// What a crash test is asked, as plain data.
@@ -235,15 +321,19 @@ pub(crate) struct Compared {
 
 /// Runs a workload under several schemes: what each came to, and notes.
 #[pyfunction]
-#[pyo3(signature = (request, schemes, work, progress))]
+#[pyo3(signature = (request, schemes, stalls, work, progress))]
 pub(crate) fn compare(
     py: Python<'_>,
     request: Request,
     schemes: Vec<String>,
+    stalls: bool,
     work: Work,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<Compared>, Vec<String>)> {
     watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
+        if stalls && request.recipe().is_of_a_cpu() {
+            return Err(errors::input(report::no_stalls_of_cpus().into()));
+        }
         let comparison = Comparison::of(&request.recipe(), &schemes).map_err(errors::input)?;
         let left_out = |(scheme, why): &(String, String)| format!("`{scheme}` is left out: {why}");
         let mut notes: Vec<String> = comparison.left_out.iter().map(left_out).collect();
