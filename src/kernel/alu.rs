@@ -305,9 +305,9 @@ pub struct Carry {
     pub op: CarryOp,
     /// 64-bit a, b, c, d.
     pub wide: bool,
-    /// Uses the carry (or borrow) in `m`.
+    /// Uses the carry in `m`; a subtraction borrows one when it is clear.
     pub takes: bool,
-    /// Writes the carry (or borrow) to `e`.
+    /// Writes the carry to `e`; a subtraction clears it when it borrows.
     pub gives: bool,
 }
 

@@ -481,6 +481,13 @@ fn float_arithmetic_of_single_precision() {
             ("mul.ftz.f32 d, a, b", &[f(-1e-30), f(1e-10)], MIN32),
             ("mul.rz.sat.f32 d, a, b", &[f(-3.0), f(1.0)], 0),
             ("mad.f32 d, a, b, a", &[f(2.0), f(3.0)], f(8.0)),
+            // The flag is a carry: a subtraction that borrows clears it, and one after an addition takes it so.
+            ("sub.cc.u32 r1, a, b; addc.u32 d, 0, 0", &[4, 5, 0], 0),
+            ("sub.cc.u32 r1, a, b; addc.u32 d, 0, 0", &[5, 5, 0], 1),
+            ("add.cc.u32 r1, a, b; subc.u32 d, c, 1", &[W, 1, 5], 4),
+            ("add.cc.u32 r1, a, b; subc.u32 d, c, 1", &[1, 1, 5], 3),
+            ("sub.cc.u32 r1, a, b; madc.lo.u32 d, c, 2, 1", &[1, 0, 5], 12),
+            ("sub.cc.u32 r1, a, b; subc.cc.u32 r2, c, c; addc.u32 d, 0, 0", &[0, 1, 5], 0),
             ("div.rn.f32 d, a, b", &[f(1.0), f(3.0)], f(1.0 / 3.0)),
             ("div.rz.f32 d, a, b", &[f(2.0), f(3.0)], f(2.0 / 3.0) - 1),
             ("div.approx.f32 d, a, b", &[f(6.0), f(2.0)], f(3.0)),

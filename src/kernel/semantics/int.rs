@@ -211,11 +211,14 @@ pub(super) fn saturating(f: &mut Frame<'_>, inst: &Inst, op: SatOp) {
     }
 }
 
-/// Extended precision. The borrow of a subtraction is the carry flag as PTX has it: set when a borrow occurs.
+/// Extended precision. The flag is the carry of an adder, which subtracts by adding the complement and one: a
+/// subtraction clears it when it borrows, and borrows one more when it is clear. So chains of one kind are as the
+/// ISA has them, and a chain of both kinds is as cards have it (`tests/kernel/measured.rs`).
 #[inline(always)]
 pub(super) fn carry(f: &mut Frame<'_>, inst: &Inst, carry: Carry) {
     let [a, b, c, m] = inst.src;
-    let carry_in = if carry.takes { f.get_p(m) } else { 0 };
+    let complement = if carry.op == CarryOp::Sub { u32::MAX } else { 0 };
+    let carry_in = if carry.takes { f.get_p(m) ^ complement } else { 0 };
     let mut carry_out = 0u32;
     // A macro, because the widths differ in registers, types and high products, but in no step.
     macro_rules! lanes {
@@ -257,6 +260,6 @@ pub(super) fn carry(f: &mut Frame<'_>, inst: &Inst, carry: Carry) {
     }
     // Last: the flag that was taken and the one that is given may be the same predicate.
     if carry.gives {
-        f.put_p(inst.dst[1], carry_out);
+        f.put_p(inst.dst[1], carry_out ^ complement);
     }
 }
