@@ -12,6 +12,7 @@
 
 pub mod address;
 pub mod cache;
+pub mod carveout;
 pub mod client;
 mod clocks;
 pub mod coalescer;
@@ -178,11 +179,24 @@ impl MachineSpec {
         let line = l2.line_bytes;
         require(matches!(line, 32 | 64 | 128), "l2.line_bytes", format!("{line} is not 32, 64 or 128"));
         let sets = |kb: u32, ways: u32| kb * 1024 / line.max(1) / ways;
-        for (key, kb, ways) in [("l1.ways", l1.kb, l1.ways), ("l2.ways", l2.slice_kb, l2.ways)] {
+        require(l1.most_kb() > 0, "l1.kb", "0 leaves the capacity to l1.unified_kb, which is 0 too".into());
+        for (key, kb, ways) in [("l1.ways", l1.most_kb(), l1.ways), ("l2.ways", l2.slice_kb, l2.ways)] {
             let sets = sets(kb, ways);
             let exact = sets.is_power_of_two() && sets * ways * line == kb * 1024;
             let why = format!("{kb} KiB in {ways} ways of {line} B lines is not a power of two of sets");
             require(exact, key, why);
+        }
+        if l1.kb == 0 && l1.unified_kb > 0 {
+            let (steps, unified, ways) = (&self.shared.steps_kb, l1.unified_kb, l1.ways);
+            let kb = self.shared.kb;
+            let why = format!("{steps} has no step for the {kb} KiB of shared.kb");
+            require(steps.at_least(kb).is_some(), "shared.steps_kb", why);
+            let uneven = steps.iter().find(|&step| step >= unified || (unified - step) * ways % unified != 0);
+            let why = format!(
+                "{} KiB leave the L1 no whole number of its {ways} ways of {unified} KiB (l1.ways, l1.unified_kb)",
+                uneven.unwrap_or_default()
+            );
+            require(uneven.is_none(), "shared.steps_kb", why);
         }
         require(
             l1.writes == L1Writes::Evict && l1.local_writes == L1LocalWrites::AsGlobal || l1.miss_queue_entries >= 3,

@@ -242,6 +242,12 @@ pub struct Launch {
     pub ctas_per_sm: u32,
     /// The resource that limits it.
     pub limited_by: String,
+    /// Capacity that the launch left the L1, in KiB, where L1 and shared memory are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l1_kb: Option<u32>,
+    /// Capacity that it took for shared memory, in KiB, where L1 and shared memory are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_kb: Option<u32>,
     /// When the host asked for it.
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.

@@ -29,6 +29,50 @@ pub struct Picojoules {
     pub fj: u64,
 }
 
+/// Sizes that rise, written between commas: `"0,8,16"`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sizes(Vec<u32>);
+
+impl Sizes {
+    /// Of whole numbers between commas, each greater than the one before.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let sizes: Option<Vec<u32>> = text.split(',').map(|size| size.trim().parse().ok()).collect();
+        sizes.filter(|sizes| sizes.is_sorted_by(|one, next| one < next)).map(Sizes)
+    }
+
+    /// The least of them that is not below `size`.
+    pub fn at_least(&self, size: u32) -> Option<u32> {
+        self.iter().find(|&own| own >= size)
+    }
+
+    /// All of them, from the least on.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().copied()
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, size) in self.iter().enumerate() {
+            write!(f, "{}{size}", if nth > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Sizes {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sizes {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        Self::from_text(&text).ok_or_else(|| serde::de::Error::custom("expected sizes that rise, between commas"))
+    }
+}
+
 /// The nearest thousandths of a decimal number that has at most three decimals; `None` when negative or
 /// finer. What is written with three decimals is a binary fraction nearby.
 fn thousandths(value: f64) -> Option<u64> {
@@ -104,6 +148,8 @@ pub enum Kind {
     Megahertz,
     /// An energy in pJ, at most three decimals.
     Picojoules,
+    /// Whole numbers that rise, between commas.
+    Sizes,
     /// `true` or `false`.
     Flag,
     /// One of these names.
@@ -138,6 +184,9 @@ impl Parameter for u32 {
 }
 impl Parameter for u64 {
     const KIND: Kind = Kind::Whole { min: 0, max: i64::MAX as u64 };
+}
+impl Parameter for Sizes {
+    const KIND: Kind = Kind::Sizes;
 }
 impl Parameter for bool {
     const KIND: Kind = Kind::Flag;

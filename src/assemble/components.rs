@@ -148,8 +148,8 @@ impl<'a> Components<'a> {
             crossbar: (spec.crossbar.clone(), self.end.clone()),
         };
         let handler = self.parts.persistency.scheme.host_handler();
-        let mut processor =
-            CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, handler);
+        let sm = (spec.sm.clone(), spec.shared.clone(), spec.l1.clone());
+        let mut processor = CommandProcessor::new(spec.dispatch.clone(), sm, wiring, host, handler);
         if self.parts.persistency.journal {
             processor.keep_journal();
         }

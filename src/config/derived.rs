@@ -24,7 +24,7 @@ pub struct Derived {
 type Row<S> = (&'static str, &'static [&'static str], fn(&S) -> f64);
 
 const GPU: [Row<MachineSpec>; 12] = [
-    ("sets of an L1", &["l1.kb"], |m| sets(m.l1.kb, m.l2.line_bytes, m.l1.ways)),
+    ("sets of an L1", &["l1.kb"], |m| sets(m.l1.most_kb(), m.l2.line_bytes, m.l1.ways)),
     ("sets of an L2 slice", &["l2.slice_kb"], |m| sets(m.l2.slice_kb, m.l2.line_bytes, m.l2.ways)),
     ("capacity of the L2 (KiB)", &["l2.slice_kb"], |m| f64::from(m.l2.slices) * f64::from(m.l2.slice_kb)),
     ("L2 slices of a channel", &[], |m| f64::from(m.l2.slices) / f64::from(m.controller.channels)),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::toml::Item;
 use super::value::Value as Number;
-use crate::spec::{Key, Kind, Megahertz, Nanos, Picojoules};
+use crate::spec::{Key, Kind, Megahertz, Nanos, Picojoules, Sizes};
 
 /// A scalar as it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,6 +116,7 @@ pub(crate) fn expectation(key: &Key) -> String {
         Kind::Nanos => "a time in ns, for example 160, 0.4 or \"1.5us\"".to_owned(),
         Kind::Megahertz => "a frequency in MHz, for example 1400 or \"1.4GHz\"".to_owned(),
         Kind::Picojoules => "an energy in pJ, for example 2.47 or \"1.2nJ\"".to_owned(),
+        Kind::Sizes => format!("sizes{unit} that rise, between commas, for example \"0,8,16\""),
         Kind::Flag => "true or false".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
     }
@@ -134,6 +135,16 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
         }
         let near = crate::diagnostic::nearest(text, names.iter().copied());
         return Err(ValueFault { help: near.map(|n| format!("did you mean \"{n}\"?")), ..wrong() });
+    }
+    if key.kind == Kind::Sizes {
+        // A single size may be written as a number.
+        let text = match scalar {
+            Scalar::Text(text) => text.clone(),
+            Scalar::Whole(size) => size.to_string(),
+            Scalar::Decimal(size) => whole(*size).map(|size| size.to_string()).ok_or_else(wrong)?,
+            _ => return Err(wrong()),
+        };
+        return Sizes::from_text(&text).map(|sizes| Value::String(sizes.to_string())).ok_or_else(wrong);
     }
     if key.kind == Kind::Flag {
         return match scalar {
@@ -238,6 +249,14 @@ mod tests {
         assert!(of("ways", SIZE, Scalar::Decimal(1.5)).is_err());
         assert!(of("ways", SIZE, Scalar::Flag(true)).is_err());
         assert!(of("on", Kind::Flag, Scalar::Whole(1)).unwrap_err().contains("true or false"));
+        let sizes = |scalar| of("steps_kb", Kind::Sizes, scalar);
+        assert_eq!(sizes(Scalar::Text("0, 8,16".into())).as_deref(), Ok("\"0,8,16\""));
+        assert_eq!(sizes(Scalar::Whole(0)).as_deref(), Ok("\"0\""));
+        for wrong in ["", "8,8", "16,8", "1.5", "-8", "nan", "0,", "99999999999"] {
+            let fault = sizes(Scalar::Text(wrong.into())).unwrap_err();
+            assert!(fault.contains("sizes of KiB that rise"), "{wrong}: {fault}");
+        }
+        assert!(sizes(Scalar::Whole(-1)).is_err() && sizes(Scalar::Decimal(8.5)).is_err());
         assert!(of("read_ns", Kind::Nanos, Scalar::Decimal(0.0001)).is_err());
         assert!(of("core_mhz", Kind::Megahertz, Scalar::Whole(0)).is_err());
     }

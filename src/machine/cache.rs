@@ -15,6 +15,8 @@ const EMPTY: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub struct TagArray {
     ways: usize,
+    /// Lines are in the first so many ways of each set.
+    open: usize,
     set_bits: u32,
     tags: Vec<u64>,
     used: Vec<u64>,
@@ -22,7 +24,7 @@ pub struct TagArray {
     uses: u64,
 }
 
-state!(TagArray { sized: tags, used, locked; saved: uses; kept: ways, set_bits });
+state!(TagArray { sized: tags, used, locked; saved: uses, open; kept: ways, set_bits });
 
 impl TagArray {
     /// An empty array of `sets` (a power of two) times `ways`.
@@ -33,12 +35,25 @@ impl TagArray {
         assert!(sets.is_power_of_two() && ways > 0, "{sets} sets of {ways} ways");
         TagArray {
             ways,
+            open: ways,
             set_bits: sets.trailing_zeros(),
             tags: vec![EMPTY; sets * ways],
             used: vec![0; sets * ways],
             locked: vec![false; sets * ways],
             uses: 0,
         }
+    }
+
+    /// Ways of a set.
+    pub fn ways(&self) -> usize {
+        self.ways
+    }
+
+    /// From now on lines are put into the first `ways` ways of each set, one at least; a way that still holds
+    /// a line stays open.
+    pub fn open(&mut self, ways: usize) {
+        let held = (0..self.places()).filter(|&place| self.tags[place] != EMPTY).map(|place| place % self.ways + 1);
+        self.open = held.max().unwrap_or(0).max(ways).clamp(1, self.ways);
     }
 
     /// Number of places.
@@ -60,8 +75,16 @@ impl TagArray {
 
     /// The place of a line number, if it is there.
     pub fn find(&self, line: u64) -> Option<usize> {
+        /// Ways that are compared without a branch between them, in sets of more than these.
+        const TOGETHER: usize = 32;
         let first = self.first_place(line);
-        self.tags[first..first + self.ways].iter().position(|&tag| tag == line).map(|way| first + way)
+        let tags = &self.tags[first..first + self.open];
+        let mut from = 0;
+        if tags.len() > TOGETHER {
+            let among = |tags: &[u64]| tags.iter().fold(false, |found, &tag| found | (tag == line));
+            from = tags.chunks(TOGETHER).position(among)? * TOGETHER;
+        }
+        tags[from..].iter().position(|&tag| tag == line).map(|way| first + from + way)
     }
 
     /// Marks a place as the most recently used.
@@ -74,14 +97,14 @@ impl TagArray {
     /// not locked; `None` when every way is locked.
     pub fn victim(&self, line: u64) -> Option<usize> {
         let first = self.first_place(line);
-        (first..first + self.ways).filter(|&place| !self.locked[place]).min_by_key(|&place| self.used[place])
+        (first..first + self.open).filter(|&place| !self.locked[place]).min_by_key(|&place| self.used[place])
     }
 
     /// The places that a line which is not there could take, the least recently used first.
     pub fn victims(&self, line: u64) -> impl Iterator<Item = usize> {
         let first = self.first_place(line);
         let mut ways: smallvec::SmallVec<[usize; 16]> =
-            (first..first + self.ways).filter(|&place| !self.locked[place]).collect();
+            (first..first + self.open).filter(|&place| !self.locked[place]).collect();
         ways.sort_unstable_by_key(|&place| self.used[place]);
         ways.into_iter()
     }
@@ -149,11 +172,15 @@ mod tests {
     proptest! {
         /// Against a list of lines per set, kept in order of use.
         #[test]
-        fn it_agrees_with_a_recency_list(lines in prop::collection::vec(0u64..40, 1..300)) {
-            let mut tags = TagArray::new(4, 3);
+        fn it_agrees_with_a_recency_list(
+            lines in prop::collection::vec(0u64..400, 1..700),
+            (ways, open) in prop::sample::select(vec![(3, 3), (100, 67), (64, 1)]),
+        ) {
+            let mut tags = TagArray::new(4, ways);
+            tags.open(open);
             let mut lists: Vec<Vec<u64>> = vec![Vec::new(); 4];
             for line in lines {
-                let list = &mut lists[tags.first_place(line) / 3];
+                let list = &mut lists[tags.first_place(line) / ways];
                 let hit = list.iter().position(|&l| l == line);
                 prop_assert_eq!(tags.find(line).is_some(), hit.is_some());
                 match (tags.find(line), hit) {
@@ -164,7 +191,7 @@ mod tests {
                     _ => {
                         let place = tags.victim(line).unwrap();
                         let old = tags.replace(place, line);
-                        let oldest = (list.len() == 3).then(|| list.remove(0));
+                        let oldest = (list.len() == open).then(|| list.remove(0));
                         prop_assert_eq!(old, oldest);
                     }
                 }

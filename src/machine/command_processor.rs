@@ -34,9 +34,11 @@ use crate::spec;
 use crate::stats::Histogram;
 use crate::timeline::{Label, Recorder};
 
+use super::carveout::Carveout;
 use super::contents::Contents;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
+use super::l1::L1Spec;
 use super::look::{Lines, Look};
 use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind};
 use super::network::Network;
@@ -97,11 +99,13 @@ pub struct LaunchRecord {
     pub end: Time,
     /// CTAs an SM could hold, and why not more.
     pub occupancy: Occupancy,
+    /// How it splits memory that L1 and shared memory have together.
+    pub carveout: Option<Carveout>,
     /// Of a launch that runs in part: when each CTA had ended, in order, in ticks.
     pub cta_ends: Vec<Time>,
 }
 
-value!(record LaunchRecord { kernel, grid, block, start, end, occupancy, cta_ends });
+value!(record LaunchRecord { kernel, grid, block, start, end, occupancy, carveout, cta_ends });
 
 /// What is under way.
 #[derive(Debug)]
@@ -136,6 +140,7 @@ pub struct CommandProcessor {
     /// What an SM holds, by which launches are admitted.
     sm: SmSpec,
     shared: SharedSpec,
+    l1: L1Spec,
     pace: Pace,
     ports: Ports,
     network: Network,
@@ -150,7 +155,7 @@ pub struct CommandProcessor {
     ctas_ended: u64,
 }
 
-state!(CommandProcessor { parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, pace, ports, timeline });
+state!(CommandProcessor { parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, l1, pace, ports, timeline });
 
 /// How the command processor is wired.
 #[derive(Debug)]
@@ -173,8 +178,7 @@ impl CommandProcessor {
     /// A command processor that will run `host` when first woken.
     pub fn new(
         spec: CommandProcessorSpec,
-        sm: SmSpec,
-        shared: SharedSpec,
+        (sm, shared, l1): (SmSpec, SharedSpec, L1Spec),
         w: CommandProcessorWiring,
         host: Box<dyn HostProgram>,
         handler: Box<dyn Handler>,
@@ -183,6 +187,7 @@ impl CommandProcessor {
         CommandProcessor {
             sm,
             shared,
+            l1,
             pace: Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval, command_ticks: w.command_ticks },
             ports: w.ports,
             network: Network::new(&w.crossbar.0, w.ports, w.crossbar.1, spec.host_requests),
@@ -362,6 +367,7 @@ impl CommandProcessor {
             start: cx.now() - excused,
             end: 0,
             occupancy: occupancy.clone(),
+            carveout: Carveout::of(&launch, &self.sm, &self.shared, &self.l1),
             cta_ends: Vec::new(),
         });
         self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());

@@ -15,6 +15,10 @@
 //! the same slice in order. A line with dirty bytes is cleaned before a load of it misses, so that the fill
 //! has them.
 //!
+//! *Unified memory*: where L1 and shared memory are one array, a launch begins with as many ways as are left
+//! of the array, and with none of the lines of the launch before. The number of sets stays, as in GPGPU-Sim
+//! (`shader_core_config::max_cta`, adaptive cache).
+//!
 //! Source: AGPM Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss);
 //! write-combining and the S-FIFO: Gope et al. section 3 and Table 2, after QuickRelease (Hechtman et al.,
 //! HPCA 2014). Invariants: a reserved way is not a victim until its last fill has come; an MSHR answers each
@@ -57,10 +61,12 @@ choice! {
 spec! {
     /// Parameters of the L1 data cache.
     pub struct L1Spec {
-        /// Capacity of one SM, in KiB.
-        kb: u32 where 1..=1024,
-        /// Ways of a set.
-        ways: u32 where 1..=256,
+        /// Capacity of one SM, in KiB; 0 where each launch has what its shared memory leaves of `unified_kb`.
+        kb: u32 where 0..=1024,
+        /// Capacity of L1 and shared memory of one SM together, in KiB; 0 where each has memory of its own.
+        unified_kb: u32 where 0..=1024,
+        /// Ways of a set; where launches decide the capacity, with all of `unified_kb`.
+        ways: u32 where 1..=1024,
         /// Misses under way, each of one line.
         mshr_entries: u32 where 1..=4096,
         /// Loads that one MSHR answers.
@@ -85,6 +91,13 @@ spec! {
         local_writes: L1LocalWrites,
         /// Entries of the S-FIFO, which names dirty lines where stores combine; a full one cleans its head.
         sfifo_entries: u32 where 1..=65536,
+    }
+}
+
+impl L1Spec {
+    /// The most that it may have, in KiB.
+    pub fn most_kb(&self) -> u32 {
+        if self.kb > 0 { self.kb } else { self.unified_kb }
     }
 }
 
@@ -132,6 +145,8 @@ pub enum Lookup {
 #[derive(Debug)]
 pub struct L1 {
     line_shift: u32,
+    /// Capacity with all ways, in KiB.
+    most_kb: u32,
     merges: usize,
     tags: TagArray,
     valid: Vec<u8>,
@@ -150,16 +165,17 @@ pub struct L1 {
     sfifo_entries: usize,
 }
 
-state!(L1 { parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, merges, combines, writes_local_back, sfifo_entries });
+state!(L1 { parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, most_kb, merges, combines, writes_local_back, sfifo_entries });
 
 impl L1 {
     /// An empty cache with lines of `line_bytes`.
     pub fn new(spec: &L1Spec, line_bytes: u32) -> Self {
-        let places = (spec.kb * 1024 / line_bytes) as usize;
+        let places = (spec.most_kb() * 1024 / line_bytes) as usize;
         let tags = TagArray::new(places / spec.ways as usize, spec.ways as usize);
         let places = tags.places();
         L1 {
             line_shift: line_bytes.trailing_zeros(),
+            most_kb: spec.most_kb(),
             merges: spec.mshr_merges as usize,
             tags,
             valid: vec![0; places],
@@ -409,8 +425,8 @@ impl L1 {
     }
 
     /// A launch begins: the cache forgets all but what is to be cleaned. Local memory of the launch before is
-    /// dead.
-    pub fn begin_launch(&mut self) {
+    /// dead. From now on the cache has `kb` KiB, if given.
+    pub fn begin_launch(&mut self, kb: Option<u32>) {
         if self.writes_local_back {
             for place in 0..self.tags.places() {
                 let line = self.tags.line_at(place).map(|number| number << self.line_shift);
@@ -420,6 +436,9 @@ impl L1 {
             }
         }
         self.invalidate_all();
+        if let Some(kb) = kb {
+            self.tags.open(self.tags.ways() * kb as usize / self.most_kb as usize);
+        }
     }
 
     /// A fill has come: keeps its sectors if still attached, and appends who waits for it to `waiters`.
@@ -456,6 +475,7 @@ mod tests {
     fn l1(mshrs: u32, merges: u32) -> L1 {
         let spec = L1Spec {
             kb: 1,
+            unified_kb: 0,
             ways: 2,
             mshr_entries: mshrs,
             mshr_merges: merges,
@@ -555,8 +575,38 @@ mod tests {
         assert!(c.clean(0, &mut room));
         assert_eq!((room.bytes[0], room.mask), (8, 1));
         assert!(c.combine(0, true, &Line { mask: 1, ..line(9) }));
-        c.begin_launch();
+        c.begin_launch(None);
         assert!(!c.is_dirty(0) && !c.hits(0, 0));
+    }
+
+    #[test]
+    fn a_launch_with_half_of_the_capacity_has_half_of_the_ways_and_none_of_the_lines_before() {
+        let lines: Vec<u64> = (0..8u64).map(|i| i * 128).collect();
+        let mut c = l1(8, 8);
+        let mut held = |kb: Option<u32>| {
+            c.begin_launch(kb);
+            let before = lines.iter().filter(|&&at| c.hits(at, 1)).count();
+            for &at in &lines {
+                let Lookup::Miss(index) = c.load(at, 1, waiter(0)) else { panic!("a miss") };
+                fill(&mut c, index, 1, &line(7));
+            }
+            (before, lines.iter().filter(|&&at| c.hits(at, 1)).count())
+        };
+        // 1 KiB in 2 ways; the least that half a KiB rounds to here is no way, so that one stays.
+        assert_eq!(held(None), (0, 8));
+        assert_eq!(held(Some(0)), (0, 4), "one way at least");
+        assert_eq!(held(Some(1)), (0, 8));
+    }
+
+    #[test]
+    fn a_dirty_line_keeps_its_way_open() {
+        let mut c = l1(8, 8);
+        c.combines = true;
+        for at in [0, 128, 256, 384, 512, 640, 768, 896] {
+            assert!(c.combine(at, false, &line(9)));
+        }
+        c.begin_launch(Some(0));
+        assert!((0..8u64).all(|i| c.is_dirty(i * 128)), "what is to be cleaned stays");
     }
 
     #[test]

@@ -8,10 +8,11 @@
 //! | shared memory | its bytes and `reserved_bytes`, in whole `unit_bytes` | `shared.kb` |
 //!
 //! Registers of a warp are those of its lanes, in whole `register_unit`; all of them lie in one part of the
-//! register file, so that the rest of each part is lost. Source: NVIDIA's occupancy rules (`cuda_occupancy.h`:
-//! granularities of registers and shared memory, sub-partitions, reserved shared memory), and CUDA C++
-//! Programming Guide, hardware implementation. Invariant: at least one resource is exhausted by one more CTA.
-//! Not modelled: partitioned global caching of Maxwell and Pascal.
+//! register file, so that the rest of each part is lost. Source: NVIDIA's occupancy rules
+//! (`cuda_occupancy.h`: granularities of registers and shared memory, sub-partitions, reserved shared
+//! memory), and CUDA C++ Programming Guide, hardware implementation; an H200 answers the same
+//! (`tests/machine/occupancy.rs`). Invariant: at least one resource is exhausted by one more CTA. Not
+//! modelled: partitioned global caching of Maxwell and Pascal.
 
 use crate::checkpoint::value;
 use crate::kernel::launch::Launch;

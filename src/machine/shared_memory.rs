@@ -10,14 +10,17 @@
 use crate::checkpoint::value;
 use crate::kernel::ir::MemKind;
 use crate::spec;
+use crate::spec::Sizes;
 
 use super::coalescer::lanes_of;
 
 spec! {
     /// Parameters of shared memory.
     pub struct SharedSpec {
-        /// Capacity of one SM, in KiB.
+        /// Capacity of one SM, in KiB; of memory that is one with the L1, the most that a launch may take.
         kb: u32 where 1..=1024,
+        /// Of memory that is one with the L1 (`l1.unified_kb`): the sizes between which a launch chooses.
+        steps_kb: Sizes,
         /// Shared memory is given to a CTA in multiples of this, in bytes.
         unit_bytes: u32 where 1..=65536,
         /// Taken by the system for each CTA beside what the CTA asks for, in bytes.

@@ -57,6 +57,7 @@ use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 use crate::timeline::Growth;
 
+use super::carveout::Carveout;
 use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
 use super::on_dram::OnDram;
@@ -249,7 +250,8 @@ impl Sm {
     /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
     fn start(&mut self, launch: Arc<Launch>) {
         assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
-        self.memory.l1.begin_launch();
+        let carveout = Carveout::of(&launch, &self.p.sm, &self.p.shared, &self.p.l1);
+        self.memory.l1.begin_launch(carveout.map(|carveout| carveout.l1_kb));
         if self.host.wants.accesses {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
             self.host.tell(&Event::KernelStarts(&facts));

@@ -106,6 +106,8 @@ fn launch(kernel: &str, [grid, block]: [[u32; 3]; 2], [ctas_per_sm, start, lengt
         block,
         ctas_per_sm,
         limited_by: "registers".to_owned(),
+        l1_kb: None,
+        shared_kb: None,
         start: cycles(start.into()),
         length: cycles(length.into()),
     }

@@ -174,36 +174,38 @@ fn facts(o: &Outcome) -> Table {
 
 fn launches(o: &Outcome) -> Table {
     let mut table = plain_table();
-    table.set_header(["kernel", "grid", "block", "CTAs/SM", "limited by", "start cycle", "cycles"]);
-    align_right(&mut table, [3, 5, 6]);
+    // Only where L1 and shared memory are one has each launch its own capacities.
+    let unified = o.launches.iter().any(|launch| launch.l1_kb.is_some());
+    let columns = ["kernel", "grid", "block", "CTAs/SM", "limited by"];
+    let split: &[&str] = if unified { &["L1 KiB", "shared KiB"] } else { &[] };
+    table.set_header(columns.iter().chain(split).chain(&["start cycle", "cycles"]).copied());
+    align_right(&mut table, std::iter::once(3).chain(5..7 + split.len()));
     let dims = |d: [u32; 3]| match d {
         [x, 1, 1] => x.to_string(),
         [x, y, 1] => format!("{x}x{y}"),
         [x, y, z] => format!("{x}x{y}x{z}"),
     };
     for launch in o.launches.iter().take(LAUNCHES_SHOWN) {
-        table.add_row([
+        let mut row = vec![
             launch.kernel.clone(),
             dims(launch.grid),
             dims(launch.block),
             launch.ctas_per_sm.to_string(),
             launch.limited_by.clone(),
-            count(launch.start.core_cycles),
-            count(launch.length.core_cycles),
-        ]);
+        ];
+        if unified {
+            row.extend([launch.l1_kb, launch.shared_kb].map(|kb| kb.map_or_else(String::new, |kb| kb.to_string())));
+        }
+        row.extend([count(launch.start.core_cycles), count(launch.length.core_cycles)]);
+        table.add_row(row);
     }
     // A program may launch thousands of kernels: what is not shown is summed.
     if let Some(rest) = o.launches.get(LAUNCHES_SHOWN..).filter(|rest| !rest.is_empty()) {
         let cycles: u64 = rest.iter().map(|launch| launch.length.core_cycles).sum();
-        table.add_row([
-            format!("{} more", rest.len()),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            count(cycles),
-        ]);
+        let mut row = vec![String::new(); columns.len() + split.len() + 2];
+        row[0] = format!("{} more", rest.len());
+        row[columns.len() + split.len() + 1] = count(cycles);
+        table.add_row(row);
     }
     table
 }

@@ -174,6 +174,8 @@ impl Estimate {
                 block: group.block,
                 ctas_per_sm: launch.occupancy.ctas,
                 limited_by: launch.occupancy.limit.clone(),
+                l1_kb: launch.carveout.map(|carveout| carveout.l1_kb),
+                shared_kb: launch.carveout.map(|carveout| carveout.shared_kb),
                 start: clocks.duration(now.round() as Time),
                 length: clocks.duration(own.round() as Time),
             });

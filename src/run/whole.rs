@@ -196,6 +196,8 @@ fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {
         block: record.block,
         ctas_per_sm: record.occupancy.ctas,
         limited_by: record.occupancy.limit.clone(),
+        l1_kb: record.carveout.map(|carveout| carveout.l1_kb),
+        shared_kb: record.carveout.map(|carveout| carveout.shared_kb),
         start: clocks.duration(record.start),
         // One that was cut short lasts until the cut.
         length: clocks.duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start),

@@ -313,6 +313,7 @@ proptest! {
         let value = match key.kind {
             Kind::Whole { min, max } => (min + number % (max - min).clamp(1, 1 << 20)).to_string(),
             Kind::Nanos | Kind::Megahertz | Kind::Picojoules => format!("{number}.{thousandths:03}"),
+            Kind::Sizes => format!("0,{number},{}", number + 1 + thousandths),
             Kind::Flag => (number % 2 == 0).to_string(),
             Kind::Choice(names) => names[number as usize % names.len()].to_owned(),
         };
@@ -382,6 +383,7 @@ impl Said {
         match (kind, self) {
             (Kind::Flag, Said::Flag) => true,
             (Kind::Whole { min, max }, Said::Number(x)) => x.fract() == 0.0 && x >= min as f64 && x <= max as f64,
+            (Kind::Sizes, Said::Number(x)) => x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x),
             (Kind::Nanos | Kind::Picojoules, Said::Number(x)) => thousandths(x),
             (Kind::Megahertz, Said::Number(x)) => thousandths(x) && x > 0.0,
             _ => false,

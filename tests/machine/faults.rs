@@ -15,7 +15,10 @@ fn a_cta_that_no_sm_can_hold_ends_the_run_with_what_it_needs() {
     let ran = bench.run_with(&RunOptions::default());
     let RunEnd::Failed { error, .. } = &ran.end else { panic!("{:?}", ran.end) };
     assert!(error.downcast_ref::<HostFault>().is_some());
-    assert_eq!(error.to_string(), "a CTA of kernel `k` needs 33024 shared memory bytes (32769, and 0 reserved, in units of 256) and an SM has 32768");
+    assert_eq!(
+        error.to_string(),
+        "a CTA of kernel `k` needs 33024 shared memory bytes (32769, and 0 reserved, in units of 256) and an SM has 32768"
+    );
 }
 
 /// Runs a faulty kernel at one and three threads; the fault, equal at both.

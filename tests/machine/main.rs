@@ -29,3 +29,4 @@ mod row_buffer;
 mod same_results;
 mod sampled;
 mod traces;
+mod unified_l1;

@@ -29,10 +29,7 @@ fn warps_lie_whole_in_a_quarter_of_the_registers() {
     // Eight warps of 176 registers fill the quarters; a ninth has no place although 14,848 registers are free.
     assert_eq!(ctas("volta-v100", "", [256, 176, 0]).unwrap().0, 1);
     let refused = ctas("volta-v100", "", [288, 176, 0]).unwrap_err();
-    assert_eq!(
-        refused,
-        "a CTA of kernel `k` needs 50688 registers in 9 warps of 5632 and an SM has 4 parts of 16384"
-    );
+    assert_eq!(refused, "a CTA of kernel `k` needs 50688 registers in 9 warps of 5632 and an SM has 4 parts of 16384");
 }
 
 #[test]
@@ -51,4 +48,36 @@ fn shared_memory_is_given_in_units_and_from_compute_capability_8_on_with_a_kb_be
         "a CTA of kernel `k` needs 168064 shared memory bytes (166913, and 1024 reserved, in units of 128) and an SM has \
          167936"
     );
+}
+
+/// The SM of compute capability 9.0, as overrides of `ampere-a100`.
+pub(crate) const HOPPER: &str =
+    "shared.kb=228 shared.steps_kb=0,8,16,32,64,100,132,164,196,228 l1.unified_kb=256 l1.ways=512 sm.ctas=32";
+
+#[test]
+fn an_h200_answers_the_same() {
+    let of = |cta: [u32; 3]| ctas("ampere-a100", HOPPER, cta).map_or(0, |(ctas, _)| ctas);
+    let mut compared = 0;
+    for row in include_str!("occupancy_h200.txt").lines().filter(|row| !row.starts_with('#')) {
+        let (kind, numbers) = row.split_once(' ').unwrap();
+        let numbers: Vec<u32> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
+        match (kind, &numbers[..]) {
+            ("regs", [registers, measured @ ..]) => {
+                let ours: Vec<u32> = (1..=32).map(|warps| of([32 * warps, *registers, 0])).collect();
+                assert_eq!(ours, measured, "{registers} registers");
+                compared += measured.len();
+            }
+            ("block", &[registers, block, measured]) => {
+                assert_eq!(of([block, registers, 0]), measured, "{row}");
+                compared += 1;
+            }
+            ("shared", &[from, measured]) => {
+                assert_eq!(of([32, 14, from]), measured, "{row}");
+                assert!(from == 0 || of([32, 14, from - 32]) > measured, "{row}: not before");
+                compared += 1;
+            }
+            _ => panic!("{row}"),
+        }
+    }
+    assert_eq!(compared, 20 * 32 + 16 + 32);
 }

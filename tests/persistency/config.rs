@@ -61,6 +61,7 @@ fn every_parameter_of_every_scheme_can_be_set_to_what_it_may_be() {
     for entry in catalogue::entries() {
         for key in entry.parameters.iter().flat_map(|parameters| parameters.keys) {
             let value = match key.kind {
+                Kind::Sizes => "0,8".to_owned(),
                 Kind::Whole { min, .. } => min.to_string(),
                 Kind::Nanos | Kind::Megahertz | Kind::Picojoules => "1.5".to_owned(),
                 Kind::Flag => "true".to_owned(),

@@ -133,6 +133,16 @@ fn beyond_eight_launches_are_summed_up() {
 }
 
 #[test]
+fn launches_tell_what_they_left_the_l1_where_it_is_one_with_shared_memory() {
+    let mut outcome = sample();
+    outcome.launches[0].l1_kb = Some(112);
+    outcome.launches[0].shared_kb = Some(16);
+    let text = lines(&launches(&outcome), 0);
+    assert_eq!(row(&text, "kernel"), "kernel grid block CTAs/SM limited by L1 KiB shared KiB start cycle cycles");
+    assert_eq!(row(&text, "fill"), "fill 6 32x4 2 registers 112 16 100 1500");
+}
+
+#[test]
 fn every_end_has_its_words() {
     let told = |end: End| lines(&result(&Outcome { end, ..sample() }), 0);
     let waits = || vec!["sm 0: memory".to_owned(), "l2 3: credits".to_owned()];

@@ -17,6 +17,7 @@ use crate::kernel::functional::{self, Counts, Limits};
 use crate::kernel::host::{HostAction, HostProgram as _};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::FlatMemory;
+use crate::machine::carveout::Carveout;
 use crate::machine::occupancy::Occupancy;
 use crate::outcome::End;
 use crate::workload::{FunctionalError, apply};
@@ -71,6 +72,7 @@ impl CutLaunch {
 pub(super) struct SampledLaunch {
     pub(super) group: usize,
     pub(super) occupancy: Occupancy,
+    pub(super) carveout: Option<Carveout>,
     /// Warp instructions.
     pub(super) instructions: u64,
     pub(super) way: LaunchWay,
@@ -161,6 +163,7 @@ impl<'a> SampledWalk<'a> {
     fn launch(&mut self, launch: Arc<Launch>) -> Result<(), Ended> {
         let spec = &self.experiment.machine.spec;
         let occupancy = Occupancy::of(&launch, &spec.sm, &spec.shared).map_err(FunctionalError::Host)?;
+        let carveout = Carveout::of(&launch, &spec.sm, &spec.shared, &spec.l1);
         let wave = u64::from(occupancy.ctas) * u64::from(spec.sm.count);
         let group = self.group(&launch);
         let index = self.groups[group].count;
@@ -170,7 +173,7 @@ impl<'a> SampledWalk<'a> {
         let warms_next = self.groups[group].picks(index + 1) && launch.ctas() <= 4 * wave;
         let number = self.launches.len();
         let way = LaunchWay::Skipped;
-        self.launches.push(SampledLaunch { group, occupancy, instructions: 0, way, ticks: 0, own_ticks: 0 });
+        self.launches.push(SampledLaunch { group, occupancy, carveout, instructions: 0, way, ticks: 0, own_ticks: 0 });
         if !picked && !warms_next {
             if !std::mem::replace(&mut self.stale, true) {
                 self.came_through(|detail, conduct| detail.close(conduct))?;

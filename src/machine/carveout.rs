@@ -1,0 +1,42 @@
+//! How a launch splits the memory that the L1 and the shared memory of an SM have together.
+//!
+//! A launch takes the least step of shared memory that holds what its CTAs on an SM take at once, as many of
+//! them as fit (`occupancy`); the L1 has the rest. How many CTAs the grid has does not count.
+//!
+//! Source: CUDA C++ Programming Guide, compute capability 7.x (the driver chooses by what the kernel needs),
+//! and an H200, whose L1 ends where this rule says (`tests/machine/unified_l1.rs`). GPGPU-Sim's adaptive
+//! cache (`shader_core_config::max_cta`) takes fewer CTAs where the grid has fewer. Not modelled: the hint of
+//! a program (`cudaFuncAttributePreferredSharedMemoryCarveout`), and the time that a change of the split
+//! takes.
+
+use crate::checkpoint::value;
+use crate::kernel::launch::Launch;
+
+use super::l1::L1Spec;
+use super::occupancy::Occupancy;
+use super::shared_memory::SharedSpec;
+use super::sm::SmSpec;
+
+/// A split between L1 and shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carveout {
+    /// Capacity of the L1, in KiB.
+    pub l1_kb: u32,
+    /// Capacity of shared memory, in KiB.
+    pub shared_kb: u32,
+}
+
+value!(record Carveout { l1_kb, shared_kb });
+
+impl Carveout {
+    /// The split for a launch; none where the capacity of the L1 is fixed, or the launch fits no SM.
+    pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec, l1: &L1Spec) -> Option<Self> {
+        if l1.kb > 0 {
+            return None;
+        }
+        // What fits is at most `shared.kb`, and no more than the largest step.
+        let taken = Occupancy::of(launch, sm, shared).ok()?.ctas * shared.taken_bytes(launch.shared_bytes);
+        let shared_kb = shared.steps_kb.at_least(taken.div_ceil(1024))?;
+        Some(Carveout { l1_kb: l1.unified_kb - shared_kb, shared_kb })
+    }
+}
