@@ -1,4 +1,6 @@
 //! Which keys of a machine the options of GPGPU-Sim set, and to what.
+//!
+//! Parts of a compound option that set no key are told. `options.tsv` names the keys of each option.
 
 use super::options::Options;
 
@@ -8,67 +10,90 @@ const STAGES: f64 = 5.0;
 /// Of a controller's constant delay, what is on the way back, in ns, as on `titan-x`.
 const BACK_NS: f64 = 10.0;
 
-/// A key, its value as TOML, its source.
-pub(super) type Set = (String, String, String);
+/// Entries that stand for a queue without an end: the most that a controller's read queue may have.
+const UNLIMITED_ENTRIES: f64 = 256.0;
+
+/// A key that an option sets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Set {
+    pub(super) key: String,
+    /// As TOML.
+    pub(super) value: String,
+    pub(super) source: String,
+    /// The option, without its `-`.
+    pub(super) option: String,
+}
 
 /// Keys in the order of tables.
-struct Keys {
+struct Keys<'a> {
+    options: &'a Options<'a>,
     set: Vec<Set>,
 }
 
-impl Keys {
-    fn put(&mut self, key: &str, value: f64, source: &str) {
+impl Keys<'_> {
+    /// An option sets a key to a number; `note` ends the source.
+    fn put(&mut self, key: &str, value: f64, option: &str, note: &str) {
         // Three decimals are what durations have; whole numbers are written as such.
         let rounded = (value * 1000.0).round() / 1000.0;
-        self.word(key, rounded.to_string(), source);
+        self.word(key, rounded.to_string(), option, note);
     }
 
-    fn word(&mut self, key: &str, value: String, source: &str) {
-        self.set.retain(|(other, ..)| other != key);
-        self.set.push((key.to_owned(), value, source.to_owned()));
+    fn word(&mut self, key: &str, value: String, option: &str, note: &str) {
+        self.set.retain(|other| other.key != key);
+        let source = format!("{}{note}", self.options.source(option));
+        self.set.push(Set { key: key.to_owned(), value, source, option: option.to_owned() });
     }
 }
 
 /// Every key that the options set, those of a table together.
 pub(super) fn keys(options: &Options<'_>) -> Vec<Set> {
-    let mut keys = Keys { set: Vec::new() };
+    let mut keys = Keys { options, set: Vec::new() };
     let clocks = clocks(options, &mut keys);
     sms(options, &mut keys);
+    policies(options, &mut keys);
+    occupancy(&mut keys);
     latencies(options, &mut keys);
     traced_latencies(options, &mut keys);
-    caches(options, &mut keys);
+    l1(options, &mut keys);
+    l2(options, &mut keys);
     memory(options, clocks, &mut keys);
     let mut tables: Vec<String> = Vec::new();
-    for (key, ..) in &keys.set {
+    for Set { key, .. } in &keys.set {
         let table = key.split('.').next().unwrap_or("").to_owned();
         if !tables.contains(&table) {
             tables.push(table);
         }
     }
     let place = |key: &str| tables.iter().position(|table| key.starts_with(&format!("{table}.")));
-    keys.set.sort_by_key(|(key, ..)| place(key));
+    keys.set.sort_by_key(|set| place(&set.key));
     keys.set
 }
 
 /// MHz of cores, and of memory; 0 where they are not known.
-fn clocks(options: &Options<'_>, keys: &mut Keys) -> [f64; 2] {
-    let Some(mhz) = options.numbers("gpgpu_clock_domains", 4) else { return [0.0; 2] };
+fn clocks(options: &Options<'_>, keys: &mut Keys<'_>) -> [f64; 2] {
+    let option = "gpgpu_clock_domains";
+    let Some(mhz) = options.numbers(option, 4) else { return [0.0; 2] };
     for (name, mhz) in ["core_mhz", "crossbar_mhz", "l2_mhz", "memory_mhz"].into_iter().zip(&mhz) {
-        keys.put(&format!("clock.{name}"), *mhz, "-gpgpu_clock_domains");
+        keys.put(&format!("clock.{name}"), *mhz, option, "");
     }
     [mhz[0], mhz[3]]
 }
 
-fn sms(options: &Options<'_>, keys: &mut Keys) {
-    if let Some(clusters) = options.number("gpgpu_n_clusters") {
-        let each = options.number("gpgpu_n_cores_per_cluster").unwrap_or(1.0);
-        keys.put("sm.count", clusters * each, "-gpgpu_n_clusters x -gpgpu_n_cores_per_cluster");
+fn sms(options: &Options<'_>, keys: &mut Keys<'_>) {
+    let (clusters, each) = ("gpgpu_n_clusters", "gpgpu_n_cores_per_cluster");
+    if let (Some(count), Some(cores)) = (options.number(clusters), options.number(each)) {
+        keys.put("sm.count", count * cores, clusters, &format!(" x {}", options.source(each)));
     }
-    if let Some(threads) = options.numbers("gpgpu_shader_core_pipeline", 2).filter(|both| both[1] > 0.0) {
-        let source = "-gpgpu_shader_core_pipeline";
-        keys.put("sm.warp_size", threads[1], source);
-        keys.put("sm.warps", threads[0] / threads[1], source);
-        keys.put("sm.threads", threads[0], source);
+    let pipeline = "gpgpu_shader_core_pipeline";
+    match options.numbers(pipeline, 2) {
+        Some(both) if both[1] > 0.0 => {
+            keys.put("sm.warp_size", both[1], pipeline, "");
+            keys.put("sm.warps", (both[0] / both[1]).floor(), pipeline, "");
+            keys.put("sm.threads", both[0], pipeline, "");
+            keys.put("sm.register_unit", 4.0 * both[1], pipeline, ": GPGPU-Sim counts registers of a thread in fours");
+        }
+        Some(_) => options.blame(pipeline, format!("-{pipeline} has warps of no threads")),
+        None => {}
     }
     for (option, key) in [
         ("gpgpu_shader_cta", "sm.ctas"),
@@ -79,117 +104,224 @@ fn sms(options: &Options<'_>, keys: &mut Keys) {
         ("icnt_flit_size", "crossbar.flit_bytes"),
     ] {
         if let Some(value) = options.number(option) {
-            keys.put(key, value, &format!("-{option}"));
+            keys.put(key, value, option, "");
         }
-    }
-    // Only two policies have a counterpart; others stay among the options without one.
-    match options.all().find(|given| given.name == "gpgpu_scheduler").map(|given| given.value) {
-        Some(policy) if ["gto", "lrr"].contains(&policy.as_str()) => {
-            options.word("gpgpu_scheduler");
-            keys.word("sm.policy", format!("{policy:?}"), "-gpgpu_scheduler");
-        }
-        _ => {}
     }
     if let Some(bytes) = options.number("gpgpu_shmem_size") {
-        keys.put("shared.kb", bytes / 1024.0, "-gpgpu_shmem_size");
+        keys.put("shared.kb", bytes / 1024.0, "gpgpu_shmem_size", "");
     }
     if let Some(cycles) = options.number("gpgpu_smem_latency") {
-        keys.put("shared.latency_cycles", cycles + STAGES, "-gpgpu_smem_latency, + 5 stages");
+        keys.put("shared.latency_cycles", cycles + STAGES, "gpgpu_smem_latency", ", + 5 stages");
     }
+}
+
+/// How a scheduler picks warps, and how lanes are merged into accesses.
+fn policies(options: &Options<'_>, keys: &mut Keys<'_>) {
+    let scheduler = "gpgpu_scheduler";
+    if let Some(policy) = options.word(scheduler) {
+        // A policy that is not here is told, and is what GPGPU-Sim takes by default.
+        let known = ["gto", "lrr"].contains(&policy);
+        if !known {
+            options.tell(scheduler, &format!("{policy}: here gto"));
+        }
+        let policy = if known { policy } else { "gto" };
+        keys.word("sm.policy", format!("{policy:?}"), scheduler, if known { "" } else { ": not known here" });
+    }
+    let coalescer = "gpgpu_coalesce_arch";
+    if let Some(arch) = options.number(coalescer) {
+        // From Maxwell on an access is a sector; from Fermi on a line; before, half-warps access segments.
+        let rule = match arch {
+            ..20.0 => "half_warp_legacy",
+            ..40.0 => "warp_sectored",
+            _ => "warp_by_sector",
+        };
+        keys.word("sm.coalescer", format!("{rule:?}"), coalescer, "");
+    }
+}
+
+/// GPGPU-Sim knows neither parts of the register file nor units of shared memory
+/// (`shader_core_config::max_cta`).
+fn occupancy(keys: &mut Keys<'_>) {
+    let option = "gpgpu_shader_registers";
+    keys.put("sm.register_partitions", 1.0, option, ": GPGPU-Sim has one part");
+    let option = "gpgpu_shmem_size";
+    keys.put("shared.unit_bytes", 1.0, option, ": GPGPU-Sim counts bytes");
+    keys.put("shared.reserved_bytes", 0.0, option, ": GPGPU-Sim reserves none");
 }
 
 /// Tables of PTX: "ADD,MAX,MUL,MAD,DIV,SHFL", without SHFL for floating point, and in older files for
 /// integers.
-fn latencies(options: &Options<'_>, keys: &mut Keys) {
+fn latencies(options: &Options<'_>, keys: &mut Keys<'_>) {
     const INT: [(&str, usize); 5] = [("int", 0), ("min_max", 1), ("int_mul", 3), ("int_div", 4), ("shuffle", 5)];
-    for (kind, least, classes) in [
-        ("int", 5, &INT[..]),
-        ("fp", 5, &[("fp32", 0), ("fp32_div", 4)]),
-        ("dp", 5, &[("fp64", 0), ("fp64_div", 4)]),
-        ("sfu", 1, &[("sfu", 0)]),
+    for (kind, least, classes, rest) in [
+        ("int", 5, &INT[..], "MUL has the number of MAD"),
+        ("fp", 5, &[("fp32", 0), ("fp32_div", 4)], "MUL and MAD have the number of ADD, MAX that of integers"),
+        ("dp", 5, &[("fp64", 0), ("fp64_div", 4)], "MAX, MUL and MAD have the number of ADD"),
+        ("sfu", 1, &[("sfu", 0)], ""),
     ] {
         let (latency, interval) = (format!("ptx_opcode_latency_{kind}"), format!("ptx_opcode_initiation_{kind}"));
         let (cycles, each) = (options.numbers(&latency, least), options.numbers(&interval, least));
         for &(class, at) in classes {
             if let Some(cycles) = cycles.as_ref().and_then(|cycles| cycles.get(at)) {
-                keys.put(&format!("latency.{class}_cycles"), cycles + STAGES, &format!("-{latency}, + 5 stages"));
+                keys.put(&format!("latency.{class}_cycles"), cycles + STAGES, &latency, ", + 5 stages");
             }
             if let Some(each) = each.as_ref().and_then(|each| each.get(at)) {
-                keys.put(&format!("interval.{class}_cycles"), each.max(1.0), &format!("-{interval}"));
+                keys.put(&format!("interval.{class}_cycles"), each.max(1.0), &interval, "");
             }
+        }
+        for option in [&latency, &interval].into_iter().filter(|_| !rest.is_empty()) {
+            options.tell(option, rest);
         }
     }
 }
 
 /// Tables of SASS in `trace.config`: latency and initiation interval of a unit, for all that it executes.
-fn traced_latencies(options: &Options<'_>, keys: &mut Keys) {
+fn traced_latencies(options: &Options<'_>, keys: &mut Keys<'_>) {
+    // Without an option of traces the files are of a run of PTX, which does not read these.
+    if !options.gives_any("trace_opcode_") {
+        return;
+    }
     for (unit, classes) in [("int", &["int", "int_mul"][..]), ("sp", &["fp32"]), ("dp", &["fp64"]), ("sfu", &["sfu"])] {
         let option = format!("trace_opcode_latency_initiation_{unit}");
         let Some(both) = options.numbers(&option, 2) else { continue };
         for class in classes {
-            keys.put(&format!("latency.{class}_cycles"), both[0] + STAGES, &format!("-{option}, + 5 stages"));
-            keys.put(&format!("interval.{class}_cycles"), both[1].max(1.0), &format!("-{option}"));
+            keys.put(&format!("latency.{class}_cycles"), both[0] + STAGES, &option, ", + 5 stages");
+            keys.put(&format!("interval.{class}_cycles"), both[1].max(1.0), &option, "");
         }
     }
 }
 
-fn caches(options: &Options<'_>, keys: &mut Keys) {
-    if let Some([sets, line, ways, mshrs, merges, queue]) = options.cache("gpgpu_cache:dl1") {
-        let source = "-gpgpu_cache:dl1";
-        keys.put("l1.kb", (sets * line * ways) as f64 / 1024.0, source);
-        for (key, value) in
-            [("ways", ways), ("mshr_entries", mshrs), ("mshr_merges", merges), ("miss_queue_entries", queue)]
-        {
-            keys.put(&format!("l1.{key}"), value as f64, source);
+fn l1(options: &Options<'_>, keys: &mut Keys<'_>) {
+    let option = "gpgpu_cache:dl1";
+    let cache = options.cache(option);
+    let skips = options.number("gpgpu_gmem_skip_L1D").unwrap_or(0.0) != 0.0;
+    if let Some(cache) = &cache {
+        let counts = [
+            ("ways", cache.ways),
+            ("mshr_entries", cache.mshr_entries),
+            ("mshr_merges", cache.mshr_merges),
+            ("miss_queue_entries", cache.queue_entries),
+        ];
+        for (key, value) in counts {
+            keys.put(&format!("l1.{key}"), value as f64, option, "");
         }
+        keys.put("l1.kb", cache.kb(), option, "");
+        keys.put("l1.unified_kb", 0.0, "gpgpu_adaptive_cache_config", "");
+        keys.word("shared.steps_kb", "\"0\"".to_owned(), "gpgpu_adaptive_cache_config", "");
+        // Stores of global memory evict their line, whatever writes do there.
+        keys.word("l1.writes", "\"evict\"".to_owned(), option, "");
+        let local = if matches!(cache.writes, 'L' | 'B') { "write_back" } else { "as_global" };
+        keys.word("l1.local_writes", format!("{local:?}"), option, "");
+        if matches!(cache.writes, 'B' | 'T' | 'R') {
+            options.tell(option, &format!("writes {}: here a store of global memory evicts its line", cache.writes));
+        }
+        if cache.write_allocation != 'N' {
+            options.tell(option, &format!("write allocation {}: here a store takes no line", cache.write_allocation));
+        }
+        if let Some(bytes) = cache.port_bytes {
+            options.tell(option, &format!("port of {bytes} B: here an access takes a cycle"));
+        }
+        cache.otherwise().iter().for_each(|what| options.tell(option, what));
+        adaptive(options, cache.sets * cache.line_bytes, keys);
+        keys.word("l1.global_loads", (!skips).to_string(), "gpgpu_gmem_skip_L1D", "");
+    } else if options.word(option) == Some("none") {
+        options.tell(option, "none: local memory keeps the L1D of titan-x");
+        keys.word("l1.global_loads", "false".to_owned(), option, "");
     }
     if let Some(cycles) = options.number("gpgpu_l1_latency") {
-        keys.put("l1.hit_cycles", cycles, "-gpgpu_l1_latency");
-    }
-    if let Some(skips) = options.number("gpgpu_gmem_skip_L1D") {
-        keys.word("l1.global_loads", (skips == 0.0).to_string(), "-gpgpu_gmem_skip_L1D");
-    }
-    if let Some([sets, line, ways, mshrs, merges, _]) = options.cache("gpgpu_cache:dl2") {
-        let source = "-gpgpu_cache:dl2";
-        keys.put("l2.slice_kb", (sets * line * ways) as f64 / 1024.0, source);
-        for (key, value) in [("line_bytes", line), ("ways", ways), ("mshr_entries", mshrs), ("mshr_merges", merges)] {
-            keys.put(&format!("l2.{key}"), value as f64, source);
-        }
-    }
-    if let Some(cycles) = options.number("gpgpu_l2_rop_latency") {
-        keys.put("l2.pipeline_cycles", cycles, "-gpgpu_l2_rop_latency");
+        let note = if cycles < 2.0 { ": 2 is the least here" } else { "" };
+        keys.put("l1.hit_cycles", cycles.max(2.0), "gpgpu_l1_latency", note);
     }
 }
 
-fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Keys) {
-    if let Some(channels) = options.number("gpgpu_n_mem") {
-        let each = options.number("gpgpu_n_sub_partition_per_mchannel").unwrap_or(1.0);
-        keys.put("controller.channels", channels, "-gpgpu_n_mem");
-        keys.put("l2.slices", channels * each, "-gpgpu_n_mem x -gpgpu_n_sub_partition_per_mchannel");
+/// An L1D that has what a launch leaves of the array: with all of it, as many ways as fill its sets, of
+/// `bytes_of_way` each.
+fn adaptive(options: &Options<'_>, bytes_of_way: u64, keys: &mut Keys<'_>) {
+    let option = "gpgpu_adaptive_cache_config";
+    if options.number(option).unwrap_or(0.0) == 0.0 {
+        return;
+    }
+    let (unified, steps) = ("gpgpu_unified_l1d_size", "gpgpu_shmem_option");
+    let (Some(kb), Some(list)) = (options.number(unified), options.word(steps)) else { return };
+    // Older files have an adaptive L1D and do not say of what size.
+    if kb == 0.0 {
+        options.tell(option, "without -gpgpu_unified_l1d_size the L1D stays what -gpgpu_cache:dl1 says");
+        return;
+    }
+    options
+        .tell(option, "the L1D has what all CTAs leave that fit; GPGPU-Sim counts no more than the grid has for an SM");
+    keys.put("l1.kb", 0.0, option, "");
+    keys.put("l1.unified_kb", kb, unified, "");
+    keys.put("l1.ways", (kb * 1024.0 / bytes_of_way as f64).round(), unified, ", in the sets of -gpgpu_cache:dl1");
+    keys.word("shared.steps_kb", format!("{:?}", list.replace(' ', "")), steps, "");
+}
+
+fn l2(options: &Options<'_>, keys: &mut Keys<'_>) {
+    let option = "gpgpu_cache:dl2";
+    if let Some(cache) = options.cache(option) {
+        keys.put("l2.slice_kb", cache.kb(), option, "");
+        // Without a port of its own a line moves in a cycle, as in GPGPU-Sim.
+        let port = cache.port_bytes.unwrap_or(cache.line_bytes);
+        for (key, value) in [
+            ("line_bytes", cache.line_bytes),
+            ("ways", cache.ways),
+            ("mshr_entries", cache.mshr_entries),
+            ("mshr_merges", cache.mshr_merges),
+            ("port_bytes", port),
+        ] {
+            keys.put(&format!("l2.{key}"), value as f64, option, "");
+        }
+        let miss = match cache.write_allocation {
+            'F' => "fetch",
+            'W' => "naive",
+            _ => "validate",
+        };
+        keys.word("l2.write_miss", format!("{miss:?}"), option, "");
+        if cache.write_allocation == 'N' {
+            options.tell(option, "write allocation N: here a store takes a line");
+        }
+        if cache.writes != 'B' {
+            options.tell(option, &format!("writes {}: here the L2 writes back (B)", cache.writes));
+        }
+        options.tell(option, &format!("miss queue of {}: here the controller's queues bound it", cache.queue_entries));
+        cache.otherwise().iter().for_each(|what| options.tell(option, what));
+    }
+    if let Some(cycles) = options.number("gpgpu_l2_rop_latency") {
+        keys.put("l2.pipeline_cycles", cycles, "gpgpu_l2_rop_latency", "");
+    }
+}
+
+fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Keys<'_>) {
+    let (modules, parts) = ("gpgpu_n_mem", "gpgpu_n_sub_partition_per_mchannel");
+    if let (Some(channels), Some(each)) = (options.number(modules), options.number(parts)) {
+        keys.put("controller.channels", channels, modules, "");
+        keys.put("l2.slices", channels * each, modules, &format!(" x {}", options.source(parts)));
     }
     if let Some(mode) = options.number("network_mode") {
         // The built-in crossbar has buffers at its outputs; the other is a network of BookSim's, whose own
         // file is not read.
         let switch = if mode == 2.0 { "ports" } else { "input_queued" };
-        keys.word("crossbar.switch", format!("\"{switch}\""), "-network_mode");
+        keys.word("crossbar.switch", format!("\"{switch}\""), "network_mode", "");
     }
-    if let Some(queues) = options.numbers("gpgpu_dram_partition_queues", 4) {
-        let source = "-gpgpu_dram_partition_queues";
-        keys.put("crossbar.buffer_packets", queues[0], &format!("{source}: interconnect to L2"));
-        keys.put("controller.ingress_writes", queues[1], &format!("{source}: L2 to DRAM"));
-        keys.put("l2.reply_flits", 4.0 * queues[3], &format!("{source}: L2 to interconnect, of up to 4 flits"));
+    let queues = "gpgpu_dram_partition_queues";
+    if let Some(entries) = options.numbers(queues, 4) {
+        keys.put("crossbar.buffer_packets", entries[0], queues, ": interconnect to L2");
+        keys.put("controller.ingress_writes", entries[1], queues, ": L2 to DRAM");
+        keys.put("l2.reply_flits", 4.0 * entries[3], queues, ": L2 to interconnect, of up to 4 flits");
+        options.tell(queues, "DRAM to L2: replies of DRAM go straight to the slice");
     }
-    if let Some(entries) = options.number("gpgpu_frfcfs_dram_sched_queue_size").filter(|entries| *entries > 0.0) {
-        let source = "-gpgpu_frfcfs_dram_sched_queue_size";
-        keys.put("controller.read_queue_entries", entries, source);
-        keys.put("controller.row_hit_cap", entries, &format!("{source}: no cap but the queue"));
+    let queue = "gpgpu_frfcfs_dram_sched_queue_size";
+    if let Some(entries) = options.number(queue) {
+        let note = if entries == 0.0 { ": without an end there" } else { "" };
+        let entries = if entries == 0.0 { UNLIMITED_ENTRIES } else { entries };
+        keys.put("controller.read_queue_entries", entries, queue, note);
+        keys.put("controller.row_hit_cap", entries, queue, ": no cap but the queue");
     }
     // A burst moves the chips' bytes as often in a command cycle as data are clocked faster.
-    if let Some(bytes) = options.number("gpgpu_dram_buswidth") {
-        let chips = options.number("gpgpu_n_mem_per_ctrlr").unwrap_or(1.0);
-        let ratio = options.number("dram_data_command_freq_ratio").unwrap_or(2.0);
-        let source = "-gpgpu_dram_buswidth x -gpgpu_n_mem_per_ctrlr x -dram_data_command_freq_ratio";
-        keys.put("bus.bytes_per_cycle", bytes * chips * ratio, source);
+    let [width, chips, ratio] = ["gpgpu_dram_buswidth", "gpgpu_n_mem_per_ctrlr", "dram_data_command_freq_ratio"];
+    if let [Some(bytes), Some(count), Some(times)] = [width, chips, ratio].map(|option| options.number(option)) {
+        let note = format!(" x {} x {}", options.source(chips), options.source(ratio));
+        keys.put("bus.bytes_per_cycle", bytes * count * times, width, &note);
     }
     // Delays that GPGPU-Sim counts in cycles of the core are times here.
     if core_mhz > 0.0 {
@@ -198,9 +330,8 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
             ("gpgpu_kernel_launch_latency", "dispatch.launch_ns", 0.0),
         ] {
             if let Some(cycles) = options.number(option) {
-                let source =
-                    format!("-{option}: {cycles} core cycles{}", if less > 0.0 { ", less back_ns" } else { "" });
-                keys.put(key, (cycles * 1e3 / core_mhz - less).max(0.0), &source);
+                let note = format!(": {cycles} core cycles{}", if less > 0.0 { ", less back_ns" } else { "" });
+                keys.put(key, (cycles * 1e3 / core_mhz - less).max(0.0), option, &note);
             }
         }
     }
@@ -209,31 +340,49 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
     }
 }
 
-/// Timings of DRAM, in cycles of its command clock.
-fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys) {
+/// Timings of DRAM, in cycles of its command clock: by name, or all of them in this order.
+fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
+    const ORDER: [&str; 14] =
+        ["nbk", "CCD", "RRD", "RCD", "RAS", "RP", "RC", "CL", "WL", "CDLR", "WR", "nbkgrp", "CCDL", "RTPL"];
     let option = "gpgpu_dram_timing_opt";
-    for (name, value) in options.named(option) {
-        let key = match name.as_str() {
-            "nbk" => "dram.banks",
-            "nbkgrp" => "dram.bank_groups",
-            "CCD" => "dram.t_ccd_ns",
-            "CCDL" => "dram.t_ccd_l_ns",
-            "RRD" => "dram.t_rrd_ns",
-            "RCD" => "dram.t_rcd_ns",
-            "RAS" => "dram.t_ras_ns",
-            "RP" => "dram.t_rp_ns",
-            "CL" => "dram.t_cl_ns",
-            "WL" => "dram.t_wl_ns",
-            "WR" => "dram.t_wr_ns",
-            "CDLR" => "bus.write_to_read_ns",
-            // RC follows from RAS and RP here; RTPL has no counterpart.
-            _ => continue,
-        };
-        let value = if key.ends_with("_ns") { value * 1e3 / mhz } else { value };
-        keys.put(key, value, &format!("-{option}: {name}"));
-        if name == "CL" {
-            let source = format!("-{option}: RTW = CL + BL/ratio + 2 - WL: 2 cycles between data");
-            keys.put("bus.read_to_write_ns", 2e3 / mhz, &source);
+    let named = options.named(option, &ORDER);
+    let of = |name: &str| named.iter().find(|(word, _)| word == name).map(|(_, value)| *value);
+    // Without groups of banks there is one, and no longer time within it.
+    let (groups, apart) = (of("nbkgrp").unwrap_or(1.0), of("CCD").unwrap_or(0.0));
+    let within = of("CCDL").unwrap_or(0.0).max(apart);
+    for (name, key) in [("nbk", "dram.banks"), ("nbkgrp", "dram.bank_groups")] {
+        let value = if name == "nbk" { of(name) } else { Some(groups) };
+        if let Some(value) = value {
+            keys.put(key, value, option, &format!(": {name}"));
+        }
+    }
+    for (name, key) in [
+        ("CCD", "dram.t_ccd_ns"),
+        ("CCDL", "dram.t_ccd_l_ns"),
+        ("RRD", "dram.t_rrd_ns"),
+        ("RCD", "dram.t_rcd_ns"),
+        ("RAS", "dram.t_ras_ns"),
+        ("RP", "dram.t_rp_ns"),
+        ("CL", "dram.t_cl_ns"),
+        ("WL", "dram.t_wl_ns"),
+        ("WR", "dram.t_wr_ns"),
+        ("CDLR", "bus.write_to_read_ns"),
+    ] {
+        let cycles = if name == "CCDL" { Some(within).filter(|_| !named.is_empty()) } else { of(name) };
+        if let Some(cycles) = cycles {
+            keys.put(key, cycles * 1e3 / mhz, option, &format!(": {name}"));
+        }
+    }
+    if of("CL").is_some() {
+        let note = ": RTW = CL + BL/ratio + 2 - WL: 2 cycles between data";
+        keys.put("bus.read_to_write_ns", 2e3 / mhz, option, note);
+    }
+    for (name, _) in &named {
+        match name.as_str() {
+            "RC" => options.tell(option, "RC: here RAS and RP"),
+            "RTPL" => options.tell(option, "RTPL: here CL and the transfer"),
+            other if !ORDER.contains(&other) => options.tell(option, &format!("{other}: not known")),
+            _ => {}
         }
     }
 }

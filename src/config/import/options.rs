@@ -1,12 +1,14 @@
 //! The options of configuration files of GPGPU-Sim, as read and as used.
 //!
 //! An option is a word with a `-` and a letter first; its value is what follows up to the next option, on
-//! this line or, within quotes, on several. `#` begins a comment.
+//! this line or, within quotes, on several. `#` begins a comment. What no file gives is GPGPU-Sim's default.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
+use super::cache::CacheFields;
+use super::known::{self, KnownOption};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// What was given for an option.
@@ -16,6 +18,8 @@ pub(super) struct Given {
     pub(super) value: String,
     /// It set a key.
     pub(super) used: bool,
+    /// Its row in the table of options, if it has one.
+    pub(super) known: Option<&'static KnownOption>,
 }
 
 impl fmt::Display for Given {
@@ -34,6 +38,14 @@ struct Read {
     used: Cell<bool>,
 }
 
+/// A value as a file gives it, or GPGPU-Sim's own.
+#[derive(Debug, Clone, Copy)]
+struct OptionValue<'a> {
+    text: &'a str,
+    /// None for a default.
+    read: Option<&'a Read>,
+}
+
 /// Every option of some files, in their order.
 #[derive(Debug)]
 pub(super) struct Options<'a> {
@@ -41,11 +53,18 @@ pub(super) struct Options<'a> {
     all: Vec<Read>,
     strays: Vec<String>,
     faults: RefCell<Diagnostics>,
+    told: RefCell<Vec<String>>,
 }
 
 impl<'a> Options<'a> {
     pub(super) fn read(files: &'a [(String, String)]) -> Self {
-        let mut options = Options { files, all: Vec::new(), strays: Vec::new(), faults: RefCell::default() };
+        let mut options = Options {
+            files,
+            all: Vec::new(),
+            strays: Vec::new(),
+            faults: RefCell::default(),
+            told: RefCell::default(),
+        };
         for (file, (_, text)) in files.iter().enumerate() {
             options.read_file(file, text);
         }
@@ -91,31 +110,71 @@ impl<'a> Options<'a> {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Read> {
-        let found = self.all.iter().find(|read| read.name == name)?;
-        found.used.set(true);
-        Some(found)
+    fn value(&self, name: &str) -> Option<OptionValue<'_>> {
+        let given = self.all.iter().find(|read| read.name == name);
+        if let Some(read) = given {
+            read.used.set(true);
+            return Some(OptionValue { text: &read.value, read: Some(read) });
+        }
+        known::find(name)?.default.map(|text| OptionValue { text, read: None })
     }
 
-    fn fault(&self, read: &Read, message: String) {
-        let (name, text) = &self.files[read.file];
-        self.faults.borrow_mut().push(Diagnostic::at(name, text, read.place.clone(), message));
+    /// Whether a file gives the option.
+    pub(super) fn gives(&self, name: &str) -> bool {
+        self.all.iter().any(|read| read.name == name)
+    }
+
+    /// Whether a file gives an option whose name begins like this.
+    pub(super) fn gives_any(&self, start: &str) -> bool {
+        self.all.iter().any(|read| read.name.starts_with(start))
+    }
+
+    /// The source of a key that the option sets.
+    pub(super) fn source(&self, name: &str) -> String {
+        match known::find(name).and_then(|known| known.default).filter(|_| !self.gives(name)) {
+            Some(default) => format!("-{name}, by default {default}"),
+            None => format!("-{name}"),
+        }
+    }
+
+    /// A fault of the option, at its value.
+    pub(super) fn blame(&self, name: &str, message: String) {
+        let fault = match self.all.iter().find(|read| read.name == name) {
+            Some(read) => {
+                let (file, text) = &self.files[read.file];
+                Diagnostic::at(file, text, read.place.clone(), message)
+            }
+            None => Diagnostic::nowhere(self.files.first().map_or("", |(file, _)| file), message),
+        };
+        self.faults.borrow_mut().push(fault);
+    }
+
+    /// Notes a part of an option that has no counterpart, if a file gives the option.
+    pub(super) fn tell(&self, name: &str, what: &str) {
+        if self.gives(name) {
+            self.told.borrow_mut().push(format!("-{name}: {what}"));
+        }
+    }
+
+    /// Parts of options without a counterpart.
+    pub(super) fn told(&self) -> Vec<String> {
+        self.told.borrow().clone()
     }
 
     /// The value of an option.
     pub(super) fn word(&self, name: &str) -> Option<&str> {
-        self.find(name).map(|read| read.value.as_str())
+        self.value(name).map(|value| value.text)
     }
 
     /// So many numbers, or more, between commas or colons.
     pub(super) fn numbers(&self, name: &str, least: usize) -> Option<Vec<f64>> {
-        let read = self.find(name)?;
-        let numbers: Option<Vec<f64>> =
-            read.value.split([',', ':']).map(|part| part.trim().parse().ok().filter(|n: &f64| *n >= 0.0)).collect();
+        let OptionValue { text, read } = self.value(name)?;
+        let number = |part: &str| part.trim().parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite());
+        let numbers: Option<Vec<f64>> = text.split([',', ':']).map(number).collect();
         let found = numbers.filter(|numbers| numbers.len() >= least && numbers.len() < 64);
-        if found.is_none() {
+        if found.is_none() && read.is_some() {
             let of = if least == 1 { "a number".to_owned() } else { format!("{least} numbers between `,` or `:`") };
-            self.fault(read, format!("-{name} takes {of}, none less than 0; got `{}`", read.value));
+            self.blame(name, format!("-{name} takes {of}, none less than 0; got `{text}`"));
         }
         found
     }
@@ -125,36 +184,45 @@ impl<'a> Options<'a> {
         self.numbers(name, 1).and_then(|numbers| numbers.first().copied())
     }
 
-    /// Words `NAME=NUMBER` between colons.
-    pub(super) fn named(&self, name: &str) -> Vec<(String, f64)> {
-        let Some(read) = self.find(name) else { return Vec::new() };
+    /// Words `NAME=NUMBER` between colons, or numbers alone, which have these names.
+    pub(super) fn named(&self, name: &str, order: &[&str]) -> Vec<(String, f64)> {
+        let Some(OptionValue { text, .. }) = self.value(name) else { return Vec::new() };
+        if !text.contains('=') {
+            let numbers = self.numbers(name, order.len()).unwrap_or_default();
+            return order.iter().map(|&word| word.to_owned()).zip(numbers).collect();
+        }
         let mut all = Vec::new();
-        for part in read.value.split(':').filter(|part| !part.trim().is_empty()) {
-            match part.split_once('=').and_then(|(word, value)| Some((word, value.trim().parse().ok()?))) {
+        for part in text.split([':', ';']).filter(|part| !part.trim().is_empty()) {
+            let pair = part.split_once('=').and_then(|(word, value)| Some((word, value.trim().parse::<f64>().ok()?)));
+            match pair.filter(|(_, value)| *value >= 0.0 && value.is_finite()) {
                 Some((word, value)) => all.push((word.trim().to_owned(), value)),
-                None => self.fault(read, format!("-{name} takes NAME=NUMBER between `:`; got `{part}`")),
+                None => self.blame(name, format!("-{name} takes NAME=NUMBER between `:`; got `{part}`")),
             }
         }
         all
     }
 
-    /// A cache: sets, bytes of a line, ways, MSHRs, merges of one, entries of the miss queue.
-    pub(super) fn cache(&self, name: &str) -> Option<[u64; 6]> {
-        let read = self.find(name)?;
-        let parts: Vec<Vec<&str>> = read.value.split(',').map(|part| part.split(':').collect()).collect();
-        let number = |part: usize, at: usize| parts.get(part)?.get(at)?.trim().parse::<u64>().ok();
-        let all = [(0, 1), (0, 2), (0, 3), (2, 1), (2, 2), (3, 0)].map(|(part, at)| number(part, at));
-        let found: Option<Vec<u64>> = all.into_iter().collect();
-        if found.is_none() {
-            let form = "KIND:SETS:LINE:WAYS,R:W:A:WA:I,M:MSHRS:MERGES,QUEUE";
-            self.fault(read, format!("-{name} takes {form}; got `{}`", read.value));
+    /// A cache; none where there is none.
+    pub(super) fn cache(&self, name: &str) -> Option<CacheFields> {
+        let OptionValue { text, .. } = self.value(name)?;
+        if text == "none" {
+            return None;
         }
-        found.and_then(|found| found.try_into().ok())
+        let found = CacheFields::parse(text);
+        if found.is_none() {
+            self.blame(name, format!("-{name} takes {}; got `{text}`", CacheFields::FORM));
+        }
+        found
     }
 
-    /// Every option and whether it set a key.
+    /// Every option that the files give.
     pub(super) fn all(&self) -> impl Iterator<Item = Given> {
-        self.all.iter().map(|read| Given { name: read.name.clone(), value: read.value.clone(), used: read.used.get() })
+        self.all.iter().map(|read| Given {
+            name: read.name.clone(),
+            value: read.value.clone(),
+            used: read.used.get(),
+            known: known::find(&read.name),
+        })
     }
 
     /// Lines that are no options.
