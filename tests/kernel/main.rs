@@ -5,6 +5,8 @@ mod ptx_common;
 mod bounds;
 mod calls;
 mod check;
+mod clang_math;
+mod clang_names;
 mod compiled_halves;
 mod divergence;
 mod faults;

@@ -16,11 +16,11 @@ extern "C" __global__ void binning(const Sample *samples, unsigned *key, unsigne
         return;
     Sample sample = samples[i];
     unsigned bin = ((unsigned)sample.z * height + (unsigned)sample.y) * width + (unsigned)sample.x;
-    if (atomic_add(&count[bin], 1) < capacity) {
+    if (atomicAdd(&count[bin], 1) < capacity) {
         key[i] = bin;
         value[i] = i;
     } else {
-        atomic_add(&count[bin], -1u);
+        atomicAdd(&count[bin], -1u);
         key[i] = bins;
         value[i] = n;
     }

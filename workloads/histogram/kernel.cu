@@ -7,7 +7,7 @@
 extern "C" __global__ void histogram_global(const unsigned char *data, unsigned *bins, int n)
 {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-        atomic_add(&bins[data[i]], 1);
+        atomicAdd(&bins[data[i]], 1);
 }
 
 extern "C" __global__ void histogram_shared(const unsigned char *data, unsigned *bins, int n)
@@ -17,8 +17,8 @@ extern "C" __global__ void histogram_shared(const unsigned char *data, unsigned 
         local[bin] = 0;
     __syncthreads();
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-        atomic_add(&local[data[i]], 1);
+        atomicAdd(&local[data[i]], 1);
     __syncthreads();
     for (int bin = threadIdx.x; bin < BINS; bin += blockDim.x)
-        atomic_add(&bins[bin], local[bin]);
+        atomicAdd(&bins[bin], local[bin]);
 }

@@ -1,25 +1,12 @@
-// What a kernel source needs of CUDA, without the CUDA toolkit: compiled by clang alone (see ../compile.sh).
+// CUDA's names where a compiler lacks them: all of them for clang without CUDA's headers, and for nvcc the few that
+// host code beside kernels calls and that CUDA 13 took away. ../compile.sh includes it before each file; built-in
+// workloads include it themselves.
 #pragma once
 
-#include <__clang_cuda_builtin_vars.h>
-
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define __constant__ __attribute__((constant))
-
-// `__syncthreads` is a builtin of clang, as in CUDA.
-__device__ inline unsigned atomic_add(unsigned *to, unsigned value)
-{
-    return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
-}
-
-__device__ inline unsigned atomic_min(unsigned *to, unsigned value)
-{
-    return __atomic_fetch_min(to, value, __ATOMIC_RELAXED);
-}
-
-__device__ inline unsigned long long atomic_xor(unsigned long long *to, unsigned long long value)
-{
-    return __atomic_fetch_xor(to, value, __ATOMIC_RELAXED);
-}
+#if defined(__clang__) && defined(__CUDA__) && !defined(__CUDACC__)
+#include "clang/cuda_runtime.h"
+#elif defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 13 && !defined(__CUDACC_RTC__)
+#include <cuda_runtime.h>
+#define cudaThreadSynchronize cudaDeviceSynchronize
+#define cudaThreadExit cudaDeviceReset
+#endif

@@ -15,6 +15,6 @@ extern "C" __global__ void random_access(const unsigned long long *start, unsign
         unsigned long long sign;
         asm("shr.s64 %0, %1, 63;" : "=l"(sign) : "l"(word));
         word = (word << 1) ^ (sign & 7);
-        atomic_xor(&table[word & (elements - 1)], word);
+        atomicXor(&table[word & (elements - 1)], word);
     }
 }

@@ -34,7 +34,7 @@ extern "C" __global__ void split_sort(unsigned *key, unsigned *value, unsigned *
     if (tx < DIGITS)
         counts[tx] = 0;
     __syncthreads();
-    atomic_add(&counts[own_key >> shift & (DIGITS - 1)], 1);
+    atomicAdd(&counts[own_key >> shift & (DIGITS - 1)], 1);
     __syncthreads();
     key[i] = own_key;
     value[i] = own_value;

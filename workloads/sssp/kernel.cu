@@ -23,7 +23,7 @@ extern "C" __global__ void sssp_relax(const unsigned *row_ptr, const unsigned *c
     for (unsigned edge = row_ptr[node]; edge < row_ptr[node + 1]; edge++) {
         unsigned offer = before[node] + weight[edge];
         if (offer < before[col[edge]]) {
-            atomic_min(&length[col[edge]], offer);
+            atomicMin(&length[col[edge]], offer);
             *changed = 1;
         }
     }
