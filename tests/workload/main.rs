@@ -8,6 +8,7 @@ mod workload_common;
 mod bplus_tree;
 mod builtin;
 mod contents;
+mod cuda;
 mod experiment;
 mod faults;
 mod host;
