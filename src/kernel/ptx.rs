@@ -206,6 +206,11 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
         kernels.push(report);
     }
     module.warnings.dedup();
+    if !faults.is_empty() && file.ends_with(".cu") {
+        // Of its lines nothing is worth a word.
+        let fault = Diagnostic::nowhere(file, "this is CUDA source, and PTX is expected");
+        faults = vec![fault.with_help(format!("`workloads/compile.sh {file}` makes PTX of it"))];
+    }
     Decoded { module, kernels, faults }
 }
 

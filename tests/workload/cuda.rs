@@ -98,6 +98,27 @@ fn clang_compiles_every_sample_where_it_is() {
 }
 
 #[test]
+fn source_that_is_not_compiled_is_told_with_the_command() {
+    let kernel = "__global__ void k(int *x) { *x = 1 / *x; }\n";
+    let manifest = |file: &str| {
+        format!(
+            "schema = 1\nname = \"k\"\ndescription = \"k\"\nisa = {{ kind = \"ptx\", file = \"{file}\" }}\nbuffer.x = {{ type = \"i32\", len = 1 }}\n\
+             step = [{{ kernel = \"k\", block = 1, grid = 1, args = [\"&x\"] }}]\n"
+        )
+    };
+    let folder = folder("cuda-source", &[("workload.toml", &manifest("k.ptx")), ("k.cu", kernel)]);
+    let told = load(&folder).unwrap_err();
+    assert_eq!(told.trim(), "4:30: cannot read `k.ptx`: no such file (`workloads/compile.sh FOLDER/k.cu` makes it)");
+    std::fs::write(folder.join("workload.toml"), manifest("k.cu")).unwrap();
+    let told = load(&folder).unwrap_err();
+    let expected =
+        "FOLDER/k.cu: this is CUDA source, and PTX is expected (`workloads/compile.sh FOLDER/k.cu` makes PTX of it)";
+    assert_eq!(told.trim(), expected);
+    let told = load(&folder.join("k.cu")).unwrap_err();
+    assert!(told.contains("makes PTX of it, and a manifest names that") && told.contains("file = \"k.ptx\""), "{told}");
+}
+
+#[test]
 fn what_cannot_be_compiled_is_told_with_the_way_out() {
     let (said, code) = compile(&["nothing-here"]);
     assert!(code == Some(2) && said.contains("there is no nothing-here/kernel.cu"), "{said}");

@@ -44,6 +44,14 @@ fn not_another_file(path: &Path) -> Result<(), Diagnostic> {
     if extension.as_deref() == Some("ptx") {
         return Err(fault.with_help("a manifest names a file of kernels: isa = { kind = \"ptx\", file = \"...\" }"));
     }
+    if extension.as_deref() == Some("cu") {
+        let compiled = path.with_extension("ptx");
+        let name = compiled.file_name().unwrap_or_default().display();
+        return Err(fault.with_help(format!(
+            "`workloads/compile.sh {}` makes PTX of it, and a manifest names that: isa = {{ kind = \"ptx\", file = \"{name}\" }}",
+            path.display()
+        )));
+    }
     let names: Vec<&str> = builtin_names().collect();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     Err(fault.with_nearest_or(&stem, names, || Some("`durawarp list workloads` has the names".to_owned())))
@@ -162,8 +170,16 @@ impl Folder {
         })
     }
 
-    /// " (did you mean `FILE`?)" with the file beside the manifest whose name is nearest, or nothing.
+    /// " (did you mean `FILE`?)" with the file beside the manifest whose name is nearest, or nothing; of PTX
+    /// whose CUDA source is there, how it is compiled.
     fn near(&self, file: &str) -> String {
+        if let Folder::Disk { folder, .. } = self
+            && file.ends_with(".ptx")
+            && let source = folder.join(file).with_extension("cu")
+            && source.is_file()
+        {
+            return format!(" (`workloads/compile.sh {}` makes it)", source.display());
+        }
         let mut names: Vec<String> = match self {
             Folder::Builtin { dir, .. } => {
                 dir.files().filter_map(|file| Some(file.path().file_name()?.to_str()?.to_owned())).collect()
