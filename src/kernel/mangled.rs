@@ -74,6 +74,20 @@ impl SourceName {
     }
 }
 
+/// A parameter's name for people: compilers number the parameters of a kernel behind its symbol.
+///
+/// ```
+/// use durawarp::kernel::mangled::parameter;
+///
+/// assert_eq!(parameter("_Z5saxpyifPfS__param_2"), "saxpy_param_2");
+/// assert_eq!(parameter("length"), "length");
+/// ```
+pub fn parameter(symbol: &str) -> String {
+    let source =
+        symbol.rsplit_once("_param_").and_then(|(kernel, number)| Some((SourceName::demangle(kernel)?, number)));
+    source.map_or_else(|| symbol.to_owned(), |(kernel, number)| format!("{}_param_{number}", kernel.name))
+}
+
 impl fmt::Display for SourceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.scopes.iter().try_for_each(|scope| write!(f, "{scope}::"))?;

@@ -119,6 +119,27 @@ fn source_that_is_not_compiled_is_told_with_the_command() {
 }
 
 #[test]
+fn parameters_of_kernels_of_cpp_are_told_by_names_that_a_person_reads() {
+    let sample = Path::new(ROOT).join("examples/cuda/reduce");
+    let [ptx, manifest] =
+        ["kernel.ptx", "workload.toml"].map(|file| std::fs::read_to_string(sample.join(file)).unwrap());
+    let told = |arguments: &str| {
+        let manifest = manifest.replace("[\"&in\", \"&sum\", \"N\"]", arguments);
+        load(&folder("cuda-parameters", &[("kernel.ptx", &ptx), ("workload.toml", &manifest)])).unwrap_err()
+    };
+    let few = told("[\"&in\", \"&sum\"]");
+    let form = "its parameters are .u64 reduce_param_0, .u64 reduce_param_1, .u32 reduce_param_2";
+    assert!(few.contains("kernel `reduce` takes 3 arguments, found 2") && few.contains(form), "{few}");
+    let float = told("[\"&in\", \"&sum\", 0.5]");
+    assert!(
+        float.contains("expected an integer (u32) for parameter `reduce_param_2`, found the float `0.5`"),
+        "{float}"
+    );
+    let address = told("[\"&in\", \"&sum\", \"&in\"]");
+    assert!(address.contains("parameter `reduce_param_2` is `.u32` (4 bytes)"), "{address}");
+}
+
+#[test]
 fn what_cannot_be_compiled_is_told_with_the_way_out() {
     let (said, code) = compile(&["nothing-here"]);
     assert!(code == Some(2) && said.contains("there is no nothing-here/kernel.cu"), "{said}");

@@ -6,6 +6,7 @@
 use super::reader::Reader;
 use crate::document::{Item, Place, TomlTable, quoted};
 use crate::kernel::ir::{Elem, Kernel, Param};
+use crate::kernel::mangled::parameter;
 use crate::workload::expr::{Expr, Scope, Type};
 use crate::workload::manifest::buffers::Space;
 use crate::workload::manifest::element::elem_of;
@@ -69,7 +70,7 @@ impl Reader<'_> {
     fn number(&mut self, value: Expr, elem: Elem, place: &Place, param: Option<&Param>) -> Option<Arg> {
         let float = matches!(elem, Elem::F32 | Elem::F64);
         if !float && value.ty() == Type::Float {
-            let of = param.map_or_else(String::new, |param| format!(" for parameter `{}`", param.name));
+            let of = param.map_or_else(String::new, |param| format!(" for parameter `{}`", parameter(&param.name)));
             let ty = crate::workload::manifest::element::elem_name(elem);
             let fault = place.fault(format!("expected an integer ({ty}){of}, found the float `{}`", value.text()));
             self.fault(fault.with_help("`int(x)` rounds toward zero"));
@@ -83,7 +84,7 @@ impl Reader<'_> {
             ("b8", bytes) if bytes > 1 => format!("a structure of {bytes} bytes"),
             (name, bytes) => format!("`.{name}` ({bytes} byte{})", if bytes == 1 { "" } else { "s" }),
         };
-        let fault = place.fault(format!("parameter `{}` is {wanted}, found {found}", param.name));
+        let fault = place.fault(format!("parameter `{}` is {wanted}, found {found}", parameter(&param.name)));
         self.fault(match bare_type(param) {
             "b8" => fault.with_help("`{struct = [\"&buffer\", {u32 = \"N\"}]}`"),
             _ => fault,

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use super::args::bare_type;
 use super::reader::{KernelFact, Reader};
 use crate::document::{Item, Place, TomlTable, check};
+use crate::kernel::ir::Param;
+use crate::kernel::mangled::parameter;
 use crate::workload::expr::{Expr, Scope, Type, Value};
 use crate::workload::manifest::buffers::Space;
 use crate::workload::manifest::schema;
@@ -284,7 +286,8 @@ impl Reader<'_> {
         let list = table.get("args")?;
         let items = list.list()?;
         if items.len() != kernel.params.len() {
-            let form: Vec<String> = kernel.params.iter().map(|p| format!(".{} {}", bare_type(p), p.name)).collect();
+            let shown = |p: &Param| format!(".{} {}", bare_type(p), parameter(&p.name));
+            let form: Vec<String> = kernel.params.iter().map(shown).collect();
             let (wanted, plural) = (form.len(), if form.len() == 1 { "" } else { "s" });
             let message = format!("kernel `{name}` takes {wanted} argument{plural}, found {}", items.len());
             self.fault(list.place().fault(message).with_help(format!("its parameters are {}", form.join(", "))));
