@@ -143,7 +143,7 @@ impl FromCheckpoint {
     /// As a caveat says it.
     pub fn told(&self) -> String {
         let set = self.set.join(", ");
-        format!("up to cycle {} it ran with other parameters, and went on from a checkpoint with {set}", self.cycle)
+        format!("from core cycle {} on it ran with {set}, before that with other values, from a checkpoint", self.cycle)
     }
 }
 

@@ -101,7 +101,8 @@ fn experiment(named: &str, args: &BisectArgs, changes: &[String]) -> Result<AnyE
         return Ok(experiment);
     }
     let changed = changes.iter().fold(recipe.reference(false), |recipe, text| changed(recipe, text));
-    Ok(changed.max_cycles(args.max_cycles).build_any()?)
+    let built = changed.max_cycles(args.max_cycles).build_any();
+    Ok(built.map_err(|faults| as_typed(faults, changes))?)
 }
 
 /// A recipe with a change that `--other` names.
@@ -110,6 +111,17 @@ fn changed(recipe: Recipe, text: &str) -> Recipe {
         Some((key, value)) => recipe.set(key.trim(), value.trim()),
         None => recipe.fault(Diagnostic::nowhere("--other", format!("expected KEY=VALUE; got `{text}`"))),
     }
+}
+
+/// Faults of what `--other` changes, under that option: a recipe knows changes as `--set`.
+fn as_typed(mut faults: Diagnostics, changes: &[String]) -> Diagnostics {
+    for fault in &mut faults.0 {
+        let change = fault.file.strip_prefix("--set ").map(str::to_owned);
+        if let Some(change) = change.filter(|change| changes.contains(change)) {
+            fault.file = format!("--other {change}");
+        }
+    }
+    faults
 }
 
 /// What a result says of its workload is what would run now.

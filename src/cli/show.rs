@@ -250,6 +250,10 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
         if !report.unsupported.is_empty() {
             terminal::complain(&Diagnostics(report.unsupported));
             exit = Exit::BadInput;
+        } else if report.kernels.is_empty() {
+            let fault = Diagnostic::nowhere(&name, "there is no kernel in the file");
+            terminal::complain(&fault.with_help("a kernel is a `.visible .entry NAME(...)` with a body").into());
+            exit = Exit::BadInput;
         }
     }
     Ok(exit)

@@ -1,7 +1,7 @@
 //! `durawarp run`.
 
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome, Repeats};
@@ -102,7 +102,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let mut written = Vec::new();
     written.extend(json.map(|output| output.write_json(outcome)));
     if let (Some(output), Some(timeline)) = (timeline_file, &finished.timeline) {
-        written.push(write_timeline(output, timeline, outcome, budget));
+        written.push(write_timeline(output, timeline, outcome, budget, args.quiet));
     }
     for (buffer, output) in dumps {
         let Some(kernels) = kernels else { break };
@@ -138,13 +138,23 @@ fn title(experiment: &AnyExperiment) -> Title {
 }
 
 /// Writes a timeline, compressed where its name says so, and says on standard error what is not in it.
-fn write_timeline(output: Output, timeline: &Timeline, outcome: &Outcome, budget: u64) -> Result<(), Stop> {
+fn write_timeline(
+    output: Output,
+    timeline: &Timeline,
+    outcome: &Outcome,
+    budget: u64,
+    quiet: bool,
+) -> Result<(), Stop> {
     let mut kept = Vec::new();
+    let file = output.path().to_owned();
     let compressed = output.path().extension().is_some_and(|end| end == "gz");
     output.stream(|file| {
         kept = report::write_timeline(timeline, outcome, budget, compressed, BufWriter::new(file))?;
         Ok(())
     })?;
+    if !quiet && file != Path::new("-") {
+        terminal::say(&format!("the timeline is in `{}`: open it with https://ui.perfetto.dev", file.display()));
+    }
     kept.iter().filter_map(Kept::told).for_each(|told| terminal::note(&told));
     Ok(())
 }

@@ -63,6 +63,9 @@ use super::visible::{crash_visible, is_judged_by_visibility};
 pub const CPU_BUDGET: Budget =
     Budget { instants: 128, boundaries: 512, product: 64, singles: 32, pairs: 16, random: 16, torn: 8, seed: 0 };
 
+/// As reports name the file that is persistent memory.
+const PM_FILE: &str = "/pm";
+
 /// Instructions that recovery may take.
 const RECOVERY_INSTRUCTIONS: u64 = 1 << 30;
 
@@ -266,7 +269,9 @@ impl TestedServer<'_> {
         }
 
         let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
-        let places = Places { states: &states, allowed: &allowed, image: &program.image, ticks_a_cycle };
+        let CpuMemory { windows, persistent, .. } = self.recovery.memory;
+        let pm = persistent..persistent + windows.pm_bytes;
+        let places = Places { states: &states, allowed: &allowed, image: &program.image, pm, ticks_a_cycle };
         Ok(JudgedServer {
             changes: states.changes(),
             fences: journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed),
@@ -284,6 +289,11 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
     let mut fault = |what: String, help: &str| {
         faults.push(Diagnostic::nowhere(&program.name, what).with_help(help.to_owned()));
     };
+    if program.start.windows.pm_bytes == 0 && !program.clients.is_empty() {
+        let what = "the server's program has no persistent memory, beside which what clients post is judged";
+        fault(what.into(), "a program that has some: `durawarp crash hash --machine broi-cluster --scheme broi`");
+        return faults.into_result(());
+    }
     if program.start.windows.pm_bytes == 0 {
         fault("the program has no persistent memory: a power failure leaves nothing to judge".into(), "`pm_mb` of it");
     }
@@ -374,6 +384,8 @@ struct Places<'a> {
     states: &'a CrashStates<'a>,
     allowed: &'a AllowedStates<'a>,
     image: &'a Executable,
+    /// Addresses of the program's persistent memory.
+    pm: Range<u64>,
     ticks_a_cycle: u64,
 }
 
@@ -395,10 +407,14 @@ impl Places<'_> {
 
     fn place(&self, persist: Persist) -> Placed {
         let function = self.image.code_name(persist.pc.into());
-        Placed { persist, kernel: None, function: Some(function), channel: None, source: None, buffer: None }
+        // A process has one file of persistent memory, whatever its name.
+        let is_of_file = self.pm.contains(&persist.address);
+        let buffer = is_of_file.then(|| (PM_FILE.to_owned(), persist.address - self.pm.start));
+        Placed { persist, kernel: None, function: Some(function), channel: None, source: None, buffer }
     }
 
-    /// Two stores of one hart: an earlier one that the image lacks, and the next one after it that it has.
+    /// Two stores: an earlier one that the image lacks, and the next one after it that it has, of one hart if
+    /// there are such, else of two.
     fn witness(&self, failure: &Failure) -> Option<Witness> {
         let (image, before) = match failure.level {
             Level::Allowed => {
@@ -435,15 +451,51 @@ fn witness(journal: &Journal, before: usize, time: u64, image: &PmImage) -> Opti
         let fact = stores[at];
         stores[at + 1..].iter().any(|later| later.line == fact.line && later.mask & fact.mask != 0)
     };
-    let missing = (0..stores.len()).rev().filter(|&at| !is_in(image, journal, stores[at]) && !hidden(at));
-    for at in missing {
-        let of_hart = |fact: &&&Fact| {
-            let (own, author) = (stores[at].author, fact.author);
-            (own.sm, own.warp) == (author.sm, author.warp) && fact.line != stores[at].line
-        };
-        if let Some(present) = stores[at + 1..].iter().filter(of_hart).find(|fact| is_in(image, journal, fact)) {
-            return Some(Witness { missing: Some(persist(stores[at])), present: Some(persist(present)) });
+    let missing: Vec<usize> =
+        (0..stores.len()).rev().filter(|&at| !is_in(image, journal, stores[at]) && !hidden(at)).collect();
+    // A fence of the hart is what is missing more often than an order between harts, which needs two.
+    for one_hart in [true, false] {
+        for &at in &missing {
+            let fits = |fact: &&&Fact| {
+                let (own, author) = (stores[at].author, fact.author);
+                ((own.sm, own.warp) == (author.sm, author.warp)) == one_hart && fact.line != stores[at].line
+            };
+            if let Some(present) = stores[at + 1..].iter().filter(fits).find(|fact| is_in(image, journal, fact)) {
+                return Some(Witness { missing: Some(persist(stores[at])), present: Some(persist(present)) });
+            }
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::persist::journal::Author;
+
+    /// Stores of one byte each, of harts to lines: the witness of an image that has the stores of `durable`.
+    fn found(stores: &[(u16, u64)], durable: &[usize]) -> Option<(u64, u64)> {
+        let (mut journal, mut image) = (Journal::default(), PmImage::new(0, vec![0; 512]));
+        for (number, &(hart, line)) in stores.iter().enumerate() {
+            let author = Author { sm: hart, ..Author::default() };
+            journal.note_data(number as u64, FactKind::Stored, line, 1, author, &[number as u8 + 1; 128]);
+            if durable.contains(&number) {
+                image.write(line, &[number as u8 + 1]).unwrap();
+            }
+        }
+        let Witness { missing, present } = witness(&journal, stores.len(), u64::MAX, &image)?;
+        Some((missing?.line, present?.line))
+    }
+
+    #[test]
+    fn the_stores_of_a_failure_are_of_one_hart_or_else_of_two() {
+        // One hart: the log at 0 is missing, what it is of at 128 is there.
+        assert_eq!(found(&[(0, 0), (0, 128)], &[1]), Some((0, 128)));
+        // Two harts: the first's store is missing, and the second's is there.
+        assert_eq!(found(&[(0, 0), (1, 128)], &[1]), Some((0, 128)));
+        // Both: that of one hart is told, though the other is later.
+        assert_eq!(found(&[(0, 0), (0, 128), (0, 256), (1, 384)], &[1, 3]), Some((0, 128)));
+        // Nothing is missing that something followed.
+        assert_eq!(found(&[(0, 0), (1, 128)], &[0]), None);
+    }
 }

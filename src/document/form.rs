@@ -11,6 +11,7 @@
 //! that.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -89,9 +90,11 @@ pub(crate) fn written(table: &str, keys: &[Key], values: &Value, sources: &BTree
     out
 }
 
-/// Whether it is a path rather than a name.
+/// Whether it is a path rather than a name. No built-in name has a dot: a file that has one is meant, and its
+/// reading tells what it is not.
 pub(crate) fn is_path(name_or_path: &str) -> bool {
-    name_or_path.ends_with(".toml") || name_or_path.contains(['/', '\\'])
+    let is_a_file = || name_or_path.contains('.') && Path::new(name_or_path).is_file();
+    name_or_path.ends_with(".toml") || name_or_path.contains(['/', '\\']) || is_a_file()
 }
 
 impl Form {

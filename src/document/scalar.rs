@@ -78,15 +78,18 @@ const UNITS: [(&str, &str, f64); 22] = [
     ("nJ", "an energy", 1e6),
     ("B", "a size", 1.0),
     ("bytes", "a size", 1.0),
-    ("KB", "a size", 1024.0),
+    ("kB", "a size", 1024.0),
     ("KiB", "a size", 1024.0),
-    ("kb", "a size", 1024.0),
     ("MB", "a size", 1048576.0),
     ("MiB", "a size", 1048576.0),
+    ("GB", "a size", 1073741824.0),
     ("GiB", "a size", 1073741824.0),
     ("cycles", "a number of cycles", 1.0),
     ("cycle", "a number of cycles", 1.0),
 ];
+
+/// The highest clock that is taken for one, 100 GHz: what is beyond it is GHz for MHz.
+const MOST_KHZ: u64 = 100_000_000;
 
 /// The unit that a key's name ends in, its dimension, and the unit's size in the dimension's base.
 fn unit_of_key(key: &Key) -> Option<(&'static str, &'static str, f64)> {
@@ -114,7 +117,7 @@ pub(crate) fn expectation(key: &Key) -> String {
         Kind::Whole { min, max } if max >= u64::from(u32::MAX) => format!("a whole number{unit}, at least {min}"),
         Kind::Whole { min, max } => format!("a whole number{unit} from {min} to {max}"),
         Kind::Nanos => "a time in ns, for example 160, 0.4 or \"1.5us\"".to_owned(),
-        Kind::Megahertz => "a frequency in MHz, for example 1400 or \"1.4GHz\"".to_owned(),
+        Kind::Megahertz => "a frequency in MHz up to 100000, for example 1400 or \"1.4GHz\"".to_owned(),
         Kind::Picojoules => "an energy in pJ, for example 2.47 or \"1.2nJ\"".to_owned(),
         Kind::Sizes => format!("sizes{unit} that rise, between commas, for example \"0,8,16\""),
         Kind::Flag => "true or false".to_owned(),
@@ -172,7 +175,9 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
         }
         Kind::Nanos if Nanos::from_decimal(number).is_some() => decimal(number),
         Kind::Picojoules if Picojoules::from_decimal(number).is_some() => decimal(number),
-        Kind::Megahertz if Megahertz::from_decimal(number).is_some_and(|f| f.khz > 0) => decimal(number),
+        Kind::Megahertz if Megahertz::from_decimal(number).is_some_and(|f| (1..=MOST_KHZ).contains(&f.khz)) => {
+            decimal(number)
+        }
         _ => None,
     }
     .ok_or_else(wrong)
@@ -200,7 +205,11 @@ fn with_unit(key: &Key, text: &str) -> Result<f64, Option<String>> {
     if unit.is_empty() {
         return Ok(number);
     }
-    let Some(&(_, dimension, size)) = UNITS.iter().find(|(name, ..)| *name == unit) else {
+    // Sizes are written in any case; `mS` and `Ms` would not be one time.
+    let is_size = |dimension: &str| dimension == "a size";
+    let spelt = |(name, dimension, _): &&(&str, &str, f64)| is_size(dimension) && name.eq_ignore_ascii_case(unit);
+    let known = UNITS.iter().find(|(name, ..)| *name == unit).or_else(|| UNITS.iter().find(spelt));
+    let Some(&(_, dimension, size)) = known else {
         let known: Vec<&str> = UNITS.iter().map(|u| u.0).collect();
         return Err(Some(format!("`{}` has an unknown unit in \"{text}\"; units are {}", key.name, known.join(", "))));
     };
@@ -230,6 +239,10 @@ mod tests {
     #[test]
     fn units_convert_to_the_keys_unit() {
         assert_eq!(of("slice_kb", SIZE, Scalar::Text("1MiB".into())).as_deref(), Ok("1024"));
+        for text in ["256kB", "256KB", "256kb", "256 KiB", "256kib"] {
+            assert_eq!(of("slice_kb", SIZE, Scalar::Text(text.into())).as_deref(), Ok("256"), "{text}");
+        }
+        assert!(of("read_ns", Kind::Nanos, Scalar::Text("1 NS".into())).unwrap_err().contains("units are ps, ns"));
         assert_eq!(of("row_bytes", SIZE, Scalar::Text("2KiB".into())).as_deref(), Ok("2048"));
         assert_eq!(of("read_ns", Kind::Nanos, Scalar::Text("1.5us".into())).as_deref(), Ok("1500.0"));
         assert_eq!(of("core_mhz", Kind::Megahertz, Scalar::Text("1.8 GHz".into())).as_deref(), Ok("1800.0"));
@@ -258,7 +271,10 @@ mod tests {
         }
         assert!(sizes(Scalar::Whole(-1)).is_err() && sizes(Scalar::Decimal(8.5)).is_err());
         assert!(of("read_ns", Kind::Nanos, Scalar::Decimal(0.0001)).is_err());
-        assert!(of("core_mhz", Kind::Megahertz, Scalar::Whole(0)).is_err());
+        let clock = |scalar| of("core_mhz", Kind::Megahertz, scalar);
+        assert!(clock(Scalar::Whole(0)).is_err());
+        assert_eq!(clock(Scalar::Text("100GHz".into())).as_deref(), Ok("100000.0"));
+        assert!(clock(Scalar::Text("1400 GHz".into())).unwrap_err().contains("a frequency in MHz up to 100000"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What to run: from figures to runs, each once, whatever number of figures and kernels need it.
 
-use super::paper::{Reading, Request};
+use super::paper::{Figure, Reading, Request};
 use super::runs::{Run, Runs};
 use crate::config::AnyMachine;
 use crate::config::Override;
@@ -110,9 +110,15 @@ impl PaperPlan {
         runs
     }
 
-    /// A change of a scheme is for one that the paper runs.
+    /// A change of a scheme is for one that the figures run. A figure that is arithmetic may take the
+    /// parameters of any scheme of its paper.
     fn check_scheme_changes(&self, runs: &[Run]) -> Result<(), Diagnostics> {
         let mut schemes: Vec<&str> = runs.iter().map(|run| run.scheme).collect();
+        let runs_of = |figure: &Figure| (figure.runs)(&self.request);
+        if self.request.figures.iter().any(|figure| runs_of(figure).is_empty()) {
+            let of_paper = self.request.paper.figures.iter().flat_map(runs_of).map(|run| run.scheme);
+            schemes.extend(of_paper.filter(|scheme| catalogue::find(scheme).is_ok()));
+        }
         schemes.sort_unstable();
         schemes.dedup();
         SchemeConfig::load_each(&schemes, &self.request.scheme_set).map(|_| ())
@@ -208,6 +214,18 @@ mod tests {
         half.set = vec![Override::parse("sm.coalescer=half_warp_legacy").unwrap()];
         let half = PaperPlan::new(half).unwrap_or_else(|faults| panic!("{faults}"));
         assert_eq!((half.runs().len(), points(half)), (4, 3));
+    }
+
+    #[test]
+    fn a_figure_without_runs_takes_parameters_of_the_papers_schemes() {
+        let arithmetic = |text: &str| {
+            let scheme_set = vec![Override::parse(text).unwrap()];
+            PaperPlan::new(Request { scheme_set, ..request(&["table3", "overheads"], &["ATAX1"]) })
+        };
+        assert!(arithmetic("agpm.key=slot").is_ok());
+        let told = arithmetic("sbrp.pb_entries=8").unwrap_err().to_string();
+        assert!(told.contains("`sbrp`, which is none of the schemes "), "{told}");
+        assert!(!told.contains("schemes \n") && told.contains("agpm"), "{told}");
     }
 
     #[test]

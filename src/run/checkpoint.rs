@@ -188,7 +188,8 @@ pub(super) fn changes(from: &Experiment, to: &Experiment) -> Result<Vec<String>,
         if may_change(key) {
             set.push(format!("{key}={}", new.as_str().map_or_else(|| new.to_string(), str::to_owned)));
         } else {
-            let message = format!("is {old} up to the checkpoint and cannot become {new}: the state is made for it");
+            let message =
+                format!("`{key}` is {old} up to the checkpoint and cannot become {new}: the state is made for it");
             let help = "durations, bandwidths, energies and thresholds may change where a run goes on";
             faults.push(Diagnostic::nowhere(key, message).with_help(help));
         }

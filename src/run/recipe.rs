@@ -8,6 +8,7 @@
 //! Invariants: setters never fail; what was wrong with them is told by [`Recipe::build`], together with the
 //! faults of all parts. Two equal recipes give equal outcomes: threads change nothing but `host`.
 
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -206,7 +207,9 @@ impl Recipe {
             "workload" => Recipe { workload: value.into(), ..self },
             "profile" => self.profile(&value),
             "seed" => self.read(key, &value, "a whole number", |recipe, seed| recipe.choice.seed = seed),
-            "max_cycles" => self.read(key, &value, "a whole number", |recipe, most| recipe.max_cycles = Some(most)),
+            "max_cycles" => self.read(key, &value, "a whole number from 1", |recipe, most: NonZeroU64| {
+                recipe.max_cycles = Some(most.get());
+            }),
             "sample" => self.read(key, &value, "a whole number from 2 to 64", |recipe, windows: Windows| {
                 recipe.sample = Some(windows.0);
             }),

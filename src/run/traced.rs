@@ -10,6 +10,8 @@
 //! [`Message::digest`](crate::engine::Message::digest) leaves them out; final states
 //! ([`TracedRun::state`]) have these.
 
+mod words;
+
 use std::any::Any;
 use std::sync::atomic::AtomicBool;
 
@@ -25,8 +27,7 @@ use crate::machine::MAX_CORE_CYCLES;
 use crate::machine::msg::Msg;
 use crate::outcome::End;
 
-/// Lists in the text of a message are shown up to this many characters.
-const LIST_SHOWN: usize = 40;
+use words::in_words;
 
 /// Characters that are shown of a message.
 const TEXT_SHOWN: usize = 240;
@@ -220,7 +221,8 @@ impl Watched {
         self.trail.events += 1;
         self.trail.digest = fold(fold(self.trail.digest, ps), content);
         if let Some(told) = &mut self.told {
-            let what = message.map_or_else(|| "wake-up".to_owned(), |message| shortened(&format!("{message:?}")));
+            let what =
+                message.map_or_else(|| "wake-up".to_owned(), |message| shortened(&in_words(&format!("{message:?}"))));
             told.push(TracedEvent { ps, what, digest: content });
         }
     }
@@ -250,27 +252,11 @@ impl Component<Msg> for Watched {
     }
 }
 
-/// The text of a message without its long lists, which are bytes of lines.
+/// The text of a message, cut where it is long.
 fn shortened(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('[') {
-        let (before, list) = rest.split_at(open);
-        out += before;
-        let mut depth = 0;
-        let closes = |&(_, c): &(usize, char)| {
-            depth += i32::from(c == '[') - i32::from(c == ']');
-            depth == 0
-        };
-        let end = list.char_indices().find(closes).map_or(list.len(), |(close, _)| close + 1);
-        let (list, after) = list.split_at(end);
-        out += if list.len() > LIST_SHOWN { "[...]" } else { list };
-        rest = after;
-    }
-    out += rest;
-    match out.char_indices().nth(TEXT_SHOWN) {
-        Some((at, _)) => format!("{}...", &out[..at]),
-        None => out,
+    match text.char_indices().nth(TEXT_SHOWN) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
     }
 }
 
@@ -279,12 +265,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_and_long_texts_are_cut() {
-        assert_eq!(shortened("Cta(3)"), "Cta(3)");
-        let bytes = format!("Line {{ bytes: [{}], mask: 7, way: [1, 2] }}", "0, ".repeat(64));
-        assert_eq!(shortened(&bytes), "Line { bytes: [...], mask: 7, way: [1, 2] }");
-        let nested = format!("Launch {{ code: [{}], warps: 2 }}", "[1, 2], ".repeat(20));
-        assert_eq!(shortened(&nested), "Launch { code: [...], warps: 2 }");
+    fn long_texts_are_cut() {
+        assert_eq!(shortened("Cta 3"), "Cta 3");
         assert_eq!(shortened(&"x".repeat(300)).len(), TEXT_SHOWN + 3);
     }
 

@@ -133,6 +133,11 @@ impl SweepFile {
             Some(crate::workload::Value::Int(number)) => u64::try_from(number).ok(),
             _ => None,
         };
+        if let Some(item) = options.and_then(|table| table.get("max_cycles"))
+            && item.number() == Some(crate::workload::Value::Int(0))
+        {
+            faults.push(item.place().fault("`max_cycles` must be an integer from 1: no cycle is no run"));
+        }
         let name = root.text("name").map_or("", |(name, _)| name).to_owned();
         if let Some((_, place)) = root.text("name")
             && (name.is_empty() || name.contains(|c: char| c.is_control() || "/\\\"".contains(c)))

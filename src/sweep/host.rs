@@ -32,8 +32,8 @@ pub fn shortage(needed_bytes: u64, memory: Memory) -> Option<String> {
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     (needed_bytes > memory.available_bytes).then(|| {
         format!(
-            "this run needs about {:.1} GiB of memory, and {:.1} GiB of the host's {:.1} are available: it may be slow, or \
-             be ended by the system",
+            "this run needs up to {:.1} GiB of memory, if it touches all of its buffers, and {:.1} GiB of the host's {:.1} \
+             are available: it may be slow, or be ended by the system",
             gib(needed_bytes),
             gib(memory.available_bytes),
             gib(memory.total_bytes)
@@ -50,7 +50,12 @@ mod tests {
         let memory = Memory { total_bytes: 8 << 30, available_bytes: 3 << 30 };
         assert_eq!(shortage(3 << 30, memory), None);
         let told = shortage((3 << 30) + 1, memory).unwrap();
-        assert!(told.contains("3.0 GiB of memory, and 3.0 GiB of the host's 8.0 are available"), "{told}");
+        assert!(
+            told.contains(
+                "up to 3.0 GiB of memory, if it touches all of its buffers, and 3.0 GiB of the host's 8.0 are"
+            ),
+            "{told}"
+        );
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(crate) enum ProgramPart {
 pub struct Choice {
     /// Profile; `None` is `default`.
     pub profile: Option<String>,
-    /// Parameters to override, and their values as written (`--param NAME=VALUE`).
+    /// Parameters to override, and their values as written (`--set params.NAME=VALUE`).
     pub params: Vec<(String, String)>,
     /// The run's seed: changes every random content.
     pub seed: u64,

@@ -9,6 +9,7 @@ mod config;
 mod crash;
 mod docs;
 mod imports;
+mod messages;
 mod monitor;
 mod outputs;
 mod regions;

@@ -75,6 +75,12 @@ fn a_missing_fence_is_found_and_its_stores_are_named() {
         placed.as_ref().and_then(|placed| placed.function.clone()).is_some_and(|function| function.contains("+0x"))
     };
     assert!(named(&found.missing) && named(&found.present), "{found:#?}");
+    let in_file = |placed: &Option<durawarp::crash::Placed>| {
+        placed
+            .as_ref()
+            .is_some_and(|placed| placed.buffer.as_ref().is_some_and(|(file, at)| file == "/pm" && *at < 64 << 20))
+    };
+    assert!(in_file(&found.missing) && in_file(&found.present), "{found:#?}");
     // The same state alone.
     let one = CrashRequest { only_allowed: Some((found.failure.point, found.failure.choice.unwrap())), ..some() };
     let again = crash(&workload, "sync", "adr", &one).unwrap();

@@ -428,9 +428,9 @@ fn choices_that_cannot_be() {
     };
     assert_eq!(
         faults(set(&[("n", "3"), ("N", "x"), ("N", "1.5")])),
-        "--param N=1.5: parameter `N` is an integer, found the float 1.5\n\
-         --param N=x: `x` is not a number\n\
-         --param n=3: workload `sample` has no parameter `n` (did you mean `N`?)"
+        "--set params.N=1.5: parameter `N` is an integer, found the float 1.5\n\
+         --set params.N=x: `x` is not a number\n\
+         --set params.n=3: workload `sample` has no parameter `n` (did you mean `N`?)"
     );
     let input =
         |buffer: &str, file: &str| Choice { inputs: vec![(buffer.to_owned(), folder.join(file))], ..Choice::default() };

@@ -86,6 +86,22 @@ fn a_program_has_the_arguments_memory_and_checks_of_its_manifest() {
 }
 
 #[test]
+fn an_argument_is_an_expression_or_any_word() {
+    let with = |args: &str| {
+        let manifest = MANIFEST.replace("args = [\"--recover\", \"STEPS\"]", &format!("args = [{args}]"));
+        program(&manifest, &Choice::default())
+    };
+    let plain = with(r#""PER", "recover", "/pm/log", "STEPS + 1", 7, "'STEPS'", "a-b""#).unwrap();
+    let expected = ["PER", "recover", "/pm/log", "1001", "7", "STEPS", "a-b"].map(str::to_owned);
+    assert_eq!(plain.recovery.as_deref(), Some(&expected[..]));
+    // A parameter that is misspelt is no word.
+    let misspelt = with(r#""STEP""#).unwrap_err().to_string();
+    assert!(misspelt.contains("STEP") && misspelt.contains("did you mean"), "{misspelt}");
+    let unfinished = with(r#""STEPS *""#).unwrap_err().to_string();
+    assert!(unfinished.contains("single quotes"), "{unfinished}");
+}
+
+#[test]
 fn a_choice_changes_parameters_arguments_and_which_checks_hold() {
     let params = vec![("THREADS".to_owned(), "2".to_owned())];
     let choice = Choice { profile: Some("ci".to_owned()), params, args: vec!["-v".to_owned()], ..Choice::default() };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use durawarp::diagnostic::Diagnostic;
-use durawarp::riscv::functional::{End, Options, RegionRun, RegionRunCounts};
+use durawarp::riscv::functional::{End, Options, RegionRun, RegionRunCounts, repeats_in_words, waits_in_words};
 use durawarp::riscv::instruction::{REGISTERS, register_name};
 use durawarp::riscv::regions::{
     Boundary, BoundaryReason, FunctionRegions, RegionOptions, RegionTable, RegisterSet, form,
@@ -104,10 +104,18 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
     };
     let (counts, executed) = (run.counts().clone(), run.executed().to_vec());
     let outcome = run.outcome(end);
+    let image = &experiment.program.image;
     let exit_code = match &outcome.end {
         End::Exited(code) => *code,
         End::Fault(fault) => return failed(&fault.to_string()),
-        other => return failed(&format!("the program did not end: {other:?}")),
+        End::Deadlock(threads) => {
+            return failed(&format!("its threads wait for ever: {}", waits_in_words(threads, image)));
+        }
+        End::Repeats(harts) => {
+            return failed(&format!("it repeats itself for ever: {}", repeats_in_words(harts, image)));
+        }
+        End::Limit => return failed("the program did not end within its limit of instructions"),
+        End::Stopped => return Ok(terminal::interrupted_exit()),
     };
     // The manifest's own checks: there is no other driver to compare with.
     let ran = Ran {

@@ -311,7 +311,7 @@ impl Making {
                 let last = key.rsplit('.').next().unwrap_or(key);
                 fault.message.contains(&format!("`{key}`"))
                     || fault.file == format!("--set {key}={}", text_of(&values[*key]))
-                    || fault.file.starts_with("--param ") && fault.message.contains(&format!("`{last}`"))
+                    || fault.file.starts_with("--set params.") && fault.message.contains(&format!("`{last}`"))
                     || key.starts_with("inputs.") && fault.file.starts_with(&format!("--input {last}="))
                     || WORDS.contains(&key.as_str()) && fault.message.contains(&format!(" {key} `"))
             };

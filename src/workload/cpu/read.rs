@@ -194,11 +194,32 @@ impl CpuReader<'_> {
 
     fn arguments(&mut self, table: TomlTable<'_>) -> Vec<Argument> {
         let items = table.get("args").and_then(Item::list).unwrap_or_default();
-        let one = |item: Item<'_>| match item.text() {
-            Some(word) if is_option(word) => Some(Argument::Word(word.to_owned())),
-            _ => self.expr(item).map(Argument::Value),
-        };
-        items.into_iter().filter_map(one).collect()
+        items.into_iter().filter_map(|item| self.argument(item)).collect()
+    }
+
+    /// An expression's value, or a word: an option, a text in single quotes, or one that is no expression and
+    /// names no parameter, not even misspelt.
+    fn argument(&mut self, item: Item<'_>) -> Option<Argument> {
+        let Some(word) = item.text() else { return self.expr(item).map(Argument::Value) };
+        let quoted = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+        if is_option(word) || quoted.is_some() {
+            return Some(Argument::Word(quoted.unwrap_or(word).to_owned()));
+        }
+        let scope = self.scope();
+        match Expr::compile(word, &item.place(), &scope) {
+            Ok(expr) => Some(Argument::Value(expr)),
+            Err(fault) => {
+                let names = || scope.variables.iter().map(|variable| variable.name.as_str());
+                let mut parts =
+                    word.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|part| !part.is_empty());
+                if parts.all(|part| crate::diagnostic::nearest(part, names()).is_none()) {
+                    return Some(Argument::Word(word.to_owned()));
+                }
+                let help = format!("a word that is meant as it is stands in single quotes: \"'{word}'\"");
+                self.faults.push(if fault.help.is_some() { fault } else { fault.with_help(help) });
+                None
+            }
+        }
     }
 
     /// Keys of a table of the machine.

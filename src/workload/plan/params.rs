@@ -32,7 +32,7 @@ impl Parameters<'_> {
             }
         }
         for (name, text) in overrides {
-            let shown = format!("--param {name}={text}");
+            let shown = format!("--set params.{name}={text}");
             let Some(number) = self.params.iter().position(|param| param.name == *name) else {
                 let message = format!("workload `{}` has no parameter `{name}`", self.workload);
                 let valid: Vec<&str> = self.params.iter().map(|param| param.name.as_str()).collect();
