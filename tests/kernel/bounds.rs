@@ -54,6 +54,19 @@ fn a_launch_has_at_most_the_threads_that_its_kernel_allows() {
 }
 
 #[test]
+fn directives_that_make_no_sense_are_faults() {
+    let fault = |directives: &str| {
+        let text = format!(".version 8.0 .visible .entry k() {directives} {{ ret; }}");
+        ptx::parse("k.ptx", &text).err().map_or_else(String::new, |faults| faults.0[0].to_string())
+    };
+    assert!(fault(".maxntid 64 .reqntid 64").contains("1:46: `.maxntid` and `.reqntid` exclude each other"));
+    assert!(fault(".reqntid 0").contains("1:34: `.reqntid` takes 1 to 3 numbers, each at least 1"));
+    assert!(fault(".maxntid 1, 2, 3, 4").contains("`.maxntid` takes 1 to 3 numbers, each at least 1"));
+    assert!(fault(".maxnreg 0").contains("`.maxnreg` takes one number from 1 to 65535"));
+    assert!(fault(".maxntidd 64").contains("directive `.maxntidd` is not supported"));
+}
+
+#[test]
 fn a_grid_consists_of_whole_clusters() {
     assert_eq!(refused(".reqnctapercluster 2, 1, 1", [4, 3, 1], [32, 1, 1]), [""; 0]);
     let told = "the grid [3, 1, 1] is no multiple of the clusters of kernel `k` (`.reqnctapercluster`): [2, 1, 1]";
@@ -109,7 +122,8 @@ fn an_access_to_a_parameter_lies_within_it_and_is_aligned() {
     for body in sound {
         assert_eq!(fault(body), "", "{body}");
     }
-    let exceeds = |bytes, offset: i32, of| format!("{bytes} bytes at offset {offset} exceed the {of} bytes of the parameter");
+    let exceeds =
+        |bytes, offset: i32, of| format!("{bytes} bytes at offset {offset} exceed the {of} bytes of the parameter");
     let crooked =
         |bytes, offset: i32| format!("{bytes} bytes at offset {offset} of the parameter are not aligned to their size");
     let cases = [

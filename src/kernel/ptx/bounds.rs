@@ -9,14 +9,17 @@
 //! | `.maxnreg n` | a thread has at most n registers |
 //! | `.minnctapersm n` | a thread has at most as many registers as let n CTAs of that size share an SM |
 //!
+//! An H200 refuses a launch of another block than that of `.reqntid`, the same number of threads in another
+//! shape included, and of more threads than the product of `.maxntid`; a kernel with both does not compile.
+//!
 //! Not modelled: clusters (their CTAs are placed as any others), spilling of registers beyond a bound.
 
 use super::super::ir::LaunchBounds;
 use super::ast::PtxWord;
 use super::lower::{Lower, Lowered};
 
-/// 32-bit registers of an SM, of every architecture from sm_50 on but sm_53 and sm_62 (CUDA programming guide,
-/// "Technical Specifications per Compute Capability").
+/// 32-bit registers of an SM, of every architecture from sm_50 on but sm_53 and sm_62 (CUDA programming
+/// guide, "Technical Specifications per Compute Capability").
 const SM_REGISTERS: u32 = 1 << 16;
 
 /// Lanes of a warp; registers are allocated to whole warps.
@@ -56,6 +59,9 @@ impl<'a> Lower<'_, 'a> {
                     self.fault(word.at.clone(), format!("directive `.{other}` is not supported"));
                 }
             }
+        }
+        if let (Some(_), Some(_), Some((word, _))) = (bounds.launch.most_threads, bounds.launch.block, limits.last()) {
+            self.fault(word.at.clone(), "`.maxntid` and `.reqntid` exclude each other");
         }
         // As PTX has it, `.minnctapersm` means nothing without the size of a CTA.
         let threads = bounds.launch.block.map(product).or(bounds.launch.most_threads);
