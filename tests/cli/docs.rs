@@ -7,17 +7,18 @@ use std::sync::LazyLock;
 
 use crate::cli_common::{durawarp, durawarp_in, ended, folder, text};
 use durawarp::config::{AnyMachine, MachineConfig, SchemeConfig};
+use durawarp::schemes::catalogue;
 use durawarp::sweep::{Plan, SweepFile};
 use durawarp::workload::{Choice, Workload};
 
 /// A page, with its path from the root of the repository.
-struct Page {
-    path: PathBuf,
+pub(crate) struct Page {
+    pub(crate) path: PathBuf,
     text: String,
 }
 
 /// The pages at the root, of `docs/`, and the references beside what they describe.
-static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
+pub(crate) static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     let mut paths: Vec<PathBuf> = ["workloads/README.md", "benches/RESULTS.md"].map(PathBuf::from).to_vec();
     for folder in [".", "docs"] {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -27,13 +28,13 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     paths.into_iter().map(|path| Page { text: std::fs::read_to_string(&path).unwrap(), path }).collect()
 });
 
-fn page(name: &str) -> &'static Page {
+pub(crate) fn page(name: &str) -> &'static Page {
     PAGES.iter().find(|page| page.path.ends_with(name)).unwrap_or_else(|| panic!("there is no page {name}"))
 }
 
 impl Page {
     /// The blocks of a language (`toml`, `sh`, or none), with the line on which each begins.
-    fn blocks(&self, language: &str) -> Vec<(usize, String)> {
+    pub(crate) fn blocks(&self, language: &str) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         let mut open: Option<(String, usize, Vec<&str>)> = None;
         for (index, line) in self.text.lines().enumerate() {
@@ -68,8 +69,8 @@ impl Page {
         self.prose().flat_map(|(number, line)| line.split('`').skip(1).step_by(2).map(move |span| (number, span)))
     }
 
-    /// Every command of the program that the page shows, as words behind `durawarp`.
-    fn commands(&self) -> Vec<(String, Vec<String>)> {
+    /// Every command of the program that the page shows, as the line behind `durawarp`.
+    pub(crate) fn command_lines(&self) -> Vec<(String, String)> {
         let shown = self.blocks("sh").into_iter().chain(self.blocks("")).flat_map(|(first, block)| {
             let lines = block.lines().enumerate();
             lines.map(|(index, line)| (first + index, line.trim_start_matches("$ ").to_owned())).collect::<Vec<_>>()
@@ -79,17 +80,25 @@ impl Page {
         for (number, line) in shown.chain(named) {
             let line = line.replace("cargo run --release -- ", "durawarp ");
             let Some(rest) = line.strip_prefix("durawarp ") else { continue };
-            let words = rest.split_whitespace().take_while(|word| !["#", "|", "&&", ">"].contains(word));
-            found.push((format!("{}:{number}", self.path.display()), words.map(str::to_owned).collect()));
+            found.push((format!("{}:{number}", self.path.display()), rest.to_owned()));
         }
-        // `durawarp COMMAND --help` names none.
-        found.retain(|(_, words): &(_, Vec<String>)| !placeholder(&words[0]));
         found
+    }
+
+    /// These, as words.
+    fn commands(&self) -> Vec<(String, Vec<String>)> {
+        let words = |line: String| {
+            let words = line.split_whitespace().take_while(|word| !["#", "|", "&&", ">"].contains(word));
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let found = self.command_lines().into_iter().map(|(place, line)| (place, words(line)));
+        // `durawarp COMMAND --help` names none.
+        found.filter(|(_, words)| !placeholder(&words[0])).collect()
     }
 }
 
 /// Stands for a name of the reader's: WORKLOAD, path/to/mine, ~/mine, my.toml.
-fn placeholder(word: &str) -> bool {
+pub(crate) fn placeholder(word: &str) -> bool {
     !word.rsplit('/').next().is_some_and(|name| name.chars().any(|c| c.is_lowercase()))
         || word.starts_with("path/to/")
         || word.starts_with(['.', '~'])
@@ -263,6 +272,46 @@ fn the_version_is_the_same_everywhere() {
     let version = env!("CARGO_PKG_VERSION");
     assert!(citation.contains(&format!("\nversion: {version}\n")), "CITATION.cff");
     assert!(page("CHANGELOG.md").text.contains(&format!("\n## {version}")), "CHANGELOG.md");
+}
+
+#[test]
+fn pages_name_every_scheme_and_their_number() {
+    let (all, of_gpus) = (catalogue::entries().len(), catalogue::all().len());
+    let readme = page("./README.md").text.replace('\n', " ");
+    assert!(readme.contains(&format!("{all} persistency schemes are built in, {of_gpus} of them for GPUs")));
+    assert!(readme.contains(&format!("under {of_gpus} persistency schemes")), "the picture has those of GPUs");
+    let digests = format!("results of {of_gpus} schemes on five workloads");
+    assert!(page("CONTRIBUTING.md").text.contains(&digests));
+    let table: Vec<&str> = page("docs/schemes.md")
+        .text
+        .lines()
+        .skip_while(|line| *line != "| built in | |")
+        .take_while(|l| l.starts_with('|'))
+        .collect();
+    for entry in catalogue::entries() {
+        let name = format!("`{}`", entry.name());
+        let rows = table.iter().filter(|row| row.split('|').nth(1).is_some_and(|cell| cell.contains(&name))).count();
+        assert_eq!(rows, 1, "docs/schemes.md: rows of {name}");
+    }
+}
+
+#[test]
+fn the_readmes_sweep_shows_what_the_readme_says() {
+    let folder = folder("docs_readme_sweep");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/sweeps/cells.toml");
+    let file = file.to_str().unwrap();
+    let points = ended(&durawarp_in(&folder, &["sweep", "run", file]), 0, &["done 64"]);
+    let readme = page("./README.md").text.replace('\n', " ");
+    assert!(points.contains("64 points") && readme.contains("**7. Sweep** 64 points"));
+    ended(&durawarp_in(&folder, &["sweep", "figures", file, "--out", "f", "--only", "cells-lines"]), 0, &[]);
+    let curve = std::fs::read_to_string(folder.join("f/cells-lines.csv")).unwrap();
+    let at = |x: &str| {
+        let row = curve.lines().find_map(|line| line.strip_prefix(&format!("store+clwb,{x},"))).unwrap();
+        format!("{:.1}", row.trim_end_matches(',').parse::<f64>().unwrap())
+    };
+    let (slow, fast) = (at("1350.0"), at("50.0"));
+    let said = format!("1350 ns to be written for 50 make `store+clwb` {slow} times as slow as `base` for {fast}");
+    assert!(readme.contains(&said), "{said}");
 }
 
 #[test]
