@@ -3,7 +3,7 @@
 use crate::cli_common::{durawarp, folder, text};
 
 /// The options of SM6_TITANX that have a counterpart, and some that have none.
-const TITAN_X: &str = r#"
+pub(crate) const TITAN_X: &str = r#"
 -gpgpu_ptx_force_max_capability 61
 -gpgpu_kernel_launch_latency 5000   # core cycles
 -gpgpu_coalesce_arch 61

@@ -20,3 +20,4 @@ mod sweep;
 mod timeline;
 mod tools;
 mod traces;
+mod walkthrough;
