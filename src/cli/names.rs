@@ -1,8 +1,8 @@
 //! Names that a shell completes: of workloads, machines, schemes and papers, as they are built in, and files
 //! beside them.
 //!
-//! `durawarp completions SHELL` prints a script that asks this program, by [`VARIABLE`], for what fits what was
-//! typed so far (clap_complete's dynamic engine): names are those of the program that is installed.
+//! `durawarp completions SHELL` prints a script that asks this program, by [`VARIABLE`], for what fits what
+//! was typed so far (clap_complete's dynamic engine): names are those of the program that is installed.
 
 use std::ffi::OsStr;
 use std::path::Path;

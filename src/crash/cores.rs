@@ -246,6 +246,7 @@ impl TestedServer<'_> {
         let states = CrashStates::new(journal, initial, domain).map_err(|outside| {
             Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"))
         })?;
+        // Steps are noted only where recovery is cut off at them: that takes longer than recovery alone.
         let at_boot = |image: &mut PmImage| match request.double {
             true => recovery.run_with_steps(image),
             false => recovery.run(image, &mut ()).map(|()| Vec::new()),

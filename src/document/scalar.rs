@@ -166,6 +166,7 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
         Scalar::Flag(_) | Scalar::Other(_) => return Err(wrong()),
     };
     match key.kind {
+        // Integers as they are written are exact beyond 2^53, where floats are not.
         Kind::Whole { min, max } => {
             let exact = match scalar {
                 Scalar::Whole(n) => u64::try_from(*n).ok(),

@@ -220,6 +220,7 @@ impl Recipe {
             "flag_barrier" => {
                 self.parse(key, &value, |recipe, barrier| recipe.choice.instrument.flag_barrier = Some(barrier))
             }
+            // A parameter of the machine, the scheme or the workload, or a word that is misspelt.
             _ => match (key.strip_prefix("inputs."), Self::near_a_word(key)) {
                 (Some(buffer), _) => self.input(buffer, value),
                 (None, Some(fault)) => self.fault(fault),

@@ -4,9 +4,9 @@
 //!   Request(Request { line: 4096, kind: Write, payload: Line(Line { bytes: [...], mask: 255, log: false }) })
 //!   Request: line 0x1000, kind Write, payload Line (mask 0xff, log no)
 //! ```
-//! Messages are of many types, each of which derives `Debug`: what that prints is read as a tree, and the tree
-//! is told. Invariant: whatever is printed is told, at worst as it is. Left out: lists of more than a few
-//! entries, which are bytes of lines and lanes of warps; fields that are empty.
+//! Messages are of many types, each of which derives `Debug`: what that prints is read as a tree, and the
+//! tree is told. Invariant: whatever is printed is told, at worst as it is. Left out: lists of more than a
+//! few entries, which are bytes of lines and lanes of warps; fields that are empty.
 
 /// Entries of a list that are shown.
 const LIST_SHOWN: usize = 8;
@@ -16,13 +16,13 @@ const HEXADECIMAL: [&str; 5] = ["line", "mask", "address", "sectors", "pc"];
 
 /// A value as `Debug` prints it.
 #[derive(Debug, PartialEq)]
-enum Value<'a> {
+enum Printed<'a> {
     /// A number, a word, a text in quotes.
     Plain(&'a str),
     /// `Name(...)`, `Name { ... }`, `(...)`, `{ ... }`: fields with their names, if they have some.
     Record(&'a str, Vec<Field<'a>>),
     /// `[...]`.
-    List(Vec<Value<'a>>),
+    List(Vec<Printed<'a>>),
 }
 
 /// The text of a message, as `Debug` prints it, in words.
@@ -34,7 +34,7 @@ pub(super) fn in_words(debug: &str) -> String {
 }
 
 /// Reads the value that `rest` begins with; `None` where a bracket is missing.
-fn read<'a>(rest: &mut &'a str) -> Option<Value<'a>> {
+fn read<'a>(rest: &mut &'a str) -> Option<Printed<'a>> {
     let text = rest.trim_start();
     if text.starts_with('"') {
         let mut escaped = false;
@@ -45,21 +45,21 @@ fn read<'a>(rest: &mut &'a str) -> Option<Value<'a>> {
         };
         let end = text.char_indices().find(closes).map_or(text.len(), |(at, _)| at + 1);
         *rest = &text[end..];
-        return Some(Value::Plain(&text[..end]));
+        return Some(Printed::Plain(&text[..end]));
     }
     let end = text.find(['(', '{', '[', ',', ')', '}', ']']).unwrap_or(text.len());
     let (name, after) = (text[..end].trim_end(), &text[end..]);
     *rest = after;
     Some(match after.chars().next() {
-        Some('[') if name.is_empty() => Value::List(fields(rest, ']')?.into_iter().map(|(_, value)| value).collect()),
-        Some('(') => Value::Record(name, fields(rest, ')')?),
-        Some('{') => Value::Record(name, fields(rest, '}')?),
-        _ => Value::Plain(name),
+        Some('[') if name.is_empty() => Printed::List(fields(rest, ']')?.into_iter().map(|(_, value)| value).collect()),
+        Some('(') => Printed::Record(name, fields(rest, ')')?),
+        Some('{') => Printed::Record(name, fields(rest, '}')?),
+        _ => Printed::Plain(name),
     })
 }
 
 /// A value, with its name if it has one.
-type Field<'a> = (Option<&'a str>, Value<'a>);
+type Field<'a> = (Option<&'a str>, Printed<'a>);
 
 /// Reads what is between a bracket, which `rest` begins with, and `close`.
 fn fields<'a>(rest: &mut &'a str, close: char) -> Option<Vec<Field<'a>>> {
@@ -87,25 +87,25 @@ fn fields<'a>(rest: &mut &'a str, close: char) -> Option<Vec<Field<'a>>> {
 }
 
 /// A value in words, of a field of this name; `None` where there is nothing to tell.
-fn told(field: Option<&str>, value: &Value<'_>) -> Option<String> {
+fn told(field: Option<&str>, value: &Printed<'_>) -> Option<String> {
     match value {
-        Value::Plain("None") => None,
-        Value::Plain("true") => Some("yes".to_owned()),
-        Value::Plain("false") => Some("no".to_owned()),
-        Value::Plain(text) => {
+        Printed::Plain("None") => None,
+        Printed::Plain("true") => Some("yes".to_owned()),
+        Printed::Plain("false") => Some("no".to_owned()),
+        Printed::Plain(text) => {
             let hexadecimal = field.is_some_and(|field| HEXADECIMAL.contains(&field));
             let number = text.parse::<u128>().ok().filter(|_| hexadecimal);
             Some(number.map_or_else(|| (*text).to_owned(), |number| format!("{number:#x}")))
         }
-        Value::List(all) if all.len() > LIST_SHOWN => None,
-        Value::List(all) => {
+        Printed::List(all) if all.len() > LIST_SHOWN => None,
+        Printed::List(all) => {
             let all: Vec<String> = all.iter().filter_map(|value| told(field, value)).collect();
             (!all.is_empty()).then(|| format!("[{}]", all.join(" ")))
         }
         // What is there in an `Option`, and a variant whose one field has its name, say the same twice.
-        Value::Record("Some" | "", all) if all.len() == 1 => told(field, &all[0].1),
-        Value::Record(name, all) => match all.as_slice() {
-            [(None, inner @ Value::Record(of, _))] if of.contains(name) || name.contains(of) => told(field, inner),
+        Printed::Record("Some" | "", all) if all.len() == 1 => told(field, &all[0].1),
+        Printed::Record(name, all) => match all.as_slice() {
+            [(None, inner @ Printed::Record(of, _))] if of.contains(name) || name.contains(of) => told(field, inner),
             [(None, inner)] => Some(told(field, inner).map_or_else(|| (*name).to_owned(), |of| format!("{name} {of}"))),
             _ => {
                 let told = |(field, value): &Field<'_>| {
