@@ -80,6 +80,7 @@ fn clocks(options: &Options<'_>, keys: &mut Keys<'_>) -> [f64; 2] {
 }
 
 fn sms(options: &Options<'_>, keys: &mut Keys<'_>) {
+    // SMs have no clusters here, which would share a port of the interconnect.
     let (clusters, each) = ("gpgpu_n_clusters", "gpgpu_n_cores_per_cluster");
     if let (Some(count), Some(cores)) = (options.number(clusters), options.number(each)) {
         keys.put("sm.count", count * cores, clusters, &format!(" x {}", options.source(each)));
@@ -368,6 +369,7 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
         ("WR", "dram.t_wr_ns"),
         ("CDLR", "bus.write_to_read_ns"),
     ] {
+        // The longer of both, also where a file names only one.
         let cycles = if name == "CCDL" { Some(within).filter(|_| !named.is_empty()) } else { of(name) };
         if let Some(cycles) = cycles {
             keys.put(key, cycles * 1e3 / mhz, option, &format!(": {name}"));
@@ -377,6 +379,7 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
         let note = ": RTW = CL + BL/ratio + 2 - WL: 2 cycles between data";
         keys.put("bus.read_to_write_ns", 2e3 / mhz, option, note);
     }
+    // The rest follows from others here, or is of no device that GPGPU-Sim has.
     for (name, _) in &named {
         match name.as_str() {
             "RC" => options.tell(option, "RC: here RAS and RP"),
