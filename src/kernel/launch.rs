@@ -66,7 +66,9 @@ pub enum LaunchError {
         required: [u32; 3],
     },
     /// A grid that is no multiple of the kernel's clusters.
-    #[error("the grid {grid:?} is no multiple of the clusters of kernel `{kernel}` (`.reqnctapercluster`): {cluster:?}")]
+    #[error(
+        "the grid {grid:?} is no multiple of the clusters of kernel `{kernel}` (`.reqnctapercluster`): {cluster:?}"
+    )]
     Cluster {
         /// Kernel.
         kernel: String,
@@ -188,6 +190,9 @@ pub struct Launch {
     /// Its threads communicate through shared memory, or not, where that is stated: a scheme may use it, no
     /// value depends on it.
     pub communicates: Option<bool>,
+    /// The share of the array of L1 and shared memory that the program would have as shared memory, of the
+    /// most that may be: `cudaFuncAttributePreferredSharedMemoryCarveout`. None leaves it to the machine.
+    pub carveout_percent: Option<u32>,
     /// What its warps execute in place of the kernel from its entry, where it comes from a trace.
     pub traced: Option<Arc<dyn CtaSource>>,
 }
@@ -400,6 +405,7 @@ impl Launch {
             textures,
             addresses: binding.addresses.clone(),
             communicates: None,
+            carveout_percent: None,
             traced: None,
         })
     }
@@ -417,6 +423,7 @@ impl Launch {
             textures: Vec::new(),
             addresses,
             communicates: None,
+            carveout_percent: None,
             traced: None,
             kernel,
         }

@@ -1,13 +1,14 @@
 //! How a launch splits the memory that the L1 and the shared memory of an SM have together.
 //!
 //! A launch takes the least step of shared memory that holds what its CTAs on an SM take at once, as many of
-//! them as fit (`occupancy`); the L1 has the rest. How many CTAs the grid has does not count.
+//! them as fit (`occupancy`); the L1 has the rest. How many CTAs the grid has does not count. A program that
+//! wishes for a share (`carveout_percent`, `cudaFuncAttributePreferredSharedMemoryCarveout`) has the least
+//! step that holds it and one CTA; that step then bounds how many CTAs fit.
 //!
 //! Source: CUDA C++ Programming Guide, compute capability 7.x (the driver chooses by what the kernel needs),
 //! and an H200, whose L1 ends where this rule says (`tests/machine/unified_l1.rs`). GPGPU-Sim's adaptive
-//! cache (`shader_core_config::max_cta`) takes fewer CTAs where the grid has fewer. Not modelled: the hint of
-//! a program (`cudaFuncAttributePreferredSharedMemoryCarveout`), and the time that a change of the split
-//! takes.
+//! cache (`shader_core_config::max_cta`) takes fewer CTAs where the grid has fewer. Not modelled: the time
+//! that a change of the split takes.
 
 use crate::checkpoint::value;
 use crate::kernel::launch::Launch;
@@ -35,8 +36,11 @@ impl Carveout {
             return None;
         }
         // What fits is at most `shared.kb`, and no more than the largest step.
-        let taken = Occupancy::of(launch, sm, shared).ok()?.ctas * shared.taken_bytes(launch.shared_bytes);
-        let shared_kb = shared.steps_kb.at_least(taken.div_ceil(1024))?;
+        let taken = Occupancy::of(launch, sm, shared, l1).ok()?.ctas * shared.taken_bytes(launch.shared_bytes);
+        let shared_kb = match launch.carveout_percent {
+            Some(percent) => shared.wished_kb(percent, launch.shared_bytes)?,
+            None => shared.steps_kb.at_least(taken.div_ceil(1024))?,
+        };
         Some(Carveout { l1_kb: l1.unified_kb - shared_kb, shared_kb })
     }
 }

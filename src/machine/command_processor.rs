@@ -348,7 +348,7 @@ impl CommandProcessor {
 
     /// Starts a launch.
     fn start(&mut self, launch: Arc<Launch>, sequence: CtaSequence, cx: &mut Ctx<'_, Msg>) {
-        let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared) {
+        let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared, &self.l1) {
             Ok(occupancy) => occupancy,
             Err(fault) => return self.fail(HostFault(fault), cx),
         };

@@ -5,7 +5,7 @@
 //! | CTA slots | 1 | `sm.ctas` |
 //! | warps, threads | its own | `sm.warps`, `sm.threads` |
 //! | registers | its warps | (registers of a part / registers of a warp) x parts, in warps |
-//! | shared memory | its bytes and `reserved_bytes`, in whole `unit_bytes` | `shared.kb` |
+//! | shared memory | its bytes and `reserved_bytes`, in whole `unit_bytes` | `shared.kb`, or what the program wishes |
 //!
 //! Registers of a warp are those of its lanes, in whole `register_unit`; all of them lie in one part of the
 //! register file, so that the rest of each part is lost. Source: NVIDIA's occupancy rules
@@ -17,6 +17,7 @@
 use crate::checkpoint::value;
 use crate::kernel::launch::Launch;
 
+use super::l1::L1Spec;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 
@@ -49,19 +50,23 @@ impl Occupancy {
     ///
     /// # Errors
     /// A sentence that says what a single CTA needs and the SM lacks.
-    pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec) -> Result<Self, String> {
+    pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec, l1: &L1Spec) -> Result<Self, String> {
         let warps = launch.warps_per_cta(sm.warp_size);
         let per_warp = (launch.registers_per_thread * sm.warp_size).next_multiple_of(sm.register_unit);
         // What is left of a part when it holds no further warp is lost.
         let part = sm.registers / sm.register_partitions;
         let usable = part.checked_div(per_warp).unwrap_or(0) * per_warp * sm.register_partitions;
+        // A program's wish bounds shared memory where that is one with the L1.
+        let wish = launch.carveout_percent.filter(|_| l1.kb == 0);
+        let wished = wish.and_then(|percent| shared.wished_kb(percent, launch.shared_bytes));
+        let shared_kb = wished.unwrap_or(shared.kb).min(shared.kb);
         let of = |name, taken, available| Resource { name, taken, available };
         let resources = [
             of("ctas", 1, sm.ctas),
             of("warps", warps, sm.warps),
             of("threads", launch.threads_per_cta(), sm.threads),
             of("registers", warps * per_warp, usable),
-            of("shared memory", shared.taken_bytes(launch.shared_bytes), shared.kb * 1024),
+            of("shared memory", shared.taken_bytes(launch.shared_bytes), shared_kb * 1024),
         ];
         let Some(scarcest) = resources.iter().min_by_key(|resource| resource.ctas()) else {
             unreachable!("there are five");

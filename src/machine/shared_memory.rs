@@ -37,6 +37,13 @@ impl SharedSpec {
     pub(super) fn taken_bytes(&self, bytes: u32) -> u32 {
         (bytes + self.reserved_bytes).next_multiple_of(self.unit_bytes)
     }
+
+    /// The capacity in KiB, in whole steps, that a program's wish leaves CTAs which ask for `bytes` each: at
+    /// least that of one of them. None where no step is as large.
+    pub(super) fn wished_kb(&self, percent: u32, bytes: u32) -> Option<u32> {
+        let wish_kb = (self.kb * 1024 * percent / 100).div_ceil(1024);
+        self.steps_kb.at_least(wish_kb.max(self.taken_bytes(bytes).div_ceil(1024)))
+    }
 }
 
 /// Which warp wrote each word of a CTA's shared memory last, kept for a scheme that wants to know whether

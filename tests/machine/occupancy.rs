@@ -1,14 +1,25 @@
 //! How many CTAs an SM holds, by NVIDIA's rule: pairs at each boundary, and generations that differ.
 
 use crate::bench_machine::{Bench, machine};
+use durawarp::kernel::launch::Launch;
 use durawarp::machine::occupancy::Occupancy;
 
 /// CTAs an SM of a machine holds, of so many threads with registers each and shared memory in bytes.
-fn ctas(name: &str, overrides: &str, [block, registers, shared]: [u32; 3]) -> Result<(u32, String), String> {
+fn ctas(name: &str, overrides: &str, cta: [u32; 3]) -> Result<(u32, String), String> {
+    wished(name, overrides, cta, None)
+}
+
+/// The same with a wish for a carveout.
+fn wished(
+    name: &str,
+    overrides: &str,
+    [block, registers, shared]: [u32; 3],
+    carveout_percent: Option<u32>,
+) -> Result<(u32, String), String> {
     let mut bench = Bench::new(machine(name, overrides));
     bench.launch("", 1, block, (0, 0, 0, 0)).with_shared(shared).with_registers(registers);
-    let spec = machine(name, overrides);
-    let occupancy = Occupancy::of(&bench.launches()[0], &spec.sm, &spec.shared)?;
+    let launch = Launch { carveout_percent, ..(*bench.launches()[0]).clone() };
+    let occupancy = Occupancy::of(&launch, &bench.spec.sm, &bench.spec.shared, &bench.spec.l1)?;
     Ok((occupancy.ctas, occupancy.limit))
 }
 
@@ -76,8 +87,13 @@ fn an_h200_answers_the_same() {
                 assert!(from == 0 || of([32, 14, from - 32]) > measured, "{row}: not before");
                 compared += 1;
             }
+            ("carveout", &[percent, shared, measured]) => {
+                let ours = wished("ampere-a100", HOPPER, [128, 14, shared], Some(percent)).unwrap().0;
+                assert_eq!(ours, measured, "{row}");
+                compared += 1;
+            }
             _ => panic!("{row}"),
         }
     }
-    assert_eq!(compared, 20 * 32 + 16 + 32);
+    assert_eq!(compared, 20 * 32 + 16 + 32 + 6 * 12);
 }

@@ -4,8 +4,10 @@ use crate::bench_machine::{Bench, Ran, machine};
 use crate::occupancy::HOPPER;
 use durawarp::config::{MachineConfig, Override};
 use durawarp::engine::RunOptions;
+use durawarp::kernel::launch::Launch;
 use durawarp::kernel::memory::Medium;
 use durawarp::machine::carveout::Carveout;
+use durawarp::run::Experiment;
 
 /// The kernel reads 64 KiB a CTA, `n` times, each CTA its own.
 const REREAD: &str = "mul.wide.u32 %d1, %cta, 65536;
@@ -119,6 +121,49 @@ fn the_l1_of_an_h200_ends_where_this_one_does() {
         let carveout = Carveout::of(&bench.launches()[0], &spec.sm, &spec.shared, &spec.l1).unwrap();
         assert_eq!(carveout.l1_kb, measured_kb, "{shared} B, {block} threads, {grid} CTAs");
     }
+}
+
+/// The same of kernels that prefer a carveout: percent, shared memory, threads, CTAs of the grid, KiB.
+const H200_WISHED: [(u32, u32, u32, u32, u32); 4] =
+    [(25, 0, 32, 1, 192), (50, 0, 32, 1, 124), (50, 30720, 128, 1320, 124), (0, 30720, 1024, 264, 224)];
+
+#[test]
+fn a_preferred_carveout_is_had_as_on_an_h200() {
+    for (percent, shared, block, grid, measured_kb) in H200_WISHED {
+        let mut bench = Bench::new(machine("ampere-a100", &format!("{HOPPER} sm.count=132")));
+        bench.launch("", grid, block, (0, 0, 0, 0)).with_shared(shared).with_registers(16);
+        let spec = &bench.spec;
+        let launch = Launch { carveout_percent: Some(percent), ..(*bench.launches()[0]).clone() };
+        let carveout = Carveout::of(&launch, &spec.sm, &spec.shared, &spec.l1).unwrap();
+        assert_eq!(carveout.l1_kb, measured_kb, "{percent} %, {shared} B, {block} threads");
+    }
+}
+
+#[test]
+fn a_manifest_states_a_preferred_carveout() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p) { ret; }\n";
+    std::fs::write(folder.path().join("kernel.ptx"), text).unwrap();
+    let run = |wish: &str, machine: &str| {
+        let manifest = format!(
+            "schema = 1\nname = \"wish\"\ndescription = \"none\"\nisa = {{ kind = \"ptx\", file = \"kernel.ptx\" }}\n\
+             buffer.x = {{ type = \"u32\", len = 32, role = \"output\" }}\n\
+             step = [{{ kernel = \"k\", grid = 8, block = 1024, shared = 4096{wish}, args = [\"&x\"] }}]\n"
+        );
+        std::fs::write(folder.path().join("workload.toml"), manifest).unwrap();
+        Experiment::of(folder.path().to_str().unwrap()).machine(machine).set("sm.count", 2).run()
+    };
+    let split = |wish: &str| {
+        let launch = run(wish, "volta-v100").unwrap().launches[0].clone();
+        (launch.l1_kb, launch.shared_kb, launch.ctas_per_sm)
+    };
+    assert_eq!(split(""), (Some(120), Some(8), 2));
+    assert_eq!(split(", carveout_percent = 50"), (Some(64), Some(64), 2));
+    assert_eq!(split(", carveout_percent = 0"), (Some(120), Some(8), 2), "8 KiB hold a CTA, and two");
+    let other = run(", carveout_percent = 50", "titan-x").unwrap();
+    assert_eq!((other.launches[0].l1_kb, other.launches[0].ctas_per_sm), (None, 2));
+    let fault = run(", carveout_percent = 101", "volta-v100").unwrap_err().to_string();
+    assert!(fault.contains("carveout_percent") && fault.contains("100"), "{fault}");
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl View {
         self.define_extents(grid, block);
         let shared = self.bounded(step.shared.as_ref(), "`shared`", 0, MAX_SHARED)?.unwrap_or(0);
         let registers = self.bounded(step.regs.as_ref(), "`regs`", 1, MAX_REGISTERS)?;
+        let carveout_percent = self.bounded(step.carveout_percent.as_ref(), "`carveout_percent`", 0, 100)?;
         let mut params = vec![0; step.kernel.param_bytes as usize];
         for (arg, param) in step.args.iter().zip(&step.kernel.params) {
             self.argument(arg, &mut params[param.offset as usize..])?;
@@ -56,7 +57,7 @@ impl View {
             let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
             step.place.fault(messages.join("; "))
         })?;
-        Ok(Launch { communicates: step.communicates, ..bound })
+        Ok(Launch { communicates: step.communicates, carveout_percent, ..bound })
     }
 
     /// Threads and shared memory of a launch where they depend on neither loop variables nor the device:
@@ -236,7 +237,8 @@ impl LaunchStep {
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }
-        self.shared.iter().chain(&self.regs).chain(self.args.iter().flat_map(of_arg))
+        let extents = self.shared.iter().chain(&self.regs).chain(&self.carveout_percent);
+        extents.chain(self.args.iter().flat_map(of_arg))
     }
 }
 

@@ -229,8 +229,10 @@ impl Work<'_> {
             module,
             grid: vec![number(words.div_ceil(COPY_BLOCK))],
             block: vec![number(COPY_BLOCK)],
+            // A kernel of its own, which asks for nothing.
             shared: None,
             regs: None,
+            carveout_percent: None,
             args,
             communicates: None,
             undo: None,

@@ -148,6 +148,7 @@ const LAUNCH: &[KeyRule] = &[
     required("block", EXTENT),
     optional("shared", Expression),
     optional("regs", Expression),
+    optional("carveout_percent", Expression),
     required("args", List(&Any)),
 ];
 const COPY: &[KeyRule] = &[

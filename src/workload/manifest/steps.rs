@@ -72,6 +72,7 @@ pub(crate) struct LaunchStep {
     pub(crate) block: Vec<Expr>,
     pub(crate) shared: Option<Expr>,
     pub(crate) regs: Option<Expr>,
+    pub(crate) carveout_percent: Option<Expr>,
     /// One a parameter of the kernel.
     pub(crate) args: Vec<Arg>,
     /// `[kernel.NAME]`: its threads communicate through shared memory, or not.

@@ -272,6 +272,7 @@ impl Reader<'_> {
         let block = self.extent(table, "block", scope);
         let shared = self.integer_at(table, "shared", &inner);
         let regs = self.integer_at(table, "regs", &inner);
+        let carveout_percent = self.integer_at(table, "carveout_percent", &inner);
         let (name, place) = table.text("kernel")?;
         let (module, kernel) = match self.programs.called(name, &place) {
             Ok(found) => found,
@@ -304,8 +305,21 @@ impl Reader<'_> {
         let place = table.place();
         let communicates =
             self.facts.iter().find(|fact| Arc::ptr_eq(&fact.kernel, &kernel)).map(|fact| fact.communicates);
+        // All of it was read, so that every fault is told at once.
         let (grid, block) = (grid?, block?);
-        Some(LaunchStep { place, kernel, module, grid, block, shared, regs, args, communicates, undo: None })
+        Some(LaunchStep {
+            place,
+            kernel,
+            module,
+            grid,
+            block,
+            shared,
+            regs,
+            carveout_percent,
+            args,
+            communicates,
+            undo: None,
+        })
     }
 
     /// One to three sizes.
