@@ -89,7 +89,11 @@ fn registers(directives: &str) -> u32 {
 fn registers_are_no_more_than_directives_allow() {
     let all = registers("");
     assert!(all > 64, "{all}");
-    assert_eq!(registers(".maxntid 1024"), all.min(255), "alone it bounds threads");
+    // As an H200 does with a kernel of 72 registers.
+    assert_eq!(registers(".maxntid 1024"), 64);
+    assert_eq!(registers(".maxntid 256"), all);
+    assert_eq!(registers(".maxntid 256 .minnctapersm 4"), 64);
+    assert_eq!(registers(".maxntid 100 .minnctapersm 9"), 56);
     assert_eq!(registers(".maxnreg 40"), 40);
     // 65,536 registers for 8 CTAs of 256 threads: 32 each; for 5, 51.2, of which ptxas uses 48.
     assert_eq!(registers(".maxntid 256 .minnctapersm 8"), 32);

@@ -7,10 +7,13 @@
 //! | `.reqntid x, y, z` | a launch has this block |
 //! | `.reqnctapercluster x, y, z` | the grid of a launch is a multiple of it |
 //! | `.maxnreg n` | a thread has at most n registers |
-//! | `.minnctapersm n` | a thread has at most as many registers as let n CTAs of that size share an SM |
+//! | `.minnctapersm n` | a thread has at most as many registers as let n CTAs (else 1) of that size share an SM |
 //!
-//! An H200 refuses a launch of another block than that of `.reqntid`, the same number of threads in another
-//! shape included, and of more threads than the product of `.maxntid`; a kernel with both does not compile.
+//! Measured on an H200: it refuses a launch of another block than that of `.reqntid`, the same number of
+//! threads in another shape included, of more threads than the product of `.maxntid`, and of a grid that is
+//! no multiple of its clusters; a kernel with `.maxntid` and `.reqntid` does not compile. One of 72 registers
+//! has 64 with `.maxntid 1024`; 64, 48 and 32 with `.maxntid 256` and `.minnctapersm` 4, 5 and 8; 56 with 100
+//! and 9; 72 with `.minnctapersm 8` alone.
 //!
 //! Not modelled: clusters (their CTAs are placed as any others), spilling of registers beyond a bound.
 
@@ -63,10 +66,11 @@ impl<'a> Lower<'_, 'a> {
         if let (Some(_), Some(_), Some((word, _))) = (bounds.launch.most_threads, bounds.launch.block, limits.last()) {
             self.fault(word.at.clone(), "`.maxntid` and `.reqntid` exclude each other");
         }
-        // As PTX has it, `.minnctapersm` means nothing without the size of a CTA.
+        // `.minnctapersm` means nothing without the size of a CTA; with the size alone one CTA has to fit.
         let threads = bounds.launch.block.map(product).or(bounds.launch.most_threads);
-        if let (Some(resident), Some(threads)) = (resident, threads) {
-            let share = SM_REGISTERS / resident.saturating_mul(threads.next_multiple_of(WARP));
+        if let Some(threads) = threads {
+            let warps = threads.min(SM_REGISTERS).next_multiple_of(WARP);
+            let share = SM_REGISTERS / resident.unwrap_or(1).saturating_mul(warps);
             let most = (share / REGISTER_STEP * REGISTER_STEP).max(REGISTER_STEP);
             bounds.registers = Some(bounds.registers.map_or(most, |registers| registers.min(most)));
         }
