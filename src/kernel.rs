@@ -19,4 +19,5 @@ pub(crate) mod reduction;
 pub mod regions;
 pub mod semantics;
 pub mod traced;
+pub mod undetermined;
 pub mod warp;

@@ -34,6 +34,7 @@ pub use self::repeats::{Repeating, Repeats};
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 pub use self::wear::{Lifetimes, Wear};
+use crate::kernel::functional::races::Race;
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
@@ -119,6 +120,10 @@ pub struct Outcome {
     pub validity: Vec<Caveat>,
     /// Result check; `None` when the run did not end by itself.
     pub verification: Option<Verification>,
+    /// Accesses of the program without order, found on the functional run; `None` where they were not looked
+    /// for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub races: Option<Vec<Race>>,
     /// Number that stands for every event and the final state; equal runs have equal digests.
     pub digest: String,
     /// Number that stands for the final content of every buffer.

@@ -81,10 +81,12 @@ use trace::{Trace, TraceHost, TracePlan};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Setting, SourceText, TomlTable, parse};
 use crate::kernel::functional::Limits;
+use crate::kernel::functional::scrutiny::Scrutiny;
 use crate::kernel::host::HostProgram;
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::kernel::regions::{Formed, RegionOptions};
+use crate::kernel::undetermined::Undetermined;
 use crate::persist::undo::UndoLog;
 
 /// A workload that was read and found sound, whatever the profile.
@@ -438,10 +440,18 @@ impl Resolved {
     /// # Errors
     /// A fault of the simulated program or of the host program, or `limits` reached; a trace has no values.
     pub fn run_functional(&self, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+        self.run_under(limits, Scrutiny::default())
+    }
+
+    /// The same, watched for what a program may do wrong without a fault.
+    ///
+    /// # Errors
+    /// As [`Resolved::run_functional`].
+    pub fn run_under(&self, limits: &Limits<'_>, scrutiny: Scrutiny) -> Result<FunctionalRun, FunctionalError> {
         if self.is_trace() {
             return Err(FunctionalError::Host("a trace has no values: it cannot be executed".to_owned()));
         }
-        functional::run(&self.plan, limits)
+        functional::run(&self.plan, limits, scrutiny)
     }
 
     /// What each CTA writes to persistent memory between its persist barriers, on the functional driver.
@@ -566,6 +576,12 @@ impl Resolved {
     /// Name and text of each PTX file as it runs: with its instrumentation, and with generated kernels.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.plan.programs.texts.iter().map(|(file, text)| (file.as_str(), text.as_str()))
+    }
+
+    /// The first kernel whose results follow from numbers that only a machine knows, and where it reads one:
+    /// two functional runs of machines that differ tell which results.
+    pub(crate) fn first_machine_read(&self) -> Option<(&Arc<Kernel>, u32)> {
+        self.kernels().find_map(|kernel| Some((kernel, Undetermined::of(kernel).machine_reads.first()?.1)))
     }
 
     /// Judges the memory at the end of a run.

@@ -122,6 +122,10 @@ pub(super) struct RunArgs {
     /// lifetime without levelling
     #[arg(long)]
     pub(super) wear: bool,
+    /// Look for races on the functional run: two warps that access one word without order, one of them to
+    /// write; a program with races fails
+    #[arg(long, conflicts_with = "no_reference")]
+    pub(super) races: bool,
     /// Write the final bytes of a buffer, raw little-endian; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(super) dump: Vec<String>,

@@ -48,6 +48,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         return Err(Diagnostic::nowhere("--compat", message).into());
     }
     let kernels = experiment.gpu().map(|experiment| &experiment.workload);
+    if args.races && kernels.is_none_or(Resolved::is_trace) {
+        let message = "races are looked for in programs of GPUs, and in no traces: these have no values";
+        return Err(Diagnostic::nowhere("--races", message).into());
+    }
     let dumps = dumps(args, kernels)?;
     let mut outputs = Outputs::default();
     let json = outputs.open("--json", args.json.as_deref());
@@ -83,6 +87,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         repeat_cycles,
         timeline,
         line_writes: args.wear,
+        races: args.races,
         auto,
         checkpoint,
         from: from.as_ref(),
@@ -113,6 +118,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     written.extend(folder.iter().flat_map(|folder| folder.write(&finished.files)));
     warn_of(outcome);
     complain(outcome, args.quiet);
+    if args.races && outcome.races.is_none() {
+        terminal::note("races were not looked for, as there was no functional run to the end");
+    }
     let mut exit = exit_of(outcome);
     monitor.iter().for_each(Monitor::close);
     // One file that cannot be written does not keep the others from being.
@@ -218,6 +226,9 @@ pub(super) fn complain(outcome: &Outcome, quiet: bool) {
         }
         _ => {}
     }
+    for race in outcome.races.iter().flatten() {
+        terminal::error(&format!("race: {race}"));
+    }
 }
 
 /// In words, a run that only repeats itself: all of it, or its first line.
@@ -233,6 +244,7 @@ pub(super) fn exit_of(outcome: &Outcome) -> Exit {
         (End::Failed { .. } | End::Deadlock { .. } | End::Repeats(_), _) => Exit::ProgramFailed,
         _ if terminal::interrupted() => terminal::interrupted_exit(),
         (_, Some(check)) if !check.passed => Exit::ProgramFailed,
+        _ if outcome.races.as_ref().is_some_and(|races| !races.is_empty()) => Exit::ProgramFailed,
         _ => Exit::Good,
     }
 }

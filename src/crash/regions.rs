@@ -92,7 +92,7 @@ impl<'a> Resumption<'a> {
     }
 
     fn compare(&self, memory: &FlatMemory, bindings: &Bindings) -> Result<(), String> {
-        let evidence = Evidence { functional: Some(&self.functional), metrics: None };
+        let evidence = Evidence { functional: Some(&self.functional), ..Evidence::default() };
         let wrong = failures(&self.workload.verify(memory, bindings, evidence));
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     }

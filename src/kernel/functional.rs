@@ -16,6 +16,9 @@ pub mod alone;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;
+pub mod races;
+pub mod scrutiny;
+pub mod unwritten;
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -24,7 +27,7 @@ use super::launch::Launch;
 use super::memory::FlatMemory;
 use cta::{Cta, CtaProgress};
 
-pub use interface::{Counts, Event, Limits, Observer, RunError, Start, Starts, Writer, Writes};
+pub use interface::{Access, AccessKind, Counts, Event, Limits, Observer, RunError, Start, Starts, Writer, Writes};
 
 /// Warp instructions of one CTA before another CTA gets its turn.
 const TURN: u64 = 1 << 16;
@@ -116,6 +119,9 @@ fn drive(
                 return Ok(counts);
             }
             at_grid.sort_unstable_by_key(Cta::index);
+            if let Some(observer) = observer {
+                observer(Event::Gathered);
+            }
             at_grid.iter_mut().for_each(Cta::pass_grid);
             resident.extend(at_grid.drain(..));
         }
@@ -138,6 +144,9 @@ fn drive(
         }
         match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
             CtaProgress::Done => {
+                if let Some(observer) = observer {
+                    observer(Event::Ended { cta: cta.index() });
+                }
                 spare.push(cta);
                 (turns, look) = (0, 1);
             }

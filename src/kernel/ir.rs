@@ -828,6 +828,8 @@ pub struct Kernel {
     pub textures: Vec<String>,
     /// Names of surfaces that it loads from, stores to or asks for sizes.
     pub surfaces: Vec<String>,
+    /// Stores and atomics that release (`.release`, `.acq_rel`), ascending.
+    pub releases: Vec<u32>,
     /// Where the parameter block lies in the launch's constant bank, if the kernel takes its address.
     pub param_bank: Option<u32>,
     /// Virtual registers of the PTX text that the code uses: 32-bit, 64-bit, predicates.

@@ -153,6 +153,7 @@ pub(crate) fn sample() -> Outcome {
             table("l2", &L2),
             table("memory_controller", &CONTROLLERS),
         ],
+        races: None,
         sampling: None,
         from_checkpoint: None,
         devices: None,

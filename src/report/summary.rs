@@ -253,6 +253,10 @@ fn result(o: &Outcome) -> Table {
         Some(v) => format!("FAILED\n{}", v.failures.join("\n")),
     };
     table.add_row(["result check", &check]);
+    if let Some(races) = &o.races {
+        let told: Vec<String> = races.iter().map(ToString::to_string).collect();
+        table.add_row(["races", &if told.is_empty() { "none found".to_owned() } else { told.join("\n") }]);
+    }
     table.add_row(["memory digest", &o.memory_digest]);
     table.add_row(["digest", &o.digest]);
     table
@@ -273,7 +277,14 @@ fn checks_in_words(checks: &serde_json::Value) -> String {
             }
         })
         .collect();
-    if words.is_empty() { String::new() } else { format!(" (elements compared: {})", words.join(", ")) }
+    // Why a check was skipped: what was not judged is told.
+    let reason = |check: &serde_json::Value| {
+        let skipped = check["outcome"].as_str() == Some("skipped");
+        let message = check["message"].as_str().filter(|_| skipped)?;
+        Some(format!("\n{}: {message}", check["name"].as_str().unwrap_or("?")))
+    };
+    let reasons: String = checks["checks"].as_array().into_iter().flatten().filter_map(reason).collect();
+    if words.is_empty() { String::new() } else { format!(" (elements compared: {}){reasons}", words.join(", ")) }
 }
 
 fn speed(o: &Outcome) -> Table {

@@ -44,6 +44,8 @@ pub struct Conduct<'a> {
     pub beginnings: Option<&'a Beginnings>,
     /// Count writes to the cells of NVM line by line.
     pub line_writes: bool,
+    /// Look for races on the functional run. Of kernels.
+    pub races: bool,
     /// Functional references of the experiment's workload that this run shares with others.
     pub references: Option<&'a References>,
     /// Core cycles between two looks whether all that runs only repeats itself ([`REPEAT_CYCLES`]); 0 for
@@ -76,6 +78,7 @@ impl Default for Conduct<'_> {
             from: None,
             beginnings: None,
             line_writes: false,
+            races: false,
             references: None,
             repeat_cycles: REPEAT_CYCLES,
             stop: None,

@@ -136,6 +136,7 @@ impl Simulated {
             energy: None,
             wear: None,
             persists: None,
+            races: None,
             sampling: None,
             from_checkpoint: None,
             backlog: self

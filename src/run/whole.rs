@@ -15,11 +15,15 @@ use super::tables::{counters, describe, digest_of, persists, warnings};
 use super::{by_kernel, timeline};
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::engine::Time;
+use crate::kernel::functional::races::Race;
+use crate::kernel::functional::scrutiny::Scrutiny;
+use crate::kernel::functional::unwritten::Unwritten;
 use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::host::HostProgram;
+use crate::kernel::ir::Kernel;
 use crate::kernel::memory::FlatMemory;
-use crate::outcome::{self, End, Launch, Outcome};
-use crate::workload::{Evidence, FunctionalError, FunctionalRun};
+use crate::outcome::{self, End, Launch, Outcome, Warning};
+use crate::workload::{self, Evidence, FunctionalError, FunctionalRun, Verification};
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how
 /// many times as many: a program with races may take another way, but not without end.
@@ -134,8 +138,26 @@ pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &m
     }
     let functional = reference.as_ref().and_then(|result| result.as_deref().ok());
     let metrics = metrics(&finished.outcome);
-    let evidence = Evidence { functional, metrics: Some(&metrics) };
-    let verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
+    let evidence = Evidence { functional, other_machine: None, metrics: Some(&metrics) };
+    let mut verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
+    // What follows from numbers of this machine alone is not wrong: a second reference tells it apart.
+    if functional.is_some()
+        && !verification.passed()
+        && let Some((kernel, pc)) = experiment.workload.first_machine_read()
+    {
+        let sms = Some(experiment.machine.spec.sm.count as u32);
+        let limits = Limits { other_machine_sms: sms, ..limits_of(experiment, conduct, &finished.outcome) };
+        if let Ok(other) = experiment.workload.run_functional(&limits) {
+            let evidence = Evidence { other_machine: Some(&other), ..evidence };
+            verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
+            finished.outcome.warnings.extend(not_judged(&verification, kernel, pc));
+        }
+    }
+    if let Some(functional) = functional {
+        let scrutiny = functional.scrutiny();
+        finished.outcome.warnings.extend(scrutiny.unwritten().iter().map(unwritten));
+        finished.outcome.races = scrutiny.races().map(<[Race]>::to_vec);
+    }
     let mut failures = failures(&verification);
     if let Some(Err(why)) = &reference {
         failures.push(format!("there is no reference to compare with: {why}"));
@@ -153,21 +175,48 @@ fn reference(
     conduct: &Conduct<'_>,
     outcome: &Outcome,
 ) -> Result<Arc<FunctionalRun>, FunctionalError> {
-    let limits = Limits {
+    let limits = limits_of(experiment, conduct, outcome);
+    let run = || {
+        let mut run = experiment.workload.run_under(&limits, Scrutiny::new(conduct.races))?;
+        experiment.workload.forget_unneeded(&mut run);
+        Ok(run)
+    };
+    match conduct.references.filter(|_| !conduct.races) {
+        Some(references) => references.of(&limits, run),
+        None => run().map(Arc::new),
+    }
+}
+
+/// What a check that found nothing wrong could not judge, as values of the machine decide it.
+fn not_judged(verification: &Verification, kernel: &Kernel, pc: u32) -> Option<Warning> {
+    let skipped = verification.checks.iter().find(|check| check.outcome == workload::Outcome::Skipped)?;
+    Some(Warning {
+        message: format!("check `{}`: {}", skipped.name, skipped.message.as_deref().unwrap_or_default()),
+        kernel: kernel.name.clone(),
+        file: kernel.file.to_string(),
+        line: kernel.pos.get(pc as usize).map_or(0, |pos| pos.line),
+        launch: 0,
+    })
+}
+
+fn unwritten(found: &Unwritten) -> Warning {
+    Warning {
+        message: found.message.clone(),
+        kernel: found.kernel.clone(),
+        file: found.file.to_string(),
+        line: found.line,
+        launch: found.launch,
+    }
+}
+
+/// How far the functional run may go.
+fn limits_of<'a>(experiment: &Experiment, conduct: &Conduct<'a>, outcome: &Outcome) -> Limits<'a> {
+    Limits {
         warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
         warp_size: experiment.machine.spec.sm.warp_size,
         stop: conduct.stop,
         drops_log_stores: experiment.scheme.built.drops_log_stores(),
         ..Limits::default()
-    };
-    let run = || {
-        let mut run = experiment.workload.run_functional(&limits)?;
-        experiment.workload.forget_unneeded(&mut run);
-        Ok(run)
-    };
-    match conduct.references {
-        Some(references) => references.of(&limits, run),
-        None => run().map(Arc::new),
     }
 }
 

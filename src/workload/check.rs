@@ -2,5 +2,6 @@
 
 pub(crate) mod conditions;
 pub(crate) mod elements;
+pub(crate) mod reasons;
 pub(crate) mod verdict;
 pub(crate) mod verify;

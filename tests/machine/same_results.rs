@@ -35,7 +35,7 @@ fn timed(spec: &MachineSpec, workload: &Resolved, reference: &FunctionalRun, opt
     let end = assembly.simulation.run(options);
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     assembly.collect(&mut memory);
-    let verdict = workload.verify(&memory, &bindings, Evidence { functional: Some(reference), metrics: None });
+    let verdict = workload.verify(&memory, &bindings, Evidence { functional: Some(reference), ..Evidence::default() });
     let verdict = (!verdict.passed()).then(|| format!("{verdict:#?}"));
     Timed { assembly, memory, verdict }
 }

@@ -20,7 +20,7 @@ fn resolved(name: &str, params: &[(&str, i64)]) -> Resolved {
 fn verified(workload: &Resolved, limits: &Limits<'_>) -> Result<u64, String> {
     let run = workload.run_functional(limits).map_err(|error| error.to_string())?;
     let metrics = run.metrics();
-    let evidence = Evidence { functional: Some(&run), metrics: Some(&metrics) };
+    let evidence = Evidence { functional: Some(&run), metrics: Some(&metrics), ..Evidence::default() };
     let verdict = workload.verify(run.memory(), run.bindings(), evidence);
     if verdict.passed() { Ok(metrics["warp_instructions"] as u64) } else { Err(format!("{verdict:?}")) }
 }

@@ -19,7 +19,7 @@ fn run(resolved: &Resolved) -> FunctionalRun {
 
 fn judge(resolved: &Resolved, run: &FunctionalRun, reference: &FunctionalRun) -> Verification {
     let metrics = run.metrics();
-    let evidence = Evidence { functional: Some(reference), metrics: Some(&metrics) };
+    let evidence = Evidence { functional: Some(reference), metrics: Some(&metrics), ..Evidence::default() };
     resolved.verify(run.memory(), run.bindings(), evidence)
 }
 

@@ -40,7 +40,7 @@ fn check_sound(workload: &Workload, choice: &Choice) {
     let with = logged(workload, choice);
     let (reference, found) = (run(&plain), run(&with));
     let verdict =
-        with.verify(found.memory(), found.bindings(), Evidence { functional: Some(&reference), metrics: None });
+        with.verify(found.memory(), found.bindings(), Evidence { functional: Some(&reference), ..Evidence::default() });
     assert!(verdict.passed(), "{name}: {verdict:#?}");
     assert!(verdict.checks.iter().all(|check| check.outcome == Outcome::Passed));
     assert!(plain.undo().unwrap().is_none(), "{name}: a plain run has no transactions");

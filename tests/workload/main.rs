@@ -23,5 +23,6 @@ mod repeats;
 mod riscv;
 mod surfaces;
 mod textures;
+mod undetermined;
 mod validity;
 mod verify;

@@ -33,7 +33,7 @@ fn the_example_runs_and_passes_with_every_profile() {
         let choice = Choice::of_profile(&profile);
         let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
         let run = resolved.run_functional(&Limits::default()).unwrap_or_else(|error| panic!("{error}"));
-        let evidence = Evidence { functional: Some(&run), metrics: None };
+        let evidence = Evidence { functional: Some(&run), ..Evidence::default() };
         let verdict = resolved.verify(run.memory(), run.bindings(), evidence);
         assert!(verdict.passed(), "{profile}: {verdict:#?}");
     }

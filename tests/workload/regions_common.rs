@@ -176,6 +176,7 @@ pub(crate) fn cuts(case: &Case<'_>, formed: &Formed) -> Vec<FlatMemory> {
             });
             region.1.push((address, bytes.to_vec()));
         }
+        _ => {}
     };
     run_observed(&bound, &mut memory, &Limits::default(), Some(&mut watch), None).unwrap();
     assert!(open.is_empty(), "{}: stores behind the last boundary", case.name);

@@ -69,7 +69,7 @@ fn address(resolved: &Resolved, buffer: &str) -> u64 {
 }
 
 fn judge(resolved: &Resolved, run: &FunctionalRun, reference: Option<&FunctionalRun>) -> Verification {
-    resolved.verify(run.memory(), run.bindings(), Evidence { functional: reference, metrics: None })
+    resolved.verify(run.memory(), run.bindings(), Evidence { functional: reference, ..Evidence::default() })
 }
 
 /// "NAME OUTCOME COMPARED MISMATCHES: first mismatch or message" of every check.
@@ -232,7 +232,7 @@ thread_instructons = { value = 1 }
         let run = run(&resolved);
         let mut metrics: BTreeMap<String, f64> = run.metrics();
         metrics.extend(more.iter().map(|(name, value)| ((*name).to_owned(), *value)));
-        let evidence = Evidence { functional: Some(&run), metrics: Some(&metrics) };
+        let evidence = Evidence { functional: Some(&run), metrics: Some(&metrics), ..Evidence::default() };
         let verdict = resolved.verify(run.memory(), run.bindings(), evidence);
         let line = |e: &durawarp::workload::ExpectationResult| format!("{} {:?} {}", e.metric, e.outcome, e.expected);
         (verdict.expectations.iter().map(line).collect::<Vec<_>>(), verdict)

@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::interface::{Event, Writer};
+use super::interface::{Access, AccessKind, Event, Writer};
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {
@@ -17,6 +17,15 @@ pub(super) struct Memories<'a> {
     pub(super) shared: &'a mut [u8],
     /// `local_bytes` of each thread of the CTA in turn.
     pub(super) local: &'a mut [u8],
+    /// Who is told of accesses.
+    pub(super) watcher: Option<Watcher<'a>>,
+}
+
+/// An observer, and whose accesses it is told of.
+pub(super) struct Watcher<'a> {
+    pub(super) observer: &'a mut dyn FnMut(Event<'_>),
+    pub(super) cta: u64,
+    pub(super) warp: u32,
 }
 
 /// Where an access happens, for a fault.
@@ -163,6 +172,10 @@ fn in_space(
         }
         (low, high, _) = extent(lanes, addresses);
     }
+    // Local memory is a thread's own.
+    if memories.watcher.is_some() && space != Space::Local {
+        watch(warp, inst, mem, space, lanes, addresses, site, memories);
+    }
     // Wild addresses may lie almost a whole address space apart.
     let span = ((high - low) as usize).saturating_add(bytes);
     match mem.kind {
@@ -253,6 +266,47 @@ fn in_space(
         }
     }
     Ok(())
+}
+
+/// Tells the observer of an access that is about to happen; of an asynchronous copy both of its sides.
+#[cold]
+#[allow(clippy::too_many_arguments)]
+fn watch(
+    warp: &Warp,
+    inst: &Inst,
+    mem: Mem,
+    space: Space,
+    lanes: u64,
+    addresses: &[u64; 64],
+    site: &Site<'_>,
+    memories: &mut Memories<'_>,
+) {
+    let (launch, pc) = (site.launch, site.pc);
+    let bytes = launch.access_bytes(inst, mem);
+    let (kind, changes) = match mem.kind {
+        MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => (AccessKind::Read, 0),
+        MemKind::Store => {
+            let mut data = [0; 64 * 16];
+            let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
+            warp.gather(inst, launch, lanes, &offset, &mut data);
+            let stays = |lane: usize| {
+                let there = read(memories, launch, space, addresses[lane], bytes as usize);
+                there == Some(&data[lane * 16..lane * 16 + bytes as usize])
+            };
+            let changes = lanes_of(lanes).filter(|&lane| !stays(lane)).fold(0, |all, lane| all | 1 << lane);
+            (AccessKind::Write, changes)
+        }
+        MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
+    };
+    let Some(Watcher { observer, cta, warp: number }) = &mut memories.watcher else { return };
+    let space = if space == Space::Generic { Space::Global } else { space };
+    let (cta, number) = (*cta, *number);
+    let access = Access { cta, warp: number, pc, space, kind, lanes, addresses, bytes, changes };
+    let MemKind::Copy = mem.kind else { return observer(Event::Accessed(&access)) };
+    let targets = warp.copy_targets(inst, launch, lanes);
+    observer(Event::Accessed(&Access { lanes: targets.reading(lanes), ..access }));
+    let (space, kind, changes) = (Space::Shared, AccessKind::Write, lanes);
+    observer(Event::Accessed(&Access { space, kind, addresses: &targets.to, changes, ..access }));
 }
 
 /// The least and the greatest address of `lanes`, and the union of their bits.

@@ -264,8 +264,12 @@ impl Alone<'_, '_> {
         if mem.kind != MemKind::Store && mem.kind != MemKind::Reduction {
             self.note(pc, mem, lanes, &place, bytes, !swapped.is_empty());
         }
-        let mut memories =
-            Memories { global: &mut *self.around.memory, shared: &mut *self.around.shared, local: &mut [] };
+        let mut memories = Memories {
+            global: &mut *self.around.memory,
+            shared: &mut *self.around.shared,
+            local: &mut [],
+            watcher: None,
+        };
         let done = execute(&mut self.warp, inst, mem, launch, lanes, pc, &mut memories).is_ok();
         for (address, bytes) in swapped {
             if self.around.memory.write(address, &bytes).is_err() {

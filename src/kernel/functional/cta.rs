@@ -13,7 +13,7 @@ use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead,
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
-use super::access::{Memories, check_pm, execute, stores_to, tell, volatile_lanes};
+use super::access::{Memories, Watcher, check_pm, execute, stores_to, tell, volatile_lanes};
 use super::alone::{Surroundings, repeats};
 use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
@@ -64,6 +64,7 @@ pub(super) struct Cta {
     local: Vec<u8>,
     warp_size: u32,
     drops_log_stores: bool,
+    other_machine_sms: Option<u32>,
     /// Which warp runs next.
     turn: usize,
 }
@@ -82,6 +83,7 @@ impl Cta {
         self.index = index;
         self.warp_size = warp_size;
         self.drops_log_stores = limits.drops_log_stores;
+        self.other_machine_sms = limits.other_machine_sms;
         zero(&mut self.shared, launch.shared_bytes as usize);
         zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
         self.warps.resize_with(n, Warp::default);
@@ -154,7 +156,8 @@ impl Cta {
             let inst = &kernel.code[pc as usize];
             let lanes = warp.guarded(inst);
             if let Some(observer) = observer {
-                observer(Event::Issued { cta: self.index, warp: w as u32, pc, lanes });
+                let active = warp.active();
+                observer(Event::Issued { cta: self.index, warp: w as u32, pc, active, lanes });
             }
             // An instruction whose guard excludes every lane is issued, and counted, all the same.
             counts.warp_instructions += 1;
@@ -178,8 +181,11 @@ impl Cta {
                     if lanes != 0 {
                         // An atomic may overwrite the register that holds its address.
                         let told = observer.as_ref().and_then(|_| stores_to(warp, inst, mem, launch, lanes));
-                        let mut memories =
-                            Memories { global: memory, shared: &mut self.shared, local: &mut self.local };
+                        let (cta, of_cta) = (self.index, w as u32);
+                        let watcher =
+                            observer.as_mut().map(|observer| Watcher { observer: &mut **observer, cta, warp: of_cta });
+                        let (shared, local) = (&mut self.shared, &mut self.local);
+                        let mut memories = Memories { global: memory, shared, local, watcher };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
                         if let (Some(observer), Some(addresses)) = (observer.as_mut(), told) {
                             let writer = Writer { cta: self.index, epoch: self.epoch };
@@ -199,7 +205,7 @@ impl Cta {
                     }
                     warp.exit(lanes);
                     if warp.is_done() {
-                        self.end_warp(w, launch);
+                        self.end_warp(w, launch, observer);
                         return Ok(());
                     }
                 }
@@ -210,7 +216,7 @@ impl Cta {
                     }
                     if lanes == 0 {
                         warp.advance();
-                    } else if self.arrive(w, launch, barrier, lanes) {
+                    } else if self.arrive(w, launch, barrier, lanes, observer) {
                         // A warp that waits stays at the barrier: `try_open` reads the instruction there, and
                         // moves it on.
                         return Ok(());
@@ -250,7 +256,7 @@ impl Cta {
                         self.at_grid |= 1 << w;
                         self.runnable &= !(1 << w);
                         return Ok(());
-                    } else if self.arrive(w, launch, PERSIST_BARRIER, lanes) {
+                    } else if self.arrive(w, launch, PERSIST_BARRIER, lanes, observer) {
                         return Ok(());
                     }
                 }
@@ -259,17 +265,7 @@ impl Cta {
                     warp.advance();
                 }
                 Op::Machine(what) => {
-                    // There is no time and no machine here: instructions done so far stand for the clock, and
-                    // the whole grid runs on one SM.
-                    let value = match what {
-                        MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer => {
-                            counts.warp_instructions
-                        }
-                        MachineRead::SmId => 0,
-                        MachineRead::NSmId => 1,
-                        MachineRead::WarpId => w as u64,
-                        MachineRead::NWarpId => self.warps.len() as u64,
-                    };
+                    let value = self.machine_value(what, w, counts.warp_instructions);
                     let warp = &mut self.warps[w];
                     warp.write_machine(inst, lanes, value);
                     warp.advance();
@@ -279,19 +275,49 @@ impl Cta {
         Ok(())
     }
 
-    fn end_warp(&mut self, w: usize, launch: &Launch) {
+    /// What warp `w` reads of a machine. There is no time and no machine here: instructions done so far stand
+    /// for the clock, and the whole grid runs on one SM. Of another machine each number differs.
+    fn machine_value(&self, what: MachineRead, w: usize, instructions: u64) -> u64 {
+        let (w, warps) = (w as u64, self.warps.len() as u64);
+        match (what, self.other_machine_sms.map(u64::from)) {
+            (MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer, None) => instructions,
+            // Seven times as slow, and begun earlier, by an odd number.
+            (MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer, Some(_)) => {
+                instructions.wrapping_mul(7).wrapping_add(1_000_003)
+            }
+            (MachineRead::SmId, None) => 0,
+            // Never 0, where there is another SM.
+            (MachineRead::SmId, Some(sms)) if sms > 1 => 1 + self.index % (sms - 1),
+            (MachineRead::SmId, Some(_)) => 0,
+            (MachineRead::NSmId, None) => 1,
+            (MachineRead::NSmId, Some(sms)) => sms,
+            (MachineRead::WarpId, None) => w,
+            (MachineRead::WarpId, Some(_)) => w + warps,
+            (MachineRead::NWarpId, None) => warps,
+            (MachineRead::NWarpId, Some(_)) => 2 * warps,
+        }
+    }
+
+    fn end_warp(&mut self, w: usize, launch: &Launch, observer: &mut Option<Observer<'_>>) {
         self.live &= !(1 << w);
         self.runnable &= !(1 << w);
         // A barrier may have waited for this warp alone.
         for id in 0..self.gates.len() {
             if self.gates[id].arrived != 0 {
-                self.try_open(id, launch);
+                self.try_open(id, launch, observer);
             }
         }
     }
 
     /// A warp arrives at a barrier; true if it has to wait.
-    fn arrive(&mut self, w: usize, launch: &Launch, barrier: Barrier, lanes: u64) -> bool {
+    fn arrive(
+        &mut self,
+        w: usize,
+        launch: &Launch,
+        barrier: Barrier,
+        lanes: u64,
+        observer: &mut Option<Observer<'_>>,
+    ) -> bool {
         let inst = &launch.kernel.code[self.warps[w].pc() as usize];
         let gate = &mut self.gates[usize::from(barrier.id)];
         gate.arrivals += 1;
@@ -305,11 +331,11 @@ impl Cta {
         } else {
             self.warps[w].advance();
         }
-        self.try_open(usize::from(barrier.id), launch);
+        self.try_open(usize::from(barrier.id), launch, observer);
         self.runnable >> w & 1 == 0
     }
 
-    fn try_open(&mut self, id: usize, launch: &Launch) {
+    fn try_open(&mut self, id: usize, launch: &Launch, observer: &mut Option<Observer<'_>>) {
         let gate = self.gates[id];
         let open = if gate.threads == 0 {
             gate.arrived & self.live == self.live
@@ -320,6 +346,9 @@ impl Cta {
             return;
         }
         self.gates[id] = Gate::default();
+        if let Some(observer) = observer {
+            observer(Event::Opened { cta: self.index, barrier: id as u8, waiting: gate.waiting });
+        }
         self.epoch += u32::from(id == PERSIST);
         for (w, warp) in self.warps.iter_mut().enumerate() {
             if gate.waiting >> w & 1 != 0 {

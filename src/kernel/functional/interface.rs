@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::super::fault::ProgramFault;
-use super::super::ir::Class;
+use super::super::ir::{Class, Space};
 use super::super::memory::FlatMemory;
 use super::super::warp::Warp;
 
@@ -25,11 +25,21 @@ pub struct Limits<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Log updates (`pm.st.log`) to persistent memory are left out, as by a scheme that has no use for logs.
     pub drops_log_stores: bool,
+    /// What only a machine knows (`%clock`, `%smid`, ...) is as on another machine, of so many SMs: where
+    /// results differ, they follow from it.
+    pub other_machine_sms: Option<u32>,
 }
 
 impl Default for Limits<'_> {
     fn default() -> Self {
-        Limits { warp_instructions: u64::MAX, resident_ctas: 1024, warp_size: 32, stop: None, drops_log_stores: false }
+        Limits {
+            warp_instructions: u64::MAX,
+            resident_ctas: 1024,
+            warp_size: 32,
+            stop: None,
+            drops_log_stores: false,
+            other_machine_sms: None,
+        }
     }
 }
 
@@ -119,8 +129,28 @@ pub enum Event<'a> {
         warp: u32,
         /// Program counter.
         pc: u32,
-        /// Lanes whose guard holds.
+        /// Lanes of its path.
+        active: u64,
+        /// Those whose guard holds.
         lanes: u64,
+    },
+    /// A warp is about to access memory other than its threads' own; a generic access once for each space.
+    Accessed(&'a Access<'a>),
+    /// A barrier of a CTA opens: these warps have waited at it.
+    Opened {
+        /// CTA number.
+        cta: u64,
+        /// Its number; 16 for `pm.barrier.wg`.
+        barrier: u8,
+        /// Warps that go on.
+        waiting: u64,
+    },
+    /// Every CTA has arrived at `pm.barrier.kr`, or has ended.
+    Gathered,
+    /// A CTA has ended.
+    Ended {
+        /// CTA number.
+        cta: u64,
     },
     /// A lane has written these bytes of global memory.
     Wrote {
@@ -133,7 +163,52 @@ pub enum Event<'a> {
     },
 }
 
-/// Sees every instruction and every write to global memory.
+/// An access of a warp to one space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access<'a> {
+    /// CTA number.
+    pub cta: u64,
+    /// Warp of that CTA.
+    pub warp: u32,
+    /// Program counter.
+    pub pc: u32,
+    /// Global, shared or constant memory.
+    pub space: Space,
+    /// What it does there.
+    pub kind: AccessKind,
+    /// Lanes that access.
+    pub lanes: u64,
+    /// Address of each, in that space.
+    pub addresses: &'a [u64; 64],
+    /// Bytes that a lane accesses.
+    pub bytes: u32,
+    /// Lanes whose write changes what is there; for what is not known before, all.
+    pub changes: u64,
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Reads and writes in one.
+    Atomic,
+}
+
+impl AccessKind {
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessKind::Read => "load",
+            AccessKind::Write => "store",
+            AccessKind::Atomic => "atomic",
+        }
+    }
+}
+
+/// Sees every instruction, every access and every write to global memory.
 pub type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
 
 /// What a CTA starts with, to be changed before it runs.

@@ -183,6 +183,8 @@ pub(super) struct Body {
     pub(super) textures: Vec<String>,
     pub(super) surfaces: Vec<String>,
     pub(super) uses_param_bank: bool,
+    /// Places in the text of stores and atomics that release.
+    pub(super) releases: Vec<usize>,
     pub(super) warnings: Vec<Diagnostic>,
 }
 

@@ -11,8 +11,8 @@ use super::super::ir::{
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
-use super::bounds::Bounds;
 use super::body_flow::{flow_of, returns, start_of, target, within};
+use super::bounds::Bounds;
 use super::draft::{Arg, Body, Const, Draft, DraftOp, Pool, VReg};
 use super::types::Bank;
 use super::{params, stack};
@@ -97,6 +97,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         stack_bytes,
         textures: body.textures.clone(),
         surfaces: body.surfaces.clone(),
+        releases: Vec::new(),
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,
     };
@@ -108,6 +109,9 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
             if let Op::Matrix(_) = inst.op {
                 inst.imm = kernel.fragments.len() as i32;
                 kernel.fragments.push(numbering.fragments(draft));
+            }
+            if matches!(inst.op, Op::Mem(_)) && body.releases.contains(&draft.at) {
+                kernel.releases.push(kernel.code.len() as u32);
             }
             kernel.code.push(inst);
             kernel.class.push(class_of(draft));

@@ -16,6 +16,10 @@ use crate::workload::plan::RunPlan;
 pub struct Evidence<'a> {
     /// The functional run; without it, the checks that need it are not done.
     pub functional: Option<&'a FunctionalRun>,
+    /// The same with other numbers where the program asks for what only a machine knows
+    /// ([`Limits::other_machine_sms`](crate::kernel::functional::Limits::other_machine_sms)): an element that
+    /// differs between the two is not compared.
+    pub other_machine: Option<&'a FunctionalRun>,
     /// Figures of the run by name, for `[expect]`.
     pub metrics: Option<&'a BTreeMap<String, f64>>,
 }

@@ -2,12 +2,14 @@
 //!
 //! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was
 //! first rounded to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only.
-//! Checks against the functional run compare bits.
+//! Checks against the functional run compare bits, but for floats with a tolerance. What the functional run
+//! cannot know is told ([`reasons`](super::reasons)).
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::elements::literal;
+use super::reasons::{FloatOrder, MachineValues};
 use super::verdict;
 use super::verdict::{CheckResult, Evidence, Mismatch, Outcome, Verification};
 use crate::diagnostic::Diagnostic;
@@ -63,7 +65,7 @@ pub(crate) fn verify(plan: &RunPlan, memory: &FlatMemory, bindings: &Bindings, e
     if plan.manifest.checks.is_empty() {
         let buffers = crate::workload::manifest::buffers::determined(&plan.manifest.buffers);
         let mut tally = CheckTally::new("functional");
-        judge.functional(&buffers, &mut tally);
+        judge.functional(&buffers, Tolerance::NONE, &mut tally);
         checks.push(tally.result);
     }
     Verification { checks, expectations: verdict::expectations(plan, evidence.metrics) }
@@ -88,10 +90,42 @@ impl CheckTally {
         }
     }
 
+    /// Adds a sentence that may explain a failure.
+    fn explains(&mut self, reason: Option<String>) {
+        if let Some(reason) = reason {
+            let before = self.result.message.take().map_or_else(String::new, |message| format!("{message}; "));
+            self.result.message = Some(before + &reason);
+        }
+    }
+
     fn ends(&mut self, outcome: Outcome, message: impl Into<String>) {
         self.result.outcome = outcome;
         self.result.message = Some(message.into());
     }
+}
+
+/// How far a float may lie from what it should be.
+#[derive(Debug, Clone, Copy)]
+struct Tolerance {
+    rtol: f64,
+    atol: f64,
+}
+
+impl Tolerance {
+    const NONE: Tolerance = Tolerance { rtol: 0.0, atol: 0.0 };
+
+    /// A float that differs in its bits is near enough.
+    fn takes(self, got: f64, expected: f64) -> bool {
+        let Tolerance { rtol, atol } = self;
+        (rtol > 0.0 || atol > 0.0) && close(got, expected, rtol, atol)
+    }
+}
+
+/// The elements of a buffer, and what they should be.
+struct ElementBits<'a> {
+    number: usize,
+    got: &'a [u8],
+    expected: &'a [u8],
 }
 
 struct Judge<'a> {
@@ -153,6 +187,17 @@ impl<'a> Judge<'a> {
         if let Err(fault) = self.run(check, &mut tally) {
             tally.ends(Outcome::Failed, fault.to_string());
         }
+        // Of other kinds the order of additions explains floats alone.
+        let of_floats = match check.kind {
+            CheckKind::Expr { buffer, field, .. } | CheckKind::File { buffer, field, .. } => {
+                is_float(self.plan.manifest.buffers[buffer].fields[field].elem)
+            }
+            _ => false,
+        };
+        if of_floats && tally.result.mismatches > 0 {
+            let order = FloatOrder::of(self.plan.program.kernels());
+            tally.explains(order.map(|order| order.told()));
+        }
         tally.result
     }
 
@@ -160,7 +205,7 @@ impl<'a> Judge<'a> {
         match &check.kind {
             CheckKind::Expr { buffer, field, expr } => self.against_expr(check, *buffer, *field, expr, tally),
             CheckKind::Functional { buffers } => {
-                self.functional(buffers, tally);
+                self.functional(buffers, Tolerance { rtol: check.rtol, atol: check.atol }, tally);
                 Ok(())
             }
             CheckKind::Invariant(expr) => {
@@ -295,40 +340,98 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn functional(&self, buffers: &[usize], tally: &mut CheckTally) {
+    fn functional(&self, buffers: &[usize], tolerance: Tolerance, tally: &mut CheckTally) {
         let Some(run) = self.evidence.functional else {
             tally.ends(Outcome::Skipped, "there is no functional run to compare with");
             return;
         };
+        let (mut unknown, mut largest) = (0, 0f64);
         for number in buffers {
             let expected = bytes_of(self.plan, run.memory(), run.bindings(), *number);
-            self.same_bits(*number, self.bytes(*number), &expected, tally);
+            let other =
+                self.evidence.other_machine.map(|run| bytes_of(self.plan, run.memory(), run.bindings(), *number));
+            let elements = ElementBits { number: *number, got: self.bytes(*number), expected: &expected };
+            unknown += self.same(elements, other.as_deref(), tolerance, &mut largest, tally);
+        }
+        if tally.result.mismatches == 0 && unknown == 0 {
+            return;
+        }
+        let values = MachineValues::of(self.plan.program.kernels());
+        match tally.result.mismatches {
+            0 => {
+                let told = values.map_or_else(String::new, |values| values.told_of(unknown, tally.result.compared));
+                tally.ends(Outcome::Skipped, told);
+            }
+            _ => {
+                let order = FloatOrder::of(self.plan.program.kernels());
+                tally.explains(order.map(|order| order.told_within(largest)));
+                tally.explains(values.map(|values| values.told(unknown)));
+            }
         }
     }
 
     fn same_bits(&self, number: usize, got: &[u8], expected: &[u8], tally: &mut CheckTally) {
+        self.same(ElementBits { number, got, expected }, None, Tolerance::NONE, &mut 0.0, tally);
+    }
+
+    /// Compares the elements of a buffer, and gives the number of those that cannot be judged, as they differ
+    /// from machine to machine. `largest` becomes the largest difference of floats, relative to the value.
+    fn same(
+        &self,
+        elements: ElementBits<'_>,
+        other: Option<&[u8]>,
+        tolerance: Tolerance,
+        largest: &mut f64,
+        tally: &mut CheckTally,
+    ) -> u64 {
+        let ElementBits { number, got, expected } = elements;
         let form = &self.plan.manifest.buffers[number];
         let stride = form.stride as usize;
         tally.result.compared += (got.len() / stride) as u64;
         if got == expected {
-            return;
+            return 0;
         }
+        let mut unknown = 0;
         for (index, (got, expected)) in (0..).zip(got.chunks_exact(stride).zip(expected.chunks_exact(stride))) {
             if got == expected {
                 continue;
             }
-            tally.differs(|| {
-                let bytes = |field: &Field| field.offset as usize..field.offset as usize + field.elem.bytes() as usize;
-                let differs = |field: &&Field| got[bytes(field)] != expected[bytes(field)];
-                let field = form.fields.iter().find(differs).unwrap_or(&form.fields[0]);
-                Mismatch {
-                    buffer: full_name(&form.name, field),
-                    index,
-                    got: shown_bits(field.elem, &got[bytes(field)], &expected[bytes(field)]),
-                    expected: shown_bits(field.elem, &expected[bytes(field)], &got[bytes(field)]),
+            let bytes = |field: &Field| field.offset as usize..field.offset as usize + field.elem.bytes() as usize;
+            let mut differs = None;
+            for field in form.fields.iter().filter(|field| got[bytes(field)] != expected[bytes(field)]) {
+                if is_float(field.elem) {
+                    let [is, should] = [got, expected].map(|of| load(field.elem, &of[bytes(field)]).map(Value::as_f64));
+                    let (is, should) = (is.unwrap_or(f64::NAN), should.unwrap_or(f64::NAN));
+                    if tolerance.takes(is, should) {
+                        continue;
+                    }
+                    let relative = (is - should).abs() / should.abs();
+                    *largest = if relative.is_finite() { largest.max(relative) } else { *largest };
                 }
+                differs = differs.or(Some(field));
+            }
+            // Without such a field what differs lies between fields, unless all of it is near enough.
+            let padding = || {
+                let in_a_field = |at: &usize| form.fields.iter().any(|field| bytes(field).contains(at));
+                (0..stride).filter(|at| !in_a_field(at)).any(|at| got[at] != expected[at])
+            };
+            if differs.is_none() && !padding() {
+                continue;
+            }
+            let at = index as usize * stride;
+            if other.is_some_and(|other| other[at..at + stride] != *expected) {
+                unknown += 1;
+                continue;
+            }
+            let field = differs.unwrap_or(&form.fields[0]);
+            tally.differs(|| Mismatch {
+                buffer: full_name(&form.name, field),
+                index,
+                got: shown_bits(field.elem, &got[bytes(field)], &expected[bytes(field)]),
+                expected: shown_bits(field.elem, &expected[bytes(field)], &got[bytes(field)]),
             });
         }
+        unknown
     }
 
     fn reference(&self, name: &str, args: &[ReferenceArg]) -> Result<Vec<i64>, String> {
@@ -374,7 +477,15 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
     {
         return got == expected;
     }
-    let (got, expected) = (got.as_f64(), expected.as_f64());
+    close(got.as_f64(), expected.as_f64(), rtol, atol)
+}
+
+fn is_float(elem: Elem) -> bool {
+    matches!(elem, Elem::F32 | Elem::F64)
+}
+
+/// Whether a number is near enough to what it should be.
+fn close(got: f64, expected: f64, rtol: f64, atol: f64) -> bool {
     if got.is_nan() || expected.is_nan() {
         return got.is_nan() && expected.is_nan();
     }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::kernel::functional::scrutiny::Scrutiny;
 use crate::kernel::functional::{Event, Limits, run_observed};
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::Medium;
@@ -59,7 +60,7 @@ pub(crate) fn run_regions(
     limits: &Limits<'_>,
     options: &RegionOptions,
 ) -> Result<RegionRun, FunctionalError> {
-    let reference = run(plan, limits)?;
+    let reference = run(plan, limits, Scrutiny::default())?;
     let mut original = reference.launches().iter().map(|launch| launch.counts.warp_instructions);
     let (mut host, mut memory) = (WorkloadHost::new(plan.clone()), image(plan));
     // Kernels of several files may share a name.

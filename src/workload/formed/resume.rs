@@ -227,7 +227,7 @@ impl Cut {
 
     fn see(&mut self, event: Event<'_>, formed: &Formed) {
         match event {
-            Event::Issued { cta, warp, pc, lanes } => {
+            Event::Issued { cta, warp, pc, lanes, .. } => {
                 self.who = (cta, warp);
                 if formed.roles[pc as usize] == Role::Marker
                     && lanes != 0
@@ -247,6 +247,7 @@ impl Cut {
                     self.drawn[(number - self.first) as usize].stores.push((address, bytes.to_vec()));
                 }
             }
+            _ => {}
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::WorkloadHost;
 use super::view::Bindings;
 use crate::diagnostic::Diagnostics;
+use crate::kernel::functional::scrutiny::Scrutiny;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
@@ -20,6 +21,7 @@ pub struct FunctionalRun {
     memory: FlatMemory,
     bindings: Bindings,
     launches: Vec<LaunchCount>,
+    scrutiny: Scrutiny,
 }
 
 /// What one launch did.
@@ -83,6 +85,11 @@ impl FunctionalRun {
         &self.launches
     }
 
+    /// What its launches were watched for, and what was found.
+    pub fn scrutiny(&self) -> &Scrutiny {
+        &self.scrutiny
+    }
+
     /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`,
     /// `fences`, `pm_operations`, over all launches.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
@@ -99,9 +106,13 @@ impl FunctionalRun {
     }
 }
 
-/// Runs the host program of `plan` to its end.
-pub(crate) fn run(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
-    run_observed(plan, limits, &mut |_, _, _| Ok(()))
+/// Runs the host program of `plan` to its end under `scrutiny`.
+pub(crate) fn run(
+    plan: &Arc<RunPlan>,
+    limits: &Limits<'_>,
+    scrutiny: Scrutiny,
+) -> Result<FunctionalRun, FunctionalError> {
+    run_with(plan, limits, scrutiny, &mut |_, _, _| Ok(()))
 }
 
 /// What looks at memory before and after each launch.
@@ -120,6 +131,15 @@ pub(crate) fn run_observed(
     limits: &Limits<'_>,
     observe: &mut Observer<'_>,
 ) -> Result<FunctionalRun, FunctionalError> {
+    run_with(plan, limits, Scrutiny::default(), observe)
+}
+
+fn run_with(
+    plan: &Arc<RunPlan>,
+    limits: &Limits<'_>,
+    mut scrutiny: Scrutiny,
+    observe: &mut Observer<'_>,
+) -> Result<FunctionalRun, FunctionalError> {
     let mut memory = image(plan);
     let mut host = WorkloadHost::new(plan.clone());
     let mut launches = Vec::new();
@@ -127,12 +147,12 @@ pub(crate) fn run_observed(
         let Action::Launch(launch) = action else { return Ok(()) };
         let number = launches.len() as u32;
         observe(number, When::Before, memory)?;
-        let counts = functional::run(launch, memory, limits)?;
+        let counts = scrutiny.run(launch, memory, limits)?;
         observe(number, When::After, memory)?;
         launches.push(LaunchCount { kernel: launch.kernel.name.clone(), ctas: launch.ctas(), counts });
         Ok(())
     })?;
-    Ok(FunctionalRun { memory, bindings: host.bindings(), launches })
+    Ok(FunctionalRun { memory, bindings: host.bindings(), launches, scrutiny })
 }
 
 /// Writes to persistent memory between persist barriers of a CTA or kernel.

@@ -34,7 +34,7 @@ pub(crate) enum CheckKind {
     Expr { buffer: usize, field: usize, expr: Expr },
     /// Each element of a buffer equals that of a file.
     File { buffer: usize, field: usize, file: String, place: Place },
-    /// Buffers equal the functional run's, bit by bit.
+    /// Buffers equal the functional run's: floats within the check's tolerance, all else bit by bit.
     Functional { buffers: Vec<usize> },
     /// Each element of a field equals that of a reference written in Rust.
     Reference { buffer: usize, field: usize, name: &'static str, args: Vec<ReferenceArg> },

@@ -88,6 +88,9 @@ impl Reader<'_> {
             Some(crate::kernel::ir::Elem::F64) => 1e-12,
             _ => 0.0,
         };
+        if let CheckKind::Functional { buffers } = &kind {
+            self.of_floats(table, buffers);
+        }
         let rtol = self.tolerance(table, "rtol", default_rtol);
         let atol = self.tolerance(table, "atol", 0.0);
         let scope = self.names.in_verify(false);
@@ -105,13 +108,29 @@ impl Reader<'_> {
     fn allowed_keys(&mut self, table: TomlTable<'_>, kind: &str, elementwise: bool) {
         for (key, place, _) in table.entries() {
             let meant = match key {
-                "buffer" | "field" | "rtol" | "atol" => elementwise,
+                "buffer" | "field" => elementwise,
+                "rtol" | "atol" => elementwise || kind == "functional",
                 "sample" => kind == "expr",
                 "buffers" => kind == "functional",
                 _ => true,
             };
             if !meant {
                 let fault = place.fault(format!("`{key}` means nothing in a check of kind `{kind}`"));
+                self.fault(fault);
+            }
+        }
+    }
+
+    /// A tolerance is of floats: without one among the buffers that are compared it is a fault.
+    fn of_floats(&mut self, table: TomlTable<'_>, buffers: &[usize]) {
+        let mut fields = buffers.iter().flat_map(|&buffer| &self.buffers[buffer].fields);
+        if fields.any(|field| type_of(field.elem) == Type::Float) {
+            return;
+        }
+        for key in ["rtol", "atol"] {
+            if let Some(item) = table.get(key) {
+                let message = format!("`{key}` means nothing here: none of the buffers that are compared holds floats");
+                let fault = item.place().fault(message);
                 self.fault(fault);
             }
         }

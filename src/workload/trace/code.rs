@@ -189,6 +189,7 @@ impl TraceCode {
             bounds: Default::default(),
             textures: Vec::new(),
             surfaces: Vec::new(),
+            releases: Vec::new(),
             param_bank: None,
             virtual_registers: [0; 3],
         };

@@ -231,6 +231,7 @@ impl<'a> Lower<'_, 'a> {
         if space == Space::Const {
             return Err(self.fault(i.opcode.at.clone(), "constant memory cannot be written"));
         }
+        self.note_release(i);
         let (data, wide) = self.data(b, &access)?;
         let address = self.address(a, space)?;
         let mem = Mem {
@@ -243,6 +244,13 @@ impl<'a> Lower<'_, 'a> {
         };
         self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
         Ok(())
+    }
+
+    /// Notes a store or an atomic that releases: the memory model asks for it, no machine here does.
+    fn note_release(&mut self, i: &Instruction<'a>) {
+        if i.mods.iter().any(|word| matches!(word.text, "release" | "acq_rel")) {
+            self.body.releases.push(self.at.start);
+        }
     }
 
     /// The parameter that an address names, and the offset in it.
@@ -383,6 +391,7 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn atomic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let returns = i.opcode.text == "atom";
+        self.note_release(i);
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
         // These words order nothing by themselves here (see the file's head).
         m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel"));

@@ -1,0 +1,83 @@
+//! What the launches of a program are watched for while they run on the functional driver.
+
+use std::sync::Arc;
+
+use super::super::ir::Kernel;
+use super::super::launch::Launch;
+use super::super::memory::FlatMemory;
+use super::super::undetermined::Undetermined;
+use super::interface::{Counts, Event, Limits, RunError};
+use super::races::{Race, RaceWatch};
+use super::unwritten::{Unwritten, UnwrittenWatch};
+use super::{run, run_observed};
+
+/// What to look for, and what was found so far.
+#[derive(Debug, Default)]
+pub struct Scrutiny {
+    for_unwritten: bool,
+    for_races: bool,
+    launches: u32,
+    /// What is undetermined about the kernels that were launched.
+    kernels: Vec<(Arc<Kernel>, Undetermined)>,
+    unwritten: Vec<Unwritten>,
+    races: Vec<Race>,
+}
+
+impl Scrutiny {
+    /// Looks for reads of what nobody has written, and for races where asked.
+    pub fn new(for_races: bool) -> Scrutiny {
+        Scrutiny { for_unwritten: true, for_races, ..Scrutiny::default() }
+    }
+
+    /// Runs a launch to its end under it.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(&mut self, launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Result<Counts, RunError> {
+        let number = self.launches;
+        self.launches += 1;
+        let mut unwritten = match self.for_unwritten {
+            true => {
+                let known = self.known_of(&launch.kernel);
+                UnwrittenWatch::of(launch, &self.kernels[known].1, &self.unwritten, (number, limits.warp_size))
+            }
+            false => None,
+        };
+        let mut races = self.for_races.then(|| RaceWatch::new(launch, number, limits.warp_size));
+        // Nothing is told where nothing is looked for.
+        if unwritten.is_none() && races.is_none() {
+            return run(launch, memory, limits);
+        }
+        let mut observer = |event: Event<'_>| {
+            if let Some(unwritten) = &mut unwritten {
+                unwritten.event(&event);
+            }
+            if let Some(races) = &mut races {
+                races.event(&event);
+            }
+        };
+        let counts = run_observed(launch, memory, limits, Some(&mut observer), None);
+        // What was found before a fault may be its reason.
+        self.unwritten.extend(unwritten.into_iter().flat_map(UnwrittenWatch::found));
+        self.races.extend(races.into_iter().flat_map(RaceWatch::found));
+        counts
+    }
+
+    fn known_of(&mut self, kernel: &Arc<Kernel>) -> usize {
+        let known = self.kernels.iter().position(|(known, _)| Arc::ptr_eq(known, kernel));
+        known.unwrap_or_else(|| {
+            self.kernels.push((kernel.clone(), Undetermined::of(kernel)));
+            self.kernels.len() - 1
+        })
+    }
+
+    /// Reads of what nobody had written: at most one of registers and one of shared memory a kernel.
+    pub fn unwritten(&self) -> &[Unwritten] {
+        &self.unwritten
+    }
+
+    /// Races by launch; none where they were not looked for.
+    pub fn races(&self) -> Option<&[Race]> {
+        self.for_races.then_some(&self.races)
+    }
+}

@@ -1,0 +1,237 @@
+//! What a kernel's results may follow from that its text does not determine: the order of floating-point
+//! additions, numbers that only a machine knows, registers that nobody has written.
+//!
+//! One pass of dataflow a source (see `dataflow.rs`): a register follows from a source if an instruction that
+//! reads one that does writes it. What counts is whether anything seen from outside follows: what is stored
+//! or where, and which way a branch goes. Values that go through memory have been stored then.
+//!
+//! Over-approximate on purpose: some path is enough, and a subroutine returns to every call. Nothing follows
+//! from a source unless it is listed here.
+
+use std::sync::Arc;
+
+use super::cfg::BitSet;
+use super::dataflow::{Edges, live};
+use super::ir::{AtomOp, Elem, Guard, Inst, Kernel, MachineRead, Mem, MemKind, Op};
+
+/// Facts of a pass, instructions times registers, at most: 128 MiB of bits. In larger kernels all is taken to
+/// follow from what the machine knows, and registers are not looked at.
+const MOST_FACTS: usize = 1 << 30;
+
+/// What is undetermined about a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undetermined {
+    /// The first atomic that adds floating-point numbers: sums depend on the order of additions.
+    pub float_atomic: Option<u32>,
+    /// What only a machine knows and something follows from, each with the first instruction that reads it.
+    pub machine_reads: Vec<(MachineRead, u32)>,
+    /// Scoreboard indices of registers that may be read before they are written; none if nothing follows.
+    pub unwritten: Vec<u16>,
+}
+
+impl Undetermined {
+    /// Looks at a kernel.
+    ///
+    /// # Example: a kernel that stores the clock, and one that reads it in vain
+    /// ```
+    /// # use durawarp::kernel::{ir::MachineRead, ptx, undetermined::Undetermined};
+    /// let of = |body: &str| {
+    ///     let text = format!(".version 8.0 .visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %d;
+    ///         ld.param.u64 %d, [a]; mov.u32 %r1, %clock; {body} ret; }}");
+    ///     Undetermined::of(&ptx::parse("k.ptx", &text).unwrap().kernels[0])
+    /// };
+    /// let stored = of("add.u32 %r2, %r1, 1; st.global.u32 [%d], %r2;");
+    /// assert_eq!(stored.machine_reads, [(MachineRead::Clock, 1)]);
+    /// assert_eq!(of("add.u32 %r2, %r1, 1; st.global.u32 [%d], 7;").machine_reads, []);
+    /// ```
+    pub fn of(kernel: &Kernel) -> Undetermined {
+        let code = &kernel.code;
+        let float_atomic = code.iter().position(|inst| adds_floats(&inst.op)).map(|pc| pc as u32);
+        let edges = edges(code);
+        let registers = usize::from(kernel.no_register());
+        let mut machine_reads: Vec<(MachineRead, u32)> = Vec::new();
+        for (pc, inst) in code.iter().enumerate() {
+            if let Op::Machine(what) = inst.op
+                && !machine_reads.iter().any(|(known, _)| *known == what)
+            {
+                machine_reads.push((what, pc as u32));
+            }
+        }
+        if code.len() * registers > MOST_FACTS {
+            return Undetermined { float_atomic, machine_reads, unwritten: Vec::new() };
+        }
+        let nothing = BitSet::new(registers);
+        machine_reads
+            .retain(|(what, _)| follows(kernel, &edges, &nothing, |inst| inst.op == Op::Machine(*what), is_seen));
+        // What is alive at the entry is read before it is written on some path, but for special registers.
+        let mut begin = nothing.clone();
+        if let Some(alive) = live(&edges, code, &kernel.hazards, registers).first() {
+            begin.join(alive);
+        }
+        kernel.specials.iter().for_each(|&(_, slot)| begin.remove(u32::from(slot)));
+        let uses = |inst: &Inst| is_seen(inst) || matches!(inst.op, Op::Mem(_));
+        let mut unwritten: Vec<u16> = begin.iter().map(|register| register as u16).collect();
+        if !unwritten.is_empty() && !follows(kernel, &edges, &begin, |_| false, uses) {
+            unwritten.clear();
+        }
+        Undetermined { float_atomic, machine_reads, unwritten }
+    }
+}
+
+/// A kernel's instruction by its place, as texts name it.
+pub fn place(kernel: &Arc<Kernel>, pc: u32) -> String {
+    let pos = kernel.pos.get(pc as usize).copied().unwrap_or_default();
+    format!("{}:{}:{}", kernel.file, pos.line, pos.column)
+}
+
+/// What a register of the machine is called.
+pub fn name_of(what: MachineRead) -> &'static str {
+    match what {
+        MachineRead::Clock => "%clock",
+        MachineRead::Clock64 => "%clock64",
+        MachineRead::GlobalTimer => "%globaltimer",
+        MachineRead::SmId => "%smid",
+        MachineRead::NSmId => "%nsmid",
+        MachineRead::WarpId => "%warpid",
+        MachineRead::NWarpId => "%nwarpid",
+    }
+}
+
+fn adds_floats(op: &Op) -> bool {
+    let Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, atom, elem, .. }) = op else { return false };
+    match atom {
+        AtomOp::Add => matches!(elem, Elem::F32 | Elem::F64),
+        AtomOp::AddHalf(_) => true,
+        _ => false,
+    }
+}
+
+/// What an instruction reads is seen from outside: stored, or stored at, or decided by.
+pub(super) fn is_seen(inst: &Inst) -> bool {
+    match inst.op {
+        Op::Mem(mem) => !matches!(mem.kind, MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_)),
+        Op::Branch { .. } | Op::Exit | Op::Trap(_) | Op::Barrier(_) | Op::Call { .. } | Op::Return | Op::Pm(_) => true,
+        Op::Alu(_) | Op::Fence(_) | Op::Nop | Op::Machine(_) | Op::Copies(_) | Op::Matrix(_) => false,
+    }
+}
+
+/// Something that is `seen` follows from the registers of `begin` at the entry, or from what `is_source`
+/// writes.
+fn follows(
+    kernel: &Kernel,
+    edges: &Edges,
+    begin: &BitSet,
+    is_source: impl Fn(&Inst) -> bool,
+    seen: impl Fn(&Inst) -> bool,
+) -> bool {
+    let reads = |pc: usize, facts: &BitSet| {
+        kernel.hazards[pc].read().iter().any(|&register| facts.contains(u32::from(register)))
+    };
+    // `forward_some` starts from what holds at the entry.
+    let before = edges.forward_some(begin, |pc, facts| {
+        let inst = &kernel.code[pc];
+        let follows = is_source(inst) || reads(pc, facts);
+        for &register in kernel.hazards[pc].written() {
+            if follows {
+                facts.insert(u32::from(register));
+            } else if inst.guard == Guard::ALWAYS {
+                facts.remove(u32::from(register));
+            }
+        }
+    });
+    before.iter().enumerate().any(|(pc, facts)| seen(&kernel.code[pc]) && reads(pc, facts))
+}
+
+/// Where control goes after each instruction. A return goes to every call.
+fn edges(code: &[Inst]) -> Edges {
+    let after_calls: Vec<u32> =
+        (1..).zip(code).filter(|(_, inst)| matches!(inst.op, Op::Call { .. })).map(|(next, _)| next).collect();
+    let mut edges = Edges { after: vec![Vec::new(); code.len()], before: vec![Vec::new(); code.len()] };
+    for (pc, inst) in (0..).zip(code) {
+        let guarded = inst.guard != Guard::ALWAYS;
+        let (falls, jumps): (bool, Vec<u32>) = match inst.op {
+            Op::Branch { target, .. } => (guarded, vec![target]),
+            Op::Call { target } => (false, vec![target]),
+            Op::Return => (false, after_calls.clone()),
+            Op::Exit | Op::Trap(_) => (guarded, Vec::new()),
+            _ => (true, Vec::new()),
+        };
+        for to in falls.then_some(pc + 1).into_iter().chain(jumps) {
+            if (to as usize) < code.len() && !edges.after[pc as usize].contains(&to) {
+                edges.after[pc as usize].push(to);
+                edges.before[to as usize].push(pc);
+            }
+        }
+    }
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ptx;
+    use super::*;
+
+    fn of(body: &str) -> Undetermined {
+        let text = format!(
+            ".version 8.0 .target sm_90 .visible .entry k(.param .u64 a) {{ .reg .b32 %r<9>; .reg .b64 %d<9>;\n\
+             .reg .f32 %f<9>; .reg .pred %p<9>; .shared .align 8 .b8 s[64];\nld.param.u64 %d1, [a];\n{body}\nret; }}"
+        );
+        let module = ptx::parse("k.ptx", &text).unwrap_or_else(|faults| panic!("{faults}"));
+        Undetermined::of(&module.kernels[0])
+    }
+
+    /// The names of what only the machine knows and something follows from.
+    fn known_to_machines(body: &str) -> Vec<&'static str> {
+        of(body).machine_reads.iter().map(|(what, _)| name_of(*what)).collect()
+    }
+
+    #[test]
+    fn what_follows_from_a_machine_is_stored_or_decides() {
+        let cases: [(&str, &[&str]); 9] = [
+            ("mov.u32 %r1, %clock; st.global.u32 [%d1], %r1;", &["%clock"]),
+            ("mov.u64 %d2, %globaltimer; add.u64 %d3, %d2, %d2; st.global.u64 [%d1], %d3;", &["%globaltimer"]),
+            // An address.
+            ("mov.u32 %r1, %smid; mad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], 1;", &["%smid"]),
+            // A value that is loaded from there and stored.
+            (
+                "mov.u32 %r1, %warpid; mad.wide.u32 %d2, %r1, 4, %d1; ld.global.u32 %r2, [%d2]; st.global.u32 [%d1], %r2;",
+                &["%warpid"],
+            ),
+            // A branch, by what follows from the difference of two reads.
+            (
+                "mov.u64 %d2, %clock64;\nL: mov.u64 %d3, %clock64; sub.u64 %d4, %d3, %d2; setp.lt.u64 %p1, %d4, 99;\n@%p1 bra L;",
+                &["%clock64"],
+            ),
+            ("mov.u32 %r1, %nsmid; setp.eq.u32 %p1, %r1, 5; @%p1 st.global.u32 [%d1], 1;", &["%nsmid"]),
+            // Overwritten first.
+            ("mov.u32 %r1, %clock; mov.u32 %r1, 5; st.global.u32 [%d1], %r1;", &[]),
+            ("mov.u32 %r1, %clock; ld.global.u32 %r2, [%d1]; st.global.u32 [%d1], %r2;", &[]),
+            ("mov.u32 %r1, %tid.x; st.global.u32 [%d1], %r1;", &[]),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(known_to_machines(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn sums_of_floats_by_atomics_are_found() {
+        assert!(of("atom.global.add.f32 %f1, [%d1], 0f3F800000;").float_atomic.is_some());
+        assert!(of("red.shared.add.f64 [s], 0d3FF0000000000000;").float_atomic.is_some());
+        assert!(of("red.global.add.noftz.f16x2 [%d1], %r1;").float_atomic.is_some());
+        assert!(of("atom.global.add.u32 %r1, [%d1], 1; atom.global.exch.b32 %r2, [%d1], 1;").float_atomic.is_none());
+    }
+
+    #[test]
+    fn a_register_is_unwritten_where_something_follows_from_it() {
+        let unwritten = |body: &str| of(body).unwritten.len();
+        assert_eq!(unwritten("st.global.u32 [%d1], %r1;"), 1);
+        assert_eq!(unwritten("add.u32 %r2, %r1, %r3; st.global.u32 [%d1], %r2;"), 2);
+        assert_eq!(unwritten("ld.global.u32 %r1, [%d2];"), 1, "an address");
+        assert_eq!(unwritten("@%p1 st.global.u32 [%d1], 1;"), 1, "a guard");
+        assert_eq!(unwritten("add.u32 %r2, %r1, 1;"), 0, "nothing follows");
+        assert_eq!(unwritten("mov.u32 %r1, %tid.x; st.global.u32 [%d1], %r1;"), 0);
+        // Written under a guard: whether it is written where it is read is for the run to say.
+        let guarded = "setp.eq.u32 %p1, 1, 2; @%p1 mov.u32 %r1, 3; @%p1 st.global.u32 [%d1], %r1;";
+        assert_eq!(unwritten(guarded), 1);
+    }
+}
