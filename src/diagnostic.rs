@@ -236,9 +236,14 @@ pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Opt
     if let Some(same) = valid.iter().copied().find(|name| name.eq_ignore_ascii_case(found)) {
         return Some(same);
     }
+    // As many characters more are as many edits at least: a slip of the keyboard is not compared letter by
+    // letter.
+    let characters = found.chars().count();
+    let much_longer =
+        |name: &str| 3 * characters.saturating_sub(name.chars().count()) > found.len().max(name.len()) + 2;
     valid
         .into_iter()
-        .filter(|name| name.len() > 1 && found.len() > 1)
+        .filter(|name| name.len() > 1 && found.len() > 1 && !much_longer(name))
         .map(|name| (strsim::damerau_levenshtein(found, name), name))
         .filter(|(distance, name)| {
             let longer = found.len().max(name.len());
@@ -306,6 +311,8 @@ mod tests {
         assert_eq!(nearest("wraps", names), Some("warps"));
         assert_eq!(nearest("frequency", names), None);
         assert_eq!(nearest("WARPS", names), Some("warps"));
+        assert_eq!(nearest("num_sms_too", names), Some("num_sms"));
+        assert_eq!(nearest(&"num_sms".repeat(10_000_000), names), None, "what is far too long costs nothing");
         assert_eq!(nearest("m", ["n", "M"]), Some("M"), "another letter is no guess");
         assert_eq!(nearest("k", ["n"]), None);
     }

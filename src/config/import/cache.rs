@@ -6,6 +6,9 @@
 //! ```
 //! Source: `cache_config::init` of GPGPU-Sim. Older files have neither kind, nor index, nor port.
 
+/// Most sets, bytes, ways, MSHRs of a cache: its size is within 64 bits.
+const MOST: u64 = 1 << 20;
+
 /// The fields of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CacheFields {
@@ -39,7 +42,7 @@ impl CacheFields {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let parts: Vec<Vec<&str>> = text.split(',').map(|part| part.split(':').map(str::trim).collect()).collect();
         let number = |part: usize, at: usize| parts.get(part)?.get(at)?.parse::<u64>().ok();
-        let some = |part: usize, at: usize| number(part, at).filter(|&number| number > 0 && number < 1 << 24);
+        let some = |part: usize, at: usize| number(part, at).filter(|number| (1..=MOST).contains(number));
         let letter = |part: usize, at: usize| {
             let mut letters = parts.get(part)?.get(at)?.chars();
             letters.next().filter(|_| letters.next().is_none())
@@ -104,8 +107,9 @@ mod tests {
         let old = CacheFields::parse("64:128:8,L:B:m:N,A:16:4,4").unwrap();
         assert_eq!((old.kind, old.sets, old.ways, old.index, old.port_bytes), ('N', 64, 8, None, None));
         assert_eq!(old.kb(), 64.0);
+        let huge = "S:1048577:128:64,L:T:m:L:L,A:512:8,16";
         for wrong in
-            ["", "none", "S:4:128", "S:4:128:64", "S:0:128:64,L:T:m:L:L,A:512:8,16", "S:4:128:64,L:T:m,A:1:1,1"]
+            ["", "none", "S:4:128", "S:4:128:64", "S:0:128:64,L:T:m:L:L,A:512:8,16", "S:4:128:64,L:T:m,A:1:1,1", huge]
         {
             assert_eq!(CacheFields::parse(wrong), None, "{wrong}");
         }

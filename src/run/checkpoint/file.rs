@@ -102,7 +102,7 @@ impl Checkpoint {
             ));
         }
         let mut unpacked = Vec::new();
-        let most = head.state_bytes as u64 + 1;
+        let most = (head.state_bytes as u64).saturating_add(1);
         let read = ZlibDecoder::new(state).take(most).read_to_end(&mut unpacked);
         read.map_err(|fault| damaged(&fault.to_string()))?;
         if unpacked.len() != head.state_bytes {
