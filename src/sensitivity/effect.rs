@@ -174,7 +174,8 @@ impl Sensitivity {
                     let [base, cycles] = [change.base_cycles, change.cycles].map(|cycles| cycles.to_string());
                     let head = [&effect.key, &effect.value, &effect.source].map(String::as_str);
                     let tail = [factor.name(), typed, &change.workload, &base, &cycles];
-                    out.write_record(head.into_iter().chain(tail))?;
+                    let cells = head.into_iter().chain(tail);
+                    out.write_record(cells.map(|cell| crate::plot::inert(cell).into_owned()))?;
                 }
             }
         }

@@ -1,9 +1,10 @@
-//! Sweeps as a user meets them: what a sweep file may say, what is wrong with one, what the commands print and write.
+//! Sweeps as a user meets them: what a sweep file may say, what is wrong with one, what the commands print
+//! and write.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli_common::{command, durawarp_in, ended, sweep_folder};
+use crate::cli_common::{command, durawarp_in, ended, sweep_folder, wrong_from};
 use durawarp::sweep::{Plan, SweepFile};
 
 /// The start of every file here.
@@ -320,4 +321,23 @@ fn slurm_gets_a_script_of_shards() {
     let absolute = folder.canonicalize().unwrap().join("spec.toml");
     assert!(script.contains(&format!(" sweep run {}", absolute.display())), "{script}");
     assert!(!folder.join("out").exists());
+}
+
+/// Names and values of the user's that a spreadsheet would take for formulas are text in a table.
+#[test]
+fn a_table_has_no_cell_that_a_spreadsheet_would_work_out() {
+    let spec = "schema = 1\nname = \"it\"\n[base]\nworkload = \"=1+1\"\nset = { \"params.N\" = 64 }\n[[axis]]\nkey = \"seed\"\n\
+                values = [1]\n";
+    let folder = sweep_folder("sweep/formulas", spec);
+    wrong_from(&folder, u64::MAX >> 1);
+    std::fs::rename(folder.join("wrong"), folder.join("=1+1")).unwrap();
+    let manifest = folder.join("=1+1/workload.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("name = \"vecadd\"", "name = \"=1+1\"")).unwrap();
+    let spec = std::fs::read_to_string(folder.join("spec.toml")).unwrap();
+    std::fs::write(folder.join("spec.toml"), spec.replace("\"=1+1\"", "\"=1+1/workload.toml\"")).unwrap();
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "-q"]), 0, &[]);
+    let table =
+        ended(&durawarp_in(&folder, &["sweep", "table", "spec.toml", "--csv", "-"]), 0, &["'=1+1/workload.toml"]);
+    assert!(!table.contains(",=") && !table.starts_with('='), "{table}");
 }
