@@ -55,6 +55,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     terminal::listen_for_signals();
+    terminal::heed_aborts();
     // How things are shown is said once, before any command shows something.
     terminal::tell_all_errors(cli.all_errors);
     durawarp::report::group_digits(cli.human);

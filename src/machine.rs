@@ -131,6 +131,13 @@ machine_spec! {
 pub const MAX_CORE_CYCLES: u64 = (1 << 32) - (1 << 20);
 
 impl MachineSpec {
+    /// Bytes that caches take of the host: data, tags and states of full ones.
+    pub fn cache_bytes(&self) -> u64 {
+        let [l1s, l2] = [(self.sm.count, u64::from(self.l1.most_kb())), (self.l2.slices, u64::from(self.l2.slice_kb))]
+            .map(|(count, kb)| u64::from(count).saturating_mul(kb << 10));
+        l1s.saturating_add(l2).saturating_mul(2)
+    }
+
     /// The machine's tick rate; `None` when the clocks have no common multiple that fits.
     pub fn timebase(&self) -> Option<Timebase> {
         Timebase::of_khz(&self.clocks().map(|(_, khz)| khz))

@@ -360,6 +360,13 @@ impl Resolved {
         &self.plan.addresses
     }
 
+    /// Bytes of buffers that hold something before the first step. The others are zeros, and take memory of
+    /// the host as they are written to.
+    pub fn filled_bytes(&self) -> u64 {
+        let filled = self.plan.buffers.iter().filter(|buffer| buffer.address != 0);
+        filled.filter(|buffer| buffer.kept().is_some()).map(|buffer| buffer.bytes).sum()
+    }
+
     /// Global memory before the first step.
     pub fn image(&self) -> FlatMemory {
         image::image(&self.plan)

@@ -14,6 +14,8 @@ pub(super) enum Exit {
     ProgramFailed = 3,
     Different = 4,
     Defect = 70,
+    /// An allocation failed, or something else made the program abort.
+    Aborted = 71,
     Interrupted = 130,
     Terminated = 143,
 }

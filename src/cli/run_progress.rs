@@ -12,7 +12,7 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use durawarp::engine::Snapshot;
 use durawarp::report;
 use durawarp::run::{AnyExperiment, Conduct, Finished};
-use durawarp::sweep::host::{Memory, shortage};
+use durawarp::sweep::host::{Memory, Need, shortage};
 use durawarp::sweep::runner::memory_of;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -171,7 +171,8 @@ pub(super) fn monitored(
                     COUNTING_BEGINS
                 };
                 let began = over.recv_timeout(after) == Err(RecvTimeoutError::Timeout);
-                let fits = || shortage(memory_of(experiment_bytes(experiment)), Memory::of_host()).is_none();
+                // A count takes as much again.
+                let fits = || shortage(need(experiment), Memory::of_host()).is_none();
                 if began && fits() {
                     let counted = experiment.functional_instructions(counting_ends);
                     progress.instructions.store(counted.unwrap_or(0), Ordering::Relaxed);
@@ -188,10 +189,16 @@ pub(super) fn monitored(
     finished
 }
 
-/// Bytes of the buffers that a count of instructions needs beside the run.
-fn experiment_bytes(experiment: &AnyExperiment) -> u64 {
-    let ranges = experiment.gpu().map(|of| of.workload.addresses());
-    ranges.map_or(0, |addresses| addresses.ranges().iter().map(|range| range.bytes).sum())
+/// Bytes that a run takes of the host before its first step: full caches, and what buffers hold.
+pub(super) fn begins_with(experiment: &AnyExperiment) -> u64 {
+    experiment.cache_bytes().saturating_add(experiment.content_bytes().0)
+}
+
+/// What a run takes of the host's memory, as estimated.
+pub(super) fn need(experiment: &AnyExperiment) -> Need {
+    let (caches, (filled, all)) = (experiment.cache_bytes(), experiment.content_bytes());
+    let with = |content: u64| memory_of(content).saturating_add(caches);
+    Need { least_bytes: with(filled), most_bytes: with(all) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use durawarp::report::{self, Kept};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
 use durawarp::run::{AnyExperiment, Beginning, Conduct, of_cpus};
 use durawarp::sweep::host::{self, Memory};
-use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
 use durawarp::workload::Resolved;
 
@@ -19,7 +18,7 @@ use super::exit::{Exit, Stop};
 use super::monitor::{Monitor, Title};
 use super::output::{Output, Outputs};
 use super::recipe::whole_recipe;
-use super::run_progress::monitored;
+use super::run_progress::{begins_with, monitored, need};
 use super::terminal;
 use super::written_files::WrittenFiles;
 
@@ -74,8 +73,15 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     }
     if let Some(kernels) = kernels {
         terminal::warn(kernels.warnings());
-        let buffers: u64 = kernels.addresses().ranges().iter().map(|range| range.bytes).sum();
-        host::shortage(memory_of(buffers), Memory::of_host()).iter().for_each(|told| terminal::note(told));
+    }
+    let (need, memory) = (need(&experiment), Memory::of_host());
+    if let Some(message) = host::impossible(begins_with(&experiment), memory) {
+        let help = "choose a smaller profile, or a machine of fewer nodes or smaller caches";
+        return Err(Diagnostic::nowhere("", message).with_help(help).into());
+    }
+    host::shortage(need, memory).iter().for_each(|told| terminal::note(told));
+    if !args.quiet {
+        host::large(need, memory).iter().for_each(|told| terminal::say(told));
     }
 
     let name = experiment.describe().workload;

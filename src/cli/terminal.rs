@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGABRT, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit::{Exit, Stop};
@@ -41,6 +41,16 @@ pub(super) fn listen_for_signals() {
             }
         }
     });
+}
+
+/// Has an abort end the program with an exit code of its own: Rust aborts, after a line on standard error,
+/// where an allocation fails.
+pub(super) fn heed_aborts() {
+    let always = std::sync::Arc::new(AtomicBool::new(true));
+    let heeded = signal_hook::flag::register_conditional_shutdown(SIGABRT, Exit::Aborted as i32, always);
+    if let Err(fault) = heeded {
+        error(&format!("a lack of memory will end the program by a signal: {fault}"));
+    }
 }
 
 /// Set by a signal while something polls it.

@@ -116,6 +116,14 @@ impl AnyMachine {
         of_either!(self, machine => machine.derived())
     }
 
+    /// Bytes that its caches take of the host.
+    pub fn cache_bytes(&self) -> u64 {
+        match self {
+            AnyMachine::Gpu(machine) => machine.spec.cache_bytes(),
+            AnyMachine::Cpu(machine) => machine.spec.cache_bytes(),
+        }
+    }
+
     /// The machine, if it has a GPU.
     pub fn gpu(&self) -> Option<&MachineConfig> {
         match self {

@@ -371,6 +371,22 @@ impl FlatMemory {
         self.chunks.partition_point(|c| c.start <= address).checked_sub(1)
     }
 
+    /// Whether an address lies in a range of zeros that nobody has written to: no memory of the host is taken
+    /// by it.
+    pub fn is_blank(&self, address: u64) -> bool {
+        self.chunk_of(address).is_some_and(|chunk| matches!(chunk.bytes, Bytes::Blank(..)))
+    }
+
+    /// Whether there is memory at an address: a range may have been left out.
+    pub fn is_there(&self, address: u64) -> bool {
+        self.chunk_of(address).is_some()
+    }
+
+    fn chunk_of(&self, address: u64) -> Option<&Chunk> {
+        let chunk = &self.chunks[self.at(address)?];
+        (address - chunk.start < chunk.bytes.len() as u64).then_some(chunk)
+    }
+
     /// Bytes of one range.
     #[inline]
     pub fn slice(&self, address: u64, bytes: usize) -> Option<&[u8]> {
@@ -473,6 +489,20 @@ impl FlatMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_are_blank_until_somebody_writes_to_them() {
+        let mut map = AddressMap::default();
+        let [a, b] = ["a", "b"].map(|name| map.allocate(name, 16, Medium::Dram));
+        let mut memory = FlatMemory::new(&map);
+        assert_eq!(memory.read_u32s(a, 4).unwrap(), [0; 4]);
+        assert!(memory.is_blank(a) && memory.is_blank(b), "what was read is as it was");
+        memory.write_u32s(a, &[0]).unwrap();
+        assert!(!memory.is_blank(a) && memory.is_blank(b));
+        assert!(memory.is_there(b + 15) && !memory.is_there(b + 16) && !memory.is_blank(b + 16));
+        let filled = FlatMemory::shared(&map, |start| (start == a).then(|| Arc::new(vec![0; 16])));
+        assert!(!filled.is_blank(a) && filled.is_blank(b));
+    }
 
     #[test]
     fn an_address_is_described_by_the_nearest_buffer() {

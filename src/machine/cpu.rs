@@ -96,6 +96,14 @@ impl CpuSpec {
         per_channel * u64::from(self.controller.channels)
     }
 
+    /// Bytes that caches of all servers take of the host: data, tags and states of full ones. Measured: 16 MB
+    /// a server whose caches have 8 MB (`broi-cluster`).
+    pub fn cache_bytes(&self) -> u64 {
+        let [l1s, shared] = [(self.core.count, self.l1d.kb), (self.llc.slices, self.llc.slice_kb)]
+            .map(|(count, kb)| u64::from(count).saturating_mul(u64::from(kb) << 10));
+        l1s.saturating_add(shared).saturating_mul(2).saturating_mul(u64::from(self.nodes.servers))
+    }
+
     /// Threads that a server runs at once.
     pub fn harts(&self) -> u32 {
         self.core.count * self.core.harts

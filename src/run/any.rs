@@ -122,6 +122,31 @@ impl AnyExperiment {
         }
     }
 
+    /// Bytes that its machine's caches take of the host.
+    pub fn cache_bytes(&self) -> u64 {
+        match self {
+            AnyExperiment::Gpu(experiment) => experiment.machine.spec.cache_bytes(),
+            AnyExperiment::Cpu(experiment) => experiment.machine.spec.cache_bytes(),
+        }
+    }
+
+    /// Bytes that its program holds before the first step, in all servers, and those that it may come to
+    /// hold: zeroed buffers of kernels take memory of the host as they are written to.
+    pub fn content_bytes(&self) -> (u64, u64) {
+        match self {
+            AnyExperiment::Gpu(experiment) => {
+                let all = experiment.workload.addresses().ranges().iter().map(|range| range.bytes).sum();
+                (experiment.workload.filled_bytes(), all)
+            }
+            AnyExperiment::Cpu(experiment) => {
+                let segments = experiment.program.image.segments.iter();
+                let of_one: u64 = segments.map(|part| part.memory_bytes).sum();
+                let all = of_one.saturating_mul(experiment.machine.spec.nodes.servers.into());
+                (all, all)
+            }
+        }
+    }
+
     /// Ticks of a core cycle of its machine.
     pub fn cycle_ticks(&self) -> u64 {
         let (base, core) = match self {

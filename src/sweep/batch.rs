@@ -30,6 +30,8 @@ pub struct Point {
     recipe: Recipe,
     /// Number of its workload among the batch's.
     content: usize,
+    /// Bytes that its machine's caches take of the host.
+    caches: u64,
 }
 
 /// A workload under a choice.
@@ -173,7 +175,7 @@ impl Batch {
             return Ok(twin);
         }
         keys.insert(key.clone(), points.len());
-        points.push(Point { key, label: label.to_owned(), work, recipe, content });
+        points.push(Point { key, label: label.to_owned(), work, recipe, content, caches: machine.cache_bytes() });
         Ok(points.len() - 1)
     }
 
@@ -186,6 +188,11 @@ impl Batch {
     pub fn content(&self, point: usize) -> (&str, &str, u64) {
         let content = &self.contents[self.points[point].content];
         (&content.name, &content.hash, content.bytes)
+    }
+
+    /// Bytes that the caches of a point's machine take of the host.
+    pub(super) fn cache_bytes(&self, point: usize) -> u64 {
+        self.points[point].caches
     }
 
     /// How many workloads there are; equal ones are one.

@@ -157,7 +157,8 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
             _ if told => batch.points()[at].work,
             _ => bytes,
         };
-        Need { work, bytes: super::runner::memory_of(bytes) }
+        let caches = batch.cache_bytes(at);
+        Need { work, bytes: super::runner::memory_of(bytes).saturating_add(caches) }
     };
     points.iter().zip(seconds).map(need).collect()
 }

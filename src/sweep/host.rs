@@ -27,18 +27,57 @@ impl Memory {
     }
 }
 
+/// Bytes that a run takes, as estimated before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Caches, and what buffers hold before the run.
+    pub least_bytes: u64,
+    /// The same when every zeroed buffer is written to.
+    pub most_bytes: u64,
+}
+
+/// A run that fits is told of from this share of the host's memory on.
+const SHARE_TOLD: u64 = 4;
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / f64::from(1 << 30))
+}
+
+impl Need {
+    /// In words: "3.0 GiB", or "0.1 to 18.0 GiB".
+    fn amount(self) -> String {
+        match [gib(self.least_bytes), gib(self.most_bytes)] {
+            [least, most] if least == most => format!("about {least} GiB of memory,"),
+            [least, most] => {
+                format!("{least} to {most} GiB of memory, by how much it writes to buffers that begin as zeros,")
+            }
+        }
+    }
+}
+
 /// What is to be said of a run that needs more bytes than are available.
-pub fn shortage(needed_bytes: u64, memory: Memory) -> Option<String> {
-    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-    (needed_bytes > memory.available_bytes).then(|| {
+pub fn shortage(need: Need, memory: Memory) -> Option<String> {
+    (need.most_bytes > memory.available_bytes).then(|| {
         format!(
-            "this run needs up to {:.1} GiB of memory, if it touches all of its buffers, and {:.1} GiB of the host's {:.1} \
-             are available: it may be slow, or be ended by the system",
-            gib(needed_bytes),
+            "this run needs {} and {} GiB of the host's {} are available: it may be slow, or be ended by the system",
+            need.amount(),
             gib(memory.available_bytes),
             gib(memory.total_bytes)
         )
     })
+}
+
+/// What is to be said of a run that fits, and takes much.
+pub fn large(need: Need, memory: Memory) -> Option<String> {
+    let told = need.most_bytes <= memory.available_bytes && need.least_bytes > memory.total_bytes / SHARE_TOLD;
+    told.then(|| format!("this run needs {}", need.amount().trim_end_matches(',')))
+}
+
+/// What is wrong with a run whose state before the first step this host cannot hold.
+pub fn impossible(begins_with_bytes: u64, memory: Memory) -> Option<String> {
+    let (needed, all) = (gib(begins_with_bytes), gib(memory.total_bytes));
+    let told = begins_with_bytes > memory.total_bytes;
+    told.then(|| format!("this run needs about {needed} GiB of memory, and this host has {all} GiB"))
 }
 
 #[cfg(test)]
@@ -48,14 +87,25 @@ mod tests {
     #[test]
     fn a_shortage_is_told_from_the_first_byte_that_is_missing() {
         let memory = Memory { total_bytes: 8 << 30, available_bytes: 3 << 30 };
-        assert_eq!(shortage(3 << 30, memory), None);
-        let told = shortage((3 << 30) + 1, memory).unwrap();
-        assert!(
-            told.contains(
-                "up to 3.0 GiB of memory, if it touches all of its buffers, and 3.0 GiB of the host's 8.0 are"
-            ),
-            "{told}"
-        );
+        let of = |least_bytes, most_bytes| Need { least_bytes, most_bytes };
+        assert_eq!(shortage(of(3 << 30, 3 << 30), memory), None);
+        let told = shortage(of((3 << 30) + 1, (3 << 30) + 1), memory).unwrap();
+        assert!(told.contains("about 3.0 GiB of memory, and 3.0 GiB of the host's 8.0 are available"), "{told}");
+        // What is not written to is not there.
+        let told = shortage(of(1 << 26, 18 << 30), memory).unwrap();
+        assert!(told.contains("needs 0.1 to 18.0 GiB of memory, by how much it writes to buffers"), "{told}");
+    }
+
+    #[test]
+    fn a_run_that_takes_much_is_told_of_and_one_that_cannot_be_held_refused() {
+        let memory = Memory { total_bytes: 8 << 30, available_bytes: 7 << 30 };
+        let of = |bytes| Need { least_bytes: bytes, most_bytes: bytes };
+        assert_eq!(large(of(2 << 30), memory), None);
+        assert_eq!(large(of((2 << 30) + 1), memory).unwrap(), "this run needs about 2.0 GiB of memory");
+        assert_eq!(large(of((7 << 30) + 1), memory), None, "a shortage says it");
+        assert_eq!(impossible(8 << 30, memory), None);
+        let told = impossible(9 << 30, memory).unwrap();
+        assert_eq!(told, "this run needs about 9.0 GiB of memory, and this host has 8.0 GiB");
     }
 
     #[test]

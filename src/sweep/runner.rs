@@ -26,7 +26,7 @@ const COPIES_OF_IMAGE: u64 = 3;
 
 /// Bytes that a simulation needs, by the bytes of its buffers.
 pub fn memory_of(buffers: u64) -> u64 {
-    COPIES_OF_IMAGE * buffers
+    COPIES_OF_IMAGE.saturating_mul(buffers)
 }
 
 /// How to sweep: nothing here changes what comes of a point.

@@ -99,6 +99,31 @@ fn sums_that_would_never_end_are_refused_at_their_place() {
     ended(&durawarp(&["run", few.to_str().unwrap(), "--set", "params.N=500", "-q"]), 0, &[]);
 }
 
+#[test]
+fn a_run_tells_what_memory_it_takes_before_it_takes_it() {
+    // 16 MB a server.
+    let servers = ["run", "hash", "--profile", "ci", "--machine", "broi-cluster", "--scheme", "broi"];
+    let set = ["--set", "nodes.servers=80000", "--set", "nodes.clients=0"];
+    refused(&[&servers[..], &set].concat(), &["this run needs about ", " GiB of memory, and this host has "]);
+    // Zeros that are never written to take nothing: no time either.
+    let buffer = "[buffer.unused]\ntype = \"u8\"\nlen = \"536870912\"\n\n[[step]]";
+    let zeros = vecadd_with("bounds/zeros", "[[step]]", buffer);
+    let began = Instant::now();
+    ended(&durawarp(&["run", zeros.to_str().unwrap(), "--set", "params.N=64", "-q"]), 0, &[]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_runs_out_has_an_exit_code() {
+    let run = format!(
+        "ulimit -v 600000; exec {} run lzpack --profile ci --set llc.slice_kb=262144 -q --no-reference",
+        env!("CARGO_BIN_EXE_durawarp")
+    );
+    let output = std::process::Command::new("sh").args(["-c", &run]).output().unwrap();
+    ended(&output, 71, &["memory allocation of ", " bytes failed"]);
+}
+
 /// Each fault costs the same, however many there are: 200 KB in which everything is wrong once took
 /// gigabytes.
 #[test]

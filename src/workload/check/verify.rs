@@ -34,6 +34,14 @@ fn bytes_of<'m>(plan: &'m RunPlan, memory: &'m FlatMemory, bindings: &Bindings, 
     }
 }
 
+/// Buffer `number` began as zeros, and nobody wrote to it: there is nothing to compare.
+fn is_blank(plan: &RunPlan, memory: &FlatMemory, bindings: &Bindings, number: usize) -> bool {
+    let began_blank = plan.buffers[number].kept().is_none();
+    let address = plan.buffers[bindings.of(number)].address;
+    // What is not there was forgotten, as it was what it had been.
+    began_blank && (memory.is_blank(address) || !memory.is_there(address))
+}
+
 /// The buffers that some check compares with the functional run's.
 fn compared(plan: &RunPlan) -> Vec<usize> {
     if plan.manifest.checks.is_empty() {
@@ -48,7 +56,10 @@ fn compared(plan: &RunPlan) -> Vec<usize> {
 
 /// Frees what no check needs of a reference run's memory: buffers that are not compared, or are as they were.
 pub(crate) fn forget_unneeded(plan: &RunPlan, memory: &mut FlatMemory, bindings: &Bindings) {
-    let changed = |number: &usize| !plan.buffers[*number].began_as(&bytes_of(plan, memory, bindings, *number));
+    let changed = |number: &usize| {
+        !is_blank(plan, memory, bindings, *number)
+            && !plan.buffers[*number].began_as(&bytes_of(plan, memory, bindings, *number))
+    };
     let start = |address: u64| plan.addresses.below(address).map_or(address, |range| range.start);
     let addresses = compared(plan).into_iter().filter(changed);
     let needed = addresses.map(|number| start(plan.buffers[bindings.of(number)].address));
@@ -177,7 +188,10 @@ impl<'a> Judge<'a> {
         }
         let mut tally = CheckTally::new("inputs unchanged");
         for number in inputs {
-            self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial(), &mut tally);
+            match is_blank(self.plan, self.memory, self.bindings, number) {
+                true => tally.result.compared += self.plan.buffers[number].len,
+                false => self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial(), &mut tally),
+            }
         }
         Some(tally.result)
     }
@@ -347,6 +361,11 @@ impl<'a> Judge<'a> {
         };
         let (mut unknown, mut largest) = (0, 0f64);
         for number in buffers {
+            let blank = |memory, bindings| is_blank(self.plan, memory, bindings, *number);
+            if blank(self.memory, self.bindings) && blank(run.memory(), run.bindings()) {
+                tally.result.compared += self.plan.buffers[self.bindings.of(*number)].len;
+                continue;
+            }
             let expected = bytes_of(self.plan, run.memory(), run.bindings(), *number);
             let other =
                 self.evidence.other_machine.map(|run| bytes_of(self.plan, run.memory(), run.bindings(), *number));
