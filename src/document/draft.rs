@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -25,9 +25,39 @@ pub(crate) struct Draft<'a> {
     root: Option<&'static str>,
     name: String,
     description: String,
-    values: BTreeMap<(String, String), SourcedValue>,
+    values: SourcedValues,
     faults: Diagnostics,
 }
+
+/// By table and key.
+type ByKey = BTreeMap<(String, String), SourcedValue>;
+
+/// Values by table and key: those of a built-in document, which all drafts share that start from it, and
+/// those that count more.
+#[derive(Debug, Clone, Default)]
+struct SourcedValues {
+    shared: Arc<ByKey>,
+    own: ByKey,
+}
+
+impl SourcedValues {
+    fn get(&self, table: &str, key: &str) -> Option<&SourcedValue> {
+        let at = (table.to_owned(), key.to_owned());
+        self.own.get(&at).or_else(|| self.shared.get(&at))
+    }
+}
+
+/// A built-in document as it was read. A sweep starts from one for each of its points.
+#[derive(Debug, Clone)]
+struct BuiltinRead {
+    root: Option<&'static str>,
+    name: String,
+    description: String,
+    values: Arc<ByKey>,
+}
+
+/// By its name, its text (schemes have one for each kind of machine), and what it describes.
+static BUILTIN_READ: Mutex<BTreeMap<[&'static str; 3], BuiltinRead>> = Mutex::new(BTreeMap::new());
 
 /// A value, where it comes from, and a fault without a message at the place where it was written.
 #[derive(Debug, Clone)]
@@ -48,7 +78,7 @@ pub(crate) struct ParameterDocument {
     /// Where each value comes from, by `table.key`.
     pub(crate) sources: BTreeMap<String, String>,
     asked: String,
-    values: BTreeMap<(String, String), SourcedValue>,
+    values: SourcedValues,
 }
 
 /// How deep documents may start from documents that start from others; a deeper chain is taken for a circle.
@@ -107,7 +137,7 @@ impl<'a> Draft<'a> {
             root: None,
             name: String::new(),
             description: String::new(),
-            values: BTreeMap::new(),
+            values: SourcedValues::default(),
             faults: Diagnostics::default(),
         }
     }
@@ -136,6 +166,14 @@ impl<'a> Draft<'a> {
             return;
         }
         let builtin = self.form.builtin.iter().find(|(name, _)| *name == name_or_path);
+        let known = builtin.filter(|_| !is_path(name_or_path)).map(|&(name, text)| [name, text, what]);
+        if let Some(at) = known
+            && let Some(read) = BUILTIN_READ.lock().unwrap_or_else(PoisonError::into_inner).get(&at).cloned()
+        {
+            (self.root, self.name, self.description) = (read.root, read.name, read.description);
+            self.values = SourcedValues { shared: read.values, own: BTreeMap::new() };
+            return;
+        }
         let (text, root) = match (builtin, is_path(name_or_path)) {
             (Some((name, text)), false) => ((*text).to_owned(), Some(*name)),
             // A name of the other kind is not unknown, and one like it would not help.
@@ -169,6 +207,23 @@ impl<'a> Draft<'a> {
         match syntax.0.is_empty() {
             true => self.read_document(TomlTable::root(&source, &document), root, depth),
             false => self.faults.0.extend(syntax.0),
+        }
+        // Nothing was read before it: a document names what it starts from, which is read first.
+        if let Some(at) = known
+            && self.faults.0.is_empty()
+        {
+            let mut all = std::mem::take(&mut self.values);
+            let values = if all.shared.is_empty() {
+                Arc::new(all.own)
+            } else {
+                let mut whole = (*all.shared).clone();
+                whole.append(&mut all.own);
+                Arc::new(whole)
+            };
+            self.values.shared = values.clone();
+            let read =
+                BuiltinRead { root: self.root, name: self.name.clone(), description: self.description.clone(), values };
+            BUILTIN_READ.lock().unwrap_or_else(PoisonError::into_inner).insert(at, read);
         }
     }
 
@@ -299,7 +354,7 @@ impl<'a> Draft<'a> {
         match check(key, scalar) {
             Ok(value) => {
                 let value = SourcedValue { value, source, written };
-                self.values.insert((table.name.clone(), key.name.to_owned()), value);
+                self.values.own.insert((table.name.clone(), key.name.to_owned()), value);
             }
             Err(fault) => self.faults.push(Diagnostic { message: fault.message, help: fault.help, ..written }),
         }
@@ -362,7 +417,7 @@ impl<'a> Draft<'a> {
     /// The value of `table.key`, if nothing is wrong.
     pub(crate) fn value(mut self, over: &Override) -> Result<Value, Diagnostics> {
         let (table, name) = over.key.split_once('.').unwrap_or((&over.key, ""));
-        let found = self.values.remove(&(table.to_owned(), name.to_owned()));
+        let found = self.values.own.remove(&(table.to_owned(), name.to_owned()));
         self.faults.into_result(found.map_or(Value::Null, |found| found.value))
     }
 
@@ -376,7 +431,7 @@ impl<'a> Draft<'a> {
             let mut values = Map::new();
             let mut missing = Vec::new();
             for key in table.keys {
-                match self.values.get(&(table.name.clone(), key.name.to_owned())) {
+                match self.values.get(&table.name, key.name) {
                     Some(found) => {
                         values.insert(key.name.to_owned(), found.value.clone());
                         sources.insert(format!("{}.{}", table.name, key.name), found.source.clone());
@@ -400,7 +455,7 @@ impl ParameterDocument {
     /// A fault of values that do not go together, at the place where the value of `table.key` was written.
     pub(crate) fn blame(&self, table: &str, key: &str, why: &str) -> Diagnostic {
         let message = format!("`{table}.{key}`: {why}");
-        match self.values.get(&(table.to_owned(), key.to_owned())) {
+        match self.values.get(table, key) {
             Some(found) => Diagnostic { message, ..found.written.clone() },
             None => Diagnostic::nowhere(&self.asked, message),
         }

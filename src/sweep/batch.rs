@@ -82,8 +82,11 @@ impl Default for Batch {
     }
 }
 
-/// Bytes of buffers that are kept for the runs.
-const KEPT_BYTES: u64 = 1 << 30;
+/// Bytes of contents that are kept for the runs; others are made again.
+const KEPT_BYTES: u64 = 96 << 20;
+
+/// Bytes of a content beside its buffers: its plan. Chosen.
+const PLAN_BYTES: u64 = 16 << 10;
 
 /// Machines, schemes and workloads that are remembered.
 const REMEMBERED: usize = 256;
@@ -149,7 +152,7 @@ impl Batch {
                 let resolved = workload.and_then(|workload| recipe.resolve(workload, scheme));
                 resolved.map_err(&mut keep).ok().map(|resolved| {
                     let bytes = resolved.bytes();
-                    *kept += bytes;
+                    *kept += bytes + PLAN_BYTES;
                     contents.push(Content {
                         name: resolved.describe().workload,
                         hash: key::of_content(&resolved),
