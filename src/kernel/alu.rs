@@ -34,6 +34,10 @@ pub enum AluOp {
     Int64(IntOp),
     /// Integer operation on 16-bit values in 32-bit slots.
     Int16(IntOp),
+    /// Integer operation on both halves of 32-bit slots; negative results become 0 when `true`.
+    Pair16(IntOp, bool),
+    /// Integer operation on 32-bit slots whose negative results become 0 (`.relu`).
+    Rectified32(IntOp),
     /// d(64) = a(32) * b(32), signed when `true`.
     MulWide32(bool),
     /// d(64) = a(32) * b(32) + c(64), signed when `true`.
@@ -74,8 +78,16 @@ pub enum AluOp {
     Bmsk(bool),
     /// Byte permutation.
     Prmt(PrmtMode),
-    /// Three-input logic; `imm` is the truth table.
+    /// Three-input logic; the low 8 bits of `imm` are the truth table. p (`dst[1]`, optional) = (d is not 0)
+    /// and the predicate m, or these with bit 8 of `imm`; bit 9 negates m. d may be absent then.
     Lop3,
+    /// The low b bits of a, extended (`szext`).
+    Szext {
+        /// By their sign, else by zeros.
+        signed: bool,
+        /// b modulo 32 (else all of a when b is 32 or more).
+        wrap: bool,
+    },
     /// Funnel shift of the pair b:a by c.
     Shf {
         /// Left (else right).
@@ -137,6 +149,14 @@ pub enum AluOp {
     Cvt(Cvt),
     /// Conversion of two singles to a pair of halves: the upper half of d from a, the lower from b.
     CvtPair(CvtPair),
+    /// Conversion of singles or halves to a pair of 8-bit floats.
+    ToFp8(ToFp8),
+    /// Conversion of a pair of 8-bit floats to a pair of `f16`, negative ones to +0 when `true`.
+    FromFp8(Fp8, bool),
+    /// Conversion of a single to `tf32`.
+    CvtTf32(CvtTf32),
+    /// Two integers clamped and packed.
+    CvtPack(CvtPack),
     /// Shuffle: d = a of another lane, p (`dst[1]`, optional) = that lane is in range.
     Shfl(ShflMode),
     /// Warp vote over the predicate a.
@@ -149,6 +169,13 @@ pub enum AluOp {
     Surface(SurfaceAccess),
     /// p = the generic address a (64) lies in the space.
     IsSpace(SpaceTest),
+    /// p = this is the lowest of the lanes in the mask a that execute this, d = its number.
+    Elect,
+    /// d = a transposed: fragments of an 8 x 8 matrix of 16-bit elements (`movmatrix`).
+    Transpose,
+    /// Lane 8 i + r gets row r, of 16 bytes in `dst`, of matrix i, whose fragment is `src[i]` (`stmatrix`);
+    /// of its transpose when `true`.
+    MatrixRows(bool),
     /// `match.any.sync` (or `.all` with `true`); a is 64-bit when the second flag says so.
     Match(bool, bool),
     /// `redux.sync` over 32-bit a.
@@ -162,10 +189,12 @@ impl AluOp {
     /// Whether a lane's result depends on other lanes, or on which of them execute.
     pub fn is_across_lanes(self) -> bool {
         matches!(self, AluOp::Shfl(_) | AluOp::Vote(_) | AluOp::ActiveMask | AluOp::Match(..) | AluOp::Redux(_))
+            || matches!(self, AluOp::Elect | AluOp::Transpose | AluOp::MatrixRows(_))
     }
 }
 
-/// A product of matrices, `mma.sync` with m = 16 and n = 8: elements of a and b, and those of c and d.
+/// A product of matrices, `mma.sync` with m = 16 and n = 8, or 8 and 8: elements of a and b, and those of c
+/// and d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixOp {
     /// Elements of a and b.
@@ -186,6 +215,21 @@ pub enum MatrixFactors {
     Tf32,
     /// Four bytes a register, of a and of b signed or not.
     Bytes(bool, bool),
+    /// Doubles, one a register (m8n8k4).
+    Double,
+    /// `f16` by quads of lanes (m8n8k4).
+    Quads(QuadFactors),
+}
+
+/// The factors of `mma.m8n8k4` with halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct QuadFactors {
+    /// a lies by columns.
+    pub a_by_columns: bool,
+    /// b lies by rows.
+    pub b_by_rows: bool,
+    /// Of sums in single precision: registers 4 to 7 (else 0 to 3).
+    pub upper: bool,
 }
 
 /// Elements of the sums of a matrix product.
@@ -195,6 +239,8 @@ pub enum MatrixSums {
     F16,
     /// Single precision.
     F32,
+    /// Double precision.
+    F64,
     /// 32-bit integers, clamped to their range when `true` (`.satfinite`), else modulo 2^32.
     S32(bool),
 }
@@ -880,6 +926,8 @@ pub struct Cvt {
     pub sat: bool,
     /// A negative half becomes +0.
     pub relu: bool,
+    /// A half that is too large becomes the largest number (`.satfinite`).
+    pub finite: bool,
     /// The source register is 64-bit.
     pub wide_from: bool,
     /// The destination register is 64-bit; a narrower integer result is extended by its own sign.
@@ -897,10 +945,64 @@ impl Cvt {
             ftz: false,
             sat: false,
             relu: false,
+            finite: false,
             wide_from: false,
             wide_to: false,
         }
     }
+}
+
+/// The formats of 8-bit floats: 4 bits of exponent and 3 of fraction, or 5 and 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fp8 {
+    /// `.e4m3`
+    E4m3,
+    /// `.e5m2`
+    E5m2,
+}
+
+/// A conversion to a pair of 8-bit floats (`.rn.satfinite`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ToFp8 {
+    /// Format of both results.
+    pub format: Fp8,
+    /// From the two `f16` in a (else: the upper one from the single a, the lower one from the single b).
+    pub halves: bool,
+    /// Negative results become +0.
+    pub relu: bool,
+}
+
+/// A conversion of a single to `tf32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CvtTf32 {
+    /// Direction of rounding.
+    pub round: Tf32Round,
+    /// Negative results become +0.
+    pub relu: bool,
+    /// What is too large becomes the largest number (`.satfinite`).
+    pub finite: bool,
+}
+
+/// Rounding to `tf32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tf32Round {
+    /// To nearest, ties away from zero (`.rna`).
+    Away,
+    /// To nearest, ties to even (`.rn`).
+    Even,
+    /// Towards zero (`.rz`).
+    Zero,
+}
+
+/// `cvt.pack`: a and b clamped, side by side, b lowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CvtPack {
+    /// Bits of each.
+    pub bits: u8,
+    /// Clamped to a signed range.
+    pub signed: bool,
+    /// The bits above them are the low bits of c.
+    pub merges: bool,
 }
 
 /// A conversion of two singles to a pair of halves.
@@ -912,6 +1014,8 @@ pub struct CvtPair {
     pub round: Round,
     /// Negative results become +0.
     pub relu: bool,
+    /// What is too large becomes the largest number (`.satfinite`).
+    pub finite: bool,
 }
 
 /// Which bytes of a surface an access names (`suld.b`, `sust.b`).

@@ -77,6 +77,20 @@ pub enum FaultKind {
         /// The program counter that was there.
         found: u32,
     },
+    /// `brx.idx` with an index beyond its list of targets.
+    BranchIndex {
+        /// The index.
+        index: u32,
+        /// Length of the list.
+        targets: u32,
+    },
+    /// A barrier whose registers name no barrier, or no number of threads that one can wait for.
+    BarrierOperand {
+        /// "barrier" or "count of threads".
+        what: &'static str,
+        /// The value.
+        value: u32,
+    },
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
     Unsupported(String),
 }
@@ -90,6 +104,9 @@ impl ProgramFault {
         let kind = match trap {
             Trap::Asked => FaultKind::Trap,
             Trap::Callee => FaultKind::Callee { value: warp.operand64(inst.src[0], launch, lane) },
+            Trap::Target(targets) => {
+                FaultKind::BranchIndex { index: warp.operand32(inst.src[0], launch, lane), targets }
+            }
         };
         ProgramFault::new(kind, launch, warp, pc, lane)
     }
@@ -137,6 +154,13 @@ impl fmt::Display for ProgramFault {
             FaultKind::ReturnSite { found } => {
                 write!(f, "the return site on the stack was overwritten: pc {found} is not behind the call")
             }
+            FaultKind::BranchIndex { index, targets } => {
+                write!(f, "`brx.idx` to target {index} of a list of {targets}")
+            }
+            FaultKind::BarrierOperand { what, value } => write!(
+                f,
+                "{value} is no {what} (barriers are 0 to 15, counts multiples of 32 up to 1024), or differs in the warp"
+            ),
             FaultKind::Unsupported(what) => write!(f, "{what}"),
         }
     }

@@ -1,10 +1,11 @@
 //! The dense intermediate representation that kernels are decoded into, once.
 //!
-//! One [`Inst`] a PTX instruction (but a surface access is its address and the access), program counters
-//! dense from 0, registers allocated to dense slots in three banks (32-bit, 64-bit, predicate). Narrower PTX
-//! registers live in 32-bit slots. A *slot* with [`CONST`] set names an entry of the launch's constant pool
-//! of that width instead: immediates, parameters, symbol addresses. So the executor fetches every operand in
-//! the same way, and no instruction carries a string.
+//! One [`Inst`] a PTX instruction (but a surface access is its address and the access, and a few others
+//! take several: `wmma`, `brx.idx`, `stmatrix`, `alloca`), program counters dense from 0, registers
+//! allocated to dense slots in three banks (32-bit, 64-bit, predicate). Narrower PTX registers live in
+//! 32-bit slots. A *slot* with [`CONST`] set names an entry of the launch's constant pool of that width
+//! instead: immediates, parameters, symbol addresses. So the executor fetches every operand in the same
+//! way, and no instruction carries a string.
 //!
 //! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return`
 //! or a branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their
@@ -162,6 +163,8 @@ pub enum Trap {
     Asked,
     /// The address in `src[0]` (64-bit) is that of no function that an indirect call may reach.
     Callee,
+    /// The number in `src[0]` (32-bit) is not less than this, the length of a list of branch targets.
+    Target(u32),
 }
 
 /// A memory access. 8 bytes; fits beside the operation's tag.
@@ -235,7 +238,7 @@ pub enum MemKind {
     Atomic,
     /// Read-modify-write without a result (`red`).
     Reduction,
-    /// A texture fetch: coordinates in `src[0..2]`, four destinations, `imm` = texture index of the launch.
+    /// A texture fetch: coordinates in `src[0..3]`, four destinations, `imm` = texture index of the launch.
     Texture(TexDims),
     /// `ldmatrix`: one 8x8 matrix of 16-bit elements for each destination, from shared memory, transposed
     /// when `true`. Lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i, 16 bytes each.
@@ -246,7 +249,8 @@ pub enum MemKind {
     Copy,
 }
 
-/// Dimensions and coordinate type of a texture fetch.
+/// Dimensions and coordinate type of a texture fetch. Coordinates are x, y, z; of an array x, y and the
+/// layer, which is an integer and lies in the third place, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TexDims {
     /// `tex.1d` with an integer coordinate.
@@ -257,6 +261,57 @@ pub enum TexDims {
     TwoInt,
     /// `tex.2d` with float coordinates.
     TwoFloat,
+    /// `tex.3d` with integer coordinates.
+    ThreeInt,
+    /// `tex.3d` with float coordinates.
+    ThreeFloat,
+    /// `tex.a1d` with an integer coordinate.
+    OneIntLayered,
+    /// `tex.a1d` with a float coordinate.
+    OneFloatLayered,
+    /// `tex.a2d` with integer coordinates.
+    TwoIntLayered,
+    /// `tex.a2d` with float coordinates.
+    TwoFloatLayered,
+}
+
+impl TexDims {
+    /// Coordinates of texels besides the layer, whether they are floats, and whether there is a layer.
+    pub fn parts(self) -> (usize, bool, bool) {
+        match self {
+            TexDims::OneInt => (1, false, false),
+            TexDims::OneFloat => (1, true, false),
+            TexDims::TwoInt => (2, false, false),
+            TexDims::TwoFloat => (2, true, false),
+            TexDims::ThreeInt => (3, false, false),
+            TexDims::ThreeFloat => (3, true, false),
+            TexDims::OneIntLayered => (1, false, true),
+            TexDims::OneFloatLayered => (1, true, true),
+            TexDims::TwoIntLayered => (2, false, true),
+            TexDims::TwoFloatLayered => (2, true, true),
+        }
+    }
+
+    /// The one of these parts, if there is one.
+    pub(super) fn of(parts: (usize, bool, bool)) -> Option<TexDims> {
+        use TexDims::{
+            OneFloat, OneFloatLayered, OneInt, OneIntLayered, ThreeFloat, ThreeInt, TwoFloat, TwoFloatLayered, TwoInt,
+            TwoIntLayered,
+        };
+        let all = [
+            OneInt,
+            OneFloat,
+            TwoInt,
+            TwoFloat,
+            ThreeInt,
+            ThreeFloat,
+            OneIntLayered,
+            OneFloatLayered,
+            TwoIntLayered,
+            TwoFloatLayered,
+        ];
+        all.into_iter().find(|dims| dims.parts() == parts)
+    }
 }
 
 /// State spaces as an access sees them. Kernel parameters are constants of the launch, not a space.
@@ -435,6 +490,9 @@ pub struct Barrier {
     pub threads: u16,
     /// What `bar.red` makes of the predicates of all threads.
     pub red: BarrierRed,
+    /// Registers have the resource and the threads: 32-bit `src[1]` and `src[2]`, [`NONE`] where it is stated
+    /// here. [`super::warp::Warp::barrier_at`] reads them.
+    pub in_registers: bool,
 }
 
 /// The reduction of a barrier (`bar.red`): predicate in `src[0]` (`imm` bit 0 negates it), result in
@@ -526,6 +584,8 @@ impl PmOp {
 pub enum MachineRead {
     /// `%clock`: the SM's cycle counter, low 32 bits.
     Clock,
+    /// `%clock_hi`: its high 32 bits.
+    ClockHigh,
     /// `%clock64`.
     Clock64,
     /// `%globaltimer`: simulated nanoseconds.

@@ -228,7 +228,9 @@ pub struct Texture {
     pub width: u32,
     /// Rows (1 for a 1D texture).
     pub height: u32,
-    /// Bytes from row to row.
+    /// Slices of a 3D texture, layers of an array.
+    pub depth: u32,
+    /// Bytes from row to row. Slices are `height` rows apart.
     pub pitch: u32,
     /// Channels a texel, 1, 2 or 4.
     pub channels: u8,

@@ -8,14 +8,15 @@
 //! of a file and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain
 //! anything.
 //!
-//! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions
-//! but `mma.sync` and `ldmatrix`.
+//! Not modelled: modules of several files, `.common`, 32-bit addresses, `wgmma` and other instructions of
+//! groups of warps.
 
 mod allocate;
 mod ast;
 mod body_flow;
 mod bounds;
 mod calls;
+mod constant;
 mod draft;
 mod finish;
 mod flow;
@@ -41,6 +42,7 @@ use super::ir::{Kernel, Module, Param, SourcePos};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use ast::Function;
 use functions::Functions;
+use layout::LaidOut;
 use lower::{Env, Lower};
 
 /// Bytes of a thread's stack for recursive functions, unless the caller wants another: the default of CUDA's
@@ -180,8 +182,18 @@ struct Decoded {
 fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let (tree, mut faults) = parser::parse(file, text);
     let mut module = Module::default();
+    if let Some(version) = &tree.newer {
+        let (major, minor) = parser::NEWEST;
+        let message = format!(
+            "PTX version {} is newer than {major}.{minor}, the newest known here; what it added is not known",
+            version.text
+        );
+        module.warnings.push(Diagnostic::at(file, text, version.at.clone(), message));
+    }
     let functions = Functions::collect(&tree);
-    let (symbols, bad) = layout::lay_out(tree.variables(), &functions, &mut module);
+    let statics = tree.statics();
+    let laid_out = layout::lay_out(tree.variables(), &statics, &functions, &mut module);
+    let LaidOut { symbols, statics, faults: bad } = laid_out;
     faults.extend(bad.into_iter().map(|(at, message)| Diagnostic::at(file, text, at, message)));
     faults.extend(defined_twice(tree.functions(), file, text));
     let kernels = tree.functions().filter(|f| f.entry).map(|f| f.name.text).collect();
@@ -189,7 +201,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     // kernel.
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
     let opencl = tree.opencl;
-    let env = Env { file, text, symbols, functions, kernels, param_bank, opencl, stack_bytes };
+    let env = Env { file, text, symbols, statics, functions, kernels, param_bank, opencl, stack_bytes };
     let lines = LineStarts::new(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
@@ -206,6 +218,9 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
         kernels.push(report);
     }
     module.warnings.dedup();
+    // Of hints the first place of the file is enough.
+    let mut hinted = false;
+    module.warnings.retain(|told| told.message != select::HINTS_IGNORED || !std::mem::replace(&mut hinted, true));
     if !faults.is_empty() && file.ends_with(".cu") {
         // Of its lines nothing is worth a word.
         let fault = Diagnostic::nowhere(file, "this is CUDA source, and PTX is expected");

@@ -26,6 +26,8 @@ mod half;
 mod int;
 mod lanes;
 mod matrix;
+mod matrix_small;
+mod narrow;
 pub(super) mod phase;
 #[cfg(test)]
 mod portable;
@@ -59,6 +61,8 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         // Integers. Narrow ones have a family of their own, as the upper half of a 16-bit register is
         // unspecified.
         AluOp::Int16(op) => int::execute16(f, inst, op),
+        AluOp::Pair16(op, relu) => int::execute_pair16(f, inst, op, relu),
+        AluOp::Rectified32(op) => int::execute_rectified(f, inst, op),
         AluOp::MulWide32(signed) => int::mul_wide32(f, inst, signed),
         AluOp::MadWide32(signed) => int::mad_wide32(f, inst, signed),
         AluOp::MulWide16(signed) => int::mul_wide16(f, inst, signed, false),
@@ -73,6 +77,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Bmsk(wrap) => bits::mask(f, inst, wrap),
         AluOp::Prmt(mode) => bits::permute(f, inst, mode),
         AluOp::Lop3 => bits::lop3(f, inst),
+        AluOp::Szext { signed, wrap } => narrow::extend_field(f, inst, signed, wrap),
         AluOp::Shf { left, wrap } => bits::funnel(f, inst, left, wrap),
         AluOp::Dp4a(sa, sb) => bits::dp4a(f, inst, sa, sb),
         AluOp::Dp2a(sa, sb, high) => bits::dp2a(f, inst, sa, sb, high),
@@ -106,12 +111,19 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Testp64(test) => compare::testp64(f, inst, test),
         AluOp::Cvt(cvt) => convert::execute(f, inst, cvt),
         AluOp::CvtPair(cvt) => half::pack(f, inst, cvt),
+        AluOp::ToFp8(to) => narrow::pack_fp8(f, inst, to),
+        AluOp::FromFp8(from, relu) => narrow::unpack_fp8(f, inst, from, relu),
+        AluOp::CvtTf32(cvt) => narrow::to_tf32(f, inst, cvt),
+        AluOp::CvtPack(cvt) => narrow::pack_integers(f, inst, cvt),
         // Across lanes: sources are registers of other lanes, and the mask says which lanes take part.
         AluOp::Shfl(mode) => lanes::shuffle(f, inst, mode),
         AluOp::Vote(op) => lanes::vote(f, inst, op),
         AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
         AluOp::Surface(access) => surface::address(f, inst, access),
         AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
+        AluOp::Elect => lanes::elect(f, inst),
+        AluOp::Transpose => lanes::transpose(f, inst),
+        AluOp::MatrixRows(transposed) => lanes::matrix_rows(f, inst, transposed),
         AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
         AluOp::Redux(op) => lanes::reduce(f, inst, op),
         AluOp::PhaseOver(parity) => compare::phase_over(f, inst, parity),

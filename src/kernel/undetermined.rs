@@ -88,6 +88,7 @@ pub fn place(kernel: &Arc<Kernel>, pc: u32) -> String {
 pub fn name_of(what: MachineRead) -> &'static str {
     match what {
         MachineRead::Clock => "%clock",
+        MachineRead::ClockHigh => "%clock_hi",
         MachineRead::Clock64 => "%clock64",
         MachineRead::GlobalTimer => "%globaltimer",
         MachineRead::SmId => "%smid",

@@ -387,6 +387,7 @@ impl Reader<'_> {
         let form = table.table("texture")?;
         let width = self.integer_at(form, "width", scope);
         let height = self.integer_at(form, "height", scope);
+        let depth = self.integer_at(form, "depth", scope);
         let pitch = self.integer_at(form, "pitch", scope);
         let channels = self.integer_at(form, "channels", scope);
         let (name, place) = match form.text("name") {
@@ -394,7 +395,7 @@ impl Reader<'_> {
             None => (buffer.to_owned(), form.place()),
         };
         let normalized = form.get("normalized").and_then(Item::boolean).unwrap_or(false);
-        Some(TextureForm { name, place, width: width?, height, pitch, channels, normalized })
+        Some(TextureForm { name, place, width: width?, height, depth, pitch, channels, normalized })
     }
 
     fn surface(&mut self, table: TomlTable<'_>, buffer: &str, scope: &Scope) -> Option<SurfaceForm> {

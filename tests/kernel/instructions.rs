@@ -284,6 +284,16 @@ fn logic_shifts_and_bit_fields() {
             ("lop3.b32 d, a, b, c, 0x96", &[0xf0, 0xcc, 0xaa], 0x96),
             ("lop3.b32 d, a, b, c, 0x1e", &[0xf0, 0xcc, 0xaa], 0x1e),
             ("lop3.b32 d, a, b, c, 255", &[0, 0, 0], W),
+            ("setp.eq.u32 p1, 0, 0; lop3.and.b32 d|p2, a, b, c, 0x80, p1; @p2 add.u32 d, d, 1", &[6, 3, 7], 3),
+            ("setp.eq.u32 p1, 0, 0; lop3.and.b32 d|p2, a, b, c, 0x80, p1; @p2 add.u32 d, d, 1", &[4, 3, 7], 0),
+            ("setp.eq.u32 p1, 0, 1; lop3.and.b32 d|p2, a, b, c, 0x80, p1; @p2 add.u32 d, d, 1", &[6, 3, 7], 2),
+            ("setp.eq.u32 p1, 0, 1; lop3.or.b32 d|p2, a, b, c, 0x80, p1; @p2 add.u32 d, d, 1", &[6, 3, 7], 3),
+            ("setp.eq.u32 p1, 0, 0; lop3.or.b32 d|p2, a, b, c, 0x80, p1; @p2 add.u32 d, d, 1", &[4, 3, 7], 1),
+            (
+                "mov.u32 d, 9; setp.eq.u32 p1, 0, 1; lop3.or.b32 _|p2, a, b, c, 0x80, p1; @p2 add.u32 d, d, 1",
+                &[6, 3, 7],
+                10,
+            ),
             ("prmt.b32 d, a, b, c", &[0x0302_0100, 0x0706_0504, 0x7531], 0x0705_0301),
             ("prmt.b32 d, a, b, c", &[0x80, 0, 0x8888], W),
             ("prmt.b32.f4e d, a, b, c", &[0x0302_0100, 0x0706_0504, 1], 0x0403_0201),
@@ -321,6 +331,146 @@ fn logic_shifts_and_bit_fields() {
 }
 
 #[test]
+fn pairs_of_16_bits() {
+    check(
+        "32 = 32, 32",
+        &[
+            ("add.u16x2 d, a, b", &[0xffff_0001, 0x0002_ffff], 0x0001_0000),
+            ("add.s16x2 d, a, b", &[0x7fff_8000, 0x0001_8000], 0x8000_0000),
+            ("min.u16x2 d, a, b", &[0x8000_7fff, 0x0001_8000], 0x0001_7fff),
+            ("min.s16x2 d, a, b", &[0x8000_7fff, 0x0001_8000], 0x8000_8000),
+            ("max.u16x2 d, a, b", &[0x8000_7fff, 0x0001_8000], 0x8000_8000),
+            ("max.s16x2 d, a, b", &[0x8000_7fff, 0x0001_8000], 0x0001_7fff),
+            ("min.relu.s16x2 d, a, b", &[0x8000_0005, 0x0001_0003], 0x0000_0003),
+            ("max.relu.s16x2 d, a, b", &[0xffff_fffe, 0xfff0_0003], 0x0000_0003),
+            ("min.relu.s32 d, a, b", &[0xffff_ffff, 5], 0),
+            ("min.s32.relu d, a, b", &[7, 5], 5),
+            ("max.relu.s32 d, a, b", &[0xffff_ffff, 0xffff_fff0], 0),
+        ],
+    );
+}
+
+#[test]
+fn fields_are_extended_from_any_bit() {
+    check(
+        "32 = 32, 32",
+        &[
+            ("szext.wrap.s32 d, a, b", &[0x8f, 8], 0xffff_ff8f),
+            ("szext.wrap.u32 d, a, b", &[0x8f8f, 8], 0x8f),
+            ("szext.wrap.s32 d, a, b", &[0x8f, 7], 0xf),
+            ("szext.wrap.s32 d, a, b", &[0x8f, 0], 0),
+            ("szext.wrap.u32 d, a, b", &[0x8f, 36], 0xf),
+            ("szext.clamp.u32 d, a, b", &[0x8000_008f, 36], 0x8000_008f),
+            ("szext.clamp.s32 d, a, b", &[0x8000_008f, W], 0x8000_008f),
+            ("szext.clamp.s32 d, a, b", &[0x8f, 4], W),
+        ],
+    );
+}
+
+#[test]
+fn integers_are_clamped_and_packed() {
+    check(
+        "32 = 32, 32",
+        &[
+            ("cvt.pack.sat.u16.s32 d, a, b", &[70_000, W], 0xffff_0000),
+            ("cvt.pack.sat.s16.s32 d, a, b", &[70_000, 0xffff_0000], 0x7fff_8000),
+            ("cvt.pack.sat.s16.s32 d, a, b", &[1, 2], 0x0001_0002),
+        ],
+    );
+    check(
+        "32 = 32, 32, 32",
+        &[
+            ("cvt.pack.sat.u8.s32.b32 d, a, b, c", &[300, W, 0x89ab_cdef], 0xcdef_ff00),
+            ("cvt.pack.sat.s8.s32.b32 d, a, b, c", &[300, 0xffff_0000, 0x89ab_cdef], 0xcdef_7f80),
+            ("cvt.pack.sat.u4.s32.b32 d, a, b, c", &[16, 3, 0x89ab_cdef], 0xabcd_eff3),
+            ("cvt.pack.sat.s4.s32.b32 d, a, b, c", &[16, W, 0x89ab_cdef], 0xabcd_ef7f),
+            ("cvt.pack.sat.u2.s32.b32 d, a, b, c", &[4, 1, 0x89ab_cdef], 0x9abc_defd),
+            ("cvt.pack.sat.s2.s32.b32 d, a, b, c", &[4, 0xffff_0000, 0x89ab_cdef], 0x9abc_def6),
+        ],
+    );
+}
+
+/// A finite 8-bit float by the definition of its format, for an independent table.
+fn value_of_fp8(bits: u32, exponent_bits: u32) -> Option<f64> {
+    let fraction_bits = 7 - exponent_bits;
+    let bias = (1 << (exponent_bits - 1)) - 1;
+    let (exponent, fraction) = ((bits & 0x7f) >> fraction_bits, bits & ((1 << fraction_bits) - 1));
+    let special = match exponent_bits {
+        4 => bits & 0x7f == 0x7f,
+        _ => exponent == 31,
+    };
+    let part = f64::from(fraction) / f64::from(1 << fraction_bits);
+    let magnitude = match exponent {
+        0 => part * 2f64.powi(1 - bias),
+        _ => (1.0 + part) * 2f64.powi(exponent as i32 - bias),
+    };
+    (!special).then_some(if bits & 0x80 != 0 { -magnitude } else { magnitude })
+}
+
+/// Every 8-bit float goes to halves exactly and comes back; what lies between two of them becomes the nearer one, and
+/// the even one from the middle.
+#[test]
+fn eight_bit_floats_convert_by_their_tables() {
+    for (name, exponent_bits, largest) in [("e4m3x2", 4, 0x7e), ("e5m2x2", 5, 0x7b)] {
+        for bits in 0..256u32 {
+            let Some(value) = value_of_fp8(bits, exponent_bits) else { continue };
+            let single = f64::from(value as f32);
+            assert_eq!(single, value);
+            // A half holds each of them: compared by way of a single.
+            let back = format!("cvt.rn.f16x2.{name} r1, a; mov.b32 {{h1, h2}}, r1; cvt.f32.f16 r2, h1; mov.b32 d, r2");
+            check("32 = 16", &[(&back, &[u64::from(bits | 0x3800)], f(value as f32))]);
+            let to = format!("cvt.rn.satfinite.{name}.f32 d, a, b");
+            check("16 = 32, 32", &[(&to, &[f(value as f32), f(-value as f32)], u64::from(bits << 8 | bits ^ 0x80))]);
+            if bits & 0x7f < largest && bits & 0x80 == 0 {
+                let next = value_of_fp8(bits + 1, exponent_bits).unwrap();
+                let middle = ((value + next) / 2.0) as f32;
+                let even = if bits & 1 == 0 { bits } else { bits + 1 };
+                let above = f32::from_bits(middle.to_bits() + 1);
+                check("16 = 32, 32", &[(&to, &[f(middle), f(-above)], u64::from(even << 8 | (bits + 1) | 0x80))]);
+            }
+        }
+        let to = format!("cvt.rn.satfinite.{name}.f32 d, a, b");
+        let relu = format!("cvt.rn.satfinite.relu.{name}.f32 d, a, b");
+        let halves = format!("cvt.rn.satfinite.{name}.f16x2 d, a");
+        check("16 = 32, 32", &[(&to, &[f(1e9), f(f32::NEG_INFINITY)], u64::from(largest << 8 | largest | 0x80))]);
+        check("16 = 32, 32", &[(&to, &[f(f32::NAN), f(-0.0)], 0x7f80), (&relu, &[f(-1.0), f(-0.0)], 0)]);
+        check("16 = 32", &[(&halves, &[0xfbff_fc00], u64::from(largest << 8 | largest | 0x8080))]);
+    }
+}
+
+#[test]
+fn singles_round_to_tf32() {
+    check(
+        "32 = 32",
+        &[
+            ("cvt.rna.tf32.f32 d, a", &[0x3f80_0fff], 0x3f80_0000),
+            ("cvt.rna.tf32.f32 d, a", &[0x3f80_1000], 0x3f80_2000),
+            ("cvt.rna.tf32.f32 d, a", &[0xbf80_1000], 0xbf80_2000),
+            ("cvt.rna.tf32.f32 d, a", &[0x3fff_f000], 0x4000_0000),
+            ("cvt.rna.tf32.f32 d, a", &[0x7f7f_ffff], 0x7f80_0000),
+            ("cvt.rna.satfinite.tf32.f32 d, a", &[0x7f7f_ffff], 0x7f7f_e000),
+            ("cvt.rn.tf32.f32 d, a", &[0x3f80_1000], 0x3f80_0000),
+            ("cvt.rn.tf32.f32 d, a", &[0x3f80_3000], 0x3f80_4000),
+            ("cvt.rz.tf32.f32 d, a", &[0xbf80_3fff], 0xbf80_2000),
+            ("cvt.rn.relu.tf32.f32 d, a", &[0xbf80_3fff], 0),
+        ],
+    );
+}
+
+#[test]
+fn halves_stay_finite() {
+    check(
+        "32 = 32, 32",
+        &[
+            ("cvt.rn.satfinite.f16x2.f32 d, a, b", &[f(1e9), f(f32::NEG_INFINITY)], 0x7bff_fbff),
+            ("cvt.rn.satfinite.bf16x2.f32 d, a, b", &[f(f32::MAX), f(1.0)], 0x7f7f_3f80),
+            ("cvt.rn.relu.satfinite.f16x2.f32 d, a, b", &[f(-1e9), f(65_520.0)], 0x7bff),
+        ],
+    );
+    check("16 = 32", &[("cvt.rn.satfinite.f16.f32 d, a", &[f(65_520.0)], 0x7bff)]);
+}
+
+#[test]
 fn extended_precision_carries_and_borrows() {
     check(
         "32 = 32, 32, 32",
@@ -331,6 +481,13 @@ fn extended_precision_carries_and_borrows() {
             ("sub.cc.u32 r1, a, b; subc.u32 d, c, 0", &[0, 1, 5], 4),
             ("sub.cc.s32 r1, a, b; subc.cc.s32 r2, c, 0; subc.s32 d, 0, 0", &[0, 1, 0], W),
             ("mad.lo.cc.u32 r1, a, b, c; madc.hi.u32 d, a, b, 0", &[W, W, W], W),
+            // The flag is a carry: a subtraction that borrows clears it, and one after an addition takes it so.
+            ("sub.cc.u32 r1, a, b; addc.u32 d, 0, 0", &[4, 5, 0], 0),
+            ("sub.cc.u32 r1, a, b; addc.u32 d, 0, 0", &[5, 5, 0], 1),
+            ("add.cc.u32 r1, a, b; subc.u32 d, c, 1", &[W, 1, 5], 4),
+            ("add.cc.u32 r1, a, b; subc.u32 d, c, 1", &[1, 1, 5], 3),
+            ("sub.cc.u32 r1, a, b; madc.lo.u32 d, c, 2, 1", &[1, 0, 5], 12),
+            ("sub.cc.u32 r1, a, b; subc.cc.u32 r2, c, c; addc.u32 d, 0, 0", &[0, 1, 5], 0),
             ("mad.hi.cc.u32 r1, a, b, c; addc.u32 d, 0, 0", &[W, W, 2], 1),
             ("mad.lo.cc.u32 r1, a, b, c; madc.lo.cc.u32 r2, a, 0, -1; addc.u32 d, 0, 0", &[1, W, 1], 1),
         ],
@@ -481,13 +638,6 @@ fn float_arithmetic_of_single_precision() {
             ("mul.ftz.f32 d, a, b", &[f(-1e-30), f(1e-10)], MIN32),
             ("mul.rz.sat.f32 d, a, b", &[f(-3.0), f(1.0)], 0),
             ("mad.f32 d, a, b, a", &[f(2.0), f(3.0)], f(8.0)),
-            // The flag is a carry: a subtraction that borrows clears it, and one after an addition takes it so.
-            ("sub.cc.u32 r1, a, b; addc.u32 d, 0, 0", &[4, 5, 0], 0),
-            ("sub.cc.u32 r1, a, b; addc.u32 d, 0, 0", &[5, 5, 0], 1),
-            ("add.cc.u32 r1, a, b; subc.u32 d, c, 1", &[W, 1, 5], 4),
-            ("add.cc.u32 r1, a, b; subc.u32 d, c, 1", &[1, 1, 5], 3),
-            ("sub.cc.u32 r1, a, b; madc.lo.u32 d, c, 2, 1", &[1, 0, 5], 12),
-            ("sub.cc.u32 r1, a, b; subc.cc.u32 r2, c, c; addc.u32 d, 0, 0", &[0, 1, 5], 0),
             ("div.rn.f32 d, a, b", &[f(1.0), f(3.0)], f(1.0 / 3.0)),
             ("div.rz.f32 d, a, b", &[f(2.0), f(3.0)], f(2.0 / 3.0) - 1),
             ("div.approx.f32 d, a, b", &[f(6.0), f(2.0)], f(3.0)),

@@ -277,16 +277,18 @@ fn a_part_of_a_warp_cannot_multiply() {
 }
 
 /// Loads `matrices` from shared memory, whose halves number themselves; row `i` of all of them is at `80 i`.
-fn loaded(matrices: usize, modifiers: &str) -> Vec<[u32; 4]> {
+fn loaded(matrices: usize, modifiers: &str, space: &str) -> Vec<[u32; 4]> {
     let list: Vec<String> = (0..matrices).map(|i| format!("d{i}")).collect();
+    let address = if space.is_empty() { "generic" } else { "s" };
     let text = format!(
         ".target sm_80 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
-         .shared .align 16 .b8 tile[2560]; .reg .b64 out, at; .reg .b32 t, s, n, d<4>; .reg .pred p;\n\
+         .shared .align 16 .b8 tile[2560]; .reg .b64 out, at, generic; .reg .b32 t, s, n, d<4>; .reg .pred p;\n\
          ld.param.u64 out, [output]; mov.u32 t, %tid.x; shl.b32 n, t, 1; shl.b32 s, t, 2;\n\
          FILL: shl.b32 d0, n, 16; add.u32 d0, d0, n; add.u32 d0, d0, 0x10000; st.shared.u32 [s], d0;\n\
          add.u32 s, s, 128; add.u32 n, n, 64; setp.lt.u32 p, s, 2560; @p bra FILL;\n\
          bar.sync 0; mov.b32 d0, 0; mov.b32 d1, 0; mov.b32 d2, 0; mov.b32 d3, 0; mul.lo.u32 s, t, 80;\n\
-         ldmatrix.sync.aligned.m8n8.x{matrices}{modifiers}.shared.b16 {{{}}}, [s];\n\
+         cvt.u64.u32 generic, s; cvta.shared.u64 generic, generic;\n\
+         ldmatrix.sync.aligned.m8n8.x{matrices}{modifiers}{space}.b16 {{{}}}, [{address}];\n\
          mul.wide.u32 at, t, 16; add.u64 out, out, at; st.global.v4.b32 [out], {{d0, d1, d2, d3}}; ret; }}",
         list.join(", ")
     );
@@ -300,7 +302,8 @@ fn ldmatrix_gives_each_lane_two_elements_of_each_matrix() {
     // The half at byte 2 n is n; lane 8 m + r has the address of row r of matrix m, 40 halves after the row before.
     let half = |matrix: usize, row: usize, column: usize| (40 * (8 * matrix + row) + column) as u32;
     for matrices in [1, 2, 4] {
-        let (plain, transposed) = (loaded(matrices, ""), loaded(matrices, ".trans"));
+        let (plain, transposed) = (loaded(matrices, "", ".shared"), loaded(matrices, ".trans", ".shared"));
+        assert_eq!(loaded(matrices, "", ""), plain, "by generic addresses");
         for lane in 0..32 {
             let (group, thread) = (lane / 4, lane % 4);
             for m in 0..4 {
@@ -445,7 +448,7 @@ fn forms_that_are_not_supported_are_refused_by_name() {
         );
         durawarp::kernel::ptx::parse("k.ptx", &text).unwrap_err().to_string()
     };
-    for mma in ["m8n8k4.row.col.f32.f16.f16.f32", "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f64.f64.f64.f64"]
+    for mma in ["m8n8k4.row.col.f16.f16.f16.f32", "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f64.f64.f64.f64"]
     {
         let text = format!("mma.sync.aligned.{mma} {{r1}}, {{r2}}, {{r3}}, {{r4}}");
         assert!(fault(&text).contains("this `mma` is not supported: supported are m16n8k16"), "{mma}");
@@ -454,7 +457,7 @@ fn forms_that_are_not_supported_are_refused_by_name() {
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}";
     assert!(fault(short).contains("expected 4 register(s), found 2"));
     assert!(fault("mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 r1, r2, r3, r4").contains("needs `.col`"));
-    assert!(fault("ldmatrix.sync.aligned.m8n8.x4.b16 {r1, r2, r3, r4}, [r5]").contains("`.shared`"));
+    assert!(fault("ldmatrix.sync.aligned.m8n8.x4.b16 {r1, r2, r3, r4}, [r5]").contains("`.shared` is missing?"));
     assert!(fault("cp.async.cg.shared.global [r1], [l1], 8").contains("`cp.async.cg` copies 16"));
     assert!(fault("cp.async.bulk.commit_group").contains("only `cp.async` of 4, 8 or 16 bytes"));
     assert!(fault("mbarrier.arrive_drop.shared.b64 l1, [r1]").contains("only `mbarrier.init`, `.inval`, `.arrive`"));

@@ -412,14 +412,23 @@ fn lanes_exchange_values() {
 fn textures_are_sampled_at_points_and_clamped() {
     let texels: Vec<u8> = (0..4 * 8).map(|i| i as u8).collect();
     let bind = |address: u64| {
-        let plain =
-            Texture { address, width: 4, height: 2, pitch: 16, channels: 1, elem: Elem::U32, normalized_read: false };
+        let plain = Texture {
+            address,
+            width: 4,
+            height: 2,
+            depth: 1,
+            pitch: 16,
+            channels: 1,
+            elem: Elem::U32,
+            normalized_read: false,
+        };
         vec![
             ("words".to_owned(), plain.clone()),
+            ("solid".to_owned(), Texture { width: 2, height: 2, depth: 2, pitch: 8, ..plain.clone() }),
             ("bytes".to_owned(), Texture { elem: Elem::U8, channels: 4, normalized_read: true, ..plain }),
         ]
     };
-    let declared = ".global .texref words;\n.global .texref bytes;";
+    let declared = ".global .texref words;\n.global .texref solid;\n.global .texref bytes;";
     let word = |body: &str| {
         let body = format!("{body} st.global.u32 [%out], %r1;");
         ran(declared, &body, &Setup { input: &texels, output: 32, textures: &bind, ..Setup::default() }).u32s()[0]
@@ -434,6 +443,14 @@ fn textures_are_sampled_at_points_and_clamped() {
         word(&format!("mov.u32 %r5, 1; mov.u32 %r6, 9; tex.2d.v4.s32.s32 {r}, [words, {{%r5, %r6}}];")),
         text(20)
     );
+    // Two slices of two rows of two texels; and the same as layers, whose number is clamped as coordinates are.
+    let at = "mov.u32 %r5, 1; mov.u32 %r6, 0; mov.u32 %r7, 7; mov.f32 %f5, 0f3FC00000; mov.f32 %f6, 0f3F000000;";
+    let fetched = |fetch: &str| word(&format!("{at} tex.{fetch}];"));
+    assert_eq!(fetched(&format!("3d.v4.u32.s32 {r}, [solid, {{%r5, %r6, %r5, %r5}}")), text(20));
+    assert_eq!(fetched(&format!("3d.v4.u32.f32 {r}, [solid, {{%f6, %f5, %f5, %f5}}")), text(24));
+    assert_eq!(fetched(&format!("a1d.v4.u32.s32 {r}, [solid, {{%r7, %r5}}")), text(20));
+    assert_eq!(fetched(&format!("a2d.v4.u32.f32 {r}, [solid, {{%r6, %f6, %f5, %f5}}")), text(8));
+    assert_eq!(fetched(&format!("a2d.v4.u32.s32 {r}, [solid, {{%r5, %r6, %r5, %r5}}")), text(24));
     assert_eq!(
         word(&format!("mov.f32 %f5, 0f40400000; tex.1d.v4.f32.f32 {r}, [bytes, {{%f5}}];")),
         (12f32 / 255.0).to_bits()

@@ -30,7 +30,8 @@ pub(super) enum CtaProgress {
 const PERSIST: usize = 16;
 
 /// `pm.barrier.wg` as a barrier.
-const PERSIST_BARRIER: Barrier = Barrier { id: PERSIST as u8, wait: true, threads: 0, red: BarrierRed::None };
+const PERSIST_BARRIER: Barrier =
+    Barrier { id: PERSIST as u8, wait: true, threads: 0, red: BarrierRed::None, in_registers: false };
 
 /// A barrier resource.
 #[derive(Debug, Clone, Copy, Default)]
@@ -210,6 +211,10 @@ impl Cta {
                     }
                 }
                 Op::Barrier(barrier) => {
+                    let barrier = match lanes {
+                        0 => barrier,
+                        _ => warp.barrier_at(barrier, inst, launch, lanes).map_err(RunError::Fault)?,
+                    };
                     // A part of a warp may arrive only if none of its other lanes meets a barrier any more.
                     if lanes != warp.live() {
                         whole(warp, launch, || format!("barrier {}", barrier.id), lanes)?;
@@ -279,12 +284,14 @@ impl Cta {
     /// for the clock, and the whole grid runs on one SM. Of another machine each number differs.
     fn machine_value(&self, what: MachineRead, w: usize, instructions: u64) -> u64 {
         let (w, warps) = (w as u64, self.warps.len() as u64);
+        let clock = match self.other_machine_sms {
+            None => instructions,
+            // Seven times as slow, and begun earlier, by an odd number of more than 32 bits.
+            Some(_) => instructions.wrapping_mul(7).wrapping_add((1 << 33) + 1_000_003),
+        };
         match (what, self.other_machine_sms.map(u64::from)) {
-            (MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer, None) => instructions,
-            // Seven times as slow, and begun earlier, by an odd number.
-            (MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer, Some(_)) => {
-                instructions.wrapping_mul(7).wrapping_add(1_000_003)
-            }
+            (MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer, _) => clock,
+            (MachineRead::ClockHigh, _) => clock >> 32,
             (MachineRead::SmId, None) => 0,
             // Never 0, where there is another SM.
             (MachineRead::SmId, Some(sms)) if sms > 1 => 1 + self.index % (sms - 1),

@@ -10,6 +10,8 @@ use super::token::Bytes;
 pub(super) struct File<'a> {
     /// It says for which version of the ISA it was written.
     pub(super) versioned: bool,
+    /// That version, if it is newer than those known.
+    pub(super) newer: Option<PtxWord<'a>>,
     pub(super) address_size: Option<u64>,
     /// `.target` says `texmode_independent`, as compilers of OpenCL do.
     pub(super) opencl: bool,
@@ -21,7 +23,7 @@ impl<'a> File<'a> {
     pub(super) fn functions(&self) -> impl Iterator<Item = &Function<'a>> + Clone {
         self.items.iter().filter_map(|item| match item {
             ModuleItem::Function(function) => Some(function),
-            ModuleItem::Var(_) => None,
+            ModuleItem::Var(_) | ModuleItem::Alias(..) => None,
         })
     }
 
@@ -29,8 +31,25 @@ impl<'a> File<'a> {
     pub(super) fn variables(&self) -> impl Iterator<Item = &Var<'a>> + Clone {
         self.items.iter().filter_map(|item| match item {
             ModuleItem::Var(var) => Some(var),
-            ModuleItem::Function(_) => None,
+            ModuleItem::Function(_) | ModuleItem::Alias(..) => None,
         })
+    }
+
+    /// Variables in global and constant memory that functions declare: one each, however often a function is
+    /// called.
+    pub(super) fn statics(&self) -> Vec<&Var<'a>> {
+        fn collect<'s, 'a>(statements: &'s [Statement<'a>], out: &mut Vec<&'s Var<'a>>) {
+            for statement in statements {
+                match statement {
+                    Statement::Block(inner) => collect(inner, out),
+                    Statement::Var(var) if matches!(var.space, "global" | "const") => out.push(var),
+                    _ => {}
+                }
+            }
+        }
+        let mut out = Vec::new();
+        self.functions().for_each(|function| collect(function.body.as_deref().unwrap_or_default(), &mut out));
+        out
     }
 }
 
@@ -39,6 +58,8 @@ impl<'a> File<'a> {
 pub(super) enum ModuleItem<'a> {
     Var(Var<'a>),
     Function(Function<'a>),
+    /// `.alias name, function;`
+    Alias(PtxWord<'a>, PtxWord<'a>),
 }
 
 /// A piece of text with its place.
@@ -103,8 +124,9 @@ pub(super) struct Formal<'a> {
 /// A statement of a body.
 #[derive(Debug)]
 pub(super) enum Statement<'a> {
-    /// `.reg .b32 %r<5>, %x;`: type, and names with a count where they are ranges.
-    Registers(PtxWord<'a>, Vec<(PtxWord<'a>, Option<u64>)>),
+    /// `.reg .v2 .b32 %r<5>, %x;`: elements of each (1 without a vector), type, and names with a count where
+    /// they are ranges.
+    Registers(u8, PtxWord<'a>, Vec<(PtxWord<'a>, Option<u64>)>),
     Var(Var<'a>),
     Label(PtxWord<'a>),
     Block(Vec<Statement<'a>>),
@@ -118,6 +140,11 @@ pub(super) enum Statement<'a> {
     Targets {
         label: PtxWord<'a>,
         targets: Vec<PtxWord<'a>>,
+    },
+    /// `label: .branchtargets a, b;`
+    BranchTargets {
+        label: PtxWord<'a>,
+        targets: Vec<Operand<'a>>,
     },
     Instruction(Instruction<'a>),
 }

@@ -201,7 +201,7 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn scalar(&mut self, formal: &Formal<'a>) -> Lowered<Ty> {
         match Ty::parse(formal.var.ty.text) {
-            Some(ty) if formal.var.dims.is_empty() && ty.bits <= 64 => Ok(ty),
+            Some(ty) if formal.var.dims.is_empty() && formal.var.vector == 1 && ty.bits <= 64 => Ok(ty),
             _ => Err(self.fault(self.place(), format!("`{}` needs a parameter block", formal.var.name.text))),
         }
     }

@@ -175,6 +175,9 @@ pub(super) struct Body {
     pub(super) sites: Vec<CallSite>,
     /// Made with the first subroutine.
     pub(super) stack: Option<StackRegisters>,
+    /// The address of the first byte of the thread's stack that `alloca` may give: 64 bits. Made with the
+    /// first `alloca`.
+    pub(super) stack_top: Option<VReg>,
     /// The subroutine whose code is being lowered; its variables go into its frame.
     pub(super) owner: Option<u32>,
     pub(super) shared_bytes: u32,

@@ -44,7 +44,8 @@ pub(super) struct FlowStep<'a> {
     own: Origins,
     /// Further origins of each register written, where they differ.
     each: Vec<Origins>,
-    target: Option<usize>,
+    /// Where a branch goes, besides on.
+    targets: Vec<usize>,
     /// Registers of the address, and its origins that do not come from them.
     address: (Vec<Register>, Origins),
 }
@@ -85,6 +86,8 @@ struct Scopes<'a> {
     parents: Vec<Option<usize>>,
     ranges: Vec<Vec<(&'a str, Option<u64>)>>,
     labels: HashMap<(usize, &'a str), usize>,
+    /// Lists of branch targets.
+    lists: HashMap<(usize, &'a str), &'a [Operand<'a>]>,
     registers: HashMap<(usize, &'a str), Register>,
 }
 
@@ -118,9 +121,13 @@ impl<'a> Scopes<'a> {
     }
 
     fn label(&self, scope: usize, name: &str) -> Option<usize> {
+        self.in_sight(scope, name, &self.labels)
+    }
+
+    fn in_sight<T: Copy>(&self, scope: usize, name: &str, of: &HashMap<(usize, &'a str), T>) -> Option<T> {
         let mut at = Some(scope);
         while let Some(scope) = at {
-            if let Some(found) = self.labels.get(&(scope, name)) {
+            if let Some(found) = of.get(&(scope, name)) {
                 return Some(*found);
             }
             at = self.parents[scope];
@@ -138,11 +145,14 @@ fn flatten<'a>(
 ) {
     for statement in statements {
         match statement {
-            Statement::Registers(_, names) => {
+            Statement::Registers(_, _, names) => {
                 scopes.ranges[scope].extend(names.iter().map(|(name, count)| (name.text, *count)));
             }
             Statement::Label(label) => {
                 scopes.labels.insert((scope, label.text), out.len());
+            }
+            Statement::BranchTargets { label, targets } => {
+                scopes.lists.insert((scope, label.text), targets);
             }
             Statement::Block(inner) => {
                 let inside = scopes.open(Some(scope));
@@ -170,10 +180,19 @@ fn names<'a>(operand: &'a Operand<'a>, out: &mut Vec<(&'a str, i64)>) {
     }
 }
 
+/// The names of which an operand has a part.
+fn with_component<'a>(operand: &'a Operand<'a>, out: &mut Vec<&'a str>) {
+    match &operand.kind {
+        OperandKind::Name { name, component: Some(_), .. } => out.push(name),
+        OperandKind::Vector(parts) => parts.iter().for_each(|part| with_component(part, out)),
+        _ => {}
+    }
+}
+
 fn role(inst: &Instruction<'_>, calls_may_wait: bool) -> Role {
     let warp = inst.mods.iter().any(|word| word.text == "warp");
     match inst.opcode.text {
-        "bra" => Role::Branch,
+        "bra" | "brx" => Role::Branch,
         "ret" | "exit" | "trap" | "brkpt" => Role::Exit,
         "bar" | "barrier" if !warp => Role::Barrier,
         "call" if calls_may_wait => Role::Barrier,
@@ -200,7 +219,7 @@ impl<'a> Flow<'a> {
         let roles: Vec<Role> = code.iter().map(|step| role(step.inst, calls_may_wait)).collect();
         let mut starts = vec![0];
         for (at, (step, role)) in code.iter().zip(&roles).enumerate() {
-            starts.extend(step.target);
+            starts.extend(&step.targets);
             if *role != Role::Plain {
                 starts.extend([at, at + 1]);
             }
@@ -230,13 +249,14 @@ impl<'a> Flow<'a> {
         let mut next = Vec::new();
         let goes_on = match self.roles[end - 1] {
             Role::Branch => {
-                next.extend(last.target.filter(|target| *target < self.code.len()).map(|target| self.block_at(target)));
+                let inside = last.targets.iter().filter(|target| **target < self.code.len());
+                next.extend(inside.map(|target| self.block_at(*target)));
                 last.guard.is_some()
             }
             Role::Exit => last.guard.is_some(),
             Role::Plain | Role::Barrier => true,
         };
-        let to_end = last.target == Some(self.code.len()) && self.roles[end - 1] == Role::Branch;
+        let to_end = last.targets.contains(&self.code.len()) && self.roles[end - 1] == Role::Branch;
         let ends = self.roles[end - 1] == Role::Exit || to_end || (goes_on && end == self.code.len());
         if goes_on && end < self.code.len() {
             next.push(number + 1);
@@ -319,8 +339,12 @@ impl<'a> Flow<'a> {
     fn forks(&self) -> Vec<usize> {
         let forks = |block: &usize| {
             let last = self.starts[block + 1] - 1;
-            let guard = self.code[last].guard.filter(|_| self.roles[last] != Role::Plain);
-            guard.is_some_and(|guard| self.state(last)[guard] & VARYING != 0)
+            // A branch reads the index of its target, if it has one.
+            let step = &self.code[last];
+            let index: &[Register] = if self.roles[last] == Role::Branch { &step.reads } else { &[] };
+            let guard = step.guard.filter(|_| self.roles[last] != Role::Plain);
+            let state = self.state(last);
+            guard.iter().chain(index).any(|register| state[*register] & VARYING != 0)
         };
         (0..self.blocks()).filter(forks).collect()
     }
@@ -371,19 +395,30 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
         reads: Vec::new(),
         own: 0,
         each: Vec::new(),
-        target: None,
+        targets: Vec::new(),
         address: (Vec::new(), 0),
     };
     if opcode == "bra" {
         let mut found = Vec::new();
         inst.operands.iter().for_each(|operand| names(operand, &mut found));
-        step.target = found.first().and_then(|(name, _)| scopes.label(scope, name));
+        step.targets.extend(found.first().and_then(|(name, _)| scopes.label(scope, name)));
+        return step;
+    }
+    if opcode == "brx" {
+        let mut found = Vec::new();
+        inst.operands.iter().for_each(|operand| names(operand, &mut found));
+        step.reads = found.first().and_then(|(name, _)| scopes.register(scope, name)).into_iter().collect();
+        let list = found.get(1).and_then(|(name, _)| scopes.in_sight(scope, name, &scopes.lists)).unwrap_or_default();
+        let mut labels = Vec::new();
+        list.iter().for_each(|operand| names(operand, &mut labels));
+        step.targets = labels.iter().filter_map(|(name, _)| scopes.label(scope, name)).collect();
         return step;
     }
     // The first operand is a destination, but for opcodes without one, whose operands are all read.
-    let no_destination =
-        matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call" | "cp")
-            || opcode == "mbarrier" && (has("init") || has("inval"));
+    let no_destination = matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call" | "cp" | "stackrestore")
+            || opcode == "mbarrier" && (has("init") || has("inval"))
+            // `wmma.store`, `prefetch` and their like begin with an address.
+            || matches!(inst.operands.first(), Some(Operand { kind: OperandKind::Address(_), .. }));
     let only_reads = no_destination && !(opcode.starts_with("bar") && has("red"));
     let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: OperandKind::List(_), .. }));
     let (to, from) = inst.operands.split_at(usize::from(!only_reads || returns).min(inst.operands.len()));
@@ -401,7 +436,12 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
     to.iter().for_each(|operand| names(operand, &mut written));
     from.iter().for_each(|operand| names(operand, &mut read));
     step.writes = written.iter().filter_map(|(name, _)| scopes.register(scope, name)).collect();
-    let loads = matches!(opcode, "ld" | "ldu" | "ldmatrix" | "tex" | "tld4" | "atom" | "suld");
+    // Of a vector of registers only an element is written: the others stay.
+    let mut elements = Vec::new();
+    to.iter().for_each(|operand| with_component(operand, &mut elements));
+    step.reads.extend(elements.iter().filter_map(|name| scopes.register(scope, name)));
+    let loads = matches!(opcode, "ld" | "ldu" | "ldmatrix" | "tex" | "tld4" | "atom" | "suld")
+        || opcode == "wmma" && has("load");
     let of_param = has("param") || has("param::entry");
     for (name, offset) in read {
         if let Some(register) = scopes.register(scope, name) {
@@ -433,8 +473,10 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
             None => VARIABLE,
         };
     }
-    let across_threads = ["shfl", "vote", "match", "activemask", "elect", "call", "mma"].contains(&opcode);
+    let across_threads =
+        ["shfl", "vote", "match", "activemask", "elect", "call", "mma", "movmatrix", "wmma"].contains(&opcode);
     step.own |= if across_threads { VARYING } else { 0 };
     step.own |= if opcode == "call" { LOADED } else { 0 };
+    step.own |= if matches!(opcode, "alloca" | "stacksave") { VARIABLE } else { 0 };
     step
 }

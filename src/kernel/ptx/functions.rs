@@ -101,6 +101,14 @@ impl<'a> Functions<'a> {
                 Some(_) => {}
             }
         }
+        // An alias is another name of a function, declared or not.
+        for item in &file.items {
+            if let ModuleItem::Alias(name, of) = item
+                && let Some(&number) = functions.by_name.get(of.text)
+            {
+                functions.by_name.insert(name.text, number);
+            }
+        }
         functions.taken = vec![false; functions.all.len()];
         for item in &file.items {
             match item {
@@ -109,6 +117,7 @@ impl<'a> Functions<'a> {
                         functions.take_initialiser(init);
                     }
                 }
+                ModuleItem::Alias(..) => {}
                 ModuleItem::Function(function) => {
                     functions.take_statements(function.body.as_deref().unwrap_or_default())
                 }

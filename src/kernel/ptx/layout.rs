@@ -10,6 +10,7 @@ use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Operand, OperandKind, Var};
 use super::functions::Functions;
+use super::lower::Name;
 use super::size::{LayoutFault, size_of};
 use super::types::Ty;
 
@@ -30,13 +31,23 @@ pub(super) enum Symbol<'a> {
     Opaque,
 }
 
-/// The names and the data of a module's variables.
+/// What a module's variables are, and what is wrong with them.
+pub(super) struct LaidOut<'a> {
+    /// Those at module scope, by name.
+    pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
+    /// Those that functions declare, by the place of their declaration.
+    pub(super) statics: HashMap<usize, Name>,
+    pub(super) faults: Vec<LayoutFault>,
+}
+
+/// The names and the data of a module's variables, and of those `statics` that its functions declare.
 pub(super) fn lay_out<'a>(
     vars: impl Iterator<Item = &'a Var<'a>> + Clone,
+    statics: &[&'a Var<'a>],
     functions: &Functions<'_>,
     module: &mut Module,
-) -> (HashMap<&'a str, Symbol<'a>>, Vec<LayoutFault>) {
-    let (mut symbols, mut faults) = (HashMap::new(), Vec::new());
+) -> LaidOut<'a> {
+    let (mut symbols, mut inner, mut faults) = (HashMap::new(), HashMap::new(), Vec::new());
     // All places first, since an initialiser may hold the address of a variable that is declared later.
     for var in vars.clone() {
         match place(var, module, &symbols) {
@@ -46,11 +57,20 @@ pub(super) fn lay_out<'a>(
             Err(fault) => faults.push(fault),
         }
     }
-    for var in vars {
+    for &var in statics {
+        // Its name is known in its function only.
+        match place(var, module, &HashMap::new()) {
+            Ok(symbol) => {
+                inner.insert(var.name.at.start, symbol);
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    for var in vars.chain(statics.iter().copied()) {
         let Some(init) = &var.init else { continue };
         let mut image = Image { bytes: Vec::new(), relocations: Vec::new(), symbols: &symbols, functions, module };
         let Some(ty) = Ty::parse(var.ty.text) else { continue };
-        let target = symbols.get(var.name.text);
+        let target = inner.get(&var.name.at.start).or_else(|| symbols.get(var.name.text));
         match (image.fill(init, ty, 0), target) {
             (Err(fault), _) => faults.push(fault),
             (Ok(_), Some(&Symbol::Global(index))) => {
@@ -65,7 +85,7 @@ pub(super) fn lay_out<'a>(
             (Ok(_), Some(&Symbol::Const(offset))) => {
                 let (bytes, relocations) = (image.bytes, image.relocations);
                 // The bank goes on after the variable: what is too long would be another's bytes.
-                let own = module.consts.iter().find(|own| own.name == var.name.text).map_or(0, |own| own.bytes);
+                let own = module.consts.iter().find(|own| own.offset == offset).map_or(0, |own| own.bytes);
                 if bytes.len() > own as usize {
                     faults.push((var.name.at.clone(), format!("too many initialisers for `{}`", var.name.text)));
                     continue;
@@ -79,7 +99,12 @@ pub(super) fn lay_out<'a>(
             _ => faults.push((var.name.at.clone(), format!("`.{}` variables cannot be initialised", var.space))),
         }
     }
-    (symbols, faults)
+    let name = |(at, symbol)| match symbol {
+        Symbol::Global(index) => Some((at, Name::Global(index))),
+        Symbol::Const(offset) => Some((at, Name::Const(offset))),
+        _ => None,
+    };
+    LaidOut { symbols, statics: inner.into_iter().filter_map(name).collect(), faults }
 }
 
 fn place<'a>(

@@ -9,6 +9,7 @@
 
 use hashbrown::HashMap;
 
+use super::super::alu::AluOp;
 use super::super::ir::{Class, Op, Param};
 use super::ast::{Function, Operand, OperandKind, PtxWord, Statement, Var};
 use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
@@ -38,6 +39,8 @@ pub(super) struct Env<'a> {
     pub(super) text: &'a str,
     pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
     pub(super) functions: Functions<'a>,
+    /// Variables in global and constant memory that functions declare, by the place of their declaration.
+    pub(super) statics: HashMap<usize, Name>,
     /// Names of the kernels.
     pub(super) kernels: Vec<&'a str>,
     /// Where a launch's constant bank holds the parameter block.
@@ -52,6 +55,12 @@ pub(super) struct Env<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name {
     Register(VReg),
+    /// Registers of a vector: the first, and how many.
+    Vector(VReg, u8),
+    /// A variable in global memory: index in [`super::super::ir::Module::globals`].
+    Global(u32),
+    /// A variable in constant memory: byte offset in the bank.
+    Const(u32),
     /// A parameter block of a call.
     Block(u32),
     /// A parameter of the entry: byte offset in the parameter block.
@@ -66,13 +75,20 @@ pub(super) enum Name {
 #[derive(Default)]
 pub(super) struct LoweringScope<'a> {
     pub(super) names: HashMap<&'a str, Name>,
-    /// `%r<5>`: prefix, count, first register.
-    ranges: Vec<(&'a str, u64, VReg)>,
+    /// `%r<5>`: prefix, count, first register, registers of each.
+    ranges: Vec<(&'a str, u64, VReg, u8)>,
     labels: HashMap<&'a str, Label>,
     /// Labels of `.callprototype` and `.calltargets`.
     callees: Vec<(&'a str, Callees<'a>)>,
+    /// Labels of `.branchtargets`.
+    pub(super) branches: HashMap<&'a str, &'a [Operand<'a>]>,
     /// Names of outer scopes are out of sight: the body of a function.
     opaque: bool,
+}
+
+/// A register, or a vector of them.
+fn registers_from(first: VReg, vector: u8) -> Name {
+    if vector == 1 { Name::Register(first) } else { Name::Vector(first, vector) }
 }
 
 impl LoweringScope<'_> {
@@ -100,6 +116,8 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) subroutines: Vec<(&'a Function<'a>, Vec<(&'a str, Name)>)>,
     /// Functions whose bodies are being lowered, and where their `ret` goes.
     pub(super) calls: Vec<(&'a str, Label)>,
+    /// The kernel was told that hints on evictions have no effect.
+    pub(super) hinted: bool,
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) at: Bytes,
 }
@@ -117,6 +135,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             shared: HashMap::new(),
             subroutines: Vec::new(),
             calls: Vec::new(),
+            hinted: false,
             guard: None,
             at: 0..0,
         }
@@ -188,6 +207,20 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.emit(Op::Exit, Class::Control, &[], &[], 0);
         }
         self.lower_subroutines();
+        self.begin_stack();
+    }
+
+    /// Room for `alloca`, if the code has one: behind all other local memory, its address in a register from
+    /// the start.
+    fn begin_stack(&mut self) {
+        let Some(top) = self.body.stack_top else { return };
+        let Place::Fixed(at) = self.body.allocate_local(self.env.stack_bytes, 16, None) else { return };
+        let base = self.body.literal(Bank::R64, u64::from(at));
+        self.guard = None;
+        self.emit(Op::Alu(AluOp::Mov64), Class::Logic, &[Arg::Reg(top)], &[base], 0);
+        self.body.code.rotate_right(1);
+        // A branch to the first instruction does not come by the new one.
+        self.body.labels.iter_mut().flatten().for_each(|label| *label += 1);
     }
 
     pub(super) fn statements(&mut self, statements: &'a [Statement<'a>]) {
@@ -206,6 +239,11 @@ impl<'e, 'a> Lower<'e, 'a> {
                 if known {
                     self.fault(word.at.clone(), format!("label `{}` is defined twice", word.text));
                 }
+            } else if let Statement::BranchTargets { label, targets } = statement {
+                let scope = self.scopes.last_mut().expect("a scope is open");
+                if scope.branches.insert(label.text, targets).is_some() {
+                    self.fault(label.at.clone(), format!("label `{}` is defined twice", label.text));
+                }
             }
         }
         for statement in statements {
@@ -216,10 +254,10 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     fn statement(&mut self, statement: &'a Statement<'a>) -> Lowered {
         match statement {
-            Statement::Registers(ty, names) => self.declare_registers(ty, names),
+            Statement::Registers(vector, ty, names) => self.declare_registers(*vector, ty, names),
             Statement::Var(var) => self.declare(var),
             // Noted beforehand.
-            Statement::Prototype { .. } | Statement::Targets { .. } => Ok(()),
+            Statement::Prototype { .. } | Statement::Targets { .. } | Statement::BranchTargets { .. } => Ok(()),
             Statement::Label(word) => {
                 let label = self.scopes.last().and_then(|s| s.labels.get(word.text)).copied();
                 if let Some(label) = label {
@@ -254,7 +292,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         }
     }
 
-    fn declare_registers(&mut self, ty: &PtxWord<'a>, names: &[(PtxWord<'a>, Option<u64>)]) -> Lowered {
+    fn declare_registers(&mut self, vector: u8, ty: &PtxWord<'a>, names: &[(PtxWord<'a>, Option<u64>)]) -> Lowered {
         let bank = match (Ty::parse(ty.text), ty.text) {
             (Some(ty), _) if ty.bits <= 64 => ty.bank(),
             // Types without arithmetic here still have registers.
@@ -262,7 +300,8 @@ impl<'e, 'a> Lower<'e, 'a> {
             _ => return Err(self.fault(ty.at.clone(), format!("register type `.{}` is not supported", ty.text))),
         };
         for (name, count) in names {
-            let n = count.unwrap_or(1);
+            let each = count.unwrap_or(1);
+            let n = each.saturating_mul(u64::from(vector));
             let first = self.body.banks.len() as VReg;
             if n > (MAX_REGISTERS - self.body.banks.len().min(MAX_REGISTERS)) as u64 {
                 self.fault(name.at.clone(), format!("{n} registers are too many"));
@@ -271,9 +310,9 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.body.banks.extend(std::iter::repeat_n(bank, n as usize));
             let scope = self.scopes.last_mut().expect("a scope is open");
             if count.is_some() {
-                scope.ranges.push((name.text, n, first));
+                scope.ranges.push((name.text, each, first, vector));
             } else {
-                scope.names.insert(name.text, Name::Register(first));
+                scope.names.insert(name.text, registers_from(first, vector));
             }
         }
         Ok(())
@@ -290,10 +329,8 @@ impl<'e, 'a> Lower<'e, 'a> {
                 let (bytes, align) = self.size(var)?;
                 Name::Block(self.body.block(bytes, align))
             }
-            space => {
-                let message = format!("`.{space}` variables are supported at module scope only");
-                return Err(self.fault(var.name.at.clone(), message));
-            }
+            // One whose declaration has a fault was reported with those of the module.
+            _ => *self.env.statics.get(&var.name.at.start).ok_or(Reported)?,
         };
         self.scopes.last_mut().expect("a scope is open").names.insert(var.name.text, name);
         Ok(())
@@ -340,8 +377,9 @@ impl<'e, 'a> Lower<'e, 'a> {
                     continue;
                 }
                 let Ok(number) = number.parse::<u64>() else { continue };
-                if let Some(&(_, _, first)) = scope.ranges.iter().find(|(p, n, _)| *p == prefix && number < *n) {
-                    return Some(Name::Register(first + number as VReg));
+                let range = scope.ranges.iter().find(|(p, n, ..)| *p == prefix && number < *n);
+                if let Some(&(_, _, first, vector)) = range {
+                    return Some(registers_from(first + number as VReg * VReg::from(vector), vector));
                 }
             }
             if scope.opaque {
@@ -382,6 +420,11 @@ impl<'e, 'a> Lower<'e, 'a> {
     pub(super) fn any_register(&mut self, name: &str, at: Bytes) -> Lowered<VReg> {
         match self.name(name)? {
             Some(Name::Register(register)) => Ok(register),
+            Some(Name::Vector(_, elements)) => {
+                let last = ["x", "y", "z", "w"][usize::from(elements) - 1];
+                let message = format!("`{name}` is a vector of registers: one is `{name}.x` to `{name}.{last}`");
+                Err(self.fault(at, message))
+            }
             Some(_) => Err(self.fault(at, format!("`{name}` is not a register"))),
             None if self.env.symbols.contains_key(name) || self.env.functions.get(name).is_some() => {
                 Err(self.fault(at, format!("`{name}` is not a register")))
@@ -403,7 +446,7 @@ impl<'e, 'a> Lower<'e, 'a> {
     pub(super) fn register_advice(&self, name: &str) -> Option<String> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         for scope in self.scopes.iter().rev() {
-            if let Some((_, n, _)) = scope.ranges.iter().find(|(p, n, _)| *p == prefix && *n > 0) {
+            if let Some((_, n, ..)) = scope.ranges.iter().find(|(p, n, ..)| *p == prefix && *n > 0) {
                 return Some(format!("`{prefix}<{n}>` declares `{prefix}0` to `{prefix}{}`", n - 1));
             }
             if scope.opaque {
@@ -427,6 +470,22 @@ impl<'e, 'a> Lower<'e, 'a> {
             }
         }
         Err(self.fault(operand.at.clone(), format!("label `{name}` is not defined here")))
+    }
+
+    /// The labels of a `.branchtargets` of this name.
+    pub(super) fn branch_targets(&mut self, list: &Operand<'a>) -> Lowered<Vec<Label>> {
+        let OperandKind::Name { name, component: None, offset: 0 } = list.kind else {
+            return Err(self.fault(list.at.clone(), "expected the label of a `.branchtargets`"));
+        };
+        for scope in self.scopes.iter().rev() {
+            if let Some(&targets) = scope.branches.get(name) {
+                return targets.iter().map(|target| self.label(target)).collect();
+            }
+            if scope.opaque {
+                break;
+            }
+        }
+        Err(self.fault(list.at.clone(), format!("`{name}` is no `.branchtargets` here")))
     }
 
     /// What a `.callprototype` or `.calltargets` of this name says.

@@ -2,11 +2,13 @@
 //!
 //! Source: PTX ISA chapters 6 "Instruction Operands" and 10 "Special Registers".
 
+use std::borrow::Cow;
+
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{Class as Timing, ConstSource, MachineRead, Op, Space, Special};
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::ast::{Operand, OperandKind};
-use super::draft::{Arg, Const, Place};
+use super::draft::{Arg, Const, Place, VReg};
 use super::layout::Symbol;
 use super::lower::{Lower, Lowered, Name};
 use super::types::{Bank, Class, Ty};
@@ -50,6 +52,7 @@ pub(super) fn special(name: &str, component: Option<&str>) -> Option<SpecialSour
         ("%lanemask_gt", None) => Warp(Special::LaneMask(3)),
         ("%lanemask_ge", None) => Warp(Special::LaneMask(4)),
         ("%clock", None) => Machine(MachineRead::Clock),
+        ("%clock_hi", None) => Machine(MachineRead::ClockHigh),
         ("%clock64", None) => Machine(MachineRead::Clock64),
         ("%globaltimer", None) => Machine(MachineRead::GlobalTimer),
         ("%smid", None) => Machine(MachineRead::SmId),
@@ -75,6 +78,9 @@ pub(super) struct Address {
 impl<'a> Lower<'_, 'a> {
     /// A destination register of a bank; `_` is a register that is never read.
     pub(super) fn dst(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
+        if let Some(register) = self.vector_element(operand)? {
+            return self.in_bank(register, operand, bank);
+        }
         match operand.kind {
             OperandKind::Name { name: "_", component: None, offset: 0 } => Ok(Arg::Reg(self.body.register(bank))),
             OperandKind::Name { name, component: None, offset: 0 } => {
@@ -86,6 +92,9 @@ impl<'a> Lower<'_, 'a> {
 
     /// A destination register of any bank but predicates, and whether it is 64-bit. `bank` is that of `_`.
     pub(super) fn dst_any(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<(Arg, bool)> {
+        if let Some(register) = self.vector_element(operand)? {
+            return Ok((Arg::Reg(register), self.body.banks[register as usize] == Bank::R64));
+        }
         match operand.kind {
             OperandKind::Name { name: "_", .. } => Ok((Arg::Reg(self.body.register(bank)), bank == Bank::R64)),
             OperandKind::Name { name, component: None, offset: 0 } => self.data_register(name, operand),
@@ -101,9 +110,53 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
+    /// The register of one element of a vector, `v.x`; `None` of any other operand.
+    fn vector_element(&mut self, operand: &Operand<'a>) -> Lowered<Option<VReg>> {
+        let OperandKind::Name { name, component: Some(component), offset: 0 } = operand.kind else { return Ok(None) };
+        let Some(Name::Vector(first, elements)) = self.name(name)? else { return Ok(None) };
+        let number = ["x", "y", "z", "w"].iter().position(|known| *known == component);
+        let number = number.or_else(|| ["r", "g", "b", "a"].iter().position(|known| *known == component));
+        match number.filter(|number| *number < usize::from(elements)) {
+            Some(number) => Ok(Some(first + number as VReg)),
+            None => {
+                Err(self.fault(operand.at.clone(), format!("`{name}` has {elements} elements and no `.{component}`")))
+            }
+        }
+    }
+
+    /// The elements of a vector operand: those in braces, those of a vector of registers, or the operand
+    /// itself.
+    pub(super) fn elements<'o>(&mut self, operand: &'o Operand<'a>) -> Lowered<Cow<'o, [Operand<'a>]>> {
+        if let OperandKind::Vector(parts) = &operand.kind {
+            return Ok(Cow::Borrowed(parts));
+        }
+        if let OperandKind::Name { name, component: None, offset: 0 } = operand.kind
+            && let Some(Name::Vector(_, elements)) = self.name(name)?
+        {
+            let element = |component| {
+                let kind = OperandKind::Name { name, component: Some(component), offset: 0 };
+                Operand { kind, at: operand.at.clone() }
+            };
+            return Ok(["x", "y", "z", "w"][..usize::from(elements)].iter().map(|c| element(*c)).collect());
+        }
+        Ok(Cow::Borrowed(std::slice::from_ref(operand)))
+    }
+
+    /// Finds that a register is in a bank.
+    fn in_bank(&mut self, register: VReg, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
+        if self.body.banks[register as usize] == bank {
+            return Ok(Arg::Reg(register));
+        }
+        let said = &self.env.text[operand.at.clone()];
+        Err(self.fault(operand.at.clone(), format!("`{said}` is a register of another width than this operand")))
+    }
+
     /// A source of a type.
     pub(super) fn src(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<Arg> {
         let bank = ty.bank();
+        if let Some(register) = self.vector_element(operand)? {
+            return self.in_bank(register, operand, bank);
+        }
         match operand.kind {
             OperandKind::Name { name, component: None, offset: 0 } if self.is_register(name)? => {
                 self.register(name, operand.at.clone(), bank).map(Arg::Reg)
@@ -129,6 +182,9 @@ impl<'a> Lower<'_, 'a> {
 
     /// A source whose register may be wider than its type (`st`, `cvt`), and whether it is 64-bit.
     pub(super) fn src_any(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<(Arg, bool)> {
+        if let Some(register) = self.vector_element(operand)? {
+            return Ok((Arg::Reg(register), self.body.banks[register as usize] == Bank::R64));
+        }
         if let OperandKind::Name { name, component: None, offset: 0 } = operand.kind
             && self.is_register(name)?
         {
@@ -234,6 +290,12 @@ impl<'a> Lower<'_, 'a> {
                 let place = self.body.block_in_memory(block);
                 return self.local_address(place, offset, operand, bank);
             }
+            Some(Name::Const(at)) => literal(u64::from(at)),
+            Some(Name::Global(index)) if bank == Bank::R64 => Const::Source(ConstSource::Global { index, offset }),
+            Some(Name::Global(_)) => {
+                return Err(self.fault(operand.at.clone(), format!("the address of `{name}` needs 64 bits")));
+            }
+            Some(Name::Vector(..)) => return self.any_register(name, operand.at.clone()).map(Arg::Reg),
             Some(Name::Register(_)) => {
                 return Err(self.fault(operand.at.clone(), "a register plus an offset is not a value"));
             }
@@ -327,7 +389,7 @@ impl<'a> Lower<'_, 'a> {
                 let window = match (space, self.name(name)?) {
                     (Space::Generic, Some(Name::Shared(_) | Name::DynamicShared)) => SHARED_WINDOW,
                     (Space::Generic, Some(Name::Local(_) | Name::Block(_))) => LOCAL_WINDOW,
-                    (Space::Generic, Some(Name::EntryParam(_))) => CONST_WINDOW,
+                    (Space::Generic, Some(Name::EntryParam(_) | Name::Const(_))) => CONST_WINDOW,
                     (Space::Generic, None) if matches!(self.env.symbols.get(name), Some(Symbol::Const(_))) => {
                         CONST_WINDOW
                     }

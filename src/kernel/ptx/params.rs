@@ -128,6 +128,7 @@ fn in_registers(draft: &mut Draft, a: Access, pieces: &BTreeMap<u32, (u32, VReg)
             ftz: false,
             sat: false,
             relu: false,
+            finite: false,
             wide_from: piece == 8,
             wide_to: a.wide,
         })

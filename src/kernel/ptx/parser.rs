@@ -10,13 +10,14 @@ use super::ast::{
 use super::token::{Bytes, NoToken, Token, tokens};
 use crate::diagnostic::Diagnostic;
 
-/// The last minor version by major version (PTX ISA, "Release Notes"). PTX 0 does not exist.
-const LAST_MINOR: [u32; 10] = [0, 5, 3, 2, 3, 0, 5, 8, 8, 3];
+/// The newest version that is known: that of CUDA 13.5. Later ones add instructions, which are refused by
+/// name.
+pub(super) const NEWEST: (u32, u32) = (9, 5);
 
 /// A fault was recorded; nothing more to say.
 pub(super) struct Reported;
 
-type Parsed<T> = Result<T, Reported>;
+pub(super) type Parsed<T> = Result<T, Reported>;
 
 /// Faults of one file that are reported, at most; a binary file would have more.
 const MAX_FAULTS: usize = 100;
@@ -57,11 +58,11 @@ pub(super) fn parse<'a>(file: &'a str, text: &'a str) -> (File<'a>, Vec<Diagnost
     (tree, parser.faults)
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     file: &'a str,
-    text: &'a str,
-    tokens: Vec<(Token<'a>, Bytes)>,
-    next: usize,
+    pub(super) text: &'a str,
+    pub(super) tokens: Vec<(Token<'a>, Bytes)>,
+    pub(super) next: usize,
     depth: u32,
     faults: Vec<Diagnostic>,
     /// Where the last run of characters that are no token ended.
@@ -69,7 +70,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
+    pub(super) fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
         self.fault_near(at, message, "", &[])
     }
 
@@ -82,31 +83,31 @@ impl<'a> Parser<'a> {
         Reported
     }
 
-    fn peek(&self) -> Option<Token<'a>> {
+    pub(super) fn peek(&self) -> Option<Token<'a>> {
         self.tokens.get(self.next).map(|t| t.0)
     }
 
-    fn peek_second(&self) -> Option<Token<'a>> {
+    pub(super) fn peek_second(&self) -> Option<Token<'a>> {
         self.tokens.get(self.next + 1).map(|t| t.0)
     }
 
     /// The place of the next token, or the end of the text.
-    fn here(&self) -> Bytes {
+    pub(super) fn here(&self) -> Bytes {
         self.tokens.get(self.next).map_or(self.text.len()..self.text.len(), |t| t.1.clone())
     }
 
     /// The end of the token before.
-    fn last_end(&self) -> usize {
+    pub(super) fn last_end(&self) -> usize {
         self.next.checked_sub(1).map_or(0, |i| self.tokens[i].1.end)
     }
 
-    fn accept(&mut self, token: Token<'_>) -> bool {
+    pub(super) fn accept(&mut self, token: Token<'_>) -> bool {
         let found = self.peek() == Some(token);
         self.next += usize::from(found);
         found
     }
 
-    fn unexpected(&mut self, wanted: &str) -> Reported {
+    pub(super) fn unexpected(&mut self, wanted: &str) -> Reported {
         let at = self.here();
         let message = match self.text.get(at.clone()) {
             Some("") | None => format!("expected {wanted}, found the end of the file"),
@@ -115,7 +116,7 @@ impl<'a> Parser<'a> {
         self.fault(at, message)
     }
 
-    fn expect(&mut self, token: Token<'_>, wanted: &str) -> Parsed<()> {
+    pub(super) fn expect(&mut self, token: Token<'_>, wanted: &str) -> Parsed<()> {
         if self.accept(token) { Ok(()) } else { Err(self.unexpected(wanted)) }
     }
 
@@ -177,7 +178,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_DEPTH {
             return Err(self.fault(self.here(), format!("nested more than {MAX_DEPTH} deep")));
         }
@@ -220,7 +221,7 @@ impl<'a> Parser<'a> {
             match word.text {
                 "version" => {
                     file.versioned = true;
-                    self.version();
+                    file.newer = self.version();
                     return Ok(());
                 }
                 "target" => {
@@ -267,7 +268,15 @@ impl<'a> Parser<'a> {
                     self.accept(Token::BraceClose);
                     return Ok(());
                 }
-                "pragma" | "alias" => {
+                "alias" => {
+                    let name = self.word("a function name")?;
+                    self.expect(Token::Comma, "`,`")?;
+                    let of = self.word("a function name")?;
+                    self.expect(Token::Semicolon, "`;`")?;
+                    file.items.push(ModuleItem::Alias(name, of));
+                    return Ok(());
+                }
+                "pragma" => {
                     // Skipped to the semicolon, as after an error.
                     self.recover();
                     return Ok(());
@@ -282,23 +291,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The number of `.version`. What follows can be read all the same.
-    fn version(&mut self) {
+    /// The number of `.version`; the word of it if it is newer than those known. What follows can be read all
+    /// the same.
+    fn version(&mut self) -> Option<PtxWord<'a>> {
         let at = self.here();
         self.next += 1;
         let text = self.text.get(at.clone()).unwrap_or("");
         let parts = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-        let known = |(major, minor): (usize, u32)| LAST_MINOR.get(major).is_some_and(|last| minor <= *last);
-        if parts.is_some_and(known) && !text.starts_with('0') {
-            return;
+        match parts {
+            // PTX 0 does not exist.
+            Some((1.., _)) if !text.starts_with('0') => {
+                parts.filter(|version: &(u32, u32)| *version > NEWEST).map(|_| PtxWord { text, at })
+            }
+            _ => {
+                let found = text.lines().next().unwrap_or("");
+                self.fault(at, format!("`{found}` is no version of PTX: expected a number such as 8.0"));
+                None
+            }
         }
-        let last = LAST_MINOR.len() - 1;
-        let message = format!(
-            "PTX version `{}` is not known; known are 1.0 to {last}.{}",
-            text.lines().next().unwrap_or(""),
-            LAST_MINOR[last]
-        );
-        self.fault(at, message);
     }
 
     fn skip_parens(&mut self) -> Parsed<()> {
@@ -389,7 +399,7 @@ impl<'a> Parser<'a> {
         let (mut align, mut vector, mut ty) = (None, 1, None);
         while let Some(word) = self.dot() {
             match word.text {
-                "align" => align = Some(self.number("an alignment")?),
+                "align" => align = Some(self.constant_integer("an alignment")?),
                 "v2" => vector = 2,
                 "v4" => vector = 4,
                 "attribute" => self.skip_parens()?,
@@ -417,11 +427,9 @@ impl<'a> Parser<'a> {
     fn dims(&mut self) -> Parsed<Vec<u64>> {
         let mut dims = Vec::new();
         while self.accept(Token::BracketOpen) {
-            dims.push(if let Some(Token::Int(n)) = self.peek() {
-                self.next += 1;
-                n
-            } else {
-                0
+            dims.push(match self.peek() {
+                Some(Token::BracketClose) => 0,
+                _ => self.constant_integer("a number of elements")?,
             });
             self.expect(Token::BracketClose, "`]`")?;
         }
@@ -499,6 +507,7 @@ impl<'a> Parser<'a> {
                 all.push(match self.peek() {
                     Some(Token::Dot("callprototype")) => self.prototype(label)?,
                     Some(Token::Dot("calltargets")) => self.targets(label)?,
+                    Some(Token::Dot("branchtargets")) => self.branch_targets(label)?,
                     _ => Statement::Label(label),
                 });
             }
@@ -514,6 +523,12 @@ impl<'a> Parser<'a> {
         };
         match word.text {
             "reg" => {
+                let vector = match self.peek() {
+                    Some(Token::Dot("v2")) => 2,
+                    Some(Token::Dot("v4")) => 4,
+                    _ => 1,
+                };
+                self.next += usize::from(vector > 1);
                 let Some(ty) = self.dot() else {
                     return Err(self.unexpected("a register type"));
                 };
@@ -535,7 +550,7 @@ impl<'a> Parser<'a> {
                     }
                 }
                 self.expect(Token::Semicolon, "`;`")?;
-                all.push(Statement::Registers(ty, names));
+                all.push(Statement::Registers(vector, ty, names));
             }
             "param" | "local" | "shared" | "global" | "const" => {
                 all.extend(self.variables(word.text, false)?.into_iter().map(Statement::Var));
@@ -546,9 +561,8 @@ impl<'a> Parser<'a> {
                 };
                 all.extend(self.variables(space.text, true)?.into_iter().map(Statement::Var));
             }
-            // `brx.idx`, which a list of branch targets is for, is refused where it stands.
-            "pragma" | "branchtargets" => self.recover(),
-            "calltargets" | "callprototype" => {
+            "pragma" => self.recover(),
+            "calltargets" | "callprototype" | "branchtargets" => {
                 // With a label these are read together with it, so one that comes here has none.
                 return Err(self.fault(word.at, format!("`.{}` needs a label before it", word.text)));
             }
@@ -591,6 +605,17 @@ impl<'a> Parser<'a> {
         Ok(Statement::Targets { label, targets })
     }
 
+    /// `.branchtargets a, b;`
+    fn branch_targets(&mut self, label: PtxWord<'a>) -> Parsed<Statement<'a>> {
+        self.next += 1;
+        let mut targets = vec![self.operand()?];
+        while self.accept(Token::Comma) {
+            targets.push(self.operand()?);
+        }
+        self.expect(Token::Semicolon, "`;`")?;
+        Ok(Statement::BranchTargets { label, targets })
+    }
+
     fn instruction(&mut self) -> Parsed<Instruction<'a>> {
         let start = self.here().start;
         let guard = if self.accept(Token::At) {
@@ -630,6 +655,7 @@ impl<'a> Parser<'a> {
     fn primary(&mut self) -> Parsed<Operand<'a>> {
         let start = self.here().start;
         let kind = match self.peek() {
+            _ if self.at_constant() => self.constant()?,
             Some(Token::Not) => {
                 self.next += 1;
                 OperandKind::Not(Box::new(self.nested(Self::primary)?))
@@ -640,25 +666,14 @@ impl<'a> Parser<'a> {
             }
             Some(Token::BraceOpen) => OperandKind::Vector(self.list(Token::BraceClose, "`,` or `}`")?),
             Some(Token::BracketOpen) => OperandKind::Address(self.list(Token::BracketClose, "`,` or `]`")?),
-            Some(Token::ParenOpen) => {
-                let mut list = self.list(Token::ParenClose, "`,` or `)`")?;
-                // A parenthesised constant is the constant.
-                match list.as_slice() {
-                    [Operand { kind: OperandKind::Int(_), .. }] => list.swap_remove(0).kind,
-                    _ => OperandKind::List(list),
-                }
-            }
+            Some(Token::ParenOpen) => OperandKind::List(self.list(Token::ParenClose, "`,` or `)`")?),
             Some(Token::Word(name)) => {
                 self.next += 1;
                 let component = self.dot().map(|w| w.text);
                 let offset = self.offset()?;
-                if name == "WARP_SZ" {
-                    OperandKind::Int(32u64.wrapping_add_signed(offset))
-                } else {
-                    OperandKind::Name { name, component, offset }
-                }
+                OperandKind::Name { name, component, offset }
             }
-            _ => self.constant()?,
+            _ => return Err(self.unexpected("an operand")),
         };
         Ok(Operand { kind, at: start..self.last_end() })
     }
@@ -673,52 +688,5 @@ impl<'a> Parser<'a> {
             list.push(self.operand()?);
         }
         Ok(list)
-    }
-
-    /// `+ 4`, `- 4`, `+-4`, any number of them.
-    fn offset(&mut self) -> Parsed<i64> {
-        let mut sum = 0i64;
-        loop {
-            let mut sign = match self.peek() {
-                Some(Token::Plus) => 1,
-                Some(Token::Minus) => -1,
-                _ => return Ok(sum),
-            };
-            self.next += 1;
-            if self.accept(Token::Minus) {
-                sign = -sign;
-            }
-            let n = self.number("an integer offset")?;
-            sum = sum.wrapping_add((n as i64).wrapping_mul(sign));
-        }
-    }
-
-    /// A literal with unary operators, and sums and products of integers.
-    fn constant(&mut self) -> Parsed<OperandKind<'a>> {
-        let (mut negate, mut invert) = (false, false);
-        loop {
-            if self.accept(Token::Minus) {
-                negate = !negate;
-            } else if self.accept(Token::Tilde) {
-                invert = !invert;
-            } else if !self.accept(Token::Plus) {
-                break;
-            }
-        }
-        let kind = match self.peek() {
-            Some(Token::Int(v)) => {
-                let v = if invert { !v } else { v };
-                OperandKind::Int(if negate { v.wrapping_neg() } else { v })
-            }
-            Some(Token::Single(bits)) => OperandKind::Single(if negate { bits ^ 0x8000_0000 } else { bits }),
-            Some(Token::Double(bits)) => OperandKind::Double(if negate { bits ^ (1 << 63) } else { bits }),
-            _ => return Err(self.unexpected("an operand")),
-        };
-        self.next += 1;
-        let OperandKind::Int(mut value) = kind else { return Ok(kind) };
-        while self.accept(Token::Star) {
-            value = value.wrapping_mul(self.number("an integer")?);
-        }
-        Ok(OperandKind::Int(value.wrapping_add_signed(self.offset()?)))
     }
 }

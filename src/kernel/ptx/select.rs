@@ -16,8 +16,10 @@ mod matrix;
 mod memory;
 mod persist;
 mod phase;
+mod stack;
 mod surface;
 mod video;
+mod wmma;
 mod words;
 
 use super::super::alu::AluOp;
@@ -27,6 +29,7 @@ use super::draft::Arg;
 use super::lower::{Lower, Lowered};
 use super::parser::Reported;
 use super::types::Ty;
+pub(super) use memory::HINTS_IGNORED;
 use words::{MODIFIERS, Mods, OPCODES, UNSUPPORTED};
 
 impl<'a> Lower<'_, 'a> {
@@ -34,6 +37,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn select(&mut self, i: &'a Instruction<'a>) -> Lowered {
         let mut mods = Mods::new(&i.mods);
         let m = &mut mods;
+        self.note_hint(i);
         match i.opcode.text {
             // Halves first: they share opcodes with integers and floats, whose families would not know the
             // type.
@@ -60,6 +64,7 @@ impl<'a> Lower<'_, 'a> {
             "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => self.logic(i, m)?,
             "lop3" => self.lop3(i, m)?,
             "shf" => self.funnel(i, m)?,
+            "szext" => self.extend_field(i, m)?,
             "fma" => self.fma(i, m)?,
             "rcp" | "sqrt" => self.root(i, m)?,
             "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.approximation(i, m)?,
@@ -81,10 +86,14 @@ impl<'a> Lower<'_, 'a> {
             "suld" | "sust" => self.surface(i, m)?,
             "suq" => self.surface_query(i, m)?,
             "prefetch" | "prefetchu" | "discard" | "applypriority" => self.prefetch(m),
+            "createpolicy" => self.create_policy(i, m)?,
             // Control, barriers and fences.
             "bra" => self.bra(i, m)?,
-            "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" => self.ending(i, m)?,
+            "brx" => self.branch_indexed(i, m)?,
+            "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "griddepcontrol" => self.ending(i, m)?,
             "call" => self.call(i, m)?,
+            "alloca" => self.alloca(i, m)?,
+            "stacksave" | "stackrestore" => self.stack_pointer(i, m)?,
             "bar" | "barrier" => self.barrier(i, m)?,
             "membar" | "fence" => self.fence(m)?,
             "shfl" => self.shuffle(i, m)?,
@@ -100,6 +109,10 @@ impl<'a> Lower<'_, 'a> {
             "mma" => self.mma(i, m)?,
             "ldmatrix" => self.ldmatrix(i, m)?,
             "redux" => self.redux(i, m)?,
+            "elect" => self.elect(i, m)?,
+            "stmatrix" => self.stmatrix(i, m)?,
+            "movmatrix" => self.movmatrix(i, m)?,
+            "wmma" => self.wmma(i, m)?,
             "activemask" => self.activemask(i, m)?,
             "pm" | "clwb" | "clflushopt" | "sfence" | "ofence" | "dfence" => self.persist(i, m)?,
             other => return Err(self.unknown(other, i)),

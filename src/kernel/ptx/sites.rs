@@ -102,7 +102,8 @@ fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
     let to_memory = |inst: &Instruction<'_>| {
         let apart = ["shared", "local", "param"];
         let space = |word: &super::ast::PtxWord<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
-        matches!(inst.opcode.text, "st" | "red" | "atom" | "sust") && !inst.mods.iter().any(space)
+        let of_matrix = inst.opcode.text == "wmma" && inst.mods.iter().any(|word| word.text == "store");
+        (of_matrix || matches!(inst.opcode.text, "st" | "red" | "atom" | "sust")) && !inst.mods.iter().any(space)
     };
     let callee = |call: &Instruction<'a>| Call::parse(call).and_then(|call| call.name());
     // Functions reached, each once: they may call themselves.
@@ -191,6 +192,10 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
             "sust" => {
                 let message = "a store to a surface: undo logging follows pointers, and knows no surfaces".to_owned();
                 faults.push(fault(whole, message).with_help("`mode = \"manual\"` needs none"));
+            }
+            "wmma" if space("store") && !["shared", "shared::cta"].into_iter().any(space) => {
+                let message = "a store of a matrix: undo logging follows the stores of a thread".to_owned();
+                faults.push(fault(whole, message).with_help("`mode = \"manual\"` declares the log of such a kernel"));
             }
             "call" if call_stores(inst, &called) || !outputs(flow.read_by(number)).is_empty() => {
                 let message = "what this function stores, and where, cannot be followed";

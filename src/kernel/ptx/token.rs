@@ -58,6 +58,32 @@ pub(super) enum Token<'a> {
     Plus,
     /// `-`
     Minus,
+    /// `/`
+    Slash,
+    /// `%` that begins no name
+    Percent,
+    /// `&`
+    And,
+    /// `&&`
+    AndAnd,
+    /// `||`
+    PipePipe,
+    /// `^`
+    Caret,
+    /// `?`
+    Question,
+    /// `==`
+    EqualsEquals,
+    /// `!=`
+    NotEquals,
+    /// `<=`
+    LessEquals,
+    /// `>=`
+    GreaterEquals,
+    /// `<<`
+    ShiftLeft,
+    /// `>>`
+    ShiftRight,
     /// `*`
     Star,
     /// `~`
@@ -135,6 +161,22 @@ impl<'a> Lexer<'a> {
     fn token(&mut self) -> Result<Token<'a>, NoToken> {
         let rest = self.rest();
         let first = rest.as_bytes()[0];
+        // Operators of constant expressions that begin as another token does.
+        let double = match (first, rest.as_bytes().get(1)) {
+            (b'&', Some(b'&')) => Some(Token::AndAnd),
+            (b'|', Some(b'|')) => Some(Token::PipePipe),
+            (b'=', Some(b'=')) => Some(Token::EqualsEquals),
+            (b'!', Some(b'=')) => Some(Token::NotEquals),
+            (b'<', Some(b'=')) => Some(Token::LessEquals),
+            (b'>', Some(b'=')) => Some(Token::GreaterEquals),
+            (b'<', Some(b'<')) => Some(Token::ShiftLeft),
+            (b'>', Some(b'>')) => Some(Token::ShiftRight),
+            _ => None,
+        };
+        if let Some(token) = double {
+            self.take(2);
+            return Ok(token);
+        }
         let mark = match first {
             b',' => Token::Comma,
             b';' => Token::Semicolon,
@@ -155,6 +197,12 @@ impl<'a> Lexer<'a> {
             b'-' => Token::Minus,
             b'*' => Token::Star,
             b'~' => Token::Tilde,
+            // `/*` without its end is no operator.
+            b'/' if rest.as_bytes().get(1) != Some(&b'*') => Token::Slash,
+            b'&' => Token::And,
+            b'^' => Token::Caret,
+            b'?' => Token::Question,
+            b'%' if !rest.as_bytes().get(1).copied().is_some_and(continues_word) => Token::Percent,
             b'.' if rest.as_bytes().get(1).copied().is_some_and(continues_word) => return Ok(self.dotted()),
             b'"' => return self.string(),
             b'0'..=b'9' => return self.number(),
@@ -285,7 +333,7 @@ mod tests {
         let places = |text: &'static str| -> Vec<&str> {
             super::tokens(text).filter(|(token, _)| token.is_err()).map(|(_, at)| &text[at]).collect()
         };
-        assert_eq!(places("add §ü . / 1;"), ["§", "ü", ".", "/"]);
+        assert_eq!(places("add §ü . # 1;"), ["§", "ü", ".", "#"]);
         assert_eq!(
             places("\"open\n\"shut\" 99999999999999999999 0xfffffffffffffffff"),
             ["\"open", "99999999999999999999", "0xfffffffffffffffff"]

@@ -1,8 +1,8 @@
 //! Bit fields, byte permutation, three-input logic, funnel shifts, dot products (PTX ISA 9.7.1, 9.7.8).
 
 use super::super::alu::{CountOp, PrmtMode};
-use super::super::ir::Inst;
-use super::{Frame, map, zip3};
+use super::super::ir::{Inst, NONE};
+use super::{Frame, bits_of, map, zip3};
 
 #[inline(always)]
 pub(super) fn count(f: &mut Frame<'_>, inst: &Inst, op: CountOp, wide: bool) {
@@ -164,7 +164,8 @@ pub(super) fn lop3(f: &mut Frame<'_>, inst: &Inst) {
     let table = inst.imm as u32;
     // One full-width mask an entry of the truth table.
     let entry: [u32; 8] = std::array::from_fn(|i| 0u32.wrapping_sub(table >> i & 1));
-    f.zip3_32(inst, |a, b, c| {
+    let [a, b, c, m] = inst.src;
+    let out = zip3(f.get32(a), f.get32(b), f.get32(c), |a, b, c| {
         let (na, nb, nc) = (!a, !b, !c);
         entry[0] & na & nb & nc
             | entry[1] & na & nb & c
@@ -175,6 +176,15 @@ pub(super) fn lop3(f: &mut Frame<'_>, inst: &Inst) {
             | entry[6] & a & b & nc
             | entry[7] & a & b & c
     });
+    let [d, p, ..] = inst.dst;
+    if p != NONE {
+        let with = f.get_p(m) ^ 0u32.wrapping_sub(table >> 9 & 1);
+        let set = bits_of(|lane| out[lane] != 0);
+        f.put_p(p, if table >> 8 & 1 == 1 { set | with } else { set & with });
+    }
+    if d != NONE {
+        f.put32(d, &out);
+    }
 }
 
 #[inline(always)]

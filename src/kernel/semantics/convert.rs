@@ -13,7 +13,7 @@ use super::{Frame, half, map, rounding};
 #[inline(always)]
 pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
     let (a, d) = (inst.src[0], inst.dst[0]);
-    let plain = !cvt.sat && !cvt.ftz;
+    let plain = !cvt.sat && !cvt.ftz && !cvt.finite;
     // What compilers emit most, as loops that the compiler turns into vector code. Every arm gives the bits
     // that `lane` gives; other modifiers and types go there.
     match (cvt.from, cvt.to, cvt.wide_from, cvt.wide_to) {
@@ -140,10 +140,11 @@ fn lane(cvt: Cvt, bits: u64) -> u64 {
             match cvt.to {
                 Num::F32 => finish32(cvt, rounding::narrow(x, cvt.round)),
                 Num::F64 => finish64(cvt, x),
-                Num::Bf16 => u64::from(half::convert(x, HalfFormat::Bf16, cvt.round, cvt.relu)),
-                _ => {
+                to => {
+                    let to = if to == Num::Bf16 { HalfFormat::Bf16 } else { HalfFormat::F16 };
                     let x = if cvt.sat { f64::from_bits(saturate64(x.to_bits())) } else { x };
-                    u64::from(half::convert(x, HalfFormat::F16, cvt.round, cvt.relu))
+                    let half = half::convert(x, to, cvt.round, cvt.relu);
+                    u64::from(if cvt.finite { half::finite(to, half) } else { half })
                 }
             }
         }

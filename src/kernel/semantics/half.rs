@@ -196,7 +196,10 @@ fn lanes<const FRACTION: u32>(
 /// Two singles become a pair.
 #[inline(always)]
 pub(super) fn pack(f: &mut Frame<'_>, inst: &Inst, cvt: CvtPair) {
-    let half = |bits: u32| u32::from(convert(f64::from(f32::from_bits(bits)), cvt.to, cvt.round, cvt.relu));
+    let half = |bits: u32| {
+        let bits = convert(f64::from(f32::from_bits(bits)), cvt.to, cvt.round, cvt.relu);
+        u32::from(if cvt.finite { finite(cvt.to, bits) } else { bits })
+    };
     let out = zip(f.get32(inst.src[0]), f.get32(inst.src[1]), |a, b| half(a) << 16 | half(b));
     f.put32(inst.dst[0], &out);
 }
@@ -210,6 +213,16 @@ pub(super) fn convert(x: f64, to: HalfFormat, round: Round, relu: bool) -> u16 {
         _ => rounding::double_to_half(x, to, round),
     };
     if relu { rectify(bits) } else { bits }
+}
+
+/// An infinity becomes the largest number of its sign.
+#[inline(always)]
+pub(super) fn finite(format: HalfFormat, bits: u16) -> u16 {
+    let infinity = match format {
+        HalfFormat::F16 => infinity(F16),
+        HalfFormat::Bf16 => infinity(BF16),
+    };
+    if bits & !SIGN == infinity { bits - 1 } else { bits }
 }
 
 /// The bits of a half as a single, exactly; a denormal as a zero of its sign when `ftz`.

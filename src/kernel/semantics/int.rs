@@ -211,9 +211,40 @@ pub(super) fn saturating(f: &mut Frame<'_>, inst: &Inst, op: SatOp) {
     }
 }
 
+/// Both halves of 32 bits.
+#[inline(always)]
+pub(super) fn execute_pair16(f: &mut Frame<'_>, inst: &Inst, op: IntOp, relu: bool) {
+    let pair = |of: fn(u16, u16) -> u16| {
+        move |a: u32, b: u32| {
+            let one = |a: u32, b: u32| {
+                let value = of(a as u16, b as u16);
+                u32::from(if relu && (value as i16) < 0 { 0 } else { value })
+            };
+            one(a, b) | one(a >> 16, b >> 16) << 16
+        }
+    };
+    match op {
+        IntOp::MinS => f.zip32(inst, pair(|a, b| (a as i16).min(b as i16) as u16)),
+        IntOp::MinU => f.zip32(inst, pair(u16::min)),
+        IntOp::MaxS => f.zip32(inst, pair(|a, b| (a as i16).max(b as i16) as u16)),
+        IntOp::MaxU => f.zip32(inst, pair(u16::max)),
+        // The front end makes no other one of pairs.
+        _ => f.zip32(inst, pair(u16::wrapping_add)),
+    }
+}
+
+/// `min.relu.s32`, `max.relu.s32`
+#[inline(always)]
+pub(super) fn execute_rectified(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
+    match op {
+        IntOp::MinS => f.zip32(inst, |a, b| (a as i32).min(b as i32).max(0) as u32),
+        _ => f.zip32(inst, |a, b| (a as i32).max(b as i32).max(0) as u32),
+    }
+}
+
 /// Extended precision. The flag is the carry of an adder, which subtracts by adding the complement and one: a
-/// subtraction clears it when it borrows, and borrows one more when it is clear. So chains of one kind are as the
-/// ISA has them, and a chain of both kinds is as cards have it (`tests/kernel/measured.rs`).
+/// subtraction clears it when it borrows, and borrows one more when it is clear. So chains of one kind are as
+/// the ISA has them, and a chain of both kinds is as cards have it (`tests/kernel/measured.rs`).
 #[inline(always)]
 pub(super) fn carry(f: &mut Frame<'_>, inst: &Inst, carry: Carry) {
     let [a, b, c, m] = inst.src;

@@ -86,6 +86,51 @@ pub(super) fn reduce(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
     f.put32(inst.dst[0], &[out; LANES]);
 }
 
+/// p = this is the lowest of the members that execute, d = its number.
+#[inline(always)]
+pub(super) fn elect(f: &mut Frame<'_>, inst: &Inst) {
+    let [d, p, ..] = inst.dst;
+    // The ISA asks that every lane that executes names the same members, itself among them.
+    let first = f.mask.trailing_zeros() & 31;
+    let members = f.mask & f.get32(inst.src[0])[first as usize];
+    let leader = if members == 0 { first } else { members.trailing_zeros() };
+    f.put32(d, &[leader; LANES]);
+    f.put_p(p, 1 << leader);
+}
+
+/// d = the fragment of the transposed 8 x 8 matrix of 16-bit elements whose fragment is a: lane 4 g + t has
+/// elements 2 t and 2 t + 1 of row g.
+#[inline(always)]
+pub(super) fn transpose(f: &mut Frame<'_>, inst: &Inst) {
+    let a = *f.get32(inst.src[0]);
+    let element = |row: usize, column: usize| a[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
+    let out = std::array::from_fn(|lane| {
+        let (g, t) = (lane / 4, lane % 4);
+        element(2 * t, g) | element(2 * t + 1, g) << 16
+    });
+    f.put32(inst.dst[0], &out);
+}
+
+/// The rows that lanes store of 8 x 8 matrices of 16-bit elements, whose fragments are the sources.
+#[inline(always)]
+pub(super) fn matrix_rows(f: &mut Frame<'_>, inst: &Inst, transposed: bool) {
+    let fragments = inst.src.map(|slot| if slot == NONE { [0; LANES] } else { *f.get32(slot) });
+    let element = |matrix: usize, row: usize, column: usize| {
+        fragments[matrix][4 * row + column / 2] >> (16 * (column % 2)) & 0xffff
+    };
+    for (word, &d) in inst.dst.iter().enumerate() {
+        let out = std::array::from_fn(|lane| {
+            let (matrix, row) = (lane / 8, lane % 8);
+            let [low, high] = [2 * word, 2 * word + 1].map(|column| match transposed {
+                true => element(matrix, column, row),
+                false => element(matrix, row, column),
+            });
+            low | high << 16
+        });
+        f.put32(d, &out);
+    }
+}
+
 #[inline(always)]
 pub(super) fn is_space(f: &mut Frame<'_>, inst: &Inst, space: SpaceTest) {
     let a = f.get64(inst.src[0]);

@@ -23,12 +23,12 @@
 //! floats differ from theirs in the last bits.
 //!
 //! Invariants: the same bits on every host; sources are read before destinations are written. Not modelled:
-//! sparse matrices, `m8n8k4`, double precision, single bits, 8-bit floats.
+//! sparse matrices, single bits, 8-bit floats. Products of 8 x 8 matrices are in `matrix_small.rs`.
 
 use super::super::alu::{HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
 use super::super::ir::{Fragments, Inst, LANES, Slot};
 use super::canonical::canon32;
-use super::{Frame, V32, half, rounding};
+use super::{Frame, V32, half, matrix_small, rounding};
 
 /// Rows of a, c and d.
 const ROWS: usize = 16;
@@ -48,6 +48,8 @@ pub(in crate::kernel) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, 
         MatrixFactors::Tf32 => {
             floats::<1>(f, inst, op, fragments, |bits, _| f32::from_bits(bits & 0xffff_e000), fused);
         }
+        MatrixFactors::Double => matrix_small::doubles(f, inst, fragments),
+        MatrixFactors::Quads(of) => matrix_small::quads(f, inst, of, op.sums, fragments),
         MatrixFactors::Bytes(a_signed, b_signed) => bytes(f, inst, op, fragments, [a_signed, b_signed]),
     }
 }

@@ -67,13 +67,12 @@ impl Warp {
                 let at = if float { f32::from_bits(bits).floor() as i64 } else { i64::from(bits as i32) };
                 at.clamp(0, i64::from(size.max(1)) - 1) as u64
             };
-            let (x, y) = match dims {
-                TexDims::OneInt => (coordinate(0, false, texture.width), 0),
-                TexDims::OneFloat => (coordinate(0, true, texture.width), 0),
-                TexDims::TwoInt => (coordinate(0, false, texture.width), coordinate(1, false, texture.height)),
-                TexDims::TwoFloat => (coordinate(0, true, texture.width), coordinate(1, true, texture.height)),
-            };
-            out[lane] = texture.address + y * u64::from(texture.pitch) + x * u64::from(texture.texel_bytes());
+            let (axes, float, layered) = dims.parts();
+            let x = coordinate(0, float, texture.width);
+            let y = if axes > 1 { coordinate(1, float, texture.height) } else { 0 };
+            let z = if axes > 2 || layered { coordinate(2, float && !layered, texture.depth) } else { 0 };
+            let row = z * u64::from(texture.height) + y;
+            out[lane] = texture.address + row * u64::from(texture.pitch) + x * u64::from(texture.texel_bytes());
         }
     }
 
@@ -190,6 +189,12 @@ impl Warp {
     pub(in crate::kernel) fn operand64(&self, slot: Slot, launch: &Launch, lane: u32) -> u64 {
         let (group, lane) = (&self.groups[lane as usize / LANES], lane as usize % LANES);
         get(&group.r64, &launch.consts64, slot)[lane]
+    }
+
+    /// One lane's value of a 32-bit operand.
+    pub(in crate::kernel) fn operand32(&self, slot: Slot, launch: &Launch, lane: u32) -> u32 {
+        let (group, lane) = (&self.groups[lane as usize / LANES], lane as usize % LANES);
+        get(&group.r32, &launch.consts32, slot)[lane]
     }
 
     /// The operands `a`, `b` of one lane of an atomic.

@@ -174,6 +174,13 @@ impl Sm {
             Op::Barrier(barrier) => {
                 // Without lanes in it the warp does not take part, and passes.
                 if lanes != 0 {
+                    let barrier = match slot.warp.barrier_at(barrier, inst, launch, lanes) {
+                        Ok(barrier) => barrier,
+                        Err(fault) => {
+                            self.fail(*fault, cx);
+                            return;
+                        }
+                    };
                     self.core.arrive(warp, barrier, lanes, cycle, launch, &mut self.record);
                     return;
                 }
@@ -296,6 +303,7 @@ impl Sm {
     fn read_machine(&mut self, warp: usize, inst: &Inst, read: MachineRead, lanes: u64, cycle: u32, cx: &Ctx<'_, Msg>) {
         let value = match read {
             MachineRead::Clock | MachineRead::Clock64 => u64::from(cycle),
+            MachineRead::ClockHigh => u64::from(cycle) >> 32,
             MachineRead::GlobalTimer => self.w.timebase.ps_of_ticks(cx.now()) / 1000,
             MachineRead::SmId => u64::from(self.w.index),
             MachineRead::NSmId => u64::from(self.p.sm.count),

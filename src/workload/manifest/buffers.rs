@@ -178,6 +178,8 @@ pub(crate) struct TextureForm {
     pub(crate) place: Place,
     pub(crate) width: Expr,
     pub(crate) height: Option<Expr>,
+    /// Slices, or layers of an array.
+    pub(crate) depth: Option<Expr>,
     pub(crate) pitch: Option<Expr>,
     pub(crate) channels: Option<Expr>,
     pub(crate) normalized: bool,
@@ -186,7 +188,8 @@ pub(crate) struct TextureForm {
 impl TextureForm {
     /// All expressions of this value.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        [Some(&self.width), self.height.as_ref(), self.pitch.as_ref(), self.channels.as_ref()].into_iter().flatten()
+        let optional = [&self.height, &self.depth, &self.pitch, &self.channels];
+        std::iter::once(&self.width).chain(optional.into_iter().flatten())
     }
 }
 

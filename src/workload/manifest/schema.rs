@@ -61,6 +61,7 @@ const TEXTURE: Shape = Shape::Table(&[
     optional("name", Text),
     required("width", Expression),
     optional("height", Expression),
+    optional("depth", Expression),
     optional("pitch", Expression),
     optional("channels", Expression),
     optional("normalized", Boolean),

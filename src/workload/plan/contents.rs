@@ -156,6 +156,7 @@ impl Stage<'_> {
     fn texture(&mut self, form: &TextureForm, buffer: &Buffer, len: u64) -> Result<Texture, Diagnostic> {
         let width = self.size(Some(&form.width), "`width`")?;
         let height = self.size(form.height.as_ref(), "`height`")?;
+        let depth = self.size(form.depth.as_ref(), "`depth`")?;
         let channels = self.channels(form.channels.as_ref(), &form.place)?;
         let texel = u64::from(channels) * buffer.stride;
         let row = u64::from(width) * texel;
@@ -164,10 +165,12 @@ impl Stage<'_> {
             None => row,
         };
         // The last row ends with its texels, not with the pitch.
-        let needed = pitch * u64::from(height - 1) + row;
+        let rows = u64::from(height) * u64::from(depth);
+        let needed = pitch.saturating_mul(rows - 1).saturating_add(row);
         if pitch < row || pitch % buffer.stride != 0 || needed > len * buffer.stride {
             let message = format!(
-                "{width} by {height} texels of {texel} bytes with a pitch of {pitch} do not fit the buffer's {} bytes",
+                "{width} by {height} by {depth} texels of {texel} bytes with a pitch of {pitch} do not fit the buffer's {} \
+                 bytes",
                 len * buffer.stride
             );
             return Err(form.place.fault(message));
@@ -176,6 +179,7 @@ impl Stage<'_> {
             address: 0,
             width,
             height,
+            depth,
             pitch: pitch as u32,
             channels: channels as u8,
             elem: buffer.fields[0].elem,

@@ -292,7 +292,7 @@ fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: 
         (_, Operation::Fence) => (Op::Fence(template.scope()), Class::Control, none),
         (_, Operation::Barrier) if labels.persists_at_barriers => (Op::Pm(PmOp::BarrierWg), Class::Control, none),
         (_, Operation::Barrier) => {
-            let barrier = Barrier { id: 0, wait: true, threads: 0, red: BarrierRed::None };
+            let barrier = Barrier { id: 0, wait: true, threads: 0, red: BarrierRed::None, in_registers: false };
             (Op::Barrier(barrier), Class::Control, none)
         }
         // Where it leads is the trace's affair: the path on the stack ends at the next instruction.

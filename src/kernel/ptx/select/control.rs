@@ -1,5 +1,6 @@
 //! Control flow, calls, barriers and fences (PTX ISA 9.7.12, 9.7.13).
 
+use super::super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
 use super::super::super::ir::{Barrier, BarrierRed, Class, Op, Scope, Trap};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, DraftOp};
@@ -17,6 +18,38 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
+    /// `brx.idx`: a branch to each target in turn, then a fault for lanes whose index is beyond the list.
+    pub(super) fn branch_indexed(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("uni");
+        if !m.take("idx") {
+            return Err(self.fault(i.opcode.at.clone(), "only `brx.idx` is supported"));
+        }
+        let [index, list] = self.operands(i)?;
+        let index = self.src(index, Ty::U32)?;
+        let targets = self.branch_targets(list)?;
+        // Lanes that do not branch go to the end first, so that each branch below may have a guard of its
+        // own.
+        let guard = self.guard.take();
+        let end = self.body.label();
+        if let Some((register, negated)) = guard {
+            self.guard = Some((register, !negated));
+            self.branch(end);
+        }
+        let equal = Compare { kind: CompareKind::Int32(IntCmp::Eq), combine: Combine::None };
+        for (number, target) in targets.iter().enumerate() {
+            let (number, hit) = (self.body.literal(Bank::R32, number as u64), self.body.register(Bank::Pred));
+            self.guard = None;
+            self.emit(Op::Alu(AluOp::Setp(equal)), Class::Compare, &[Arg::Reg(hit)], &[index, number], 0);
+            self.guard = Some((hit, false));
+            self.branch(*target);
+        }
+        self.guard = None;
+        self.emit(Op::Trap(Trap::Target(targets.len() as u32)), Class::Control, &[], &[index], 0);
+        self.place_label(end);
+        self.guard = guard;
+        Ok(())
+    }
+
     /// `ret`, `exit`, `trap`, `brkpt`, and instructions that do nothing here.
     pub(super) fn ending(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("uni");
@@ -24,6 +57,17 @@ impl<'a> Lower<'_, 'a> {
             "ret" => self.ret(),
             "exit" => self.emit(Op::Exit, Class::Control, &[], &[], 0),
             "trap" | "brkpt" => self.emit(Op::Trap(Trap::Asked), Class::Control, &[], &[], 0),
+            "griddepcontrol" => {
+                // A kernel begins when those before it have ended, so that nothing is left to wait for.
+                if m.one_of(&[("wait", ()), ("launch_dependents", ())]).is_none() {
+                    return Err(self.fault(i.opcode.at.clone(), "`griddepcontrol` is `.wait` or `.launch_dependents`"));
+                }
+                self.warn(
+                    i.opcode.at.clone(),
+                    "`griddepcontrol` has no effect: kernels that depend on one do not overlap it",
+                );
+                self.emit(Op::Nop, Class::Control, &[], &[], 0);
+            }
             _ => {
                 m.skip(|_| true);
                 self.emit(Op::Nop, Class::Control, &[], &[], 0);
@@ -94,7 +138,7 @@ impl<'a> Lower<'_, 'a> {
         }
         let what = m.one_of(&[("sync", 0), ("arrive", 1), ("red", 2)]).unwrap_or(0);
         let at = i.opcode.at.clone();
-        let mut barrier = Barrier { id: 0, wait: what != 1, threads: 0, red: BarrierRed::None };
+        let mut barrier = Barrier { id: 0, wait: what != 1, threads: 0, red: BarrierRed::None, in_registers: false };
         let (mut d, mut p, mut negated) = (Arg::None, Arg::None, 0);
         let mut rest = i.operands.as_slice();
         if what == 2 {
@@ -111,17 +155,20 @@ impl<'a> Lower<'_, 'a> {
             (p, negated) = self.src_pred(last)?;
             rest = middle;
         }
-        // What is left of the operands is the same for all forms. Both must be constants, as the instruction
-        // holds them by value.
+        // What is left of the operands is the same for all forms. The instruction holds constants by value.
         let mut numbers = [0u64; 2];
+        let mut registers = [Arg::None; 2];
         if rest.is_empty() || rest.len() > 2 {
             return Err(self.fault(at, "a barrier takes a number and optionally a count of threads"));
         }
-        for (number, operand) in numbers.iter_mut().zip(rest) {
-            let OperandKind::Int(value) = operand.kind else {
-                return Err(self.fault(operand.at.clone(), "barrier numbers and thread counts must be constants"));
-            };
-            *number = value;
+        for ((number, register), operand) in numbers.iter_mut().zip(&mut registers).zip(rest) {
+            match operand.kind {
+                OperandKind::Int(value) => *number = value,
+                _ => {
+                    *register = self.src(operand, Ty::U32)?;
+                    barrier.in_registers = true;
+                }
+            }
         }
         let [id, threads] = numbers;
         if id > 15 {
@@ -132,7 +179,8 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(rest[1].at.clone(), message));
         }
         (barrier.id, barrier.threads) = (id as u8, threads as u16);
-        self.emit(Op::Barrier(barrier), Class::Control, &[d], &[p], negated);
+        let [id, threads] = registers;
+        self.emit(Op::Barrier(barrier), Class::Control, &[d], &[p, id, threads], negated);
         Ok(())
     }
 

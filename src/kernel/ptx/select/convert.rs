@@ -1,6 +1,8 @@
 //! Moves and conversions (PTX ISA 9.7.9): mov with vector packing, cvt, cvta, isspacep.
 
-use super::super::super::alu::{AluOp, Cvt, CvtPair, HalfFormat, IntOp, Num, Round, SpaceTest, Split};
+use super::super::super::alu::{
+    AluOp, Cvt, CvtPack, CvtPair, CvtTf32, Fp8, HalfType, IntOp, Num, Round, SpaceTest, Split, Tf32Round, ToFp8,
+};
 use super::super::super::ir::{Class, ConstSource, Op};
 use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::super::ast::{Instruction, Operand, OperandKind};
@@ -26,15 +28,18 @@ fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn mov(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        // `mov.v2.b32` moves vectors of registers; compilers write it as `mov.b64`.
         let ty = self.ty(i, m)?;
         let [d, a] = self.operands(i)?;
         if ty.bits > 64 {
             return self.bad_type(i, ty);
         }
+        if let Some(elements @ (2 | 4)) = m.one_of(&[("v2", 2), ("v4", 4)]) {
+            return self.move_vector(ty, elements, d, a);
+        }
+        let (to, from) = (self.elements(d)?, self.elements(a)?);
         match (&d.kind, &a.kind) {
-            (OperandKind::Vector(parts), _) => return self.unpack(i, ty, parts, a),
-            (_, OperandKind::Vector(parts)) => return self.pack(i, ty, d, parts),
+            _ if to.len() > 1 => return self.unpack(i, ty, &to, a),
+            _ if from.len() > 1 => return self.pack(i, ty, d, &from),
             (_, OperandKind::Name { name, component, .. }) => {
                 if let Some(SpecialSource::Machine(what)) = special(name, *component)
                     && name.starts_with('%')
@@ -59,6 +64,23 @@ impl<'a> Lower<'_, 'a> {
         let d = self.dst(d, ty.bank())?;
         self.pass_handle(d, a);
         self.emit(Op::Alu(op), Class::Logic, &[d], &[a], negated);
+        Ok(())
+    }
+
+    /// `mov.v2.b32`: element by element.
+    fn move_vector(&mut self, ty: Ty, elements: usize, d: &Operand<'a>, a: &Operand<'a>) -> Lowered {
+        let (to, from) = (self.elements(d)?.into_owned(), self.elements(a)?.into_owned());
+        for (operand, parts) in [(d, &to), (a, &from)] {
+            if parts.len() != elements {
+                let message = format!("expected {elements} elements, found {}", parts.len());
+                return Err(self.fault(operand.at.clone(), message));
+            }
+        }
+        let (mut dst, mut src) = ([Arg::None; 4], [Arg::None; 4]);
+        for (number, (d, a)) in to.iter().zip(&from).enumerate() {
+            (dst[number], src[number]) = (self.dst(d, ty.bank())?, self.src(a, ty)?);
+        }
+        self.emit(Op::Alu(AluOp::MovVec(ty.bank() == Bank::R64)), Class::Logic, &dst, &src, 0);
         Ok(())
     }
 
@@ -116,9 +138,19 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn cvt(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if m.take("pack") {
+            return self.convert_packed(i, m);
+        }
+        if m.take("tf32") {
+            return self.convert_tf32(i, m);
+        }
+        if let Some(format) = m.one_of(&[("e4m3x2", Fp8::E4m3), ("e5m2x2", Fp8::E5m2)]) {
+            return self.convert_fp8(i, m, format);
+        }
         let integral =
             m.one_of(&[("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)]);
         let (round, ftz, sat, relu) = (m.rounding(), m.take("ftz"), m.take("sat"), m.take("relu"));
+        let finite = m.take("satfinite");
         let (to_ty, from_ty) = (self.ty(i, m)?, self.ty(i, m)?);
         if let Some(half) = to_ty.half()
             && half.is_pair()
@@ -126,7 +158,12 @@ impl<'a> Lower<'_, 'a> {
             if integral.is_some() || ftz || sat || from_ty != Ty::F32 {
                 return self.bad_conversion(i, to_ty, from_ty);
             }
-            return self.convert_pair(i, to_ty, half.format(), round, relu);
+            return self.convert_pair(
+                i,
+                to_ty,
+                CvtPair { to: half.format(), round: Round::Nearest, relu, finite },
+                round,
+            );
         }
         let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
             return self.bad_conversion(i, to_ty, from_ty);
@@ -134,7 +171,7 @@ impl<'a> Lower<'_, 'a> {
         // `.relu` has two roundings, and goes from single to half precision alone.
         let two = matches!(round, Some(Round::Nearest | Round::Zero));
         let rectifies = to_ty.half().is_some() && from == Num::F32 && two && !sat && !ftz;
-        if relu && !rectifies || sat && to == Num::Bf16 || ftz && ![to, from].contains(&Num::F32) {
+        if (relu || finite) && !rectifies || sat && to == Num::Bf16 || ftz && ![to, from].contains(&Num::F32) {
             return self.bad_conversion(i, to_ty, from_ty);
         }
         let [d, a] = self.operands(i)?;
@@ -154,6 +191,7 @@ impl<'a> Lower<'_, 'a> {
             ftz,
             sat,
             relu,
+            finite,
             wide_from,
             wide_to,
         };
@@ -162,22 +200,89 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half.
-    fn convert_pair(
-        &mut self,
-        i: &'a Instruction<'a>,
-        ty: Ty,
-        to: HalfFormat,
-        round: Option<Round>,
-        relu: bool,
-    ) -> Lowered {
+    fn convert_pair(&mut self, i: &'a Instruction<'a>, ty: Ty, cvt: CvtPair, round: Option<Round>) -> Lowered {
         let Some(round @ (Round::Nearest | Round::Zero)) = round else {
             return Err(self.fault(i.opcode.at.clone(), format!("`cvt{ty}.f32` needs `.rn` or `.rz`")));
         };
         let [d, a, b] = self.operands(i)?;
         let src = [self.src(a, Ty::F32)?, self.src(b, Ty::F32)?];
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::CvtPair(CvtPair { to, round, relu })), Class::Convert, &[d], &src, 0);
+        self.emit(Op::Alu(AluOp::CvtPair(CvtPair { round, ..cvt })), Class::Convert, &[d], &src, 0);
         Ok(())
+    }
+
+    /// `cvt.rn.satfinite.e4m3x2.f32 d, a, b`, the same of `.f16x2`, and back to `.f16x2`.
+    fn convert_fp8(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, format: Fp8) -> Lowered {
+        let (round, relu, finite) = (m.rounding(), m.take("relu"), m.take("satfinite"));
+        // The format stands first if it is that of the result.
+        let narrows = i.mods.last().is_some_and(|word| !matches!(word.text, "e4m3x2" | "e5m2x2"));
+        let ty = self.ty(i, m)?;
+        let halves = ty == Ty { class: TyClass::Half(HalfType::F16x2), bits: 32 };
+        if round != Some(Round::Nearest) || finite != narrows || !halves && !(narrows && ty == Ty::F32) {
+            let message =
+                "conversions of 8-bit floats are `.rn.satfinite` from `.f32` and `.f16x2`, and `.rn` to `.f16x2`";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        let (d, src) = match (narrows, halves) {
+            (true, false) => {
+                let [d, a, b] = self.operands(i)?;
+                (d, [self.src(a, ty)?, self.src(b, ty)?])
+            }
+            _ => {
+                let [d, a] = self.operands(i)?;
+                let from = if narrows { Ty::B32 } else { Ty { class: TyClass::Untyped, bits: 16 } };
+                (d, [self.src(a, from)?, Arg::None])
+            }
+        };
+        let d = self.dst(d, Bank::R32)?;
+        let op = match narrows {
+            true => AluOp::ToFp8(ToFp8 { format, halves, relu }),
+            false => AluOp::FromFp8(format, relu),
+        };
+        self.emit(Op::Alu(op), Class::Convert, &[d], &src, 0);
+        Ok(())
+    }
+
+    /// `cvt.rna.tf32.f32`, and `.rn`, `.rz` with `.relu`
+    fn convert_tf32(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let round = m.one_of(&[("rna", Tf32Round::Away), ("rn", Tf32Round::Even), ("rz", Tf32Round::Zero)]);
+        let (relu, finite, ty) = (m.take("relu"), m.take("satfinite"), self.ty(i, m)?);
+        let Some(round) = round.filter(|round| ty == Ty::F32 && !(relu && *round == Tf32Round::Away)) else {
+            let message = "conversions to `.tf32` are `.rna`, `.rn` and `.rz` from `.f32` (`.relu` with the last two)";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        let [d, a] = self.operands(i)?;
+        let a = self.src(a, Ty::F32)?;
+        let d = self.dst(d, Bank::R32)?;
+        self.emit(Op::Alu(AluOp::CvtTf32(CvtTf32 { round, relu, finite })), Class::Convert, &[d], &[a], 0);
+        Ok(())
+    }
+
+    /// `cvt.pack.sat.s16.s32 d, a, b`, and `cvt.pack.sat.u8.s32.b32 d, a, b, c`
+    fn convert_packed(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let sat = m.take("sat");
+        let to = m.one_of(&[
+            ("u16", (16, false)),
+            ("s16", (16, true)),
+            ("u8", (8, false)),
+            ("s8", (8, true)),
+            ("u4", (4, false)),
+            ("s4", (4, true)),
+            ("u2", (2, false)),
+            ("s2", (2, true)),
+        ]);
+        let from = m.take("s32");
+        let (Some((bits, signed)), true, true) = (to, sat, from) else {
+            let message = "`cvt.pack` is `.sat` to `.u16` or `.s16`, or to 8, 4 or 2 bits with `.b32`, from `.s32`";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        let merges = bits < 16;
+        if m.take("b32") != merges {
+            let message = "`cvt.pack` to less than 16 bits ends in `.b32`, the type of `c`, and to 16 bits does not";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        let op = AluOp::CvtPack(CvtPack { bits, signed, merges });
+        self.uniform(i, op, Class::Convert, Ty::B32, if merges { 3 } else { 2 })
     }
 
     fn bad_conversion(&mut self, i: &Instruction<'a>, to: Ty, from: Ty) -> Lowered {

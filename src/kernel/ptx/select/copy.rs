@@ -28,7 +28,11 @@ impl<'a> Lower<'_, 'a> {
         }
         if m.take("wait_group") {
             let [number] = self.operands(i)?;
-            let kept = self.number(number)?;
+            // Hardware holds six bits of it: a negative number is a large one, and waits for nothing.
+            let kept = match number.kind {
+                OperandKind::Int(value) if (value as i64) < 0 => (value & 63) as u32,
+                _ => self.number(number)?,
+            };
             self.emit(Op::Copies(CopyStep::Wait(kept)), Class::Control, &[], &[], 0);
             return Ok(());
         }
@@ -82,7 +86,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// A number that the text states.
-    fn number(&mut self, operand: &'a Operand<'a>) -> Lowered<u32> {
+    pub(super) fn number(&mut self, operand: &'a Operand<'a>) -> Lowered<u32> {
         match operand.kind {
             OperandKind::Int(value) if u32::try_from(value).is_ok() => Ok(value as u32),
             _ => Err(self.fault(operand.at.clone(), "expected a number")),

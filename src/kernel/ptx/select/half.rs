@@ -51,6 +51,10 @@ pub(super) fn refuses(opcode: &str) -> bool {
             | "red"
             | "prefetch"
             | "mma"
+            | "wmma"
+            | "elect"
+            | "movmatrix"
+            | "stmatrix"
     );
     !takes && OPCODES.contains(&opcode)
 }

@@ -24,6 +24,18 @@ fn by_sign(ty: Ty, signed: IntOp, unsigned: IntOp) -> IntOp {
     if ty.is_signed() { signed } else { unsigned }
 }
 
+/// Pairs of 16 bits, signed or not.
+const PAIRS: [(&str, bool); 2] = [("s16x2", true), ("u16x2", false)];
+
+fn extreme_of(least: bool, signed: bool) -> IntOp {
+    match (least, signed) {
+        (true, true) => IntOp::MinS,
+        (true, false) => IntOp::MinU,
+        (false, true) => IntOp::MaxS,
+        (false, false) => IntOp::MaxU,
+    }
+}
+
 impl<'a> Lower<'_, 'a> {
     fn int(&mut self, i: &'a Instruction<'a>, op: IntOp, class: Class, ty: Ty, sources: usize) -> Lowered {
         match sized(op, ty.bits) {
@@ -68,6 +80,9 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn add(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let adds = i.opcode.text == "add";
+        if adds && m.one_of(&PAIRS).is_some() {
+            return self.uniform(i, AluOp::Pair16(IntOp::Add, false), Class::Int, Ty::B32, 2);
+        }
         let (ty, sat) = (self.ty(i, m)?, m.take("sat"));
         if ty.is_float() {
             let (round, ftz) = (m.rounding(), m.take("ftz"));
@@ -186,6 +201,16 @@ impl<'a> Lower<'_, 'a> {
     /// `sad`, `div`, `rem`, `min`, `max`, `abs`, `neg`, floats included.
     pub(super) fn arithmetic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let opcode = i.opcode.text;
+        let extreme = matches!(opcode, "min" | "max");
+        if let Some(signed) = if extreme { m.one_of(&PAIRS) } else { None } {
+            let relu = signed && m.take("relu");
+            let op = extreme_of(opcode == "min", signed);
+            return self.uniform(i, AluOp::Pair16(op, relu), Class::MinMax, Ty::B32, 2);
+        }
+        if extreme && i.mods.iter().any(|word| word.text == "s32") && m.take("relu") {
+            let (ty, op) = (self.ty(i, m)?, extreme_of(opcode == "min", true));
+            return self.uniform(i, AluOp::Rectified32(op), Class::MinMax, ty, 2);
+        }
         let approximate = if opcode == "div" { m.one_of(&[("approx", false), ("full", true)]) } else { None };
         let ty = self.ty(i, m)?;
         if ty.is_float() {
@@ -211,8 +236,7 @@ impl<'a> Lower<'_, 'a> {
             "sad" => self.int(i, by_sign(ty, IntOp::SadS, IntOp::SadU), Class::Int, ty, 3),
             "div" => self.int(i, by_sign(ty, IntOp::DivS, IntOp::DivU), Class::IntDiv, ty, 2),
             "rem" => self.int(i, by_sign(ty, IntOp::RemS, IntOp::RemU), Class::IntDiv, ty, 2),
-            "min" => self.int(i, by_sign(ty, IntOp::MinS, IntOp::MinU), Class::MinMax, ty, 2),
-            "max" => self.int(i, by_sign(ty, IntOp::MaxS, IntOp::MaxU), Class::MinMax, ty, 2),
+            "min" | "max" => self.int(i, extreme_of(opcode == "min", ty.is_signed()), Class::MinMax, ty, 2),
             "abs" => self.int(i, IntOp::Abs, Class::Int, ty, 1),
             _ => self.int(i, IntOp::Neg, Class::Int, ty, 1),
         }
@@ -348,19 +372,55 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
+    /// `lop3.b32 d, a, b, c, table`, and `lop3.or.b32 d|p, a, b, c, table, q`
     pub(super) fn lop3(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let joins = m.one_of(&[("and", 0), ("or", 1 << 8)]);
         let ty = self.ty(i, m)?;
         if ty != Ty::B32 {
             return self.bad_type(i, ty);
         }
-        let [d, a, b, c, table] = self.operands(i)?;
+        let (operands, q) = match (joins, i.operands.as_slice()) {
+            (None, _) => (self.operands::<5>(i)?, None),
+            (Some(_), [operands @ .., q]) if operands.len() == 5 => {
+                (operands.try_into().expect("there are five"), Some(q))
+            }
+            _ => return self.operands::<6>(i).map(|_| ()),
+        };
+        let [d, a, b, c, table] = operands;
         let OperandKind::Int(table @ 0..=255) = table.kind else {
             return Err(self.fault(table.at.clone(), "the truth table of `lop3` must be a constant from 0 to 255"));
         };
-        let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?];
-        let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::Lop3), Class::Logic, &[d], &src, table as i32);
+        let mut imm = table as i32 | joins.unwrap_or(0);
+        let mut src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?, Arg::None];
+        let mut dst = [Arg::None; 2];
+        if let Some(q) = q {
+            let OperandKind::Pair(value, p) = &d.kind else {
+                return Err(self.fault(d.at.clone(), "`lop3` with a predicate has two results, `d|p`"));
+            };
+            let (q, negated) = self.src_pred(q)?;
+            (src[3], dst[1]) = (q, self.dst(p, Bank::Pred)?);
+            imm |= negated << 9;
+            if !matches!(value.kind, OperandKind::Name { name: "_", .. }) {
+                dst[0] = self.dst(value, Bank::R32)?;
+            }
+        } else {
+            dst[0] = self.dst(d, Bank::R32)?;
+        }
+        self.emit(Op::Alu(AluOp::Lop3), Class::Logic, &dst, &src, imm);
         Ok(())
+    }
+
+    /// `szext`
+    pub(super) fn extend_field(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let wrap = m.one_of(&[("wrap", true), ("clamp", false)]);
+        let ty = self.ty(i, m)?;
+        match wrap {
+            Some(wrap) if ty.is_integer() && ty.bits == 32 => {
+                self.uniform(i, AluOp::Szext { signed: ty.is_signed(), wrap }, Class::Logic, ty, 2)
+            }
+            Some(_) => self.bad_type(i, ty),
+            None => Err(self.fault(i.opcode.at.clone(), "`szext` needs `.clamp` or `.wrap`")),
+        }
     }
 
     pub(super) fn funnel(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

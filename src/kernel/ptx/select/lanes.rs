@@ -115,6 +115,19 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
+    /// `elect.sync d|p, mask`
+    pub(super) fn elect(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("sync");
+        let [d, mask] = self.operands(i)?;
+        if !matches!(d.kind, OperandKind::Pair(..)) {
+            return Err(self.fault(d.at.clone(), "`elect` has two results, `d|p`"));
+        }
+        let mask = self.mask(mask)?;
+        let dst = self.value_and_predicate(d)?;
+        self.emit(Op::Alu(AluOp::Elect), Class::Vote, &dst, &[mask], 0);
+        Ok(())
+    }
+
     pub(super) fn activemask(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let ty = self.ty(i, m)?;
         let [d] = self.operands(i)?;

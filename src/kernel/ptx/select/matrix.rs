@@ -1,11 +1,14 @@
-//! Matrices across a warp (PTX ISA 9.7.14): `mma.sync` and `ldmatrix`.
+//! Matrices across a warp (PTX ISA 9.7.14): `mma.sync`, `ldmatrix`, `stmatrix` and `movmatrix`.
 //!
 //! Supported are products with m = 16, n = 8, a by rows and b by columns: k = 16 and 8 of `.f16` and `.bf16`,
-//! 8 and 4 of `.tf32`, 32 and 16 of bytes. Others of the ISA (`m8n8k4`, sparse, double precision, single
-//! bits, 8-bit floats, `wmma`) are faults by name.
+//! 8 and 4 of `.tf32`, 32 and 16 of bytes; and m8n8k4 of `.f64`, and of `.f16` in any order. Others of the
+//! ISA (sparse, single bits, 8-bit floats) are faults by name.
 
-use super::super::super::alu::{HalfFormat, MatrixFactors, MatrixOp, MatrixSums};
-use super::super::super::ir::{AddressIn, Class, Elem, Mem, MemKind, Op, Space};
+use super::super::super::alu::{
+    AluOp, Combine, Compare, CompareKind, HalfFormat, IntCmp, IntOp, MatrixFactors, MatrixOp, MatrixSums, QuadFactors,
+};
+use super::super::super::ir::{AddressIn, Class, Elem, Mem, MemKind, Op, Space, Special};
+use super::super::super::memory::SHARED_WINDOW;
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, plain_access};
 use super::super::lower::{Lower, Lowered};
@@ -18,7 +21,15 @@ const TYPES: [(&str, &str); 7] =
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn mma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        for word in ["sync", "aligned", "row", "col"] {
+        for word in ["sync", "aligned"] {
+            if !m.take(word) {
+                return Err(self.fault(i.opcode.at.clone(), format!("`mma` needs `.{word}`")));
+            }
+        }
+        if m.take("m8n8k4") {
+            return self.small_product(i, m);
+        }
+        for word in ["row", "col"] {
             if !m.take(word) {
                 return Err(self.fault(i.opcode.at.clone(), format!("`mma` needs `.{word}`")));
             }
@@ -55,27 +66,144 @@ impl<'a> Lower<'_, 'a> {
         let registers = if sums == MatrixSums::F16 { 2 } else { 4 };
         let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
         let [d, a, b, c] = self.operands(i)?;
-        let (mut src, mut more) = ([Arg::None; 4], [Arg::None; 6]);
-        self.fragment(a, if deep { 4 } else { 2 }, Ty::B32, &mut src)?;
-        self.fragment(b, if deep { 2 } else { 1 }, Ty::B32, &mut more[..2])?;
-        self.fragment(c, registers, sum_ty, &mut more[2..])?;
+        let (mut left, mut right, mut start) = ([Arg::None; 4], [Arg::None; 2], [Arg::None; 4]);
+        let (of_a, of_b) = if deep { (4, 2) } else { (2, 1) };
+        self.fragment(a, of_a, Ty::B32, &mut left)?;
+        self.fragment(b, of_b, Ty::B32, &mut right)?;
+        self.fragment(c, registers, sum_ty, &mut start)?;
         let parts = self.parts(d, registers)?;
         let mut dst = [Arg::None; 4];
         for (dst, part) in dst.iter_mut().zip(parts) {
             *dst = self.dst(part, Bank::R32)?;
         }
-        let class = if deep { Class::Matrix } else { Class::MatrixHalf };
-        self.emit(Op::Matrix(MatrixOp { factors, sums, deep }), class, &dst, &src, 0);
+        let op = MatrixOp { factors, sums, deep };
+        self.product(op, &dst, &left, &right, &start);
+        Ok(())
+    }
+
+    /// Appends one product: registers of d, a, b and c, four of a and of the sums and two of b at most.
+    pub(super) fn product(&mut self, op: MatrixOp, d: &[Arg], a: &[Arg], b: &[Arg], c: &[Arg]) {
+        let class = if op.deep { Class::Matrix } else { Class::MatrixHalf };
+        self.emit(Op::Matrix(op), class, d, a, 0);
         // The rest of the sources: an instruction has room for those of a only.
         if let Some(draft) = self.body.code.last_mut() {
-            draft.more = more;
+            draft.more[..b.len()].copy_from_slice(b);
+            draft.more[2..2 + c.len()].copy_from_slice(c);
+        }
+    }
+
+    /// `mma.m8n8k4` of doubles, and of halves by quads of lanes in any order of rows and columns.
+    fn small_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        const ORDERS: [(&str, bool); 2] = [("row", true), ("col", false)];
+        let orders = (m.one_of(&ORDERS), m.one_of(&ORDERS));
+        m.take("rn");
+        let types: [Option<&str>; 4] =
+            std::array::from_fn(|_| m.one_of(&[("f16", "f16"), ("f32", "f32"), ("f64", "f64")]));
+        let [d, a, b, c] = self.operands(i)?;
+        let (sums, deep) = match (types.map(Option::unwrap_or_default), orders) {
+            (["f64", "f64", "f64", "f64"], (Some(true), Some(false))) => {
+                let (mut left, mut right, mut start) = ([Arg::None; 1], [Arg::None; 1], [Arg::None; 2]);
+                self.fragment(a, 1, Ty::B64, &mut left)?;
+                self.fragment(b, 1, Ty::B64, &mut right)?;
+                self.fragment(c, 2, Ty::B64, &mut start)?;
+                let parts = self.parts(d, 2)?;
+                let dst = [self.dst(&parts[0], Bank::R64)?, self.dst(&parts[1], Bank::R64)?];
+                let op = MatrixOp { factors: MatrixFactors::Double, sums: MatrixSums::F64, deep: false };
+                self.product(op, &dst, &left, &right, &start);
+                return Ok(());
+            }
+            (["f32", "f16", "f16", "f32"], _) => (MatrixSums::F32, false),
+            (["f16", "f16", "f16", "f16"], _) => (MatrixSums::F16, false),
+            _ => return self.unsupported_product(i),
+        };
+        let (Some(a_by_rows), Some(b_by_rows)) = orders else {
+            return Err(self.fault(i.opcode.at.clone(), "`mma.m8n8k4` needs `.row` or `.col` of a and of b"));
+        };
+        let registers = if sums == MatrixSums::F32 { 8 } else { 4 };
+        let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
+        let (mut left, mut right, mut start) = ([Arg::None; 2], [Arg::None; 2], [Arg::None; 8]);
+        self.fragment(a, 2, Ty::B32, &mut left)?;
+        self.fragment(b, 2, Ty::B32, &mut right)?;
+        self.fragment(c, registers, sum_ty, &mut start)?;
+        let parts = self.parts(d, registers)?;
+        let mut dst = [Arg::None; 8];
+        for (dst, part) in dst.iter_mut().zip(parts) {
+            *dst = self.dst(part, Bank::R32)?;
+        }
+        // The second half reads its factors after the first one has written: results that are factors go by
+        // way of others.
+        let accident = registers == 8 && dst[..4].iter().any(|d| [&left[..], &right, &start[4..]].concat().contains(d));
+        let kept = dst;
+        if accident {
+            dst = dst.map(|_| Arg::Reg(self.body.register(Bank::R32)));
+        }
+        for half in 0..registers / 4 {
+            let of = QuadFactors { a_by_columns: !a_by_rows, b_by_rows, upper: half == 1 };
+            let op = MatrixOp { factors: MatrixFactors::Quads(of), sums, deep };
+            self.product(op, &dst[4 * half..][..4], &left, &right, &start[4 * half..][..4]);
+        }
+        if accident {
+            for (to, from) in kept.chunks(4).zip(dst.chunks(4)) {
+                self.emit(Op::Alu(AluOp::MovVec(false)), Class::Logic, to, from, 0);
+            }
         }
         Ok(())
     }
 
+    /// `stmatrix`: lanes exchange elements, so that each that has an address holds a row; then these store.
+    pub(super) fn stmatrix(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("sync");
+        m.take("aligned");
+        let transposed = m.take("trans");
+        let space = m.one_of(&[("shared", Space::Shared), ("shared::cta", Space::Shared)]).unwrap_or(Space::Generic);
+        let matrices = m.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)]);
+        let (Some(matrices), true, true) = (matrices, m.take("m8n8"), m.take("b16")) else {
+            let message = "only `stmatrix` with `.m8n8`, a number of matrices such as `.x4`, and `.b16` is supported";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        let [a, r] = self.operands(i)?;
+        let mut src = [Arg::None; 4];
+        self.fragment(r, matrices, Ty::B32, &mut src)?;
+        let address = self.address(a, space)?;
+        let rows: [Arg; 4] = std::array::from_fn(|_| Arg::Reg(self.body.register(Bank::R32)));
+        self.emit(Op::Alu(AluOp::MatrixRows(transposed)), Class::Shuffle, &rows, &src, 0);
+        let guard = self.guard;
+        if matrices < 4 {
+            // Eight lanes a matrix have addresses.
+            let lane = self.body.special(Special::LaneOfGroup);
+            let (inside, count) = (self.body.register(Bank::Pred), self.body.literal(Bank::R32, 8 * matrices as u64));
+            let less = Compare { kind: CompareKind::Int32(IntCmp::LtU), combine: Combine::None };
+            self.guard = None;
+            if guard.is_some() {
+                // Lanes that the guard leaves out do not store either.
+                let no = self.body.literal(Bank::Pred, 0);
+                self.emit(Op::Alu(AluOp::MovPred), Class::Logic, &[Arg::Reg(inside)], &[no], 0);
+                self.guard = guard;
+            }
+            self.emit(Op::Alu(AluOp::Setp(less)), Class::Compare, &[Arg::Reg(inside)], &[lane, count], 0);
+            self.guard = Some((inside, false));
+        }
+        let mem =
+            Mem { vec: 4, address: AddressIn::slot(address.wide), ..plain_access(MemKind::Store, space, Elem::U32) };
+        self.emit(Op::Mem(mem), Class::Mem, &rows, &[address.base], address.offset);
+        self.guard = guard;
+        Ok(())
+    }
+
+    /// `movmatrix`
+    pub(super) fn movmatrix(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        for word in ["sync", "aligned", "m8n8", "trans", "b16"] {
+            if !m.take(word) {
+                return Err(self.fault(i.opcode.at.clone(), format!("`movmatrix` needs `.{word}`")));
+            }
+        }
+        self.uniform(i, AluOp::Transpose, Class::Shuffle, Ty::B32, 1)
+    }
+
     fn unsupported_product(&mut self, i: &'a Instruction<'a>) -> Lowered {
         let message = "this `mma` is not supported: supported are m16n8k16 and m16n8k8 of f16 and bf16, m16n8k8 and \
-                       m16n8k4 of tf32 (c and d f32, of f16 also f16), m16n8k32 and m16n8k16 of s8 and u8 (c and d s32)";
+                       m16n8k4 of tf32 (c and d f32, of f16 also f16), m16n8k32 and m16n8k16 of s8 and u8 (c and d s32), m8n8k4 of f64 \
+                       and of f16 (c and d both f16 or both f32)";
         Err(self.fault(i.opcode.at.clone(), message))
     }
 
@@ -87,7 +215,7 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    fn parts(&mut self, operand: &'a Operand<'a>, registers: usize) -> Lowered<&'a [Operand<'a>]> {
+    pub(super) fn parts(&mut self, operand: &'a Operand<'a>, registers: usize) -> Lowered<&'a [Operand<'a>]> {
         let parts = match &operand.kind {
             OperandKind::Vector(parts) => parts.as_slice(),
             _ => std::slice::from_ref(operand),
@@ -103,14 +231,13 @@ impl<'a> Lower<'_, 'a> {
         m.take("sync");
         m.take("aligned");
         let transposed = m.take("trans");
-        let shared = m.one_of(&[("shared", ()), ("shared::cta", ())]).is_some();
+        let space = m.one_of(&[("shared", Space::Shared), ("shared::cta", Space::Shared)]).unwrap_or(Space::Generic);
         let matrices = m.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)]);
         if !m.take("m8n8") || !m.take("b16") {
             return Err(self.fault(i.opcode.at.clone(), "only `ldmatrix` with `.m8n8` and `.b16` is supported"));
         }
-        let (Some(matrices), true) = (matrices, shared) else {
-            let message = "`ldmatrix` needs a number of matrices such as `.x4`, and `.shared`";
-            return Err(self.fault(i.opcode.at.clone(), message));
+        let Some(matrices) = matrices else {
+            return Err(self.fault(i.opcode.at.clone(), "`ldmatrix` needs a number of matrices such as `.x4`"));
         };
         let [d, a] = self.operands(i)?;
         let parts = self.parts(d, matrices)?;
@@ -118,7 +245,17 @@ impl<'a> Lower<'_, 'a> {
         for (dst, part) in dst.iter_mut().zip(parts) {
             *dst = self.dst(part, Bank::R32)?;
         }
-        let address = self.address(a, Space::Shared)?;
+        let mut address = self.address(a, space)?;
+        if space == Space::Generic {
+            if !address.wide {
+                return Err(self.fault(a.at.clone(), "a generic address has 64 bits; `.shared` is missing?"));
+            }
+            // It must lie in shared memory; one that does not is out of its bounds.
+            let (base, by) = (Arg::Reg(self.body.register(Bank::R64)), SHARED_WINDOW.wrapping_neg());
+            let by = self.body.literal(Bank::R64, by);
+            self.emit(Op::Alu(AluOp::Int64(IntOp::Add)), Class::Int, &[base], &[address.base, by], 0);
+            address.base = base;
+        }
         // A lane's part is a row of 16 bytes.
         let mem = Mem {
             vec: 4,

@@ -1,8 +1,9 @@
 //! Loads, stores, atomics, textures (PTX ISA 9.7.9, 9.7.10, 9.7.13).
 //!
-//! Cache hints (`.L1::...`, `.L2::...`) are ignored. `.acquire` and `.release` make an access bypass the L1
-//! but order nothing by themselves here; compilers put fences beside them. Kernel parameters are launch
-//! constants, so `ld.param` of an entry is a move.
+//! Cache hints (`.L1::...`, `.L2::...`, policies, `discard`, `applypriority`) are ignored; the first one that
+//! is about evictions is told. `.acquire` and `.release` make an access bypass the L1 but order nothing by
+//! themselves here; compilers put fences beside them. Kernel parameters are launch constants, so `ld.param`
+//! of an entry is a move.
 
 use super::super::super::alu::{AluOp, Cvt};
 use super::super::super::ir::{
@@ -70,6 +71,9 @@ pub(super) enum Handle {
     Surface,
 }
 
+/// Told of the first hint of a file.
+pub(in crate::kernel::ptx) const HINTS_IGNORED: &str = "cache policies and hints on evictions (`createpolicy`, `.L2::cache_hint`, `.L2::evict_...`, `discard`) have no effect";
+
 impl<'a> Lower<'_, 'a> {
     fn access(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Access> {
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
@@ -94,11 +98,7 @@ impl<'a> Lower<'_, 'a> {
 
     /// The registers of a scalar or vector operand of a load: slots, and whether they are 64-bit.
     pub(super) fn destinations(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
-        let one = std::slice::from_ref(operand);
-        let parts = match &operand.kind {
-            OperandKind::Vector(parts) => parts.as_slice(),
-            _ => one,
-        };
+        let parts = &*self.elements(operand)?;
         self.vector_length(operand, parts.len(), access)?;
         let (mut dst, mut wide) = ([Arg::None; 4], None);
         // The bank of a sink follows that of its neighbours.
@@ -122,17 +122,20 @@ impl<'a> Lower<'_, 'a> {
 
     /// The data of a store: slots, and whether they are 64-bit.
     pub(super) fn data(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
-        let one = std::slice::from_ref(operand);
-        let parts = match &operand.kind {
-            OperandKind::Vector(parts) => parts.as_slice(),
-            _ => one,
-        };
+        let parts = &*self.elements(operand)?;
         self.vector_length(operand, parts.len(), access)?;
         let mut wide = access.ty.bits == 64;
         for part in parts {
-            if let OperandKind::Name { name, component: None, offset: 0 } = part.kind
-                && let Some(Name::Register(register)) = self.name(name)?
-            {
+            let register = match part.kind {
+                OperandKind::Name { name, component, offset: 0 } => match (self.name(name)?, component) {
+                    (Some(Name::Register(register)), None) | (Some(Name::Vector(register, _)), Some(_)) => {
+                        Some(register)
+                    }
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let Some(register) = register {
                 wide = self.body.banks[register as usize] == Bank::R64;
             }
         }
@@ -460,18 +463,60 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
+    /// Tells once that what an instruction says of evictions has no effect.
+    pub(super) fn note_hint(&mut self, i: &Instruction<'a>) {
+        let of_policy =
+            |text: &str| text.starts_with("L1::evict") || text.starts_with("L2::evict") || text == "L2::cache_hint";
+        let opcode = matches!(i.opcode.text, "createpolicy" | "applypriority" | "discard");
+        if self.hinted || !opcode && !i.mods.iter().any(|word| of_policy(word.text)) {
+            return;
+        }
+        self.hinted = true;
+        self.warn(i.opcode.at.clone(), HINTS_IGNORED);
+    }
+
+    /// `createpolicy`: the policy is a number without a meaning here.
+    pub(super) fn create_policy(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.skip(|text| {
+            matches!(text, "fractional" | "range" | "cvt" | "global" | "L2") || text.starts_with("L2::evict")
+        });
+        let ty = self.ty(i, m)?;
+        let Some((d, sources)) = i.operands.split_first().filter(|_| ty == Ty::B64) else {
+            return self.bad_type(i, ty);
+        };
+        for source in sources {
+            // Read by their kinds only: names must be known.
+            match &source.kind {
+                OperandKind::Address(_) => drop(self.address(source, Space::Global)?),
+                OperandKind::Int(_) | OperandKind::Single(_) | OperandKind::Double(_) => {}
+                _ => drop(self.src_any(source, Ty::B32)?),
+            }
+        }
+        let (d, zero) = (self.dst(d, Bank::R64)?, self.body.literal(Bank::R64, 0));
+        self.emit(Op::Alu(AluOp::Mov64), Class::Logic, &[d], &[zero], 0);
+        Ok(())
+    }
+
     pub(super) fn prefetch(&mut self, m: &mut Mods<'_, 'a>) {
         m.skip(|_| true);
         self.emit(Op::Nop, Class::Logic, &[], &[], 0);
     }
 
     pub(super) fn texture(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let two = m.one_of(&[("1d", false), ("2d", true)]);
+        // How many coordinates, and whether a layer is before them.
+        let geometry = m.one_of(&[
+            ("1d", (1, false)),
+            ("2d", (2, false)),
+            ("3d", (3, false)),
+            ("a1d", (1, true)),
+            ("a2d", (2, true)),
+        ]);
         let four = m.take("v4");
         // In the order of the text: the type of the result, then that of the coordinates.
         let (ty, at) = (self.ty(i, m)?, self.ty(i, m)?);
-        let (Some(two), true) = (two, four && ty.bits == 32) else {
-            let message = "only `tex.1d.v4` and `tex.2d.v4` with 32-bit results are supported";
+        let (Some((axes, layered)), true) = (geometry, four && ty.bits == 32) else {
+            let message =
+                "only `tex` of `.1d`, `.2d`, `.3d`, `.a1d` and `.a2d` with `.v4` and 32-bit results is supported";
             return Err(self.fault(i.opcode.at.clone(), message));
         };
         let [d, a] = self.operands(i)?;
@@ -488,26 +533,21 @@ impl<'a> Lower<'_, 'a> {
         };
         let name = self.handle(texture, Handle::Texture)?;
         // A single coordinate may stand without braces.
-        let one = std::slice::from_ref(coordinates);
-        let list = match &coordinates.kind {
-            OperandKind::Vector(list) => list.as_slice(),
-            _ => one,
-        };
-        let n = 1 + usize::from(two);
+        let list = self.elements(coordinates)?;
+        let n = axes + usize::from(layered);
         if list.len() < n || at.bits != 32 {
             return Err(self.fault(coordinates.at.clone(), format!("expected {n} coordinate(s) of 32 bits")));
         }
-        let mut src = [Arg::None; 4];
-        for (src, coordinate) in src.iter_mut().zip(&list[..n]) {
+        let (mut src, mut list) = ([Arg::None; 4], &list[..]);
+        if layered {
+            src[2] = self.src(&list[0], Ty::B32)?;
+            list = &list[1..];
+        }
+        for (src, coordinate) in src.iter_mut().zip(&list[..axes]) {
             *src = self.src(coordinate, at)?;
         }
-        let dims = match (two, at.is_float()) {
-            (false, false) => TexDims::OneInt,
-            (false, true) => TexDims::OneFloat,
-            (true, false) => TexDims::TwoInt,
-            (true, true) => TexDims::TwoFloat,
-        };
-        let Some(elem) = ty.elem() else {
+        let dims = TexDims::of((axes, at.is_float(), layered));
+        let (Some(elem), Some(dims)) = (ty.elem(), dims) else {
             return self.bad_type(i, ty);
         };
         // Each texture is bound once a kernel, however many fetches name it: its number goes into the

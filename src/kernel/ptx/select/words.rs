@@ -8,16 +8,16 @@ use super::super::types::Ty;
 
 /// Opcodes that lower to something.
 #[rustfmt::skip]
-pub(in crate::kernel::ptx) const OPCODES: [&str; 118] = [
-    "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
-    "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cp", "cvt", "cvta",
-    "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldmatrix", "ldu", "lg2",
-    "lop3", "mad", "mad24", "madc", "match", "max", "mbarrier", "membar", "min", "mma", "mov", "mul", "mul24", "nanosleep", "neg", "not",
+pub(in crate::kernel::ptx) const OPCODES: [&str; 129] = [
+    "abs", "activemask", "add", "addc", "alloca", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
+    "bmsk", "bra", "brev", "brkpt", "brx", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cp", "createpolicy", "cvt", "cvta",
+    "dfence", "discard", "div", "dp2a", "dp4a", "elect", "ex2", "exit", "fence", "fma", "fns", "griddepcontrol", "isspacep", "ld", "ldmatrix", "ldu", "lg2",
+    "lop3", "mad", "mad24", "madc", "match", "max", "mbarrier", "membar", "min", "mma", "mov", "movmatrix", "mul", "mul24", "nanosleep", "neg", "not",
     "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
-    "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
-    "subc", "suld", "suq", "sust", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
+    "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "stackrestore", "stacksave", "stmatrix", "sub",
+    "subc", "suld", "suq", "sust", "szext", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
     "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl",
-    "vshr", "vsub", "vsub2", "vsub4", "xor",
+    "vshr", "vsub", "vsub2", "vsub4", "wmma", "xor",
 ];
 
 /// Modifiers and types worth suggesting.
@@ -32,11 +32,8 @@ pub(in crate::kernel::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 21] = [
-    ("wmma", "matrix instructions"),
+pub(super) const UNSUPPORTED: [(&str, &str); 10] = [
     ("wgmma", "matrix instructions"),
-    ("stmatrix", "matrix instructions"),
-    ("movmatrix", "matrix instructions"),
     ("tcgen05", "matrix instructions"),
     ("multimem", "multicast memory"),
     ("getctarank", "thread block clusters"),
@@ -45,15 +42,7 @@ pub(super) const UNSUPPORTED: [(&str, &str); 21] = [
     ("txq", "texture queries"),
     ("tld4", "texture gathers"),
     ("istypep", "opaque handles"),
-    ("brx", "indirect branches"),
-    ("alloca", "stack allocation"),
-    ("stacksave", "stack allocation"),
-    ("stackrestore", "stack allocation"),
-    ("createpolicy", "cache policies"),
-    ("szext", "sign and zero extension of bit fields"),
-    ("elect", "leader election"),
     ("setmaxnreg", "register reallocation"),
-    ("griddepcontrol", "dependent launches"),
 ];
 
 /// The modifiers of an instruction, each to be taken once.

@@ -1,0 +1,473 @@
+//! `wmma.load`, `wmma.mma` and `wmma.store` (PTX ISA 9.7.14.4): lowered to `mma`'s products, and to loads and
+//! stores of registers.
+//!
+//! The ISA leaves open which lane holds which element of a fragment. Here fragments are those of `mma`: 16
+//! rows of one factor times 8 columns of the other, as often as the shape has them. That fills the registers
+//! that the ISA gives a fragment, but for `.f16`, whose fragments have 8 registers whatever the shape; those
+//! left over are zeros.
+//!
+//! | shape | products | rows of | columns of |
+//! |---|---|---|---|
+//! | m16n16k16 (`tf32`: k8) | 1 x 2 | a | b |
+//! | m32n8k16 | 2 x 1 | a | b |
+//! | m8n32k16 | 2 x 1, transposed: d' = b' a' | b | a |
+//! | m8n8k4 (`f64`) | 1 x 1, of 8 rows | a | b |
+//!
+//! ```text
+//! lane = 4 g + t     a register holds w elements: line `line + g`, and w from `along + w t` on along it
+//! factors            lines are rows of the one and columns of the other, along is k
+//! c, d               lines are rows of the products, along are their columns, w = 2
+//! ```
+//! Where memory has the elements of a line side by side, a register (of c and d: two) is one access; else
+//! each element is one, packed afterwards. Real hardware transposes there (`LDSM.T`, `MOVM`), which is not
+//! modelled.
+//!
+//! Not supported, and refused: 4-bit and single-bit elements, c and d of different types.
+
+use super::super::super::alu::{AluOp, HalfFormat, IntOp, MatrixFactors, MatrixOp, MatrixSums, Split};
+use super::super::super::ir::{AddressIn, Class, Elem, Mem, MemKind, Op, Space, Special};
+use super::super::ast::{Instruction, Operand};
+use super::super::draft::{Arg, plain_access};
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Ty};
+use super::words::Mods;
+
+/// Rows, columns and depth of a product.
+type Shape = [u64; 3];
+
+const SHAPES: [(&str, Shape); 5] = [
+    ("m16n16k16", [16, 16, 16]),
+    ("m32n8k16", [32, 8, 16]),
+    ("m8n32k16", [8, 32, 16]),
+    ("m16n16k8", [16, 16, 8]),
+    ("m8n8k4", [8, 8, 4]),
+];
+
+const SPACES: [(&str, Space); 3] =
+    [("global", Space::Global), ("shared", Space::Shared), ("shared::cta", Space::Shared)];
+
+/// What a fragment is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    A,
+    B,
+    /// c or d.
+    Sums,
+}
+
+/// Types of elements: name, bytes, elements of a register along a line.
+const TYPES: [(&str, Element); 8] = [
+    ("f16", Element { name: "f16", bytes: 2, packed: 2 }),
+    ("bf16", Element { name: "bf16", bytes: 2, packed: 2 }),
+    ("tf32", Element { name: "tf32", bytes: 4, packed: 1 }),
+    ("s8", Element { name: "s8", bytes: 1, packed: 4 }),
+    ("u8", Element { name: "u8", bytes: 1, packed: 4 }),
+    ("f32", Element { name: "f32", bytes: 4, packed: 1 }),
+    ("s32", Element { name: "s32", bytes: 4, packed: 1 }),
+    ("f64", Element { name: "f64", bytes: 8, packed: 1 }),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Element {
+    name: &'static str,
+    bytes: u64,
+    /// Elements in one register.
+    packed: u64,
+}
+
+impl Element {
+    fn bank(self) -> Bank {
+        if self.bytes == 8 { Bank::R64 } else { Bank::R32 }
+    }
+
+    fn in_memory(self) -> Elem {
+        match self.bytes {
+            1 => Elem::U8,
+            2 => Elem::U16,
+            4 => Elem::U32,
+            _ => Elem::U64,
+        }
+    }
+}
+
+/// Some elements of a fragment: those of lane 4 g + t lie in line `line + g`, from `along + w t` on.
+#[derive(Clone, Copy)]
+struct Cell {
+    line: u64,
+    along: u64,
+}
+
+/// Which elements a fragment's registers hold, and how memory has them.
+struct Layout {
+    element: Element,
+    cells: Vec<Cell>,
+    /// Elements of a cell.
+    width: u64,
+    /// Registers of the fragment, those that hold nothing included.
+    registers: usize,
+}
+
+impl Layout {
+    /// The fragment of a part; `None` if the ISA has none of this type and shape.
+    fn of(part: Part, [m, n, k]: Shape, element: Element) -> Option<Layout> {
+        let small = (m, n, k) == (8, 8, 4);
+        let depth = match element.name {
+            "f64" => 4,
+            "tf32" => 8,
+            _ => 16,
+        };
+        // The depth of sums' type does not say that of the factors.
+        let sums = part == Part::Sums;
+        let sound = match element.name {
+            "f64" => small,
+            "f32" => sums && !small,
+            "f16" | "s32" if sums => !small && k == 16,
+            "s32" => false,
+            _ => !sums && k == depth,
+        };
+        if !sound {
+            return None;
+        }
+        // The side that is a multiple of 16 gives the rows: b's where a has only 8.
+        let transposed = m == 8 && !small;
+        let (rows, columns) = if transposed { (n, m) } else { (m, n) };
+        let of_rows = sums || (part == Part::A) != transposed;
+        let width = if sums { 2 } else { element.packed };
+        let lines = if of_rows { rows } else { columns };
+        let along = if sums { columns } else { k };
+        let mut cells = Vec::new();
+        // As `mma` numbers them: a's registers by blocks of 16 rows, steps along k, halves; b's by columns,
+        // steps; the sums by blocks, columns, halves.
+        for block in 0..lines.div_ceil(if of_rows { 16 } else { 8 }) {
+            for step in 0..along / (4 * width) {
+                for half in 0..if of_rows && !small { 2 } else { 1 } {
+                    let line = if of_rows { 16 * block + 8 * half } else { 8 * block };
+                    cells.push(Cell { line, along: 4 * width * step });
+                }
+            }
+        }
+        let used = cells.len() * (width / element.packed) as usize;
+        let registers = if element.name == "f16" && !sums { 8 } else { used };
+        Some(Layout { element, cells, width, registers })
+    }
+
+    /// Registers of a cell.
+    fn each(&self) -> usize {
+        (self.width / self.element.packed) as usize
+    }
+}
+
+/// Pointers of a lane to the elements of its fragment.
+struct Lane {
+    /// The first element of the first cell.
+    first: Arg,
+    /// Bytes from line to line (elements side by side), or from element to element along one.
+    stride: Arg,
+    /// The elements of a line lie side by side.
+    together: bool,
+    space: Space,
+    offset: i32,
+}
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn wmma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let what = m.one_of(&[("load", 0), ("store", 1), ("mma", 2)]);
+        if !(m.take("sync") && m.take("aligned")) {
+            return Err(self.fault(i.opcode.at.clone(), "`wmma` needs `.sync.aligned`"));
+        }
+        match what {
+            Some(0) => self.wmma_load(i, m),
+            Some(1) => self.wmma_store(i, m),
+            Some(_) => self.wmma_mma(i, m),
+            None => Err(self.fault(i.opcode.at.clone(), "`wmma` is `.load`, `.mma` or `.store`")),
+        }
+    }
+
+    fn unsupported_wmma<T>(&mut self, i: &'a Instruction<'a>) -> Lowered<T> {
+        let message = "this `wmma` is not supported: supported are m16n16k16, m32n8k16 and m8n32k16 of f16, bf16, s8 and u8, \
+                       m16n16k8 of tf32 and m8n8k4 of f64, with c and d of one type";
+        Err(self.fault(i.opcode.at.clone(), message))
+    }
+
+    /// The part, the order of memory, the fragment and the state space of a load or store, and its stride by
+    /// default.
+    fn accessed(
+        &mut self,
+        i: &'a Instruction<'a>,
+        m: &mut Mods<'_, 'a>,
+        parts: &[(&str, Part)],
+    ) -> Lowered<(Layout, bool, Space, u64)> {
+        let part = m.one_of(parts);
+        let by_rows = m.one_of(&[("row", true), ("col", false)]);
+        let shape = m.one_of(&SHAPES);
+        let space = m.one_of(&SPACES).unwrap_or(Space::Generic);
+        let element = m.one_of(&TYPES);
+        let (Some(part), Some(by_rows), Some(shape), Some(element)) = (part, by_rows, shape, element) else {
+            return self.unsupported_wmma(i);
+        };
+        let Some(layout) = Layout::of(part, shape, element) else {
+            return self.unsupported_wmma(i);
+        };
+        let [rows, columns, depth] = shape;
+        let (height, width) = match part {
+            Part::A => (rows, depth),
+            Part::B => (depth, columns),
+            Part::Sums => (rows, columns),
+        };
+        // Lines are rows of a, columns of b; of sums rows, or columns where the product is transposed.
+        let lines_are_rows = match part {
+            Part::A => true,
+            Part::B => false,
+            Part::Sums => rows != 8 || columns == 8,
+        };
+        let stride = if by_rows { width } else { height };
+        Ok((layout, by_rows == lines_are_rows, space, stride))
+    }
+
+    /// The number of a lane within its group of eight, and of the group.
+    fn quarter(&mut self) -> [Arg; 2] {
+        let lane = self.body.special(Special::LaneOfGroup);
+        let [three, two] = [3, 2].map(|number| self.body.literal(Bank::R32, number));
+        let [t, g] = [Arg::Reg(self.body.register(Bank::R32)), Arg::Reg(self.body.register(Bank::R32))];
+        self.emit(Op::Alu(AluOp::Int32(IntOp::And)), Class::Logic, &[t], &[lane, three], 0);
+        self.emit(Op::Alu(AluOp::Int32(IntOp::ShrU)), Class::Logic, &[g], &[lane, two], 0);
+        [t, g]
+    }
+
+    /// Where a lane's elements begin: base + (g stride + w t) elements, or base + (w t stride + g) elements.
+    fn lane_pointers(
+        &mut self,
+        layout: &Layout,
+        together: bool,
+        space: Space,
+        [place, stride]: [&Operand<'a>; 2],
+        default: u64,
+    ) -> Lowered<Lane> {
+        let address = self.address(place, space)?;
+        let base = if address.wide {
+            address.base
+        } else {
+            let (wide, zero) = (Arg::Reg(self.body.register(Bank::R64)), self.body.literal(Bank::R32, 0));
+            self.emit(Op::Alu(AluOp::Split(Split::Pack2x32)), Class::Logic, &[wide], &[address.base, zero], 0);
+            wide
+        };
+        // Without a stride the operand stands for itself.
+        let stride = match std::ptr::eq(place, stride) {
+            true => self.body.literal(Bank::R32, default),
+            false => self.src(stride, Ty::U32)?,
+        };
+        let [t, g] = self.quarter();
+        let bytes = self.body.literal(Bank::R32, layout.element.bytes);
+        let step = Arg::Reg(self.body.register(Bank::R64));
+        self.emit(Op::Alu(AluOp::MulWide32(false)), Class::IntMul, &[step], &[stride, bytes], 0);
+        // The line's number times what lies between lines, and the element's times what lies between
+        // elements.
+        let (far, near) = if together { (g, t) } else { (t, g) };
+        let (scale, distance) = (layout.width * layout.element.bytes, layout.element.bytes);
+        let apart = self.body.literal(Bank::R32, if together { scale } else { distance });
+        let [at_near, at_far, wide] = [(); 3].map(|()| Arg::Reg(self.body.register(Bank::R64)));
+        self.emit(Op::Alu(AluOp::MadWide32(false)), Class::IntMul, &[at_near], &[near, apart, base], 0);
+        let lines = self.body.literal(Bank::R32, if together { 1 } else { layout.width });
+        self.emit(Op::Alu(AluOp::MulWide32(false)), Class::IntMul, &[wide], &[far, lines], 0);
+        self.emit(Op::Alu(AluOp::Int64(IntOp::MadLo)), Class::IntMul, &[at_far], &[wide, step, at_near], 0);
+        Ok(Lane { first: at_far, stride: step, together, space, offset: address.offset })
+    }
+
+    /// The pointer and the offset of element `e` of a cell.
+    fn element_at(&mut self, lane: &Lane, layout: &Layout, cell: Cell, e: u64) -> (Arg, i32) {
+        let (far, near) = if lane.together { (cell.line, cell.along + e) } else { (cell.along + e, cell.line) };
+        let mut pointer = lane.first;
+        if far > 0 {
+            let times = self.body.literal(Bank::R64, far);
+            pointer = Arg::Reg(self.body.register(Bank::R64));
+            let op = Op::Alu(AluOp::Int64(IntOp::MadLo));
+            self.emit(op, Class::IntMul, &[pointer], &[lane.stride, times, lane.first], 0);
+        }
+        (pointer, lane.offset.wrapping_add((near * layout.element.bytes) as i32))
+    }
+
+    fn wmma_access(&mut self, kind: MemKind, lane: &Lane, elem: Elem, vec: u8, data: &[Arg], at: (Arg, i32)) {
+        let wide = elem == Elem::U64;
+        let mem = Mem { vec, wide, address: AddressIn::Wide, ..plain_access(kind, lane.space, elem) };
+        self.emit(Op::Mem(mem), Class::Mem, data, &[at.0], at.1);
+    }
+
+    fn wmma_load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let parts = [("a", Part::A), ("b", Part::B), ("c", Part::Sums)];
+        let (layout, together, space, default) = self.accessed(i, m, &parts)?;
+        let (d, place, stride) = match i.operands.as_slice() {
+            [d, place] => (d, place, place),
+            [d, place, stride] => (d, place, stride),
+            _ => return self.operands::<3>(i).map(|_| ()),
+        };
+        let element = layout.element;
+        let registers = self.wmma_registers(d, &layout)?;
+        let lane = self.lane_pointers(&layout, together, space, [place, stride], default)?;
+        let each = layout.each();
+        for (cell, registers) in layout.cells.iter().zip(registers.chunks(each)) {
+            if together {
+                let at = self.element_at(&lane, &layout, *cell, 0);
+                // As many bytes as the registers have.
+                let elem = if element.bytes == 8 { Elem::U64 } else { Elem::U32 };
+                self.wmma_access(MemKind::Load, &lane, elem, each as u8, registers, at);
+                continue;
+            }
+            let mut parts = [Arg::None; 4];
+            for e in 0..layout.width {
+                let at = self.element_at(&lane, &layout, *cell, e);
+                let part = match element.packed {
+                    1 => registers[e as usize],
+                    _ => Arg::Reg(self.body.register(Bank::R32)),
+                };
+                self.wmma_access(MemKind::Load, &lane, element.in_memory(), 1, &[part], at);
+                parts[e as usize] = part;
+            }
+            let pack = match element.packed {
+                1 => continue,
+                2 => Split::Pack2x16,
+                _ => Split::Pack4x8,
+            };
+            self.emit(Op::Alu(AluOp::Split(pack)), Class::Logic, &[registers[0]], &parts, 0);
+        }
+        let used = layout.cells.len() * each;
+        for register in &registers[used..] {
+            let zero = self.body.literal(Bank::R32, 0);
+            self.emit(Op::Alu(AluOp::Mov32), Class::Logic, &[*register], &[zero], 0);
+        }
+        Ok(())
+    }
+
+    fn wmma_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let (layout, together, space, default) = self.accessed(i, m, &[("d", Part::Sums)])?;
+        let (place, d, stride) = match i.operands.as_slice() {
+            [place, d] => (place, d, place),
+            [place, d, stride] => (place, d, stride),
+            _ => return self.operands::<3>(i).map(|_| ()),
+        };
+        let element = layout.element;
+        let registers = self.wmma_sources(d, &layout)?;
+        let lane = self.lane_pointers(&layout, together, space, [place, stride], default)?;
+        let each = layout.each();
+        for (cell, registers) in layout.cells.iter().zip(registers.chunks(each)) {
+            if together {
+                let at = self.element_at(&lane, &layout, *cell, 0);
+                let elem = if element.bytes == 8 { Elem::U64 } else { Elem::U32 };
+                self.wmma_access(MemKind::Store, &lane, elem, each as u8, registers, at);
+                continue;
+            }
+            for e in 0..layout.width {
+                let at = self.element_at(&lane, &layout, *cell, e);
+                let mut value = registers[(e / element.packed) as usize];
+                if e % element.packed > 0 {
+                    let (half, by) = (Arg::Reg(self.body.register(Bank::R32)), self.body.literal(Bank::R32, 16));
+                    self.emit(Op::Alu(AluOp::Int32(IntOp::ShrU)), Class::Logic, &[half], &[value, by], 0);
+                    value = half;
+                }
+                self.wmma_access(MemKind::Store, &lane, element.in_memory(), 1, &[value], at);
+            }
+        }
+        Ok(())
+    }
+
+    /// The registers of a fragment that is written.
+    fn wmma_registers(&mut self, operand: &'a Operand<'a>, layout: &Layout) -> Lowered<Vec<Arg>> {
+        let parts = self.parts(operand, layout.registers)?;
+        parts.iter().map(|part| self.dst(part, layout.element.bank())).collect()
+    }
+
+    /// The registers of a fragment that is read.
+    fn wmma_sources(&mut self, operand: &'a Operand<'a>, layout: &Layout) -> Lowered<Vec<Arg>> {
+        let parts = self.parts(operand, layout.registers)?;
+        let ty = if layout.element.bytes == 8 { Ty::B64 } else { Ty::B32 };
+        parts.iter().map(|part| self.src(part, ty)).collect()
+    }
+
+    fn wmma_mma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        // Memory's order of a and b does not matter any more.
+        let orders = [m.one_of(&[("row", ()), ("col", ())]), m.one_of(&[("row", ()), ("col", ())])];
+        let shape = m.one_of(&SHAPES);
+        m.take("rn");
+        let saturates = m.take("satfinite");
+        let types: [Option<Element>; 4] = std::array::from_fn(|_| m.one_of(&TYPES));
+        let (Some(shape), [Some(()), Some(())]) = (shape, orders) else { return self.unsupported_wmma(i) };
+        // Of halves only the types of d and c are named.
+        let half = TYPES[0].1;
+        let [d, a, b, c] = match types {
+            [Some(d), Some(c), None, None] => [d, half, half, c],
+            [Some(d), Some(a), Some(b), Some(c)] => [d, a, b, c],
+            _ => return self.unsupported_wmma(i),
+        };
+        let factors = match (a.name, b.name) {
+            ("f16", "f16") => Some(MatrixFactors::Half(HalfFormat::F16)),
+            ("bf16", "bf16") => Some(MatrixFactors::Half(HalfFormat::Bf16)),
+            ("tf32", "tf32") => Some(MatrixFactors::Tf32),
+            ("f64", "f64") => Some(MatrixFactors::Double),
+            ("s8" | "u8", "s8" | "u8") => Some(MatrixFactors::Bytes(a.name == "s8", b.name == "s8")),
+            _ => None,
+        };
+        let sums = match (factors, d.name, c.name) {
+            (Some(MatrixFactors::Half(HalfFormat::F16)), "f16", "f16") => Some(MatrixSums::F16),
+            (Some(MatrixFactors::Half(_) | MatrixFactors::Tf32), "f32", "f32") => Some(MatrixSums::F32),
+            (Some(MatrixFactors::Bytes(..)), "s32", "s32") => Some(MatrixSums::S32(saturates)),
+            (Some(MatrixFactors::Double), "f64", "f64") => Some(MatrixSums::F64),
+            _ => None,
+        };
+        let layouts = [Layout::of(Part::A, shape, a), Layout::of(Part::B, shape, b), Layout::of(Part::Sums, shape, c)];
+        let (Some(factors), Some(sums), [Some(a), Some(b), Some(c)]) = (factors, sums, layouts) else {
+            return self.unsupported_wmma(i);
+        };
+        if saturates && !matches!(sums, MatrixSums::S32(_)) {
+            return self.unsupported_wmma(i);
+        }
+        let [d_operand, a_operand, b_operand, c_operand] = self.operands(i)?;
+        let left = self.wmma_sources(a_operand, &a)?;
+        let right = self.wmma_sources(b_operand, &b)?;
+        let start = self.wmma_sources(c_operand, &c)?;
+        let results = self.wmma_registers(d_operand, &c)?;
+        // Rows come from b where the product is transposed, and signs with them.
+        let transposed = shape[0] == 8 && sums != MatrixSums::F64;
+        let (rows, columns) = if transposed { (right, left) } else { (left, right) };
+        let factors = match factors {
+            MatrixFactors::Bytes(of_a, of_b) if transposed => MatrixFactors::Bytes(of_b, of_a),
+            factors => factors,
+        };
+        let deep = !matches!(factors, MatrixFactors::Bytes(..) | MatrixFactors::Double);
+        // Registers of one product: of rows, of columns, of sums.
+        let (of_rows, of_columns, of_sums) = match factors {
+            MatrixFactors::Double => (1, 1, 2),
+            _ => (if deep { 4 } else { 2 }, if deep { 2 } else { 1 }, if sums == MatrixSums::F16 { 2 } else { 4 }),
+        };
+        let (row_blocks, column_blocks) = match (sums, shape[0]) {
+            (MatrixSums::F64, _) => (1, 1),
+            (_, 16) => (1, 2),
+            _ => (2, 1),
+        };
+        // A later product reads what an earlier one writes only by accident: then results go to others first.
+        let products = row_blocks * column_blocks;
+        let written = &results[..of_sums * (products - 1)];
+        let read_later = [&rows[..], &columns[..], &start[of_sums.min(start.len())..]].concat();
+        let accident = written.iter().any(|register| read_later.contains(register));
+        let bank = c.element.bank();
+        let targets: Vec<Arg> = match accident {
+            true => results.iter().map(|_| Arg::Reg(self.body.register(bank))).collect(),
+            false => results.clone(),
+        };
+        for product in 0..products {
+            let (row, column) = (product / column_blocks, product % column_blocks);
+            let op = MatrixOp { factors, sums, deep };
+            self.product(
+                op,
+                &targets[of_sums * product..][..of_sums],
+                &rows[of_rows * row..][..of_rows],
+                &columns[of_columns * column..][..of_columns],
+                &start[of_sums * product..][..of_sums],
+            );
+        }
+        if accident {
+            for (to, from) in results.chunks(4).zip(targets.chunks(4)) {
+                self.emit(Op::Alu(AluOp::MovVec(bank == Bank::R64)), Class::Logic, to, from, 0);
+            }
+        }
+        Ok(())
+    }
+}
