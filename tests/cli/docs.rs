@@ -73,7 +73,9 @@ impl Page {
     pub(crate) fn command_lines(&self) -> Vec<(String, String)> {
         let shown = self.blocks("sh").into_iter().chain(self.blocks("")).flat_map(|(first, block)| {
             let lines = block.lines().enumerate();
-            lines.map(|(index, line)| (first + index, line.trim_start_matches("$ ").to_owned())).collect::<Vec<_>>()
+            lines
+                .map(|(index, line)| (first + index, line.trim_start().trim_start_matches("$ ").to_owned()))
+                .collect::<Vec<_>>()
         });
         let named = self.spans().map(|(number, span)| (number, span.to_owned()));
         let mut found = Vec::new();
