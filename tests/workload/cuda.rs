@@ -25,7 +25,7 @@ fn passes(folder: &Path, by: &str) {
         let resolved = workload.resolve(&Choice::of_profile(&profile)).unwrap_or_else(|faults| panic!("{faults}"));
         let run = resolved.run_functional(&Limits::default());
         let run = run.unwrap_or_else(|error| panic!("{} by {by}: {error}", folder.display()));
-        let verdict = resolved.verify(run.memory(), run.bindings(), Evidence { functional: None, metrics: None });
+        let verdict = resolved.verify(run.memory(), run.bindings(), Evidence::default());
         assert!(verdict.passed(), "{} {profile} by {by}: {verdict:#?}", folder.display());
         let compared = verdict.checks.iter().filter(|check| check.outcome == Outcome::Passed && check.compared > 0);
         let manifest = std::fs::read_to_string(folder.join("workload.toml")).unwrap();
