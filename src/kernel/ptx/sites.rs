@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     const HEAD: &str = ".version 7.0\n.target sm_60\n.address_size 64\n.shared .align 4 .b8 tile[64];\n\
-        .visible .entry k(.param .u64 y, .param .u64 x, .param .u32 n, .param .align 8 .b8 both[16])\n{\n\
+        .visible .entry k(.param .u64 y, .param .u64 x, .param .u32 n, .param .align 16 .b8 both[16])\n{\n\
         .reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<4>;\n";
 
     /// `y` and the second half of `both` are outputs 0 and 1; `x` and the first half are not.
@@ -281,7 +281,7 @@ mod tests {
         let text = format!("{HEAD}{body}}}\n");
         super::super::parse("k.ptx", &text).unwrap_or_else(|faults| panic!("{faults}"));
         let pointer = |offset, output| Pointer { offset, output };
-        let pointers = [pointer(0, Some(0)), pointer(8, None), pointer(24, None), pointer(32, Some(1))];
+        let pointers = [pointer(0, Some(0)), pointer(8, None), pointer(32, None), pointer(40, Some(1))];
         sites("k.ptx", &text, "k", &pointers).map_err(|faults| faults.to_string())
     }
 
