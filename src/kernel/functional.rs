@@ -27,7 +27,7 @@ use super::launch::Launch;
 use super::memory::FlatMemory;
 use cta::{Cta, CtaProgress};
 
-pub use interface::{Access, AccessKind, Counts, Event, Limits, Observer, RunError, Start, Starts, Writer, Writes};
+pub use interface::{AccessKind, Counts, Event, Limits, Observer, RunError, Start, Starts, WarpAccess, Writer, Writes};
 
 /// Warp instructions of one CTA before another CTA gets its turn.
 const TURN: u64 = 1 << 16;

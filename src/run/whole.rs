@@ -145,7 +145,7 @@ pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &m
         && !verification.passed()
         && let Some((kernel, pc)) = experiment.workload.first_machine_read()
     {
-        let sms = Some(experiment.machine.spec.sm.count as u32);
+        let sms = Some(experiment.machine.spec.sm.count);
         let limits = Limits { other_machine_sms: sms, ..limits_of(experiment, conduct, &finished.outcome) };
         if let Ok(other) = experiment.workload.run_functional(&limits) {
             let evidence = Evidence { other_machine: Some(&other), ..evidence };

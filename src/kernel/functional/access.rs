@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::interface::{Access, AccessKind, Event, Writer};
+use super::interface::{AccessKind, Event, WarpAccess, Writer};
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {
@@ -286,6 +286,7 @@ fn watch(
     let (kind, changes) = match mem.kind {
         MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => (AccessKind::Read, 0),
         MemKind::Store => {
+            // Compared before it happens: afterwards nobody knows what was there.
             let mut data = [0; 64 * 16];
             let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
             warp.gather(inst, launch, lanes, &offset, &mut data);
@@ -298,15 +299,16 @@ fn watch(
         }
         MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
     };
+    // Borrowed last, since `read` takes all memories.
     let Some(Watcher { observer, cta, warp: number }) = &mut memories.watcher else { return };
     let space = if space == Space::Generic { Space::Global } else { space };
     let (cta, number) = (*cta, *number);
-    let access = Access { cta, warp: number, pc, space, kind, lanes, addresses, bytes, changes };
+    let access = WarpAccess { cta, warp: number, pc, space, kind, lanes, addresses, bytes, changes };
     let MemKind::Copy = mem.kind else { return observer(Event::Accessed(&access)) };
     let targets = warp.copy_targets(inst, launch, lanes);
-    observer(Event::Accessed(&Access { lanes: targets.reading(lanes), ..access }));
+    observer(Event::Accessed(&WarpAccess { lanes: targets.reading(lanes), ..access }));
     let (space, kind, changes) = (Space::Shared, AccessKind::Write, lanes);
-    observer(Event::Accessed(&Access { space, kind, addresses: &targets.to, changes, ..access }));
+    observer(Event::Accessed(&WarpAccess { space, kind, addresses: &targets.to, changes, ..access }));
 }
 
 /// The least and the greatest address of `lanes`, and the union of their bits.

@@ -135,7 +135,7 @@ pub enum Event<'a> {
         lanes: u64,
     },
     /// A warp is about to access memory other than its threads' own; a generic access once for each space.
-    Accessed(&'a Access<'a>),
+    Accessed(&'a WarpAccess<'a>),
     /// A barrier of a CTA opens: these warps have waited at it.
     Opened {
         /// CTA number.
@@ -165,7 +165,7 @@ pub enum Event<'a> {
 
 /// An access of a warp to one space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access<'a> {
+pub struct WarpAccess<'a> {
     /// CTA number.
     pub cta: u64,
     /// Warp of that CTA.

@@ -36,7 +36,7 @@ use super::super::ir::{AtomOp, CacheOp, MemKind, Op, PmOp, Scope, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::place;
 use super::super::warp::lanes_of;
-use super::interface::{Access, AccessKind, Event};
+use super::interface::{AccessKind, Event, WarpAccess};
 
 /// Unordered readers of a word that are remembered at a time, and unordered atomics on it.
 const READERS: usize = 16;
@@ -144,14 +144,14 @@ impl Clocks {
 
 /// What is ordered before what a warp does next.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct WarpClocks {
     seen: Clocks,
     /// What it knew at its last fence, of the scope of the CTA at least, and of the device.
     fenced: [Clocks; 2],
 }
 
-impl Known {
-    fn join(&mut self, other: &Known) {
+impl WarpClocks {
+    fn join(&mut self, other: &WarpClocks) {
         self.seen.join(&other.seen);
         self.fenced.iter_mut().zip(&other.fenced).for_each(|(own, other)| own.join(other));
     }
@@ -170,7 +170,7 @@ struct Flag {
 
 /// An access that is remembered.
 #[derive(Debug, Clone, Copy)]
-struct Record {
+struct PastAccess {
     cta: u64,
     warp: u32,
     clock: u32,
@@ -185,22 +185,22 @@ struct Record {
 
 /// What has happened to a word, as far as it may still race.
 #[derive(Debug, Default)]
-struct Cell {
-    writes: SmallVec<[Record; 1]>,
-    reads: SmallVec<[Record; 1]>,
+struct WordPast {
+    writes: SmallVec<[PastAccess; 1]>,
+    reads: SmallVec<[PastAccess; 1]>,
 }
 
 /// What has happened to a memory.
 #[derive(Debug, Default)]
 struct Shadow {
-    cells: HashMap<u64, Cell>,
+    cells: HashMap<u64, WordPast>,
     flags: HashMap<u64, Flag>,
 }
 
 #[derive(Debug)]
 struct OfCta {
-    warps: Vec<Known>,
-    gates: [Known; GATES],
+    warps: Vec<WarpClocks>,
+    gates: [WarpClocks; GATES],
     shared: Shadow,
 }
 
@@ -262,7 +262,7 @@ impl<'a> RaceWatch<'a> {
         let warps = self.warps;
         self.ctas.entry(cta).or_insert_with(|| {
             let known = |warp: usize| {
-                let mut known = Known::default();
+                let mut known = WarpClocks::default();
                 known.seen.advance(cta, warp as u32, warps);
                 known
             };
@@ -298,7 +298,7 @@ impl<'a> RaceWatch<'a> {
         known.seen.advance(cta, warp, warps);
     }
 
-    fn accessed(&mut self, access: &Access<'_>) {
+    fn accessed(&mut self, access: &WarpAccess<'_>) {
         let Op::Mem(mem) = self.launch.kernel.code[access.pc as usize].op else { return };
         if !matches!(access.space, Space::Global | Space::Shared) {
             return;
@@ -310,6 +310,7 @@ impl<'a> RaceWatch<'a> {
             (_, Some(OfCta { warps, .. })) => (&mut self.global, warps),
             (_, None) => return,
         };
+        // What the access is to the memory model.
         let known = &mut of_cta[access.warp as usize];
         let is_atomic = access.kind == AccessKind::Atomic;
         let of_phases = matches!(
@@ -320,7 +321,8 @@ impl<'a> RaceWatch<'a> {
         let releases = of_phases || self.launch.kernel.releases.binary_search(&access.pc).is_ok();
         // An atomic without a result has nothing that a later access could depend on.
         let acquires = strong && access.kind != AccessKind::Write && mem.kind != MemKind::Reduction;
-        let mut pairs: SmallVec<[(Record, Record, u64); 2]> = SmallVec::new();
+        // Told after the loop, which has borrowed what a report needs.
+        let mut pairs: SmallVec<[(PastAccess, PastAccess, u64); 2]> = SmallVec::new();
         let mut last = None;
         for lane in lanes_of(access.lanes) {
             let (at, end) = (access.addresses[lane], access.addresses[lane] + u64::from(access.bytes));
@@ -334,6 +336,7 @@ impl<'a> RaceWatch<'a> {
                 if std::mem::replace(&mut last, this) == this {
                     continue;
                 }
+                // Acquired before the access itself is looked at, which may be ordered by it.
                 let mut strong = strong;
                 if let Some(flag) = shadow.flags.get(&word) {
                     if acquires || (flag.phases && access.kind == AccessKind::Read) {
@@ -347,12 +350,13 @@ impl<'a> RaceWatch<'a> {
                 }
                 let clock = known.seen.of(access.cta, access.warp);
                 let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
-                let record = Record { cta, warp, clock, pc, bytes, strong, kind, changes };
+                let record = PastAccess { cta, warp, clock, pc, bytes, strong, kind, changes };
                 shadow
                     .cells
                     .entry(word)
                     .or_default()
                     .take(record, &known.seen, &mut |other| pairs.push((other, record, word)));
+                // Published last: no later access of this warp goes with it.
                 if strong && kind != AccessKind::Read {
                     let flag = shadow.flags.entry(word).or_default();
                     flag.phases |= of_phases;
@@ -373,7 +377,7 @@ impl<'a> RaceWatch<'a> {
     }
 
     #[cold]
-    fn race(&mut self, space: Space, word: u64, first: Record, second: Record) {
+    fn race(&mut self, space: Space, word: u64, first: PastAccess, second: PastAccess) {
         // The write that comes last decides whether any order shows.
         let deciding = if second.kind == AccessKind::Read { first } else { second };
         let same_value = !deciding.changes;
@@ -391,7 +395,7 @@ impl<'a> RaceWatch<'a> {
                     None => format!("{address:#x}"),
                 },
             };
-            let of = |record: Record| RaceAccess {
+            let of = |record: PastAccess| RaceAccess {
                 access: record.kind.name().to_owned(),
                 place: place(&launch.kernel, record.pc),
                 cta: launch.cta_index(record.cta),
@@ -404,19 +408,21 @@ impl<'a> RaceWatch<'a> {
     }
 }
 
-impl Cell {
+impl WordPast {
     /// An access happens: what it races with is told, and forgotten where another would race with this one
     /// first.
-    fn take(&mut self, own: Record, seen: &Clocks, race: &mut dyn FnMut(Record)) {
+    fn take(&mut self, own: PastAccess, seen: &Clocks, race: &mut dyn FnMut(PastAccess)) {
         let reads = own.kind == AccessKind::Read;
-        let is_own = |other: &Record| (other.cta, other.warp) == (own.cta, own.warp);
-        let ordered = |other: &Record| is_own(other) || seen.of(other.cta, other.warp) >= other.clock;
-        let races = |other: &Record| other.bytes & own.bytes != 0 && !(other.strong && own.strong) && !ordered(other);
+        let is_own = |other: &PastAccess| (other.cta, other.warp) == (own.cta, own.warp);
+        let ordered = |other: &PastAccess| is_own(other) || seen.of(other.cta, other.warp) >= other.clock;
+        let races =
+            |other: &PastAccess| other.bytes & own.bytes != 0 && !(other.strong && own.strong) && !ordered(other);
         let against = self.writes.iter().chain(self.reads.iter().filter(|_| !reads));
         against.filter(|other| races(other)).for_each(|other| race(*other));
-        // What races later with one that this one covers races with this one, too: nothing is ordered after this
-        // one alone.
-        let covered = |other: &Record| other.bytes & !own.bytes == 0 && (other.strong || !own.strong) && ordered(other);
+        // What races later with one that this one covers races with this one, too: nothing is ordered after
+        // this one alone.
+        let covered =
+            |other: &PastAccess| other.bytes & !own.bytes == 0 && (other.strong || !own.strong) && ordered(other);
         if reads {
             self.reads.retain(|other| !covered(other));
             if self.reads.len() < READERS {

@@ -17,7 +17,7 @@ use super::super::ir::{Inst, Kernel, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::{Undetermined, is_seen, place};
 use super::super::warp::lanes_of;
-use super::interface::{Access, AccessKind, Event};
+use super::interface::{AccessKind, Event, WarpAccess};
 
 /// A read of what nobody has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl<'a> UnwrittenWatch<'a> {
         }
     }
 
-    fn accessed(&mut self, access: &Access<'_>) {
+    fn accessed(&mut self, access: &WarpAccess<'_>) {
         let bytes = access.bytes as usize;
         let words = (self.launch.shared_bytes as usize).div_ceil(64);
         let written = self.written.entry(access.cta).or_insert_with(|| vec![0; words]);

@@ -359,6 +359,7 @@ impl<'a> Judge<'a> {
             tally.ends(Outcome::Skipped, "there is no functional run to compare with");
             return;
         };
+        // Elements that differ between two functional runs of different machines are nobody's fault.
         let (mut unknown, mut largest) = (0, 0f64);
         for number in buffers {
             let blank = |memory, bindings| is_blank(self.plan, memory, bindings, *number);
@@ -375,6 +376,7 @@ impl<'a> Judge<'a> {
         if tally.result.mismatches == 0 && unknown == 0 {
             return;
         }
+        // Nothing wrong, and something that was not judged, is no failure.
         let values = MachineValues::of(self.plan.program.kernels());
         match tally.result.mismatches {
             0 => {
@@ -416,6 +418,7 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let bytes = |field: &Field| field.offset as usize..field.offset as usize + field.elem.bytes() as usize;
+            // Of fields that differ the first one is told that no tolerance takes.
             let mut differs = None;
             for field in form.fields.iter().filter(|field| got[bytes(field)] != expected[bytes(field)]) {
                 if is_float(field.elem) {
@@ -437,6 +440,7 @@ impl<'a> Judge<'a> {
             if differs.is_none() && !padding() {
                 continue;
             }
+            // One that another machine has otherwise, too, says nothing about this one.
             let at = index as usize * stride;
             if other.is_some_and(|other| other[at..at + stride] != *expected) {
                 unknown += 1;

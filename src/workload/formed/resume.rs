@@ -237,15 +237,13 @@ impl Cut {
                     self.commit();
                 }
             }
-            Event::Wrote { address, bytes, .. } => {
-                if Medium::of(address) == Medium::Nvm {
-                    let next = self.first + self.drawn.len() as u64;
-                    let number = *self.open.entry(self.who).or_insert(next);
-                    if number == next {
-                        self.drawn.push_back(Drawn::default());
-                    }
-                    self.drawn[(number - self.first) as usize].stores.push((address, bytes.to_vec()));
+            Event::Wrote { address, bytes, .. } if Medium::of(address) == Medium::Nvm => {
+                let next = self.first + self.drawn.len() as u64;
+                let number = *self.open.entry(self.who).or_insert(next);
+                if number == next {
+                    self.drawn.push_back(Drawn::default());
                 }
+                self.drawn[(number - self.first) as usize].stores.push((address, bytes.to_vec()));
             }
             _ => {}
         }
