@@ -220,7 +220,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     module.warnings.dedup();
     // Of hints the first place of the file is enough.
     let mut hinted = false;
-    module.warnings.retain(|told| told.message != select::HINTS_IGNORED || !std::mem::replace(&mut hinted, true));
+    module.warnings.retain(|told| told.message != lower::HINTS_IGNORED || !std::mem::replace(&mut hinted, true));
     if !faults.is_empty() && file.ends_with(".cu") {
         // Of its lines nothing is worth a word.
         let fault = Diagnostic::nowhere(file, "this is CUDA source, and PTX is expected");

@@ -15,6 +15,7 @@
 //! scheduling (Volta and later); two sides of a branch never run interleaved, so a lane that spins for a
 //! sibling of its warp never ends.
 
+mod barrier;
 mod calls;
 mod matrix;
 mod memory;
@@ -23,7 +24,6 @@ mod prefetch;
 use crate::checkpoint::value;
 use smallvec::SmallVec;
 
-use super::fault::{FaultKind, ProgramFault};
 use super::ir::{Barrier, BarrierRed, CONST, Hazards, Inst, Kernel, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
@@ -343,54 +343,6 @@ impl Warp {
                 group.r32[slot][lane] = value as u32;
             }
         }
-    }
-
-    /// The barrier at the pc, with what registers say of it in `lanes`, of which there is one at least.
-    ///
-    /// # Errors
-    /// A number that no barrier has, or one that differs between lanes: the ISA leaves undefined what
-    /// happens.
-    #[inline]
-    pub fn barrier_at(
-        &self,
-        barrier: Barrier,
-        inst: &Inst,
-        launch: &Launch,
-        lanes: u64,
-    ) -> Result<Barrier, Box<ProgramFault>> {
-        if barrier.in_registers { self.barrier_in_registers(barrier, inst, launch, lanes) } else { Ok(barrier) }
-    }
-
-    #[cold]
-    fn barrier_in_registers(
-        &self,
-        mut barrier: Barrier,
-        inst: &Inst,
-        launch: &Launch,
-        lanes: u64,
-    ) -> Result<Barrier, Box<ProgramFault>> {
-        let value = |slot: Slot, what: &'static str, sound: fn(u32) -> bool| {
-            let first = self.operand32(slot, launch, lanes.trailing_zeros());
-            match lanes_of(lanes).find(|lane| {
-                let value = self.operand32(slot, launch, *lane as u32);
-                value != first || !sound(value)
-            }) {
-                None => Ok(first),
-                Some(lane) => {
-                    let value = self.operand32(slot, launch, lane as u32);
-                    let kind = FaultKind::BarrierOperand { what, value };
-                    Err(Box::new(ProgramFault::new(kind, launch, self, self.pc(), lane as u32)))
-                }
-            }
-        };
-        if inst.src[1] != NONE {
-            barrier.id = value(inst.src[1], "barrier", |id| id < 16)? as u8;
-        }
-        if inst.src[2] != NONE {
-            let count = |threads: u32| threads > 0 && threads <= 1024 && threads.is_multiple_of(32);
-            barrier.threads = value(inst.src[2], "count of threads", count)? as u16;
-        }
-        Ok(barrier)
     }
 
     /// How many of `lanes` vote true at a `bar.red`.

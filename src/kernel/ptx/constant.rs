@@ -21,7 +21,7 @@ use super::token::{Bytes, Token};
 
 /// A value of a constant expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Value {
+enum ConstantValue {
     Int { bits: u64, unsigned: bool },
     Single(u32),
     Double(f64),
@@ -72,24 +72,24 @@ const LEVELS: [&[(Token<'static>, Binary)]; 10] = [
 /// The level of products, of which the terms of an offset are.
 const PRODUCTS: usize = LEVELS.len() - 1;
 
-impl Value {
-    fn signed(value: bool) -> Value {
-        Value::Int { bits: u64::from(value), unsigned: false }
+impl ConstantValue {
+    fn signed(value: bool) -> ConstantValue {
+        ConstantValue::Int { bits: u64::from(value), unsigned: false }
     }
 
     fn is_true(self) -> Option<bool> {
         match self {
-            Value::Int { bits, .. } => Some(bits != 0),
-            Value::Single(_) | Value::Double(_) => None,
+            ConstantValue::Int { bits, .. } => Some(bits != 0),
+            ConstantValue::Single(_) | ConstantValue::Double(_) => None,
         }
     }
 
     /// As a double, if it is a float.
     fn float(self) -> Option<f64> {
         match self {
-            Value::Int { .. } => None,
-            Value::Single(bits) => Some(f64::from(f32::from_bits(bits))),
-            Value::Double(value) => Some(value),
+            ConstantValue::Int { .. } => None,
+            ConstantValue::Single(bits) => Some(f64::from(f32::from_bits(bits))),
+            ConstantValue::Double(value) => Some(value),
         }
     }
 }
@@ -97,9 +97,9 @@ impl Value {
 impl Binary {
     /// # Errors
     /// What is wrong with the operands.
-    fn of(self, a: Value, b: Value) -> Result<Value, &'static str> {
+    fn of(self, a: ConstantValue, b: ConstantValue) -> Result<ConstantValue, &'static str> {
         match (a, b) {
-            (Value::Int { bits: x, unsigned: a }, Value::Int { bits: y, unsigned: b }) => {
+            (ConstantValue::Int { bits: x, unsigned: a }, ConstantValue::Int { bits: y, unsigned: b }) => {
                 self.of_integers(x, y, [a, b])
             }
             _ => match (a.float(), b.float()) {
@@ -109,14 +109,15 @@ impl Binary {
         }
     }
 
-    fn of_integers(self, x: u64, y: u64, unsigned: [bool; 2]) -> Result<Value, &'static str> {
+    fn of_integers(self, x: u64, y: u64, unsigned: [bool; 2]) -> Result<ConstantValue, &'static str> {
         let either = unsigned[0] || unsigned[1];
         let (sx, sy) = (x as i64, y as i64);
+        // `ptxas` takes amounts modulo 64, and the operands of `%` as unsigned, whatever they are.
         let amount = (y & 63) as u32;
         let order = if either { x.cmp(&y) } else { sx.cmp(&sy) };
-        let int = |bits| Ok(Value::Int { bits, unsigned: either });
-        let shifted = |bits| Ok(Value::Int { bits, unsigned: unsigned[0] });
-        let truth = |value| Ok(Value::signed(value));
+        let int = |bits| Ok(ConstantValue::Int { bits, unsigned: either });
+        let shifted = |bits| Ok(ConstantValue::Int { bits, unsigned: unsigned[0] });
+        let truth = |value| Ok(ConstantValue::signed(value));
         match self {
             Binary::OrElse => truth(x != 0 || y != 0),
             Binary::AndAlso => truth(x != 0 && y != 0),
@@ -137,22 +138,22 @@ impl Binary {
             Binary::Multiply => int(x.wrapping_mul(y)),
             Binary::Divide | Binary::Remainder if y == 0 => Err("a division by zero"),
             Binary::Divide => int(if either { x / y } else { sx.wrapping_div(sy) as u64 }),
-            Binary::Remainder => Ok(Value::Int { bits: x % y, unsigned: true }),
+            Binary::Remainder => Ok(ConstantValue::Int { bits: x % y, unsigned: true }),
         }
     }
 
-    fn of_floats(self, x: f64, y: f64) -> Result<Value, &'static str> {
+    fn of_floats(self, x: f64, y: f64) -> Result<ConstantValue, &'static str> {
         Ok(match self {
-            Binary::Equal => Value::signed(x == y),
-            Binary::Unequal => Value::signed(x != y),
-            Binary::Less => Value::signed(x < y),
-            Binary::LessOrEqual => Value::signed(x <= y),
-            Binary::Greater => Value::signed(x > y),
-            Binary::GreaterOrEqual => Value::signed(x >= y),
-            Binary::Add => Value::Double(x + y),
-            Binary::Subtract => Value::Double(x - y),
-            Binary::Multiply => Value::Double(x * y),
-            Binary::Divide => Value::Double(x / y),
+            Binary::Equal => ConstantValue::signed(x == y),
+            Binary::Unequal => ConstantValue::signed(x != y),
+            Binary::Less => ConstantValue::signed(x < y),
+            Binary::LessOrEqual => ConstantValue::signed(x <= y),
+            Binary::Greater => ConstantValue::signed(x > y),
+            Binary::GreaterOrEqual => ConstantValue::signed(x >= y),
+            Binary::Add => ConstantValue::Double(x + y),
+            Binary::Subtract => ConstantValue::Double(x - y),
+            Binary::Multiply => ConstantValue::Double(x * y),
+            Binary::Divide => ConstantValue::Double(x / y),
             _ => return Err("this operator takes integers only"),
         })
     }
@@ -196,9 +197,9 @@ impl<'a> Parser<'a> {
     /// A constant expression as an operand.
     pub(super) fn constant(&mut self) -> Parsed<OperandKind<'a>> {
         Ok(match self.conditional()? {
-            Value::Int { bits, .. } => OperandKind::Int(bits),
-            Value::Single(bits) => OperandKind::Single(bits),
-            Value::Double(value) => OperandKind::Double(value.to_bits()),
+            ConstantValue::Int { bits, .. } => OperandKind::Int(bits),
+            ConstantValue::Single(bits) => OperandKind::Single(bits),
+            ConstantValue::Double(value) => OperandKind::Double(value.to_bits()),
         })
     }
 
@@ -209,7 +210,7 @@ impl<'a> Parser<'a> {
         }
         let at = self.here();
         match self.conditional()? {
-            Value::Int { bits, .. } => Ok(bits),
+            ConstantValue::Int { bits, .. } => Ok(bits),
             _ => Err(self.fault(at, format!("expected {wanted}, found a float"))),
         }
     }
@@ -226,13 +227,13 @@ impl<'a> Parser<'a> {
             self.next += 1;
             let at = self.here();
             match self.binary(PRODUCTS)? {
-                Value::Int { bits, .. } => sum = sum.wrapping_add((bits as i64).wrapping_mul(sign)),
+                ConstantValue::Int { bits, .. } => sum = sum.wrapping_add((bits as i64).wrapping_mul(sign)),
                 _ => return Err(self.fault(at, "expected an integer offset")),
             }
         }
     }
 
-    fn conditional(&mut self) -> Parsed<Value> {
+    fn conditional(&mut self) -> Parsed<ConstantValue> {
         self.nested(|p| {
             let at = p.here();
             let condition = p.binary(0)?;
@@ -249,7 +250,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn binary(&mut self, level: usize) -> Parsed<Value> {
+    fn binary(&mut self, level: usize) -> Parsed<ConstantValue> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let start = self.here().start;
         let mut value = self.binary(level + 1)?;
@@ -260,29 +261,30 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn unary(&mut self) -> Parsed<Value> {
+    fn unary(&mut self) -> Parsed<ConstantValue> {
         self.nested(|p| {
             let at = p.here();
             if p.accept(Token::Plus) {
                 return p.unary();
             }
             if p.accept(Token::Minus) {
+                // Integers keep their type: the negative of an unsigned one is unsigned.
                 return Ok(match p.unary()? {
-                    Value::Int { bits, unsigned } => Value::Int { bits: bits.wrapping_neg(), unsigned },
-                    Value::Single(bits) => Value::Single(bits ^ 0x8000_0000),
-                    Value::Double(value) => Value::Double(-value),
+                    ConstantValue::Int { bits, unsigned } => ConstantValue::Int { bits: bits.wrapping_neg(), unsigned },
+                    ConstantValue::Single(bits) => ConstantValue::Single(bits ^ 0x8000_0000),
+                    ConstantValue::Double(value) => ConstantValue::Double(-value),
                 });
             }
             if p.accept(Token::Tilde) {
                 return match p.unary()? {
-                    Value::Int { bits, unsigned } => Ok(Value::Int { bits: !bits, unsigned }),
+                    ConstantValue::Int { bits, unsigned } => Ok(ConstantValue::Int { bits: !bits, unsigned }),
                     _ => Err(p.fault(at, "`~` takes an integer")),
                 };
             }
             if p.accept(Token::Not) {
                 let value = p.unary()?;
                 return match value.is_true() {
-                    Some(holds) => Ok(Value::signed(!holds)),
+                    Some(holds) => Ok(ConstantValue::signed(!holds)),
                     None => Err(p.fault(at, "`!` takes an integer")),
                 };
             }
@@ -291,13 +293,13 @@ impl<'a> Parser<'a> {
     }
 
     /// A literal, a cast, or an expression in parentheses.
-    fn atom(&mut self, at: Bytes) -> Parsed<Value> {
+    fn atom(&mut self, at: Bytes) -> Parsed<ConstantValue> {
         if self.accept(Token::ParenOpen) {
             if let Some(Token::Dot(ty @ ("s64" | "u64"))) = self.peek() {
                 self.next += 1;
                 self.expect(Token::ParenClose, "`)`")?;
                 return match self.unary()? {
-                    Value::Int { bits, .. } => Ok(Value::Int { bits, unsigned: ty == "u64" }),
+                    ConstantValue::Int { bits, .. } => Ok(ConstantValue::Int { bits, unsigned: ty == "u64" }),
                     _ => Err(self.fault(at, "a cast takes an integer")),
                 };
             }
@@ -308,11 +310,11 @@ impl<'a> Parser<'a> {
         let value = match self.peek() {
             Some(Token::Int(bits)) => {
                 let marked = self.text.get(at).is_some_and(|literal| literal.ends_with('U'));
-                Value::Int { bits, unsigned: marked || bits > i64::MAX as u64 }
+                ConstantValue::Int { bits, unsigned: marked || bits > i64::MAX as u64 }
             }
-            Some(Token::Word("WARP_SZ")) => Value::Int { bits: 32, unsigned: false },
-            Some(Token::Single(bits)) => Value::Single(bits),
-            Some(Token::Double(bits)) => Value::Double(f64::from_bits(bits)),
+            Some(Token::Word("WARP_SZ")) => ConstantValue::Int { bits: 32, unsigned: false },
+            Some(Token::Single(bits)) => ConstantValue::Single(bits),
+            Some(Token::Double(bits)) => ConstantValue::Double(f64::from_bits(bits)),
             _ => return Err(self.unexpected("an operand")),
         };
         self.next += 1;

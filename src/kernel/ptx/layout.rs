@@ -10,7 +10,6 @@ use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Operand, OperandKind, Var};
 use super::functions::Functions;
-use super::lower::Name;
 use super::size::{LayoutFault, size_of};
 use super::types::Ty;
 
@@ -36,7 +35,7 @@ pub(super) struct LaidOut<'a> {
     /// Those at module scope, by name.
     pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
     /// Those that functions declare, by the place of their declaration.
-    pub(super) statics: HashMap<usize, Name>,
+    pub(super) statics: HashMap<usize, Symbol<'a>>,
     pub(super) faults: Vec<LayoutFault>,
 }
 
@@ -99,12 +98,7 @@ pub(super) fn lay_out<'a>(
             _ => faults.push((var.name.at.clone(), format!("`.{}` variables cannot be initialised", var.space))),
         }
     }
-    let name = |(at, symbol)| match symbol {
-        Symbol::Global(index) => Some((at, Name::Global(index))),
-        Symbol::Const(offset) => Some((at, Name::Const(offset))),
-        _ => None,
-    };
-    LaidOut { symbols, statics: inner.into_iter().filter_map(name).collect(), faults }
+    LaidOut { symbols, statics: inner, faults }
 }
 
 fn place<'a>(

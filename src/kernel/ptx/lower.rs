@@ -33,6 +33,9 @@ const MAX_REGISTERS: usize = 1 << 21;
 /// Faults of one kernel that are reported, at most.
 const MAX_FAULTS: usize = 100;
 
+/// Told of the first hint of a file.
+pub(super) const HINTS_IGNORED: &str = "cache policies and hints on evictions (`createpolicy`, `.L2::cache_hint`, `.L2::evict_...`, `discard`) have no effect";
+
 /// What a module offers to its kernels.
 pub(super) struct Env<'a> {
     pub(super) file: &'a str,
@@ -40,7 +43,7 @@ pub(super) struct Env<'a> {
     pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
     pub(super) functions: Functions<'a>,
     /// Variables in global and constant memory that functions declare, by the place of their declaration.
-    pub(super) statics: HashMap<usize, Name>,
+    pub(super) statics: HashMap<usize, Symbol<'a>>,
     /// Names of the kernels.
     pub(super) kernels: Vec<&'a str>,
     /// Where a launch's constant bank holds the parameter block.
@@ -330,7 +333,11 @@ impl<'e, 'a> Lower<'e, 'a> {
                 Name::Block(self.body.block(bytes, align))
             }
             // One whose declaration has a fault was reported with those of the module.
-            _ => *self.env.statics.get(&var.name.at.start).ok_or(Reported)?,
+            _ => match self.env.statics.get(&var.name.at.start) {
+                Some(&Symbol::Global(index)) => Name::Global(index),
+                Some(&Symbol::Const(offset)) => Name::Const(offset),
+                _ => return Err(Reported),
+            },
         };
         self.scopes.last_mut().expect("a scope is open").names.insert(var.name.text, name);
         Ok(())

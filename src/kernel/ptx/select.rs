@@ -29,7 +29,6 @@ use super::draft::Arg;
 use super::lower::{Lower, Lowered};
 use super::parser::Reported;
 use super::types::Ty;
-pub(super) use memory::HINTS_IGNORED;
 use words::{MODIFIERS, Mods, OPCODES, UNSUPPORTED};
 
 impl<'a> Lower<'_, 'a> {

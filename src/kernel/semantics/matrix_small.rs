@@ -44,6 +44,7 @@ pub(super) fn quads(f: &mut Frame<'_>, inst: &Inst, of: QuadFactors, sums: Matri
     };
     let mut out: [V32; 4] = [[0; LANES]; 4];
     for quad in 0..4 {
+        // Both factors are read by line and k, whichever way they lie; b's lines are its columns.
         let lane_of = |line: usize| 4 * quad + line % 4 + 16 * (line / 4);
         let element = |registers: &[V32; 2], across: bool, line: usize, k: usize| match across {
             true => half(registers, 4 * quad + k + 16 * (line / 4), line % 4),
@@ -56,6 +57,7 @@ pub(super) fn quads(f: &mut Frame<'_>, inst: &Inst, of: QuadFactors, sums: Matri
         for line in 0..8 {
             let lane = lane_of(line);
             for n in 0..if sums == MatrixSums::F32 { 4 } else { 8 } {
+                // Lanes hold sums of one row in halves, but of two rows in singles.
                 if sums == MatrixSums::F32 {
                     let i = n + if of.upper { 4 } else { 0 };
                     let row = (lane & 1) + (i & 2) + 4 * (line / 4);

@@ -36,6 +36,7 @@ impl<'a> Lower<'_, 'a> {
         if let Some(elements @ (2 | 4)) = m.one_of(&[("v2", 2), ("v4", 4)]) {
             return self.move_vector(ty, elements, d, a);
         }
+        // A vector of registers stands for its elements in braces.
         let (to, from) = (self.elements(d)?, self.elements(a)?);
         match (&d.kind, &a.kind) {
             _ if to.len() > 1 => return self.unpack(i, ty, &to, a),
@@ -218,7 +219,7 @@ impl<'a> Lower<'_, 'a> {
         let narrows = i.mods.last().is_some_and(|word| !matches!(word.text, "e4m3x2" | "e5m2x2"));
         let ty = self.ty(i, m)?;
         let halves = ty == Ty { class: TyClass::Half(HalfType::F16x2), bits: 32 };
-        if round != Some(Round::Nearest) || finite != narrows || !halves && !(narrows && ty == Ty::F32) {
+        if round != Some(Round::Nearest) || finite != narrows || !(halves || narrows && ty == Ty::F32) {
             let message =
                 "conversions of 8-bit floats are `.rn.satfinite` from `.f32` and `.f16x2`, and `.rn` to `.f16x2`";
             return Err(self.fault(i.opcode.at.clone(), message));

@@ -390,6 +390,7 @@ impl<'a> Lower<'_, 'a> {
         let OperandKind::Int(table @ 0..=255) = table.kind else {
             return Err(self.fault(table.at.clone(), "the truth table of `lop3` must be a constant from 0 to 255"));
         };
+        // All that the instruction has no operand for goes into `imm`: the table, how q joins, its negation.
         let mut imm = table as i32 | joins.unwrap_or(0);
         let mut src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?, Arg::None];
         let mut dst = [Arg::None; 2];

@@ -97,6 +97,7 @@ impl<'a> Lower<'_, 'a> {
         const ORDERS: [(&str, bool); 2] = [("row", true), ("col", false)];
         let orders = (m.one_of(&ORDERS), m.one_of(&ORDERS));
         m.take("rn");
+        // Those of d, a, b and c, in this order.
         let types: [Option<&str>; 4] =
             std::array::from_fn(|_| m.one_of(&[("f16", "f16"), ("f32", "f32"), ("f64", "f64")]));
         let [d, a, b, c] = self.operands(i)?;
@@ -119,6 +120,7 @@ impl<'a> Lower<'_, 'a> {
         let (Some(a_by_rows), Some(b_by_rows)) = orders else {
             return Err(self.fault(i.opcode.at.clone(), "`mma.m8n8k4` needs `.row` or `.col` of a and of b"));
         };
+        // Eight sums a lane: singles one a register, halves two.
         let registers = if sums == MatrixSums::F32 { 8 } else { 4 };
         let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
         let (mut left, mut right, mut start) = ([Arg::None; 2], [Arg::None; 2], [Arg::None; 8]);

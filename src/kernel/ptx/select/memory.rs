@@ -12,7 +12,7 @@ use super::super::super::ir::{
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
-use super::super::lower::{Lower, Lowered, Name};
+use super::super::lower::{HINTS_IGNORED, Lower, Lowered, Name};
 use super::super::types::{Bank, Class as TyClass, Ty};
 use super::words::Mods;
 
@@ -70,9 +70,6 @@ pub(super) enum Handle {
     Texture,
     Surface,
 }
-
-/// Told of the first hint of a file.
-pub(in crate::kernel::ptx) const HINTS_IGNORED: &str = "cache policies and hints on evictions (`createpolicy`, `.L2::cache_hint`, `.L2::evict_...`, `discard`) have no effect";
 
 impl<'a> Lower<'_, 'a> {
     fn access(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Access> {
@@ -487,9 +484,13 @@ impl<'a> Lower<'_, 'a> {
         for source in sources {
             // Read by their kinds only: names must be known.
             match &source.kind {
-                OperandKind::Address(_) => drop(self.address(source, Space::Global)?),
+                OperandKind::Address(_) => {
+                    self.address(source, Space::Global)?;
+                }
                 OperandKind::Int(_) | OperandKind::Single(_) | OperandKind::Double(_) => {}
-                _ => drop(self.src_any(source, Ty::B32)?),
+                _ => {
+                    self.src_any(source, Ty::B32)?;
+                }
             }
         }
         let (d, zero) = (self.dst(d, Bank::R64)?, self.body.literal(Bank::R64, 0));

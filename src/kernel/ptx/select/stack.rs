@@ -46,6 +46,8 @@ impl<'a> Lower<'_, 'a> {
         if !align.is_power_of_two() || align > 1 << 16 {
             return Err(self.fault(i.operands[2].at.clone(), "the alignment must be a power of two up to 65536"));
         }
+        // The start is rounded up to the alignment, and the top moves behind the bytes asked for. The
+        // result comes last: it may be the register that holds the size.
         let size = self.src(size, ty)?;
         let d = self.dst(d, Bank::R64)?;
         let top = self.stack_top();

@@ -48,7 +48,7 @@ const SPACES: [(&str, Space); 3] =
 
 /// What a fragment is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum MatrixPart {
     A,
     B,
     /// c or d.
@@ -92,7 +92,7 @@ impl Element {
 
 /// Some elements of a fragment: those of lane 4 g + t lie in line `line + g`, from `along + w t` on.
 #[derive(Clone, Copy)]
-struct Cell {
+struct FragmentCell {
     line: u64,
     along: u64,
 }
@@ -100,7 +100,7 @@ struct Cell {
 /// Which elements a fragment's registers hold, and how memory has them.
 struct Layout {
     element: Element,
-    cells: Vec<Cell>,
+    cells: Vec<FragmentCell>,
     /// Elements of a cell.
     width: u64,
     /// Registers of the fragment, those that hold nothing included.
@@ -109,7 +109,7 @@ struct Layout {
 
 impl Layout {
     /// The fragment of a part; `None` if the ISA has none of this type and shape.
-    fn of(part: Part, [m, n, k]: Shape, element: Element) -> Option<Layout> {
+    fn of(part: MatrixPart, [m, n, k]: Shape, element: Element) -> Option<Layout> {
         let small = (m, n, k) == (8, 8, 4);
         let depth = match element.name {
             "f64" => 4,
@@ -117,7 +117,7 @@ impl Layout {
             _ => 16,
         };
         // The depth of sums' type does not say that of the factors.
-        let sums = part == Part::Sums;
+        let sums = part == MatrixPart::Sums;
         let sound = match element.name {
             "f64" => small,
             "f32" => sums && !small,
@@ -131,7 +131,7 @@ impl Layout {
         // The side that is a multiple of 16 gives the rows: b's where a has only 8.
         let transposed = m == 8 && !small;
         let (rows, columns) = if transposed { (n, m) } else { (m, n) };
-        let of_rows = sums || (part == Part::A) != transposed;
+        let of_rows = sums || (part == MatrixPart::A) != transposed;
         let width = if sums { 2 } else { element.packed };
         let lines = if of_rows { rows } else { columns };
         let along = if sums { columns } else { k };
@@ -142,7 +142,7 @@ impl Layout {
             for step in 0..along / (4 * width) {
                 for half in 0..if of_rows && !small { 2 } else { 1 } {
                     let line = if of_rows { 16 * block + 8 * half } else { 8 * block };
-                    cells.push(Cell { line, along: 4 * width * step });
+                    cells.push(FragmentCell { line, along: 4 * width * step });
                 }
             }
         }
@@ -195,7 +195,7 @@ impl<'a> Lower<'_, 'a> {
         &mut self,
         i: &'a Instruction<'a>,
         m: &mut Mods<'_, 'a>,
-        parts: &[(&str, Part)],
+        parts: &[(&str, MatrixPart)],
     ) -> Lowered<(Layout, bool, Space, u64)> {
         let part = m.one_of(parts);
         let by_rows = m.one_of(&[("row", true), ("col", false)]);
@@ -210,15 +210,15 @@ impl<'a> Lower<'_, 'a> {
         };
         let [rows, columns, depth] = shape;
         let (height, width) = match part {
-            Part::A => (rows, depth),
-            Part::B => (depth, columns),
-            Part::Sums => (rows, columns),
+            MatrixPart::A => (rows, depth),
+            MatrixPart::B => (depth, columns),
+            MatrixPart::Sums => (rows, columns),
         };
         // Lines are rows of a, columns of b; of sums rows, or columns where the product is transposed.
         let lines_are_rows = match part {
-            Part::A => true,
-            Part::B => false,
-            Part::Sums => rows != 8 || columns == 8,
+            MatrixPart::A => true,
+            MatrixPart::B => false,
+            MatrixPart::Sums => rows != 8 || columns == 8,
         };
         let stride = if by_rows { width } else { height };
         Ok((layout, by_rows == lines_are_rows, space, stride))
@@ -274,7 +274,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// The pointer and the offset of element `e` of a cell.
-    fn element_at(&mut self, lane: &Lane, layout: &Layout, cell: Cell, e: u64) -> (Arg, i32) {
+    fn element_at(&mut self, lane: &Lane, layout: &Layout, cell: FragmentCell, e: u64) -> (Arg, i32) {
         let (far, near) = if lane.together { (cell.line, cell.along + e) } else { (cell.along + e, cell.line) };
         let mut pointer = lane.first;
         if far > 0 {
@@ -293,7 +293,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn wmma_load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let parts = [("a", Part::A), ("b", Part::B), ("c", Part::Sums)];
+        let parts = [("a", MatrixPart::A), ("b", MatrixPart::B), ("c", MatrixPart::Sums)];
         let (layout, together, space, default) = self.accessed(i, m, &parts)?;
         let (d, place, stride) = match i.operands.as_slice() {
             [d, place] => (d, place, place),
@@ -312,6 +312,7 @@ impl<'a> Lower<'_, 'a> {
                 self.wmma_access(MemKind::Load, &lane, elem, each as u8, registers, at);
                 continue;
             }
+            // The elements of a register come one by one, and are packed when all are there.
             let mut parts = [Arg::None; 4];
             for e in 0..layout.width {
                 let at = self.element_at(&lane, &layout, *cell, e);
@@ -329,6 +330,7 @@ impl<'a> Lower<'_, 'a> {
             };
             self.emit(Op::Alu(AluOp::Split(pack)), Class::Logic, &[registers[0]], &parts, 0);
         }
+        // Programs may copy and scale a fragment as a whole: what is left over holds something, too.
         let used = layout.cells.len() * each;
         for register in &registers[used..] {
             let zero = self.body.literal(Bank::R32, 0);
@@ -338,7 +340,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn wmma_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let (layout, together, space, default) = self.accessed(i, m, &[("d", Part::Sums)])?;
+        let (layout, together, space, default) = self.accessed(i, m, &[("d", MatrixPart::Sums)])?;
         let (place, d, stride) = match i.operands.as_slice() {
             [place, d] => (place, d, place),
             [place, d, stride] => (place, d, stride),
@@ -358,6 +360,7 @@ impl<'a> Lower<'_, 'a> {
             for e in 0..layout.width {
                 let at = self.element_at(&lane, &layout, *cell, e);
                 let mut value = registers[(e / element.packed) as usize];
+                // The upper half of a register is stored from the lower half of another.
                 if e % element.packed > 0 {
                     let (half, by) = (Arg::Reg(self.body.register(Bank::R32)), self.body.literal(Bank::R32, 16));
                     self.emit(Op::Alu(AluOp::Int32(IntOp::ShrU)), Class::Logic, &[half], &[value, by], 0);
@@ -412,7 +415,11 @@ impl<'a> Lower<'_, 'a> {
             (Some(MatrixFactors::Double), "f64", "f64") => Some(MatrixSums::F64),
             _ => None,
         };
-        let layouts = [Layout::of(Part::A, shape, a), Layout::of(Part::B, shape, b), Layout::of(Part::Sums, shape, c)];
+        let layouts = [
+            Layout::of(MatrixPart::A, shape, a),
+            Layout::of(MatrixPart::B, shape, b),
+            Layout::of(MatrixPart::Sums, shape, c),
+        ];
         let (Some(factors), Some(sums), [Some(a), Some(b), Some(c)]) = (factors, sums, layouts) else {
             return self.unsupported_wmma(i);
         };
