@@ -74,6 +74,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     if let Some(kernels) = kernels {
         terminal::warn(kernels.warnings());
     }
+    // Before anything is assembled: what cannot be held is refused, what may not be is told.
     let (need, memory) = (need(&experiment), Memory::of_host());
     if let Some(message) = host::impossible(begins_with(&experiment), memory) {
         let help = "choose a smaller profile, or a machine of fewer nodes or smaller caches";

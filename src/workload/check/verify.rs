@@ -279,6 +279,7 @@ impl<'a> Judge<'a> {
             1 => 0,
             _ => (u128::from(number) * u128::from(len - 1) / u128::from(sample - 1)) as u64,
         };
+        // Terms are counted before any is worked out: hours of work are told at once.
         if expr.has_sums() {
             let mut terms = 0;
             for number in 0..sample {
@@ -362,6 +363,7 @@ impl<'a> Judge<'a> {
         // Elements that differ between two functional runs of different machines are nobody's fault.
         let (mut unknown, mut largest) = (0, 0f64);
         for number in buffers {
+            // Zeros of both sides are not even read: they may be gigabytes.
             let blank = |memory, bindings| is_blank(self.plan, memory, bindings, *number);
             if blank(self.memory, self.bindings) && blank(run.memory(), run.bindings()) {
                 tally.result.compared += self.plan.buffers[self.bindings.of(*number)].len;

@@ -234,6 +234,7 @@ impl Generation<'_> {
             },
         };
         let [idx, i, j] = self.indices;
+        // Before any term is worked out: hours of work are told at once.
         if expr.has_sums() {
             let mut terms = 0;
             for index in 0..to.len() {

@@ -157,6 +157,7 @@ impl<E: Elements> TermCount<'_, E> {
                 if *terms > self.most {
                     return Err(Stop::Fault(at, EvalFault::TooManyTermsInAll));
                 }
+                // Only sums within the body can have other terms for each value.
                 if self.sums[body as usize] {
                     for value in low..high {
                         self.evaluation.frame[usize::from(slot)] = value as u64;
