@@ -64,7 +64,7 @@ pub use host::view::Bindings;
 pub use instrument::layout::OldAndNew;
 pub use manifest::buffers::{Role, Space};
 pub use manifest::instrument::{FlagBarrier, Mode, Overrides, Settings};
-pub use plan::{Choice, Demands};
+pub use plan::{Choice, Demands, KernelChoice};
 
 pub use crate::document::Value;
 
@@ -261,7 +261,10 @@ impl Workload {
     /// Everything that is wrong with the choice, or with the manifest under it; it has kernels.
     pub fn program(&self, choice: &Choice) -> Result<CpuProgram, Diagnostics> {
         match &self.of {
-            WorkloadKind::Process(manifest) => CpuProgram::new(manifest, choice),
+            WorkloadKind::Process(manifest) => {
+                choice.refuse_choice_of_traces(&manifest.name)?;
+                CpuProgram::new(manifest, choice)
+            }
             WorkloadKind::Kernels { manifest, .. } => {
                 let message = format!("workload `{}` has kernels: it is no program of CPUs", manifest.name);
                 Err(Diagnostic::nowhere("", message).into())
@@ -304,7 +307,7 @@ impl Workload {
     pub fn resolve_under(&self, choice: &Choice, demands: Demands) -> Result<Resolved, Diagnostics> {
         if let WorkloadKind::Trace(trace) = &self.of {
             trace::choice::check(trace, choice, demands)?;
-            let plan = trace.plan(choice.persistent)?;
+            let plan = trace.plan(choice)?;
             let empty = trace::choice::empty_plan(&trace.name, choice, demands)?;
             let empty = RunPlan { addresses: plan.addresses.clone(), ..empty };
             return Ok(Resolved { plan: Arc::new(empty), trace: Some(Arc::new(plan)) });
@@ -317,6 +320,7 @@ impl Workload {
             let message = format!("workload `{}` has kernels and takes no arguments", manifest.name);
             return Err(Diagnostic::nowhere(first, message).with_help("--set params.NAME=VALUE").into());
         }
+        choice.refuse_choice_of_traces(&manifest.name)?;
         let plan = resolve::resolve(manifest, programs, folder, choice, demands)?;
         let plan = Arc::new(plan);
         let mut faults = Diagnostics::default();

@@ -146,7 +146,7 @@ pub(super) struct RunArgs {
     /// Go on from a checkpoint, to the results of the run that it was written by. With --set, parameters have
     /// other values from there on: durations, energies, thresholds, and no sizes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "scheme", "machine", "profile", "input",
-          "flag_barrier", "loop_log", "instrument", "program", "persistent", "seed", "program_args", "timeline",
+          "flag_barrier", "loop_log", "instrument", "program", "persistent", "seed", "kernels", "opcodes", "program_args", "timeline",
           "wear", "sample"])]
     pub(super) from: Option<PathBuf>,
     /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:

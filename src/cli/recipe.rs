@@ -43,6 +43,12 @@ pub(super) fn recipe(workload: &str, subject: &Subject, default_profile: Option<
         recipe = recipe.machine(machine);
     }
     recipe = recipe.most_bytes(Memory::of_host().total_bytes);
+    if let Some(kernels) = &subject.kernels {
+        recipe = recipe.set("kernels", kernels);
+    }
+    if let Some(opcodes) = &subject.opcodes {
+        recipe = recipe.set("opcodes", opcodes.display());
+    }
     recipe = match (&subject.profile, default_profile) {
         (Some(asked), _) => recipe.profile(asked),
         (None, Some(default)) => recipe.profile_if_any(default),

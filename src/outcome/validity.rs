@@ -104,11 +104,32 @@ impl Judge<'_> {
              computed, and no result was checked"
                 .to_owned(),
         ];
-        let counts = trace["stood_in"].as_object().into_iter().flatten();
-        let counts: Vec<String> = counts.map(|(opcode, count)| format!("{count} {opcode}")).collect();
-        if !counts.is_empty() {
+        let counts = |key: &str| {
+            let counts = trace[key].as_object().into_iter().flatten();
+            counts.map(|(name, count)| format!("{count} {name}")).collect::<Vec<String>>()
+        };
+        // What is timed otherwise than the trace says, and then what of the list does not run.
+        let stood_in = counts("stood_in");
+        if !stood_in.is_empty() {
             let text = "there is no tensor core, texture or surface unit; timed as computations of the SM's cores";
-            texts.push(format!("{text}, without accesses to memory: {}", counts.join(", ")));
+            texts.push(format!("{text}, without accesses to memory: {}", stood_in.join(", ")));
+        }
+        let renamed = counts("renamed");
+        if !renamed.is_empty() {
+            texts.push(format!("by the table of opcodes timed as others: {}", listed(&renamed)));
+        }
+        if let Some(skipped @ 1..) = trace["skipped"].as_u64() {
+            let chosen = trace["chosen"].as_str().unwrap_or_default();
+            texts.push(format!("kernels {chosen} were chosen; {skipped} others of the list were skipped"));
+        }
+        let ignored = counts("ignored_lines");
+        if !ignored.is_empty() {
+            texts.push(format!("lines of the list that are neither a kernel nor a copy: {}", listed(&ignored)));
+        }
+        if let Some(warps @ 1..) = trace["empty_warps"].as_u64() {
+            texts.push(format!(
+                "{warps} warps have no instruction in the trace; each executes an exit, which is counted"
+            ));
         }
         if trace["streams"].as_u64() > Some(1) {
             texts.push("kernels of several streams run one after another, though they may have overlapped".to_owned());

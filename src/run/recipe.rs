@@ -141,7 +141,7 @@ pub struct Recipe {
 }
 
 /// Keys of [`Recipe::set`] that are no parameters.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 12] = [
     "machine",
     "scheme",
     "workload",
@@ -150,6 +150,8 @@ const WORDS: [&str; 10] = [
     "instrument",
     "flag_barrier",
     "loop_log",
+    "kernels",
+    "opcodes",
     "max_cycles",
     "sample",
 ];
@@ -190,7 +192,8 @@ impl Recipe {
     /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
     /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
     /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
-    /// `loop_log`, `max_cycles`, `sample`. These are the keys of sweep files. A wrong key is a fault that
+    /// `loop_log`, `kernels`, `opcodes`, `max_cycles`, `sample`. These are the keys of sweep
+    /// files. A wrong key is a fault that
     /// [`Recipe::build`] tells with the nearest valid one.
     ///
     /// # Example: a key that does not exist
@@ -199,8 +202,9 @@ impl Recipe {
     /// assert!(faults.to_string().contains("did you mean `l2.slice_kb`?"));
     /// assert!(faults.to_string().contains("did you mean `profile`?"));
     /// ```
-    pub fn set(self, key: &str, value: impl ToString) -> Self {
+    pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         let value = value.to_string();
+        // Words first: all others are parameters, by their table.
         match key {
             "machine" => self.machine(value),
             "scheme" => self.scheme(value),
@@ -219,6 +223,11 @@ impl Recipe {
             "instrument" => self.parse(key, &value, |recipe, mode| recipe.choice.instrument.mode = Some(mode)),
             "flag_barrier" => {
                 self.parse(key, &value, |recipe, barrier| recipe.choice.instrument.flag_barrier = Some(barrier))
+            }
+            "kernels" => self.parse(key, &value, |recipe, kernels| recipe.choice.kernels = Some(kernels)),
+            "opcodes" => {
+                self.choice.opcodes = Some(value.into());
+                self
             }
             // A parameter of the machine, the scheme or the workload, or a word that is misspelt.
             _ => match (key.strip_prefix("inputs."), Self::near_a_word(key)) {
@@ -434,6 +443,8 @@ impl Recipe {
         let word = |barrier| FlagBarrier::ALL.iter().find(|(_, of)| *of == barrier).map(|(word, _)| (*word).to_owned());
         put("flag_barrier", flag_barrier.and_then(word));
         put("loop_log", loop_log.map(|log| log.to_string()));
+        put("kernels", choice.kernels.as_ref().map(ToString::to_string));
+        put("opcodes", choice.opcodes.as_ref().map(|file| file.display().to_string()));
         put("max_cycles", self.max_cycles.map(|cycles| cycles.to_string()));
         keys
     }

@@ -279,9 +279,8 @@ fn command_of(recipe: &Recipe) -> String {
                 words.push(value);
                 continue;
             }
-            "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "max_cycles" => {
-                [format!("--{}", key.replace('_', "-")), value]
-            }
+            "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "max_cycles"
+            | "kernels" | "opcodes" => [format!("--{}", key.replace('_', "-")), value],
             _ => match key.strip_prefix("inputs.") {
                 Some(buffer) => ["--input".to_owned(), format!("{buffer}={value}")],
                 None => ["--set".to_owned(), format!("{key}={value}")],

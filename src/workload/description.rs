@@ -48,8 +48,13 @@ pub struct ProgramDescription {
 pub struct TraceDescription {
     /// The list of its kernels.
     pub list: String,
-    /// Launches.
+    /// Launches that run.
     pub kernels: u64,
+    /// How they were chosen; none where all run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
+    /// Launches of the list that were not chosen.
+    pub skipped: u64,
     /// CTAs of all launches.
     pub ctas: u64,
     /// Warp instructions of all launches, with those that labels add.
@@ -60,6 +65,12 @@ pub struct TraceDescription {
     pub persistent: BTreeMap<String, [u64; 2]>,
     /// Warp instructions by opcode that are timed as a computation, for want of their unit.
     pub stood_in: BTreeMap<String, u64>,
+    /// Warp instructions that a table of the user's has timed as another opcode: `NAME as KNOWN`.
+    pub renamed: BTreeMap<String, u64>,
+    /// Warps without instructions; each executes an exit that the trace does not have.
+    pub empty_warps: u64,
+    /// Lines of the list that are neither a kernel nor a copy, by their first word.
+    pub ignored_lines: BTreeMap<String, u64>,
 }
 
 /// A buffer of a resolved workload.

@@ -18,6 +18,7 @@ pub(crate) mod allocation;
 mod contents;
 pub(crate) mod fingerprint;
 pub(crate) mod image;
+mod kernel_choice;
 pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod resolve;
@@ -28,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::expr::{Expr, Value};
 use super::manifest::Manifest;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::AddressMap;
 use crate::kernel::regions::{Formed, RegionOptions};
@@ -36,6 +37,7 @@ use crate::persist::undo::UndoLog;
 use crate::workload::manifest::instrument::{Overrides, Settings};
 use crate::workload::manifest::source::{Folder, Programs};
 use allocation::Allocation;
+pub use kernel_choice::KernelChoice;
 use program::Program;
 
 /// A kernel of a program, and its formed kernel.
@@ -68,6 +70,10 @@ pub struct Choice {
     pub persistent: bool,
     /// What to do otherwise than the manifest's `[instrument]` says.
     pub instrument: Overrides,
+    /// Of a trace: which kernels run (`--kernels 3,5-8,@REGEX`).
+    pub kernels: Option<KernelChoice>,
+    /// Of a trace: a file that says which known opcode another is timed as.
+    pub opcodes: Option<PathBuf>,
     /// Most bytes that its buffers may have together; what has more is refused before it is filled.
     pub most_bytes: Option<u64>,
 }
@@ -76,6 +82,18 @@ impl Choice {
     /// A profile, and everything else as the manifest says.
     pub fn of_profile(name: &str) -> Self {
         Choice { profile: Some(name.to_owned()), ..Choice::default() }
+    }
+
+    /// Faults of what can be chosen of traces alone, for a workload that is none.
+    pub(crate) fn refuse_choice_of_traces(&self, workload: &str) -> Result<(), Diagnostics> {
+        let mut faults = Diagnostics::default();
+        let chosen = [("--kernels", self.kernels.is_some()), ("--opcodes", self.opcodes.is_some())];
+        for (option, _) in chosen.iter().filter(|(_, chosen)| *chosen) {
+            let message =
+                format!("workload `{workload}` is no trace: all of its program is executed, as it is written");
+            faults.push(Diagnostic::nowhere(option, message));
+        }
+        faults.into_result(())
     }
 }
 

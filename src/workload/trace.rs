@@ -15,7 +15,7 @@
 //! | `survey` | a file before the run |
 //! | `cta` | the walk through the lines of a CTA |
 //! | `layout` | addresses of the trace to addresses of the machine |
-//! | `code`, `opcodes` | instructions as the machine executes them |
+//! | `code`, `opcodes`, `opcode_table` | instructions as the machine executes them |
 //! | `labels` | what a scheme needs to know |
 //! | `header`, `instruction`, `list`, `lines`, `faults` | the format |
 //!
@@ -37,6 +37,7 @@ mod labels;
 mod layout;
 mod lines;
 mod list;
+mod opcode_table;
 mod opcodes;
 mod plan;
 mod source;
@@ -44,17 +45,22 @@ mod survey;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::TomlTable;
 use crate::input;
+use crate::workload::plan::Choice;
+use faults::TraceFaults;
+use header::TraceHeader;
 pub(crate) use host::TraceHost;
 use labels::Labels;
 pub(crate) use labels::TRACE_KEY;
 use layout::{TouchedMemory, TraceLayout};
+use lines::TraceLines;
 pub(crate) use list::LIST_FILE;
-use list::{TraceCommand, read_list};
+use list::{TraceCommand, TraceList, read_list};
+use opcode_table::OpcodeTable;
 pub(crate) use plan::TracePlan;
 use survey::KernelSurvey;
 
@@ -65,8 +71,17 @@ pub(crate) struct Trace {
     pub(crate) description: String,
     list: PathBuf,
     commands: Arc<Vec<TraceCommand>>,
+    ignored: BTreeMap<String, u64>,
     labels: Arc<Labels>,
-    surveys: OnceLock<Result<Vec<Arc<KernelSurvey>>, Diagnostics>>,
+    /// What was surveyed last, and under which labels: points of a sweep ask for the same again.
+    surveyed: Mutex<Option<(Arc<Labels>, Result<Surveyed, Diagnostics>)>>,
+}
+
+/// The commands that run, and the survey of each launch.
+#[derive(Debug, Clone)]
+struct Surveyed {
+    commands: Arc<Vec<TraceCommand>>,
+    kernels: Vec<Arc<KernelSurvey>>,
 }
 
 /// The file is the list of a trace, by its name.
@@ -115,35 +130,39 @@ impl Trace {
     }
 
     fn new(list: PathBuf, labels: Labels) -> Result<Trace, Diagnostics> {
-        let commands = Arc::new(read_list(&list)?);
+        let TraceList { commands, ignored } = read_list(&list)?;
+        let commands = Arc::new(commands);
         // The folder says what was traced: every list has the same name.
         let folder = list.canonicalize().ok().and_then(|list| Some(list.parent()?.file_name()?.to_owned()));
         let of_folder = || folder.map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned());
         let name = labels.name.clone().unwrap_or_else(of_folder);
         let description = labels.description.clone().unwrap_or_else(|| format!("the trace `{}`", list.display()));
-        Ok(Trace { name, description, list, commands, labels: Arc::new(labels), surveys: OnceLock::new() })
+        Ok(Trace { name, description, list, commands, ignored, labels: Arc::new(labels), surveyed: Mutex::default() })
     }
 
-    /// Surveys the kernels, and lays out what they touch; all of it in persistent memory where `persistent`
-    /// is set.
+    /// Surveys the kernels that are chosen, and lays out what they touch.
     ///
     /// # Errors
-    /// Everything that is wrong with the files.
-    pub(crate) fn plan(&self, persistent: bool) -> Result<TracePlan, Diagnostics> {
-        let kernels = self.surveys.get_or_init(|| self.survey()).clone()?;
+    /// Everything that is wrong with the files and with the choice.
+    pub(crate) fn plan(&self, choice: &Choice) -> Result<TracePlan, Diagnostics> {
+        let labels = self.labels_under(choice)?;
+        let Surveyed { commands, kernels } = self.surveyed_under(&labels)?;
         let mut touched = TouchedMemory::default();
         kernels.iter().for_each(|kernel| touched.merge(&kernel.touched));
-        for command in &*self.commands {
+        for command in &*commands {
             if let TraceCommand::CopyIn(range) = command {
                 touched.touch_range(*range);
             }
         }
         touched.settle();
-        let layout = TraceLayout::new(&touched, &self.labels, persistent)?;
+        let layout = TraceLayout::new(&touched, &labels, choice.persistent)?;
+        let launches = |commands: &[TraceCommand]| commands.iter().filter(|command| command.is_launch()).count() as u64;
         Ok(TracePlan {
             list: self.list.clone(),
-            commands: self.commands.clone(),
-            labels: self.labels.clone(),
+            skipped: launches(&self.commands) - launches(&commands),
+            commands,
+            ignored: self.ignored.clone(),
+            labels,
             kernels,
             addresses: Arc::new(layout.addresses.clone()),
             layout: Arc::new(layout),
@@ -164,18 +183,87 @@ impl Trace {
         unused.map(warning).collect()
     }
 
+    /// The labels, with what is chosen beside them.
+    fn labels_under(&self, choice: &Choice) -> Result<Arc<Labels>, Diagnostics> {
+        if choice.opcodes.is_none() && choice.kernels.is_none() {
+            return Ok(self.labels.clone());
+        }
+        let table =
+            choice.opcodes.as_ref().map_or_else(|| Ok(OpcodeTable::default()), |file| OpcodeTable::read(file))?;
+        let mut labels = Labels::clone(&self.labels);
+        labels.opcodes = table.over(&labels.opcodes);
+        labels.kernels = choice.kernels.clone().or(labels.kernels);
+        Ok(Arc::new(labels))
+    }
+
+    fn surveyed_under(&self, labels: &Arc<Labels>) -> Result<Surveyed, Diagnostics> {
+        let mut last = self.surveyed.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((of, surveyed)) if of == labels => surveyed.clone(),
+            _ => {
+                let surveyed = self.commands_under(labels).and_then(|commands| self.survey(commands, labels));
+                *last = Some((labels.clone(), surveyed.clone()));
+                surveyed
+            }
+        }
+    }
+
+    /// The list without kernels that are not chosen: of these no more than the header is read.
+    fn commands_under(&self, labels: &Labels) -> Result<Arc<Vec<TraceCommand>>, Diagnostics> {
+        let Some(choice) = &labels.kernels else { return Ok(self.commands.clone()) };
+        let (mut faults, mut kernels, mut chosen) = (Diagnostics::default(), Vec::new(), Vec::new());
+        for command in &*self.commands {
+            let TraceCommand::Kernel(path) = command else {
+                chosen.push(command.clone());
+                continue;
+            };
+            match header_of(path, labels) {
+                Ok(header) => {
+                    let number = header.id.unwrap_or(kernels.len() as u64 + 1);
+                    if choice.chooses(number, &header.name) {
+                        chosen.push(command.clone());
+                    }
+                    kernels.push((number, header.name));
+                }
+                Err(found) => faults.0.extend(found.0),
+            }
+        }
+        faults = faults.into_result(Diagnostics::default())?;
+        // A number that nothing has is a mistake, even where other items name kernels.
+        for item in choice.idle(&kernels) {
+            let numbers: Vec<u64> = kernels.iter().map(|(number, _)| *number).collect();
+            let (least, most) = (numbers.iter().min().unwrap_or(&0), numbers.iter().max().unwrap_or(&0));
+            let message = format!("`{item}` names no kernel of the trace, whose kernels are {least} to {most}");
+            faults.push(Diagnostic::nowhere("kernels", message));
+        }
+        faults.into_result(Arc::new(chosen))
+    }
+
     /// Surveys every file once, however often it is launched.
-    fn survey(&self) -> Result<Vec<Arc<KernelSurvey>>, Diagnostics> {
+    fn survey(&self, commands: Arc<Vec<TraceCommand>>, labels: &Labels) -> Result<Surveyed, Diagnostics> {
         let (mut known, mut faults) = (BTreeMap::new(), Diagnostics::default());
         let mut kernels = Vec::new();
-        for command in &*self.commands {
+        for command in &*commands {
             let TraceCommand::Kernel(path) = command else { continue };
             let survey = known.entry(path).or_insert_with(|| {
                 input::remember(path);
-                KernelSurvey::of(path, &self.labels).map(Arc::new).map_err(|found| faults.0.extend(found.0)).ok()
+                KernelSurvey::of(path, labels).map(Arc::new).map_err(|found| faults.0.extend(found.0)).ok()
             });
             kernels.extend(survey.clone());
         }
-        faults.into_result(kernels)
+        faults.into_result(Surveyed { commands, kernels })
     }
+}
+
+/// The header of a kernel's file.
+fn header_of(path: &Path, labels: &Labels) -> Result<TraceHeader, Diagnostics> {
+    let mut faults = TraceFaults::new(&path.display().to_string());
+    let header = match TraceLines::open(path) {
+        Ok(mut lines) => TraceHeader::read(&mut lines, &mut faults, labels),
+        Err(error) => {
+            faults.nowhere(&format!("cannot read the file: {error}"));
+            TraceHeader::default()
+        }
+    };
+    Diagnostics(faults.into_faults()).into_result(header)
 }

@@ -347,7 +347,7 @@ fn block(name: &str, word: &str) -> String {
 fn every_block_of_toml_in_the_manual_has_a_test() {
     let all: usize =
         PAGES.iter().filter(|page| page.path.starts_with("docs")).map(|page| page.blocks("toml").len()).sum();
-    assert_eq!(all, 5, "the sweep, the workload, the machine, the scheme, the labels: below");
+    assert_eq!(all, 6, "the sweep, the workload, the machine, the scheme, the labels, the opcodes: below");
 }
 
 #[test]
@@ -379,15 +379,19 @@ fn its_scheme_loads() {
 }
 
 #[test]
-fn its_labels_load() {
+fn its_labels_and_its_table_of_opcodes_load() {
     let folder = folder("docs_labels");
     std::fs::write(folder.join("kernelslist.g"), "kernel-3.traceg\n").unwrap();
     std::fs::copy("tests/traces/small/kernel-3.traceg", folder.join("kernel-3.traceg")).unwrap();
     std::fs::write(folder.join("mine.toml"), block("docs/traces.md", "trace =")).unwrap();
     let workload =
         Workload::load(folder.join("mine.toml").to_str().unwrap()).unwrap_or_else(|faults| panic!("{faults}"));
-    let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
-    assert!(resolved.is_trace() && resolved.has_persistent_memory());
+    std::fs::write(folder.join("table.toml"), block("docs/traces.md", "UVIADD =")).unwrap();
+    let choice = Choice { opcodes: Some(folder.join("table.toml")), ..Choice::default() };
+    for choice in [Choice::default(), choice] {
+        let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
+        assert!(resolved.is_trace() && resolved.has_persistent_memory());
+    }
 }
 
 #[test]

@@ -32,13 +32,17 @@ fn change(file: &Path, change: impl FnOnce(&mut Vec<String>)) {
     std::fs::write(file, lines.join("\n") + "\n").unwrap();
 }
 
+fn json(file: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
 #[test]
 fn every_output_says_that_a_trace_has_no_values() {
     let folder = copy("cli_traces/outputs");
     let run = ["run", "kernelslist.g", "--machine", "titan-x", "--json", "out.json"];
     let shown = ended(&durawarp_in(&folder, &run), 0, &["trace: timing without values", "none: a trace has no values"]);
     assert!(shown.starts_with("outputs (trace) on titan-x"), "{shown}");
-    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("out.json")).unwrap()).unwrap();
+    let json = json(&folder.join("out.json"));
     assert_eq!(json["validity"][0]["kind"], "trace");
     assert_eq!(json["workload"]["trace"]["warp_instructions"], 64);
     assert_eq!(json["verification"], serde_json::Value::Null);
@@ -152,4 +156,124 @@ fn a_lane_that_has_exited_or_does_not_exit_is_told() {
     assert!(block.contains("lanes ffff0000 are not there"), "{block}");
     let warps = of("-block dim = (32,1,1)", "-block dim = (64,1,1)");
     assert!(warps.contains("has no instructions of warp 1"), "{warps}");
+}
+
+#[test]
+fn lines_of_the_list_that_are_not_known_are_told_and_have_no_effect() {
+    let folder = copy("cli_traces/list");
+    let run = ["run", "kernelslist.g", "--machine", "titan-x", "--json", "out.json"];
+    let digest = |told: &[&str]| {
+        ended(&durawarp_in(&folder, &run), 0, told);
+        json(&folder.join("out.json"))["digest"].clone()
+    };
+    let plain = digest(&[]);
+    change(&folder.join("kernelslist.g"), |lines| {
+        lines.insert(0, "cudaMalloc,0x00007f2b00000000,8192".to_owned());
+        lines.push("cudaMalloc,0x00007f2b00002000,64".to_owned());
+    });
+    let told = "lines of the list that are neither a kernel nor a copy: 2 cudaMalloc";
+    assert_eq!(digest(&[told]), plain);
+    assert_eq!(json(&folder.join("out.json"))["workload"]["trace"]["ignored_lines"]["cudaMalloc"], 2);
+}
+
+#[test]
+fn a_warp_without_instructions_ends_with_an_exit_that_is_told() {
+    let folder = copy("cli_traces/empty_warp");
+    std::fs::write(folder.join("kernelslist.g"), "kernel-3.traceg\n").unwrap();
+    let run = ["run", "kernelslist.g", "--machine", "titan-x", "--json", "out.json"];
+    let counted = |told: &[&str]| {
+        ended(&durawarp_in(&folder, &run), 0, told);
+        let json = json(&folder.join("out.json"));
+        ["warp_instructions", "empty_warps"].map(|name| json["workload"]["trace"][name].as_u64().unwrap())
+    };
+    let [instructions, none] = counted(&[]);
+    assert_eq!(none, 0);
+    let ctas = std::fs::read_to_string(folder.join("kernel-3.traceg")).unwrap().matches("#END_TB").count() as u64;
+    change(&folder.join("kernel-3.traceg"), |lines| {
+        lines.iter_mut().for_each(|line| *line = line.replace("dim = (32,1,1)", "dim = (64,1,1)"));
+        *lines = lines
+            .iter()
+            .flat_map(|line| match line.as_str() {
+                "#END_TB" => vec!["warp = 1".to_owned(), "insts = 0".to_owned(), line.clone()],
+                _ => vec![line.clone()],
+            })
+            .collect();
+    });
+    let told = format!("{ctas} warps have no instruction in the trace");
+    assert_eq!(counted(&[&told]), [instructions + ctas, ctas]);
+    // A warp of which not even that is said is still missing.
+    change(&folder.join("kernel-3.traceg"), |lines| lines.retain(|line| line != "warp = 1" && line != "insts = 0"));
+    assert!(refused(&folder).contains("has no instructions of warp 1"));
+}
+
+#[test]
+fn chosen_kernels_come_to_what_a_list_of_them_comes_to() {
+    let folder = copy("cli_traces/kernels");
+    let whole = std::fs::read_to_string(folder.join("kernelslist.g")).unwrap();
+    let digest = |options: &[&str], told: &[&str]| {
+        let run = [&["run", "kernelslist.g", "--machine", "titan-x", "--json", "out.json"][..], options].concat();
+        ended(&durawarp_in(&folder, &run), 0, told);
+        json(&folder.join("out.json"))["digest"].clone()
+    };
+    let chosen = digest(&["--kernels", "3"], &["kernels 3 were chosen; 2 others of the list were skipped"]);
+    let described = json(&folder.join("out.json"))["workload"]["trace"].clone();
+    assert_eq!((&described["kernels"], &described["skipped"]), (&1.into(), &2.into()));
+    // The name chooses as the number does; labels choose as the option does.
+    let by_name = digest(&["--kernels", "2-3"], &["kernels 2-3 were chosen; 1 others"]);
+    assert_eq!(digest(&["--kernels", "@^_Z5scale"], &[]), by_name);
+    assert_ne!(by_name, chosen);
+    std::fs::write(folder.join("kernelslist.toml"), "kernels = \"3\"\n").unwrap();
+    assert_eq!(digest(&[], &["kernels 3 were chosen"]), chosen);
+    std::fs::remove_file(folder.join("kernelslist.toml")).unwrap();
+    let all = digest(&[], &[]);
+    assert_eq!(digest(&["--kernels", "1-3"], &[]), all);
+    assert_ne!(all, chosen);
+    std::fs::write(
+        folder.join("kernelslist.g"),
+        whole.replace("kernel-1.traceg\n", "").replace("kernel-2.traceg.xz\n", ""),
+    )
+    .unwrap();
+    assert_eq!(digest(&[], &[]), chosen);
+    // What names no kernel is a mistake, even beside what does.
+    let refused = |kernels: &str, told: &[&str]| {
+        ended(&durawarp_in(&folder, &["run", "kernelslist.g", "--kernels", kernels]), 2, told);
+    };
+    refused("3,7-9,@nosuch", &["`7-9` names no kernel of the trace", "`@nosuch` names no kernel"]);
+    refused("3-1", &["expected kernels as 3, 5-8 or @REGEX"]);
+    ended(&durawarp(&["run", "vecadd", "--kernels", "1"]), 2, &["workload `vecadd` is no trace"]);
+}
+
+#[test]
+fn a_table_of_the_users_says_what_an_unknown_opcode_is_timed_as() {
+    let folder = copy("cli_traces/opcodes");
+    let run = |options: &[&str]| {
+        let run = ["run", "kernelslist.g", "--machine", "titan-x", "--json", "out.json"];
+        durawarp_in(&folder, &[&run[..], options].concat())
+    };
+    ended(&run(&[]), 0, &[]);
+    let plain = json(&folder.join("out.json"))["digest"].clone();
+    change(&folder.join("kernel-1.traceg"), |lines| {
+        lines.iter_mut().for_each(|line| {
+            *line = line.replace("IADD3", "ZQXW").replace("-binary version = 80", "-binary version = 90");
+        });
+    });
+    let none = run(&[]);
+    ended(&none, 2, &["`-binary version`: expected one of"]);
+    // The table is for architectures whose own opcodes are not known, too.
+    std::fs::write(folder.join("table.toml"), "FMUL = \"FMUL\"\n").unwrap();
+    ended(
+        &run(&["--opcodes", "table.toml"]),
+        2,
+        &["unknown opcode `ZQXW`", "`--opcodes FILE` says which known opcode"],
+    );
+    std::fs::write(folder.join("table.toml"), "ZQXW = \"IADD3\"\n").unwrap();
+    ended(&run(&["--opcodes", "table.toml"]), 0, &["by the table of opcodes timed as others: 2 ZQXW as IADD3"]);
+    let out = json(&folder.join("out.json"));
+    assert_eq!((&out["digest"], &out["workload"]["trace"]["renamed"]["ZQXW as IADD3"]), (&plain, &2.into()));
+    // Labels have the same rows.
+    std::fs::write(folder.join("labels.toml"), "trace = \"kernelslist.g\"\n[opcodes]\nZQXW = \"MUFU\"\n").unwrap();
+    let labels = ["run", "labels.toml", "--machine", "titan-x"];
+    ended(&durawarp_in(&folder, &labels), 0, &["2 ZQXW as MUFU"]);
+    let over = [&labels[..], &["--opcodes", "table.toml"]].concat();
+    ended(&durawarp_in(&folder, &over), 0, &["2 ZQXW as IADD3"]);
 }

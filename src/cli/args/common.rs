@@ -1,8 +1,10 @@
 //! Arguments that several commands have: what is simulated, under which scheme, how many runs at a time.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
-use durawarp::workload::{FlagBarrier, Mode};
+use durawarp::workload::{FlagBarrier, KernelChoice, Mode};
 
 use crate::cli::names;
 
@@ -43,6 +45,13 @@ pub(crate) struct Subject {
     /// above come first
     #[arg(long, value_name = "PAPER", add = ArgValueCompleter::new(names::papers))]
     pub(crate) program: Option<String>,
+    /// Of a trace: kernels to run, by number, range or a regular expression of their mangled names:
+    /// 3,5-8,@gemm
+    #[arg(long, value_name = "LIST")]
+    pub(crate) kernels: Option<KernelChoice>,
+    /// Of a trace: a .toml file that says which known opcode another is timed as: VIMNMX3 = "VIMNMX"
+    #[arg(long, value_name = "FILE")]
+    pub(crate) opcodes: Option<PathBuf>,
     /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
     #[arg(long)]
     pub(crate) persistent: bool,

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use super::header::TraceHeader;
 use super::instruction::TraceLine;
 use super::labels::{Labels, StoresAre};
+use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use crate::kernel::ir::{
     AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS,
@@ -38,7 +39,10 @@ const NEVER_TRUE: Slot = 0;
 /// An instruction as its text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
+    /// With modifiers. Where the user's table says it, another name than the trace has.
     pub(crate) opcode: Box<str>,
+    /// The name in the trace and the one that it is timed as, where these differ.
+    pub(crate) renamed: Option<Box<str>>,
     pub(crate) operation: Operation,
     /// Bytes that a lane accesses; 0 without an access.
     pub(crate) bytes: u32,
@@ -95,8 +99,12 @@ impl TraceCode {
     }
 
     /// Takes in the template of a line that stands on line `number`; none when its opcode is not known.
-    pub(crate) fn add(&mut self, line: &TraceLine<'_>, number: u32) -> Option<u32> {
-        let operation = operation_of(line.opcode.split('.').next().unwrap_or_default())?;
+    pub(crate) fn add(&mut self, line: &TraceLine<'_>, number: u32, table: &OpcodeTable) -> Option<u32> {
+        // The user's table decides the name; modifiers stay.
+        let name = line.opcode.split('.').next().unwrap_or_default();
+        let known = table.known(name)?;
+        let operation = operation_of(known)?;
+        let opcode = format!("{known}{}", &line.opcode[name.len()..]);
         let accesses = !matches!(
             operation,
             Operation::Compute(_)
@@ -113,16 +121,17 @@ impl TraceCode {
         let bytes = match (accesses, operation) {
             (false, _) => 0,
             (_, Operation::Atomic(_) | Operation::Reduction) => {
-                if width_of(line.opcode).unwrap_or(of_tracer) >= 8 {
+                if width_of(&opcode).unwrap_or(of_tracer) >= 8 {
                     8
                 } else {
                     4
                 }
             }
-            _ => width_of(line.opcode).unwrap_or(of_tracer),
+            _ => width_of(&opcode).unwrap_or(of_tracer),
         };
         let template = Template {
-            opcode: line.opcode.into(),
+            opcode: opcode.into(),
+            renamed: (name != known).then(|| format!("{name} as {known}").into()),
             operation,
             bytes,
             dst: line.dst.clone(),

@@ -15,10 +15,13 @@
 //! Copies past the registers (`LDGSTS`) belong to groups, which `LDGDEPBAR` ends and `DEPBAR` waits for. A
 //! group is taken for complete with its last copy: loads of a warp come back nearly in order.
 //!
-//! Invariants: every warp of the CTA has instructions and ends with the exit of all its lanes; a lane that
-//! has exited executes nothing. Source: Accel-Sim's trace parser.
+//! Invariants: every warp of the CTA is in its text and ends with the exit of all its lanes; a lane that has
+//! exited executes nothing. A warp of `insts = 0` executes an exit that the walk adds: a warp must end.
+//! Source: Accel-Sim's trace parser.
 
 use std::io;
+
+use smallvec::SmallVec;
 
 use super::code::{COPIES, TraceCode, TraceVariant};
 use super::faults::{TraceFaults, shown};
@@ -26,6 +29,7 @@ use super::header::TraceHeader;
 use super::instruction::{LineFault, TraceLine, read_line};
 use super::labels::{Labels, StoresAre};
 use super::lines::TraceLines;
+use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, names};
 use crate::diagnostic::Diagnostic;
 use crate::kernel::ir::Space;
@@ -137,10 +141,10 @@ impl CodeAccess<'_> {
         }
     }
 
-    fn template(&mut self, line: &TraceLine<'_>, number: u32) -> Option<u32> {
+    fn template(&mut self, line: &TraceLine<'_>, number: u32, table: &OpcodeTable) -> Option<u32> {
         match (self.code().find(line), self) {
             (Some(known), _) => Some(known),
-            (None, CodeAccess::Growing(code)) => code.add(line, number),
+            (None, CodeAccess::Growing(code)) => code.add(line, number, table),
             (None, CodeAccess::Fixed(_)) => None,
         }
     }
@@ -187,6 +191,14 @@ pub(crate) struct CtaWalk<'a, P> {
     pub(crate) code: CodeAccess<'a>,
     pub(crate) places: P,
     pub(crate) faults: &'a mut TraceFaults,
+    /// Warps without instructions, which an added exit ends.
+    pub(crate) empty_warps: u64,
+}
+
+/// The exit of a warp that has no instruction, as a line would say it.
+fn added_exit(lanes: u32) -> TraceLine<'static> {
+    let (dst, src) = (SmallVec::new(), SmallVec::new());
+    TraceLine { mask: lanes, text: b"0 EXIT 0 0", opcode: "EXIT", dst, src, width: 0, imm: 0 }
 }
 
 impl<P: AddressPlaces> CtaWalk<'_, P> {
@@ -275,8 +287,11 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
     }
 
     fn close(&mut self, warp: Option<WarpWalk>, warps: &mut [Option<WarpTrace>]) {
-        let Some(warp) = warp else { return };
+        let Some(mut warp) = warp else { return };
         let line = format!("warp = {}", warp.number);
+        if (warp.declared, warp.seen) == (Some(0), 0) {
+            self.exit(&mut warp);
+        }
         if warp.declared != Some(warp.seen) {
             let declared = warp.declared.map_or_else(|| "no `insts`".to_owned(), |n| format!("`insts = {n}`"));
             let message = format!("the warp has {declared}, and {} lines", warp.seen);
@@ -286,6 +301,17 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             self.wrong(warp.line, line.as_bytes(), &message);
         }
         warps[warp.number as usize] = Some(warp.trace);
+    }
+
+    /// Ends a warp that has no instruction.
+    fn exit(&mut self, warp: &mut WarpWalk) {
+        let template = self.code.template(&added_exit(warp.lanes), warp.line, &OpcodeTable::default());
+        match template.and_then(|at| self.code.variant(at, TraceVariant::Plain)) {
+            Some(step) => warp.trace.step(step, warp.lanes),
+            None => self.wrong(warp.line, b"", "the file is not what it was before the run"),
+        }
+        warp.exited = warp.lanes;
+        self.empty_warps += 1;
     }
 
     fn instruction(
@@ -303,7 +329,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             return Err(whole(format!("lanes {:08x} {which}", read.mask & (warp.exited | !warp.lanes))));
         }
         let changed = || whole("the file is not what it was before the run".to_owned());
-        let Some(at) = self.code.template(&read, number) else {
+        let Some(at) = self.code.template(&read, number, &self.labels.opcodes) else {
             if let CodeAccess::Fixed(_) = self.code {
                 return Err(changed());
             }
@@ -312,7 +338,8 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 let start = line.windows(name.len().max(1)).position(|part| part == name.as_bytes()).unwrap_or(0);
                 let (text, place) = shown(line, start..start + name.len());
                 let fault = Diagnostic::at(file, &text, place, format!("unknown opcode `{name}`"));
-                fault.with_nearest(&name, names())
+                let table = || Some("`--opcodes FILE` says which known opcode it is timed as".to_owned());
+                fault.with_nearest_or(&name, names(), table)
             };
             self.faults.of_word(&name, fault, number);
             return Ok(());
@@ -433,7 +460,58 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::layout::TraceLayout;
+    use super::super::source::CtaFile;
+    use super::super::survey::KernelSurvey;
     use super::*;
+    use crate::kernel::traced::CtaSource as _;
+
+    /// Groups of one copy each, and then waits that leave so many of them pending: what each copy sets on the
+    /// scoreboard, and what each wait reads.
+    fn copies(groups: usize, pending: &[usize]) -> (Vec<u16>, Vec<Vec<u16>>) {
+        let copy =
+            "0000 ffffffff 0 LDGSTS.E.128 2 R0 R2 16 1 0x00007f2b00001000 16 0\n0010 ffffffff 0 LDGDEPBAR 0 0 0\n";
+        let waits: String = pending.iter().map(|left| format!("0020 ffffffff 0 DEPBAR.LE 0 0 {left}\n")).collect();
+        let insts = 2 * groups + pending.len() + 1;
+        let text = format!(
+            "-kernel name = k\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = 80\n\
+             -accelsim tracer version = 5\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {insts}\n{}{waits}\
+             0030 ffffffff 0 EXIT 0 0 0\n#END_TB\n",
+            copy.repeat(groups)
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel-1.traceg");
+        std::fs::write(&path, text).unwrap();
+        let labels = Arc::new(Labels::default());
+        let survey = Arc::new(KernelSurvey::of(&path, &labels).unwrap_or_else(|faults| panic!("{faults}")));
+        let layout = Arc::new(TraceLayout::new(&survey.touched, &labels, false).unwrap());
+        let warp = CtaFile::new(survey.clone(), labels, layout).warps(0).unwrap().remove(0);
+        let hazards: Vec<_> = warp.instructions().map(|at| survey.kernel.hazards[at as usize]).collect();
+        let sets = hazards[..2 * groups].iter().step_by(2).map(|copy| copy.set[0]).collect();
+        let waits = &hazards[2 * groups..insts - 1];
+        (sets, waits.iter().map(|wait| wait.check[..usize::from(wait.reads)].to_vec()).collect())
+    }
+
+    #[test]
+    fn a_wait_leaves_as_many_groups_pending_as_it_says() {
+        let (sets, waits) = copies(3, &[3, 2, 1, 0, 7]);
+        assert_eq!(waits, [&[][..], &sets[..1], &sets[..2], &sets[..], &[]]);
+        assert!(sets.windows(2).all(|two| two[0] != two[1]), "each group has a place of its own");
+    }
+
+    #[test]
+    fn a_wait_reaches_back_as_many_groups_as_have_places() {
+        let places = COPIES as usize;
+        let (sets, waits) = copies(places + 2, &[0, 1]);
+        let sorted = |mut list: Vec<u16>| {
+            list.sort_unstable();
+            list
+        };
+        assert_eq!(sorted(waits[0].clone()), sorted(sets[2..].to_vec()), "the first two are taken for complete");
+        assert_eq!(sorted(waits[1].clone()), sorted(sets[2..places + 1].to_vec()));
+    }
 
     #[test]
     fn a_cta_is_held_up_to_a_bound() {
@@ -459,7 +537,14 @@ mod tests {
             let cta = CtaText { text: [&b"warp = 0"[..], line].concat(), lines: vec![(4, 8), (5, 8 + line.len())] };
             let (mut code, labels) = (TraceCode::default(), Labels::default());
             let code = CodeAccess::Growing(&mut code);
-            let mut walk = CtaWalk { header: &header, labels: &labels, code, places: NoPlaces, faults: &mut faults };
+            let mut walk = CtaWalk {
+                header: &header,
+                labels: &labels,
+                code,
+                places: NoPlaces,
+                faults: &mut faults,
+                empty_warps: 0,
+            };
             walk.walk(&cta);
             faults.into_faults().iter().map(ToString::to_string).find(|fault| fault.contains(":5:"))
         };

@@ -12,11 +12,13 @@ use std::collections::BTreeMap;
 
 use super::faults::TraceFaults;
 use super::instruction::{LineFormat, hexadecimal};
+use super::labels::Labels;
 use super::lines::TraceLines;
 use crate::kernel::launch::MAX_THREADS;
 
-/// Architectures whose opcodes are known.
-const ARCHITECTURES: [u32; 7] = [35, 60, 61, 70, 75, 80, 86];
+/// Architectures whose opcodes are known. Those of 62 (Tegra X2), 72 (Xavier), 87 (Orin) and 89 (Ada) have no
+/// opcode beyond those of 61, 70 and 80 ("CUDA Binary Utilities", instruction set reference).
+const ARCHITECTURES: [u32; 11] = [35, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89];
 
 /// Limits of the CUDA C++ Programming Guide: CTAs of a grid in y and z, registers of a thread.
 const MOST_CTAS_IN_Y: u32 = 65_535;
@@ -28,6 +30,8 @@ const LAST_VERSION: u32 = 5;
 /// What is known of a kernel before its instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TraceHeader {
+    /// The number of the launch in the traced program, from 1; none where the header has none.
+    pub(crate) id: Option<u64>,
     /// Mangled.
     pub(crate) name: String,
     pub(crate) grid: [u32; 3],
@@ -54,8 +58,9 @@ impl TraceHeader {
         if lanes == 0 { 0 } else { u32::MAX >> (32 - lanes) }
     }
 
-    /// Reads a header, with the line that ends it. What comes back counts only if no fault was pushed.
-    pub(crate) fn read(lines: &mut TraceLines, faults: &mut TraceFaults) -> TraceHeader {
+    /// Reads a header, with the line that ends it. What comes back counts only if no fault was pushed. Labels
+    /// with a table of opcodes allow architectures whose own opcodes are not known.
+    pub(crate) fn read(lines: &mut TraceLines, faults: &mut TraceFaults, labels: &Labels) -> TraceHeader {
         let mut values = BTreeMap::new();
         // Keys are in any order: their values are looked at when all are there.
         loop {
@@ -83,7 +88,7 @@ impl TraceHeader {
                 }
             }
         }
-        HeaderReader { values, faults }.header()
+        HeaderReader { values, faults, any_architecture: !labels.opcodes.is_empty() }.header()
     }
 }
 
@@ -91,6 +96,7 @@ struct HeaderReader<'a> {
     /// Line, value and text of each key.
     values: BTreeMap<String, (u32, String, String)>,
     faults: &'a mut TraceFaults,
+    any_architecture: bool,
 }
 
 impl HeaderReader<'_> {
@@ -113,8 +119,11 @@ impl HeaderReader<'_> {
         let shared_bytes = self.value("shmem", "bytes", false, number);
         let registers = |text: &str| number(text).filter(|&registers: &u32| registers <= MOST_REGISTERS);
         let registers_per_thread = self.value("nregs", "registers of a thread, 255 at most", false, registers);
-        let known = |text: &str| text.parse().ok().filter(|version| ARCHITECTURES.contains(version));
-        self.value("binary version", "one of 35, 60, 61, 70, 75, 80, 86 (sm_35 to sm_86)", true, known);
+        let id = self.value("kernel id", "a number", false, |text| text.parse().ok());
+        let any = self.any_architecture;
+        let known = |text: &str| text.parse().ok().filter(|version| any || ARCHITECTURES.contains(version));
+        let architectures = ARCHITECTURES.map(|version| version.to_string()).join(", ");
+        self.value("binary version", &format!("one of {architectures}"), true, known);
         let stream = self.value("cuda stream id", "a number", false, |text| text.parse().ok());
         let address = |text: &str| hexadecimal(text.as_bytes());
         let shared_base = self.value("shmem base_addr", "an address in base 16", false, address);
@@ -125,6 +134,7 @@ impl HeaderReader<'_> {
         let lineinfo = |text: &str| ["0", "1"].contains(&text).then(|| text == "1");
         let lineinfo = self.value("enable lineinfo", "0 or 1", false, lineinfo);
         TraceHeader {
+            id,
             name: name.unwrap_or_default(),
             grid: grid.unwrap_or([1; 3]),
             block: block.unwrap_or([1; 3]),
@@ -162,7 +172,7 @@ mod tests {
         let path = folder.path().join("k.traceg");
         std::fs::write(&path, text).unwrap();
         let mut faults = TraceFaults::new("k.traceg");
-        let header = TraceHeader::read(&mut TraceLines::open(&path).unwrap(), &mut faults);
+        let header = TraceHeader::read(&mut TraceLines::open(&path).unwrap(), &mut faults, &Labels::default());
         (header, faults.into_faults().iter().map(ToString::to_string).collect())
     }
 
@@ -182,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn an_architecture_without_opcodes_of_its_own_is_known() {
+        for version in [35, 62, 72, 87, 89] {
+            let text = format!(
+                "-kernel name = k\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = {version}\n#\n"
+            );
+            assert_eq!(read(&text).1, [""; 0], "{version}");
+        }
+    }
+
+    #[test]
     fn all_that_is_wrong_is_told_at_once() {
         let text = "-grid dim = (3,2)\n-block dim = (2000,1,1)\n-binary version = 90\nkernel\n-accelsim tracer version = 6\n#\n";
         let (_, faults) = read(text);
@@ -192,7 +212,7 @@ mod tests {
                 "k.traceg: the header has no `-kernel name`: expected a name",
                 "k.traceg:1:13: `-grid dim`: expected (x,y,z) of 1 to 2147483647, 65535 and 65535 CTAs; got `(3,2)`",
                 "k.traceg:2:14: `-block dim`: expected (x,y,z) of 1 to 1024 threads; got `(2000,1,1)`",
-                "k.traceg:3:19: `-binary version`: expected one of 35, 60, 61, 70, 75, 80, 86 (sm_35 to sm_86); got `90`",
+                "k.traceg:3:19: `-binary version`: expected one of 35, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89; got `90`",
                 "k.traceg:5:28: `-accelsim tracer version`: expected a version of the tracer, 5 at most; got `6`",
             ]
         );

@@ -7,6 +7,9 @@
 //!   barriers = "pm.barrier.wg"         what a barrier of a CTA is ("bar.sync")
 //!   [fences]                           what MEMBAR of a scope is: "fence", or a fence of persistency behind it
 //!   sys = "sfence"
+//!   kernels = "3,5-8,@gemm"            which kernels run: the others are skipped
+//!   [opcodes]                          which known opcode another is timed as
+//!   VIMNMX3 = "VIMNMX"
 //!   [[persistent]]                     a range of the traced program's addresses
 //!   name = "table"
 //!   start = 0x7f2b00000000
@@ -18,10 +21,12 @@
 
 use std::sync::Arc;
 
+use super::opcode_table::OpcodeTable;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{KeyRule, Shape, SourceText, TomlTable, Value, check_keys, optional, parse, required};
 use crate::kernel::ir::{PmOp, Scope};
 use crate::kernel::memory::BUFFER_ALIGN;
+use crate::workload::plan::KernelChoice;
 
 /// The key that makes a manifest one of a trace.
 pub(crate) const TRACE_KEY: &str = "trace";
@@ -35,6 +40,8 @@ const KEYS: &[KeyRule] = &[
     optional("copies", Shape::Words(&["warm", "none"])),
     optional("barriers", Shape::Words(&["bar.sync", "pm.barrier.wg"])),
     optional("fences", Shape::Table(&[optional("cta", FENCES), optional("gpu", FENCES), optional("sys", FENCES)])),
+    optional("kernels", Shape::Text),
+    optional("opcodes", Shape::Any),
     optional("persistent", Shape::OneOrMany(&Shape::Table(RANGE))),
 ];
 
@@ -83,6 +90,10 @@ pub(crate) struct Labels {
     pub(crate) persists_at_barriers: bool,
     /// What follows a fence of scope cta, gpu and sys.
     fences: [Option<PmOp>; 3],
+    /// Which kernels run; all of them without.
+    pub(crate) kernels: Option<KernelChoice>,
+    /// What opcodes are timed as.
+    pub(crate) opcodes: OpcodeTable,
     /// By address.
     pub(crate) persistent: Vec<PersistentRange>,
 }
@@ -97,6 +108,8 @@ impl Default for Labels {
             warms: true,
             persists_at_barriers: false,
             fences: [None; 3],
+            kernels: None,
+            opcodes: OpcodeTable::default(),
             persistent: Vec::new(),
         }
     }
@@ -142,6 +155,18 @@ impl Labels {
             persistent.push(range);
         }
         persistent.sort_by_key(|range| range.start);
+        // What the trace alone has beside persistency: which kernels run, and what opcodes are timed as.
+        let kernels = root
+            .text("kernels")
+            .and_then(|(text, place)| text.parse().map_err(|message: String| faults.push(place.fault(message))).ok());
+        let opcodes = match (root.get("opcodes"), root.table("opcodes")) {
+            (_, Some(table)) => OpcodeTable::of_document(table, faults),
+            (Some(item), None) => {
+                faults.push(item.place().fault(format!("`opcodes` expects a table, found {}", item.described())));
+                OpcodeTable::default()
+            }
+            (None, None) => OpcodeTable::default(),
+        };
         Labels {
             trace: text(TRACE_KEY),
             name: text("name"),
@@ -149,6 +174,8 @@ impl Labels {
             warms: root.text("copies").is_none_or(|(word, _)| word == "warm"),
             persists_at_barriers: root.text("barriers").is_some_and(|(word, _)| word == "pm.barrier.wg"),
             fences: ["cta", "gpu", "sys"].map(fence),
+            kernels,
+            opcodes,
             persistent,
         }
     }

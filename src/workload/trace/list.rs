@@ -6,8 +6,11 @@
 //!   kernel-1.traceg.xz
 //! ```
 //! Source: Accel-Sim's tracer and its post-processor. Copies in the other direction have no effect; the
-//! tracer notes no copies within the device, and nothing asynchronous.
+//! tracer notes no copies within the device, and nothing asynchronous. Accel-Sim passes over a line that it
+//! does not know, as newer and changed tracers write them (`cudaMalloc,...`); so does this reader, which
+//! counts them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::instruction::hexadecimal;
@@ -30,36 +33,65 @@ pub(crate) enum TraceCommand {
     Kernel(PathBuf),
 }
 
+impl TraceCommand {
+    /// It launches a kernel.
+    pub(crate) fn is_launch(&self) -> bool {
+        matches!(self, TraceCommand::Kernel(_))
+    }
+}
+
+/// What a list says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TraceList {
+    pub(crate) commands: Vec<TraceCommand>,
+    /// Lines that are no command, by their first word.
+    pub(crate) ignored: BTreeMap<String, u64>,
+}
+
 /// Reads a list. Files of kernels are looked for in its folder.
 ///
 /// # Errors
 /// Every line that is wrong, and every file that is missing; a list without a kernel.
-pub(crate) fn read_list(path: &Path) -> Result<Vec<TraceCommand>, Diagnostics> {
+pub(crate) fn read_list(path: &Path) -> Result<TraceList, Diagnostics> {
     let file = path.display().to_string();
     let text =
         input::text(path).map_err(|error| Diagnostic::nowhere(&file, format!("cannot read the list: {error}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let (mut commands, mut faults) = (Vec::new(), Diagnostics::default());
+    let (mut list, mut faults) = (TraceList::default(), Diagnostics::default());
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let bytes = start..start + line.trim_end().len();
         start += line.len();
         match command(line.trim_end(), folder) {
-            Ok(command) => commands.extend(command),
+            Ok(ListLine::Command(command)) => list.commands.push(command),
+            Ok(ListLine::Nothing) => {}
+            Ok(ListLine::Unknown(word)) => *list.ignored.entry(word).or_default() += 1,
             Err((message, help)) => {
                 let fault = Diagnostic::at(&file, &text, bytes, message);
                 faults.push(help.into_iter().fold(fault, Diagnostic::with_help));
             }
         }
     }
-    if faults.0.is_empty() && !commands.iter().any(|command| matches!(command, TraceCommand::Kernel(_))) {
+    if faults.0.is_empty() && !list.commands.iter().any(TraceCommand::is_launch) {
         faults.push(Diagnostic::nowhere(&file, "the list has no kernel"));
     }
-    faults.into_result(commands)
+    faults.into_result(list)
 }
 
-/// The command of a line, if it has one; what is wrong with it, and what to do.
-fn command(line: &str, folder: &Path) -> Result<Option<TraceCommand>, (String, Option<String>)> {
+/// What a line is.
+enum ListLine {
+    Command(TraceCommand),
+    /// It has no effect: an empty line, a copy that nobody on the device sees.
+    Nothing,
+    /// It is not known; its first word.
+    Unknown(String),
+}
+
+/// Most letters of a word that is told of. Chosen.
+const WORD_LETTERS: usize = 24;
+
+/// What a line is; what is wrong with it, and what to do.
+fn command(line: &str, folder: &Path) -> Result<ListLine, (String, Option<String>)> {
     let fault = |message: String| Err((message, None));
     if line.starts_with("kernel") {
         // The whole line is the name, blanks included.
@@ -75,7 +107,7 @@ fn command(line: &str, folder: &Path) -> Result<Option<TraceCommand>, (String, O
         if !path.is_file() {
             return fault(format!("there is no file `{}`", path.display()));
         }
-        return Ok(Some(TraceCommand::Kernel(path)));
+        return Ok(ListLine::Command(TraceCommand::Kernel(path)));
     }
     if let Some(copy) = line.strip_prefix("MemcpyHtoD,") {
         let range = copy.split_once(',').and_then(|(start, bytes)| {
@@ -87,19 +119,24 @@ fn command(line: &str, folder: &Path) -> Result<Option<TraceCommand>, (String, O
         let Some(range) = range else {
             return fault(format!("expected MemcpyHtoD,0xADDRESS,BYTES; got `{line}`"));
         };
-        return Ok((range.bytes > 0).then_some(TraceCommand::CopyIn(range)));
+        return Ok(if range.bytes > 0 { ListLine::Command(TraceCommand::CopyIn(range)) } else { ListLine::Nothing });
     }
     if line.is_empty() || line.starts_with("Memcpy") {
-        return Ok(None);
+        return Ok(ListLine::Nothing);
     }
-    fault(format!("expected a file of a kernel or `Memcpy...`; got `{line}`"))
+    // A launch must not get lost: its file has another name than the tracer gives.
+    if [".traceg", ".traceg.xz", ".trace", ".trace.xz"].iter().any(|end| line.ends_with(end)) {
+        return fault(format!("the name of a kernel's file begins with `kernel`; got `{line}`"));
+    }
+    let word = line.split([',', ' ', '\t']).next().unwrap_or_default();
+    Ok(ListLine::Unknown(word.chars().take(WORD_LETTERS).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<TraceCommand>, String> {
+    fn read(text: &str) -> Result<TraceList, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("kernel-1.traceg"), "").unwrap();
         let list = folder.path().join(LIST_FILE);
@@ -111,21 +148,35 @@ mod tests {
     #[test]
     fn copies_to_the_device_and_kernels_are_commands() {
         let list = read("MemcpyHtoD,0x00007f0000001000,4096\n\nkernel-1.traceg\nMemcpyDtoH,0x10,4\nkernel-1.traceg\n");
-        let list = list.unwrap();
+        let list = list.unwrap().commands;
         assert_eq!(list[0], TraceCommand::CopyIn(GlobalRange { start: 0x7f00_0000_1000, bytes: 4096 }));
         assert!(list.len() == 3 && list[1] == list[2]);
     }
 
     #[test]
+    fn a_line_that_is_not_known_is_passed_over_and_counted() {
+        let list = read("cudaMalloc,0x7f00,64\nkernel-1.traceg\ncudaMalloc,0x8f00,64\nMemcpyDtoH,0x10,4\nstream 3\n");
+        let list = list.unwrap();
+        assert_eq!(list.commands.len(), 1);
+        assert_eq!(list.ignored, BTreeMap::from([("cudaMalloc".to_owned(), 2), ("stream".to_owned(), 1)]));
+    }
+
+    #[test]
     fn every_wrong_line_is_told() {
         let faults =
-            read("MemcpyHtoD,0x10\nkernel-1.trace\nkernel-2.traceg.xz\nMemset,0x10\nkernel-1.txt\n").unwrap_err();
+            read("MemcpyHtoD,0x10\nkernel-1.trace\nkernel-2.traceg.xz\nkernl-1.traceg\nkernel-1.txt\n").unwrap_err();
         let lines: Vec<&str> = faults.lines().collect();
         assert_eq!(lines.len(), 5, "{faults}");
         assert!(lines[0].starts_with("kernelslist.g:1:1: expected MemcpyHtoD,0xADDRESS,BYTES"), "{faults}");
         assert!(lines[1].contains("post-traces-processing"), "{faults}");
         assert_eq!(lines[2], "kernelslist.g:3:1: there is no file `kernel-2.traceg.xz`");
-        assert!(lines[3].contains("got `Memset,0x10`") && lines[4].contains("`kernel-1.txt` is no file of"));
-        assert_eq!(read("MemcpyDtoH,0x10,4\n").unwrap_err(), "kernelslist.g: the list has no kernel");
+        assert!(
+            lines[3].contains("begins with `kernel`; got `kernl-1.traceg`")
+                && lines[4].contains("`kernel-1.txt` is no file of")
+        );
+        assert_eq!(
+            read("cudaMalloc,0x10,4\nMemcpyDtoH,0x10,4\n").unwrap_err(),
+            "kernelslist.g: the list has no kernel"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What SASS opcodes are to the machine: one row an opcode, of all architectures from Kepler to Ampere.
+//! What SASS opcodes are to the machine: one row an opcode, of all architectures from Kepler to Ada, and
+//! those of Hopper and Blackwell that do what an older opcode does.
 //!
 //! Source: NVIDIA, "CUDA Binary Utilities", instruction set reference; what is a load, a store, an atomic, a
 //! barrier is as Accel-Sim's trace parser has it (`ISA_Def/*_opcode.h`). Which of this simulator's timing
@@ -66,7 +67,7 @@ const ROWS: &[(Operation, &[&str])] = &[
         &["FADD", "FADD32I", "FCHK", "FFMA", "FFMA32I", "FMUL", "FMUL32I", "FSWZADD", "FSWZ", "RRO", "HADD2"],
     ),
     (Compute(Fp32), &["HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I"]),
-    (Compute(MinMax), &["FMNMX", "HMNMX2", "IMNMX", "VMNMX", "UIMNMX"]),
+    (Compute(MinMax), &["FMNMX", "HMNMX2", "IMNMX", "VMNMX", "UIMNMX", "VIMNMX", "VIADDMNMX"]),
     (Compute(Compare), &["FSET", "FSETP", "FCMP", "HSET2", "HSETP2", "ISET", "ISETP", "ICMP", "UISETP"]),
     (Compute(Logic), &["FSEL", "SEL", "USEL", "MOV", "MOV32I", "UMOV", "PRMT", "UPRMT", "SGXT", "USGXT", "MOVM"]),
     (
@@ -78,6 +79,7 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Compute(Logic), &["R2UR", "S2R", "S2UR", "CS2R", "B2R", "R2B", "CSMTEST", "LEPC", "NOP", "PMTRIG", "QSPC"]),
     (Compute(Logic), &["GETLMEMBASE", "SETCTAID", "SETLMEMBASE", "CCTL", "CCTLL", "CCTLT", "ERRBAR", "UCLEA"]),
     (Compute(Int), &["IADD", "IADD3", "IADD32I", "UIADD3", "ISUB", "ISAD", "IABS", "VADD", "VABSDIFF", "VABSDIFF4"]),
+    (Compute(Int), &["VIADD"]),
     (Compute(Int), &["ISCADD", "ISCADD32I", "LEA", "ULEA"]),
     (Compute(IntMul), &["IMAD", "UIMAD", "IMADSP", "IMUL", "IMUL32I", "XMAD", "IDP", "IDP4A"]),
     (Compute(Convert), &["F2F", "F2FP", "UF2FP", "F2I", "I2F", "I2I", "I2IP", "I2FP", "F2IP", "FRND"]),
@@ -85,7 +87,7 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Compute(Sfu), &["MUFU"]),
     (Compute(Shuffle), &["SHFL", "MATCH", "REDUX"]),
     (Compute(Vote), &["VOTE", "VOTEU", "VOTE_VTG"]),
-    (Compute(Const), &["LDC", "ULDC"]),
+    (Compute(Const), &["LDC", "ULDC", "LDCU"]),
     (Compute(Control), &["NANOSLEEP", "YIELD", "KILL"]),
     (TENSOR, &["HMMA", "IMMA", "DMMA", "BMMA"]),
     (TEXTURE, &["TEX", "TEXS", "TLD", "TLDS", "TLD4", "TLD4S", "TMML", "TXD", "TXQ"]),
@@ -101,7 +103,7 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Atomic(Space::Generic), &["ATOM"]),
     (Atomic(Space::Global), &["ATOMG"]),
     (Atomic(Space::Shared), &["ATOMS"]),
-    (Reduction, &["RED"]),
+    (Reduction, &["RED", "REDG"]),
     (AsyncCopy, &["LDGSTS"]),
     (AsyncGroup, &["LDGDEPBAR"]),
     (AsyncWait, &["DEPBAR"]),

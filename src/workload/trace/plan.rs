@@ -17,6 +17,10 @@ use crate::workload::description::TraceDescription;
 pub(crate) struct TracePlan {
     pub(super) list: PathBuf,
     pub(super) commands: Arc<Vec<TraceCommand>>,
+    /// Lines of the list that are no command, by their first word.
+    pub(super) ignored: BTreeMap<String, u64>,
+    /// Kernels of the list that were not chosen.
+    pub(super) skipped: u64,
     pub(super) labels: Arc<Labels>,
     /// One a launch.
     pub(super) kernels: Vec<Arc<KernelSurvey>>,
@@ -62,10 +66,13 @@ impl TracePlan {
 
     /// As plain data.
     pub(crate) fn describe(&self) -> TraceDescription {
-        let mut stood_in = BTreeMap::new();
-        for (opcode, count) in self.kernels.iter().flat_map(|kernel| &kernel.stood_in) {
-            *stood_in.entry(opcode.clone()).or_default() += count;
-        }
+        let sum = |counts: fn(&KernelSurvey) -> &BTreeMap<String, u64>| {
+            let mut sum = BTreeMap::new();
+            for (name, count) in self.kernels.iter().flat_map(|kernel| counts(kernel)) {
+                *sum.entry(name.clone()).or_default() += count;
+            }
+            sum
+        };
         let mut streams: Vec<u64> = self.kernels.iter().map(|kernel| kernel.header.stream).collect();
         streams.sort_unstable();
         streams.dedup();
@@ -77,7 +84,12 @@ impl TracePlan {
             warp_instructions: self.warp_instructions(),
             streams: streams.len() as u64,
             persistent: self.labels.persistent.iter().map(range).collect(),
-            stood_in,
+            stood_in: sum(|kernel| &kernel.stood_in),
+            renamed: sum(|kernel| &kernel.renamed),
+            chosen: self.labels.kernels.as_ref().map(ToString::to_string),
+            skipped: self.skipped,
+            empty_warps: self.kernels.iter().map(|kernel| kernel.empty_warps).sum(),
+            ignored_lines: self.ignored.clone(),
         }
     }
 }

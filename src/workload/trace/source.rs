@@ -38,12 +38,12 @@ struct FileReading {
 
 impl FileReading {
     /// The text of a CTA.
-    fn cta(&mut self, cta: u64, path: &Path, faults: &mut TraceFaults) -> Option<CtaText> {
+    fn cta(&mut self, cta: u64, path: &Path, labels: &Labels, faults: &mut TraceFaults) -> Option<CtaText> {
         if let Some(kept) = self.kept.remove(&cta) {
             return Some(kept);
         }
         loop {
-            let read = self.read(path, faults).unwrap_or_else(|error| {
+            let read = self.read(path, labels, faults).unwrap_or_else(|error| {
                 faults.nowhere(&format!("cannot read the file: {error}"));
                 None
             });
@@ -56,12 +56,12 @@ impl FileReading {
         }
     }
 
-    fn read(&mut self, path: &Path, faults: &mut TraceFaults) -> std::io::Result<Option<CtaText>> {
+    fn read(&mut self, path: &Path, labels: &Labels, faults: &mut TraceFaults) -> std::io::Result<Option<CtaText>> {
         let lines = match &mut self.lines {
             Some(lines) => lines,
             lines => {
                 let mut opened = TraceLines::open(path)?;
-                TraceHeader::read(&mut opened, faults);
+                TraceHeader::read(&mut opened, faults, labels);
                 lines.insert(opened)
             }
         };
@@ -110,7 +110,9 @@ impl CtaSource for CtaFile {
         let survey = &*self.survey;
         let mut faults = TraceFaults::new(&survey.path.display().to_string());
         // Only the text is read under the lock; what it says is found out beside others.
-        let text = self.reading.lock().unwrap_or_else(PoisonError::into_inner).cta(cta, &survey.path, &mut faults);
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = reading.cta(cta, &survey.path, &self.labels, &mut faults);
+        drop(reading);
         let mut warps = Vec::new();
         if let Some(text) = &text {
             let mut walk = CtaWalk {
@@ -119,6 +121,7 @@ impl CtaSource for CtaFile {
                 code: CodeAccess::Fixed(&survey.code),
                 places: Mapped { layout: &self.layout, local_start: survey.local_start },
                 faults: &mut faults,
+                empty_warps: 0,
             };
             warps = walk.walk(text).1;
         }

@@ -36,6 +36,10 @@ pub(crate) struct KernelSurvey {
     pub(crate) instructions: u64,
     /// Warp instructions by opcode, of those that are timed as others.
     pub(crate) stood_in: BTreeMap<String, u64>,
+    /// Warp instructions that the user's table has timed as another opcode: `NAME as KNOWN`.
+    pub(crate) renamed: BTreeMap<String, u64>,
+    /// Warps without instructions: each ends with an exit that the trace does not have.
+    pub(crate) empty_warps: u64,
     /// Of the file's text.
     pub(crate) hash: [u8; 32],
 }
@@ -95,11 +99,11 @@ impl KernelSurvey {
     }
 
     fn read(path: &Path, file: &str, mut lines: TraceLines, labels: &Labels, faults: &mut TraceFaults) -> KernelSurvey {
-        let header = TraceHeader::read(&mut lines, faults);
+        let header = TraceHeader::read(&mut lines, faults, labels);
         let mut hash = blake3::Hasher::new();
         hash.update(format!("{header:?}").as_bytes());
         let (mut code, mut touches, mut ctas, mut instructions) = (TraceCode::default(), Touches::default(), vec![], 0);
-        let mut steps = Vec::new();
+        let (mut steps, mut empty_warps) = (Vec::new(), 0);
         // A header that is wrong makes every line look wrong.
         let sound = faults.is_empty();
         while sound && !faults.is_full() {
@@ -115,8 +119,9 @@ impl KernelSurvey {
                 }
             };
             let code = CodeAccess::Growing(&mut code);
-            let mut walk = CtaWalk { header: &header, labels, code, places: &mut touches, faults };
+            let mut walk = CtaWalk { header: &header, labels, code, places: &mut touches, faults, empty_warps: 0 };
             let (index, warps) = walk.walk(&cta);
+            empty_warps += walk.empty_warps;
             ctas.push(index);
             instructions += warps.iter().map(|warp| warp.steps() as u64).sum::<u64>();
             warps.iter().for_each(|warp| count(warp, &mut steps));
@@ -132,7 +137,7 @@ impl KernelSurvey {
         let memory = memory_of(&header, &touches, faults);
         let kernel = Arc::new(code.kernel(&header, labels, file, memory));
         let local_start = touches.local.map_or(0, |(low, _)| low - low % 16);
-        let stood_in = stood_in(&code, &steps);
+        let (stood_in, renamed) = (stood_in(&code, &steps), renamed(&code, &steps));
         let hash = *hash.finalize().as_bytes();
         let touched = touches.global;
         KernelSurvey {
@@ -145,6 +150,8 @@ impl KernelSurvey {
             local_start,
             instructions,
             stood_in,
+            renamed,
+            empty_warps,
             hash,
         }
     }
@@ -175,6 +182,17 @@ fn count(warp: &WarpTrace, steps: &mut Vec<u64>) {
         }
         steps[at] += 1;
     }
+}
+
+/// Instructions that the user's table has timed as another opcode.
+fn renamed(code: &TraceCode, steps: &[u64]) -> BTreeMap<String, u64> {
+    let mut renamed = BTreeMap::new();
+    for (template, &count) in code.executed().zip(steps) {
+        if let Some(names) = &template.renamed {
+            *renamed.entry(names.to_string()).or_default() += count;
+        }
+    }
+    renamed
 }
 
 /// Instructions that are timed as others, by opcode.
