@@ -257,6 +257,11 @@ pub struct Launch {
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.
     pub length: Duration,
+    /// Counters of all components by `kind.name` ("l2.reads"), where counters by launch were asked for: what
+    /// was counted from the end of the launch before to the end of this one, so that host transfers before a
+    /// launch are with it. What follows the last launch is with none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// What a process left beside memory.
@@ -445,7 +450,7 @@ pub struct Engine {
 }
 
 /// The simulation on its host.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Host {
     /// The most threads that were at work at a time.
@@ -458,6 +463,10 @@ pub struct Host {
     pub blocked_share: f64,
     /// Wall-clock time of the functional reference run, in seconds; 0 when there was none.
     pub functional_s: f64,
+    /// Wall-clock time from the simulation's start to the end of each launch, in seconds, where counters by
+    /// launch were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches_s: Vec<f64>,
 }
 
 impl Outcome {

@@ -10,6 +10,7 @@ mod any;
 mod backlog;
 mod beginning;
 mod by_kernel;
+mod by_launch;
 pub mod checkpoint;
 mod conduct;
 mod cpu;
@@ -20,6 +21,7 @@ mod forked;
 mod kept;
 mod length;
 mod live;
+mod parameters;
 mod paused;
 mod program;
 mod rates;
@@ -60,6 +62,10 @@ use whole::run_program;
 /// # Panics
 /// The checkpoint that it is to go on from is of another experiment.
 pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
+    // What came before a checkpoint is not known by launch.
+    let whole = conduct.from.is_none() && experiment.fork.is_none();
+    let launches = whole && (conduct.launches || experiment.launches);
+    let conduct = &Conduct { launches, ..conduct.clone() };
     // Parts of the program are machines of their own then.
     if let Some(windows) = experiment.sample {
         return sampling::run(experiment, conduct, windows);

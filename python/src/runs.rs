@@ -14,7 +14,7 @@ use durawarp::engine::Snapshot;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
-use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
+use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use durawarp::run::{AnyExperiment, Beginning, Conduct, Finished, of_cpus};
 use durawarp::sweep::host::{Memory, shortage};
 use durawarp::sweep::runner::memory_of;
@@ -149,7 +149,9 @@ fn run_with(
     };
     let checkpoint = match (&extras.checkpoint, experiment.gpu()) {
         (None, _) => None,
-        (Some((cycle, _)), Some(of)) => Some(CheckpointAt::new(of, *cycle, &keep).map_err(errors::input)?),
+        (Some((cycle, _)), Some(of)) => {
+            Some(CheckpointAt::new(of, CheckpointWhen::Cycle(*cycle), &keep).map_err(errors::input)?)
+        }
         (Some(_), None) => return Err(errors::input(of_cpus("checkpoint_at").into())),
     };
     let budget = extras.timeline_budget_mib << 20;

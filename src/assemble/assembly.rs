@@ -163,6 +163,11 @@ impl Assembly {
         }
     }
 
+    /// Launches that are over. Of a machine with a GPU.
+    pub fn launches_over(&self) -> usize {
+        self.command_processor().launches().iter().filter(|launch| launch.end > 0).count()
+    }
+
     /// What the scheme tells about the run: its own component (of several nodes that of the first), and of
     /// recoverable regions all its handlers together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {

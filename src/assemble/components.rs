@@ -157,6 +157,9 @@ impl<'a> Components<'a> {
         if self.parts.persistency.halts_at_end {
             processor.halt_at_end();
         }
+        if self.parts.persistency.halts_after_launches {
+            processor.halt_after_launches();
+        }
         self.parts.add(Endpoint::CommandProcessor, processor);
     }
 

@@ -23,6 +23,8 @@ pub struct Persistency {
     /// The simulation halts once, when the host program is over, so that a caller can look at what has not
     /// drained. It continues from there as if it had not halted.
     pub halts_at_end: bool,
+    /// The simulation halts likewise whenever a launch is over.
+    pub halts_after_launches: bool,
 }
 
 impl Default for Persistency {
@@ -35,6 +37,7 @@ impl Default for Persistency {
             places: false,
             line_writes: false,
             halts_at_end: false,
+            halts_after_launches: false,
         }
     }
 }

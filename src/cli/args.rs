@@ -126,6 +126,9 @@ pub(super) struct RunArgs {
     /// write; a program with races fails
     #[arg(long, conflicts_with = "no_reference")]
     pub(super) races: bool,
+    /// Count by launch, too: every counter in the JSON, instructions and traffic in the table
+    #[arg(long)]
+    pub(super) launches: bool,
     /// Write the final bytes of a buffer, raw little-endian; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(super) dump: Vec<String>,
@@ -143,16 +146,19 @@ pub(super) struct RunArgs {
     /// are those of a run without one
     #[arg(long, value_names = ["CYCLE", "FILE"], num_args = 2, conflicts_with = "sample")]
     pub(super) checkpoint_at: Option<Vec<String>>,
+    /// The same before the launch of this number, from 1: as soon as the launch before it is over
+    #[arg(long, value_names = ["N", "FILE"], num_args = 2, conflicts_with_all = ["sample", "checkpoint_at"])]
+    pub(super) checkpoint_at_kernel: Option<Vec<String>>,
     /// Go on from a checkpoint, to the results of the run that it was written by. With --set, parameters have
     /// other values from there on: durations, energies, thresholds, and no sizes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "scheme", "machine", "profile", "input",
           "flag_barrier", "loop_log", "instrument", "program", "persistent", "seed", "kernels", "opcodes", "program_args", "timeline",
-          "wear", "sample"])]
+          "wear", "launches", "sample"])]
     pub(super) from: Option<PathBuf>,
     /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:
     /// so many samples (2 to 64) of a launch of many waves of CTAs, and of many launches ever fewer
     #[arg(long, value_name = "SAMPLES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
-          conflicts_with_all = ["max_cycles", "timeline", "compat", "wear", "monitor"], value_parser = clap::value_parser!(u32).range(2..=64))]
+          conflicts_with_all = ["max_cycles", "timeline", "compat", "wear", "launches", "monitor"], value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) sample: Option<u32>,
     /// Do not compare with the functional run; the manifest's own checks remain
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! Checkpoints as `durawarp run` writes them and goes on from them.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use durawarp::Recipe;
@@ -9,9 +10,10 @@ use durawarp::input;
 use durawarp::outcome::Outcome;
 use durawarp::report;
 use durawarp::run::Beginning;
-use durawarp::run::checkpoint::Checkpoint;
+use durawarp::run::checkpoint::{Checkpoint, CheckpointWhen};
 use durawarp::sweep::host::Memory;
 
+use super::args::RunArgs;
 use super::exit::Stop;
 use super::output::{Output, Outputs};
 use super::terminal;
@@ -29,18 +31,38 @@ pub(super) fn read(file: &Path, set: &[String]) -> Result<Beginning, Stop> {
 /// A checkpoint as it was asked for.
 #[derive(Debug)]
 pub(super) struct Ordered {
-    pub(super) cycle: u64,
+    pub(super) when: CheckpointWhen,
     file: PathBuf,
 }
 
-/// Reads `CYCLE FILE`.
-pub(super) fn ordered(words: &[String]) -> Result<Ordered, Diagnostic> {
-    let [cycle, file] = words else { unreachable!("the option takes two values") };
-    let cycle = cycle.parse().map_err(|_| {
-        let message = format!("expected a core cycle, a whole number, and a file; got `{cycle}`");
-        Diagnostic::nowhere("--checkpoint-at", message)
-    })?;
-    Ok(Ordered { cycle, file: file.into() })
+impl Ordered {
+    /// The option that ordered it.
+    pub(super) fn option(&self) -> &'static str {
+        match self.when {
+            CheckpointWhen::Cycle(_) => "--checkpoint-at",
+            CheckpointWhen::Launch(_) => "--checkpoint-at-kernel",
+        }
+    }
+}
+
+/// What was ordered: `CYCLE FILE`, or `N FILE` of the kernel that comes next.
+pub(super) fn ordered(args: &RunArgs) -> Result<Option<Ordered>, Diagnostic> {
+    let of = |words: &[String], option: &str, what: &str, when: fn(u64) -> CheckpointWhen, least: u64| {
+        let [number, file] = words else { unreachable!("the option takes two values") };
+        let number = number
+            .parse()
+            .ok()
+            .filter(|&number| number >= least)
+            .ok_or_else(|| Diagnostic::nowhere(option, format!("expected {what}, and a file; got `{number}`")))?;
+        Ok(Ordered { when: when(number), file: file.into() })
+    };
+    let at = args.checkpoint_at.as_deref();
+    let at = at.map(|words| of(words, "--checkpoint-at", "a core cycle, a whole number", CheckpointWhen::Cycle, 0));
+    let kernel = args
+        .checkpoint_at_kernel
+        .as_deref()
+        .map(|words| of(words, "--checkpoint-at-kernel", "the number of a launch, from 1", CheckpointWhen::Launch, 1));
+    at.or(kernel).transpose()
 }
 
 /// A checkpoint that is to be written.
@@ -51,17 +73,20 @@ pub(super) struct Writing<'a> {
     /// Taken when it is written.
     output: Mutex<Option<Output>>,
     written: Mutex<Option<Result<(), Stop>>>,
+    /// The core cycle of what was written.
+    cycle: AtomicU64,
 }
 
 impl<'a> Writing<'a> {
     /// Makes sure that it can be written.
     pub(super) fn open(ordered: &'a Ordered, recipe: &'a Recipe, outputs: &mut Outputs) -> Writing<'a> {
-        let output = outputs.open("--checkpoint-at", Some(&ordered.file));
-        Writing { ordered, recipe, output: Mutex::new(output), written: Mutex::new(None) }
+        let output = outputs.open(ordered.option(), Some(&ordered.file));
+        Writing { ordered, recipe, output: Mutex::new(output), written: Mutex::new(None), cycle: AtomicU64::new(0) }
     }
 
     /// Writes it while the run waits.
     pub(super) fn write(&self, made: &Checkpoint) {
+        self.cycle.store(made.cycle, Ordering::Relaxed);
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner).take();
         let written = output.map(|output| output.stream(|file| made.write(self.recipe, file)));
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = written;
@@ -70,7 +95,8 @@ impl<'a> Writing<'a> {
     /// What came of it.
     pub(super) fn end(&self, outcome: &Outcome) -> Result<(), Stop> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (file, cycle) = (self.ordered.file.display(), report::count(self.ordered.cycle));
+        let file = self.ordered.file.display();
+        let cycle = report::count(self.cycle.load(Ordering::Relaxed));
         match written {
             Some(Ok(())) => {
                 terminal::say(&format!("`{file}` has the run at cycle {cycle}: `durawarp run --from {file}` goes on"));
@@ -79,7 +105,11 @@ impl<'a> Writing<'a> {
             Some(Err(stop)) => Err(stop),
             None => {
                 let end = report::count(outcome.time.core_cycles);
-                Err(Stop::File(format!("`{file}` is not written: the run was over at cycle {end}, before {cycle}")))
+                let before = match self.ordered.when {
+                    CheckpointWhen::Cycle(cycle) => report::count(cycle),
+                    CheckpointWhen::Launch(number) => format!("launch {number}"),
+                };
+                Err(Stop::File(format!("`{file}` is not written: the run was over at cycle {end}, before {before}")))
             }
         }
     }

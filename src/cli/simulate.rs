@@ -37,10 +37,12 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         }
     };
     let experiment = experiment.with_max_cycles(args.max_cycles).with_reference(!args.no_reference);
-    let ordered = args.checkpoint_at.as_deref().map(checkpoint::ordered).transpose()?;
-    if ordered.is_some() && from.as_ref().is_some_and(|from| from.forked().is_some()) {
+    let ordered = checkpoint::ordered(args)?;
+    if let Some(ordered) = &ordered
+        && from.as_ref().is_some_and(|from| from.forked().is_some())
+    {
         let message = "a run whose parameters have changed on the way has no recipe that a checkpoint could name";
-        return Err(Diagnostic::nowhere("--checkpoint-at", message).with_help("leave out --set").into());
+        return Err(Diagnostic::nowhere(ordered.option(), message).with_help("leave out --set").into());
     }
     if args.compat.is_some() && experiment.gpu().is_none() {
         let message = "accelsim has names of counters of GPUs, and this is a program of CPUs";
@@ -63,8 +65,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let keep = |made: Checkpoint| writing.iter().for_each(|writing| writing.write(&made));
     let checkpoint = match (&ordered, experiment.gpu()) {
         (None, _) => None,
-        (Some(ordered), Some(of)) => Some(CheckpointAt::new(of, ordered.cycle, &keep)?),
-        (Some(_), None) => return Err(of_cpus("--checkpoint-at").into()),
+        (Some(ordered), Some(of)) => Some(CheckpointAt::new(of, ordered.when, &keep)?),
+        (Some(ordered), None) => return Err(of_cpus(ordered.option()).into()),
     };
     // Before the run, which may be long: an address that is taken is told at once.
     let monitor = args.monitor.map(|address| Monitor::open(address, title(&experiment))).transpose()?;
@@ -95,6 +97,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         timeline,
         line_writes: args.wear,
         races: args.races,
+        // What came before a checkpoint is not known by launch.
+        launches: (args.launches || args.compat.is_some()) && from.is_none(),
         auto,
         checkpoint,
         from: from.as_ref(),

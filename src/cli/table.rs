@@ -38,7 +38,14 @@ pub(super) fn table(args: &SweepTableArgs) -> Result<Exit, Stop> {
     let (json, parquet) =
         (outputs.open("--json", args.json.as_deref()), outputs.open("--parquet", args.parquet.as_deref()));
     outputs.ready()?;
-    let table = table::of(&plan, &store, names, args.wide).map_err(Stop::File)?;
+    let table = match args.launches {
+        true => table::of_launches(&plan, &store),
+        false => table::of(&plan, &store, names, args.wide),
+    };
+    let table = table.map_err(Stop::File)?;
+    if args.launches && !plan.file.launches {
+        terminal::note("the sweep file has no `launches = true` under [base]: its results have no counters by launch");
+    }
     if let Some(output) = csv {
         output.write(&table.csv())?;
     }

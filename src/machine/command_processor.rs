@@ -226,6 +226,11 @@ impl CommandProcessor {
         self.host.halts = true;
     }
 
+    /// Halts the simulation whenever a launch is over.
+    pub fn halt_after_launches(&mut self) {
+        self.host.halts_after_launches = true;
+    }
+
     /// Keeps a journal from now on.
     pub fn keep_journal(&mut self) {
         self.persistency.keep_journal();
@@ -421,6 +426,9 @@ impl CommandProcessor {
             record.end = cx.now();
         }
         self.persistency.note(FactKind::KernelEnded, self.launch(), &self.ports, cx.now());
+        if self.host.halts_after_launches {
+            cx.halt();
+        }
         self.step = Step::Idle;
         self.advance(cx);
     }

@@ -110,6 +110,7 @@ fn launch(kernel: &str, [grid, block]: [[u32; 3]; 2], [ctas_per_sm, start, lengt
         shared_kb: None,
         start: cycles(start.into()),
         length: cycles(length.into()),
+        counters: BTreeMap::new(),
     }
 }
 
@@ -170,7 +171,14 @@ pub(crate) fn sample() -> Outcome {
         digest: "d1".to_owned(),
         memory_digest: "d2".to_owned(),
         engine: Engine { events: 84_000, messages: 51_000, rounds: 700, lookahead_ticks: 35, parallelism_bound: 5.3 },
-        host: Host { threads: 4, threads_asked: 8, wall_s: 0.5, blocked_share: 0.137, functional_s: 0.04 },
+        host: Host {
+            threads: 4,
+            threads_asked: 8,
+            wall_s: 0.5,
+            blocked_share: 0.137,
+            functional_s: 0.04,
+            launches_s: Vec::new(),
+        },
     }
 }
 

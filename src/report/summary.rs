@@ -43,6 +43,10 @@ pub fn summary(outcome: &Outcome) -> String {
         out += "\nLaunches\n";
         out += &lines(&launches(outcome), 1);
     }
+    if outcome.launches.iter().any(|launch| !launch.counters.is_empty()) {
+        out += "\nCounted by launch\n";
+        out += &lines(&counted(outcome), 1);
+    }
     // Where time went comes before what came of it.
     if of_a_cpu {
         out += "\nDispatch slots\n";
@@ -207,6 +211,42 @@ fn launches(o: &Outcome) -> Table {
         row[columns.len() + split.len() + 1] = count(cycles);
         table.add_row(row);
     }
+    table
+}
+
+/// What each launch did, and below them what was counted after the last.
+fn counted(o: &Outcome) -> Table {
+    let mut table = plain_table();
+    table.set_header(["", "kernel", "warp instr.", "IPC", "L1 loads", "hit", "L2 reads", "hit", "DRAM B", "NVM B"]);
+    align_right(&mut table, [0, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let bytes = |of: &dyn Fn(&str) -> u64, medium: &str| {
+        ["read", "written"].iter().map(|way| of(&format!("memory_controller.{medium}_{way}_bytes"))).sum::<u64>()
+    };
+    // A row is made of counters by name: of a launch, or of what is left of the totals.
+    let mut row = |number: String, kernel: &str, cycles: Option<u64>, of: &dyn Fn(&str) -> u64| {
+        table.add_row([
+            number,
+            kernel.to_owned(),
+            count(of("sm.warp_instructions")),
+            cycles.map_or_else(String::new, |cycles| format!("{:.2}", ratio(of("sm.warp_instructions"), cycles))),
+            count(of("sm.l1_loads")),
+            percent(ratio(of("sm.l1_hits"), of("sm.l1_loads"))),
+            count(of("l2.reads")),
+            percent(ratio(of("l2.read_hits"), of("l2.reads"))),
+            count(bytes(of, "dram")),
+            count(bytes(of, "nvm")),
+        ]);
+    };
+    for (number, launch) in (1..).zip(&o.launches) {
+        let of = |name: &str| launch.counters.get(name).copied().unwrap_or(0);
+        row(format!("{number}"), &launch.kernel, Some(launch.length.core_cycles), &of);
+    }
+    let after = |name: &str| {
+        let (kind, counter) = name.split_once('.').unwrap_or_default();
+        let of_launches: u64 = o.launches.iter().filter_map(|launch| launch.counters.get(name)).sum();
+        o.count_of(kind, counter).unwrap_or(0) - of_launches
+    };
+    row(String::new(), "after the last", None, &after);
     table
 }
 

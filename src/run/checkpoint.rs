@@ -7,7 +7,7 @@
 //! ```
 //! A checkpoint is made at the end of the first round with every event before its cycle handled: which events
 //! after it are handled too follows from the experiment alone. Rounds are those of a run without a
-//! checkpoint.
+//! checkpoint. One at a launch is made at the end of the round in which the launch before it was over.
 //!
 //! A *fork* first brings every component to one instant, and goes on from there with other values of
 //! parameters that nothing in the machine's state was sized or placed by: durations, bandwidths, energies,
@@ -21,7 +21,7 @@ mod file;
 use std::sync::Arc;
 
 use super::conduct::Conduct;
-pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, Resumed};
+pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, CheckpointWhen, Resumed};
 pub use super::program::Fork;
 use super::program::{Experiment, Program};
 use super::whole::{clocks_of, machine_of};
@@ -32,18 +32,18 @@ use crate::engine::{RunEnd, Time, align};
 use crate::outcome::FromCheckpoint;
 
 impl<'a> CheckpointAt<'a> {
-    /// A checkpoint of runs of this experiment, at this core cycle. `keep` takes it while the run waits, and
+    /// A checkpoint of runs of this experiment, made then. `keep` takes it while the run waits, and
     /// is not called where the run ends before.
     ///
     /// # Errors
     /// Its scheme cannot be saved yet; it is to be sampled.
     pub fn new(
         experiment: &Experiment,
-        cycle: u64,
+        when: CheckpointWhen,
         keep: &'a (dyn Fn(Checkpoint) + Sync),
     ) -> Result<CheckpointAt<'a>, Diagnostics> {
         check(experiment)?;
-        Ok(CheckpointAt { cycle, experiment: hash_of(experiment), keep })
+        Ok(CheckpointAt { when, experiment: hash_of(experiment), keep })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::kept::{Beginnings, CheckpointAt, Resumed};
+use super::kept::{Beginnings, CheckpointAt, CheckpointWhen, Resumed};
 use super::{LiveState, References};
 use crate::engine::{Fallback, Placement, Rebalance, Snapshot};
 
@@ -46,6 +46,8 @@ pub struct Conduct<'a> {
     pub line_writes: bool,
     /// Look for races on the functional run. Of kernels.
     pub races: bool,
+    /// Read all counters whenever a launch is over. Of kernels, from their beginning.
+    pub launches: bool,
     /// Functional references of the experiment's workload that this run shares with others.
     pub references: Option<&'a References>,
     /// Core cycles between two looks whether all that runs only repeats itself ([`REPEAT_CYCLES`]); 0 for
@@ -79,12 +81,20 @@ impl Default for Conduct<'_> {
             beginnings: None,
             line_writes: false,
             races: false,
+            launches: false,
             references: None,
             repeat_cycles: REPEAT_CYCLES,
             stop: None,
             observer: None,
             monitor: None,
         }
+    }
+}
+
+impl Conduct<'_> {
+    /// Something is done whenever a launch is over.
+    pub(super) fn halts_after_launches(&self) -> bool {
+        self.launches || self.checkpoint.as_ref().is_some_and(|at| matches!(at.when, CheckpointWhen::Launch(_)))
     }
 }
 

@@ -9,8 +9,9 @@ use super::conduct::Conduct;
 use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
 use super::finished::{Finished, failures as told};
+use super::parameters::parameters;
 use super::repeats;
-use super::simulated::{Simulated, parameters};
+use super::simulated::Simulated;
 use super::slot_places;
 use super::timeline;
 use crate::assemble::{Assembly, CpuLoad, FormedProcess, Persistency, TOUCHED_BYTES, assemble_cpu};
@@ -156,6 +157,7 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
         places: conduct.places,
         line_writes: conduct.line_writes,
         halts_at_end: alone,
+        halts_after_launches: false,
     };
     assemble_cpu(spec, load, &persistency)
 }

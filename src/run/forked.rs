@@ -68,7 +68,8 @@ fn begin(fork: &Fork, conduct: &Conduct<'_>) -> Result<Checkpoint, NoBeginning> 
     let before = &fork.before;
     let Program { formed, host, .. } = Program::of(before, conduct.stop);
     let image = before.image(formed.as_ref());
-    let mut machine = machine_of(before, image, host, conduct);
+    // A checkpoint of the whole run is none of its beginning.
+    let mut machine = machine_of(before, image, host, &Conduct { checkpoint: None, ..conduct.clone() });
     let clocks = clocks_of(before);
     let pause_at = Some(clocks.core.cycles(fork.cycle));
     let end = machine.simulation.run(&RunOptions { pause_at, ..options(clocks, before.max_cycles, conduct) });

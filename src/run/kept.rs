@@ -24,24 +24,38 @@ pub struct Checkpoint {
     pub(super) state: Arc<Vec<u8>>,
 }
 
+/// When a checkpoint is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointWhen {
+    /// As soon as everything before this core cycle is handled.
+    Cycle(u64),
+    /// When the launch before this one is over: launches count from 1.
+    Launch(u64),
+}
+
 /// When to make a checkpoint of a run, and who takes it.
 #[derive(Clone)]
 pub struct CheckpointAt<'a> {
-    pub(super) cycle: u64,
+    pub(super) when: CheckpointWhen,
     pub(super) experiment: String,
     pub(super) keep: &'a (dyn Fn(Checkpoint) + Sync),
 }
 
 impl std::fmt::Debug for CheckpointAt<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CheckpointAt").field("cycle", &self.cycle).finish_non_exhaustive()
+        f.debug_struct("CheckpointAt").field("when", &self.when).finish_non_exhaustive()
     }
 }
 
 /// Makes a checkpoint of a machine that pauses, and hands it out.
-pub(super) fn hand_out(at: &CheckpointAt<'_>, machine: &Assembly, line_writes: bool) -> Result<(), LoadFault> {
+pub(super) fn hand_out(
+    at: &CheckpointAt<'_>,
+    machine: &Assembly,
+    cycle: u64,
+    line_writes: bool,
+) -> Result<(), LoadFault> {
     let state = Arc::new(checkpoint::save(machine)?);
-    (at.keep)(Checkpoint { cycle: at.cycle, line_writes, experiment: at.experiment.clone(), state });
+    (at.keep)(Checkpoint { cycle, line_writes, experiment: at.experiment.clone(), state });
     Ok(())
 }
 

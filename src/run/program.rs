@@ -38,6 +38,8 @@ pub struct Experiment {
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,
+    /// Count by launch, too ([`Conduct::launches`](super::Conduct::launches)).
+    pub launches: bool,
     /// Simulate a sample in detail and predict the rest: so many samples of a launch of many waves of CTAs.
     pub sample: Option<u32>,
     /// It begins with other parameters.
@@ -104,8 +106,9 @@ impl Experiment {
     /// # Errors
     /// It was resolved for something else; what keeps a run from starting.
     pub fn of_resolved(machine: MachineConfig, workload: Resolved, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
+        let (max_cycles, sample, fork) = (None, None, None);
         let experiment =
-            Experiment { machine, workload, scheme, max_cycles: None, reference: true, sample: None, fork: None };
+            Experiment { machine, workload, scheme, max_cycles, reference: true, launches: false, sample, fork };
         experiment.check()?;
         Ok(experiment)
     }

@@ -132,6 +132,7 @@ pub struct Recipe {
     pub(crate) choice: Choice,
     pub(crate) max_cycles: Option<u64>,
     pub(crate) reference: bool,
+    pub(crate) launches: bool,
     pub(crate) sample: Option<u32>,
     /// It begins as another one, up to this core cycle.
     pub(crate) fork: Option<(u64, Box<Recipe>)>,
@@ -141,7 +142,7 @@ pub struct Recipe {
 }
 
 /// Keys of [`Recipe::set`] that are no parameters.
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     "machine",
     "scheme",
     "workload",
@@ -152,6 +153,7 @@ const WORDS: [&str; 12] = [
     "loop_log",
     "kernels",
     "opcodes",
+    "launches",
     "max_cycles",
     "sample",
 ];
@@ -168,6 +170,7 @@ impl Recipe {
             choice: Choice::default(),
             max_cycles: None,
             reference: true,
+            launches: false,
             sample: None,
             fork: None,
             threads: 1,
@@ -192,7 +195,7 @@ impl Recipe {
     /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
     /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
     /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
-    /// `loop_log`, `kernels`, `opcodes`, `max_cycles`, `sample`. These are the keys of sweep
+    /// `loop_log`, `kernels`, `opcodes`, `launches`, `max_cycles`, `sample`. These are the keys of sweep
     /// files. A wrong key is a fault that
     /// [`Recipe::build`] tells with the nearest valid one.
     ///
@@ -224,6 +227,7 @@ impl Recipe {
             "flag_barrier" => {
                 self.parse(key, &value, |recipe, barrier| recipe.choice.instrument.flag_barrier = Some(barrier))
             }
+            "launches" => self.read(key, &value, "true or false", |recipe, counted| recipe.launches = counted),
             "kernels" => self.parse(key, &value, |recipe, kernels| recipe.choice.kernels = Some(kernels)),
             "opcodes" => {
                 self.choice.opcodes = Some(value.into());
@@ -350,6 +354,13 @@ impl Recipe {
         self
     }
 
+    /// Whether every counter is read at the end of each launch, too
+    /// ([`Launch::counters`](crate::outcome::Launch::counters)). Programs of CPUs have no launches.
+    pub fn launches(mut self, counted: bool) -> Self {
+        self.launches = counted;
+        self
+    }
+
     /// Simulates a sample in detail and predicts the rest: `windows` samples (2 to 64) of each launch of many
     /// waves, and launches of which there are many ever more rarely. Cycles are an estimate with an interval
     /// then ([`Outcome::sampling`](crate::outcome::Outcome)).
@@ -445,6 +456,7 @@ impl Recipe {
         put("loop_log", loop_log.map(|log| log.to_string()));
         put("kernels", choice.kernels.as_ref().map(ToString::to_string));
         put("opcodes", choice.opcodes.as_ref().map(|file| file.display().to_string()));
+        put("launches", self.launches.then(|| true.to_string()));
         put("max_cycles", self.max_cycles.map(|cycles| cycles.to_string()));
         keys
     }
@@ -601,12 +613,17 @@ impl Recipe {
         workload: AnyResolved,
         scheme: SchemeConfig,
     ) -> Result<AnyExperiment, Diagnostics> {
-        let &Recipe { max_cycles, reference, sample, .. } = self;
+        let &Recipe { max_cycles, reference, launches, sample, .. } = self;
         Ok(match (machine, workload) {
             (AnyMachine::Gpu(machine), AnyResolved::Kernels(workload)) => {
                 let experiment = Experiment::of_resolved(*machine, *workload, scheme)?;
                 // A sample is checked with the parts that may forbid it.
-                let experiment = Experiment { max_cycles, reference, sample, ..experiment };
+                let experiment = Experiment { max_cycles, reference, launches, sample, ..experiment };
+                if launches && (sample.is_some() || self.fork.is_some()) {
+                    let message = "a run that is sampled, or that changes its parameters on the way, has no counters by \
+                                   launch";
+                    return Err(Diagnostic::nowhere("launches", message).into());
+                }
                 experiment.check_sample()?;
                 let experiment = Experiment { fork: self.load_fork()?, ..experiment };
                 experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(fork, &experiment))?;

@@ -24,6 +24,7 @@ mod estimate;
 mod plan;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::conduct::Conduct;
@@ -178,6 +179,7 @@ impl Estimate {
                 shared_kb: launch.carveout.map(|carveout| carveout.shared_kb),
                 start: clocks.duration(now.round() as Time),
                 length: clocks.duration(own.round() as Time),
+                counters: BTreeMap::new(),
             });
             now += whole;
         }

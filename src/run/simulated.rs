@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration as WallTime, Instant};
 
 use super::backlog::Left;
+use super::by_launch::ByLaunch;
 use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
-use super::kept::hand_out;
+use super::kept::{CheckpointWhen, hand_out};
 use super::live;
 use super::repeats::{Question, RepeatWatch};
 use crate::assemble::Assembly;
@@ -16,7 +17,6 @@ use crate::kernel::memory::Medium;
 use crate::machine::MAX_CORE_CYCLES;
 use crate::machine::memory_controller::{CellWear, MemoryController};
 use crate::outcome::{self, Devices, Engine, Host, LineWrites, Outcome, Parameter, Repeats};
-use crate::spec::Key;
 
 /// A machine that has run.
 pub(super) struct Simulated {
@@ -27,6 +27,7 @@ pub(super) struct Simulated {
     repeats: Option<Box<Repeats>>,
     /// What was left to be written when the program was over.
     left: Option<Left>,
+    pub(super) by_launch: ByLaunch,
     wall: WallTime,
 }
 
@@ -47,7 +48,8 @@ impl Simulated {
             ..options(clocks, max_cycles, conduct)
         };
         let mut watch = RepeatWatch::new(clocks, conduct, asked);
-        let mut end = pause(&mut machine, clocks, conduct, &options, &mut watch);
+        let mut by_launch = ByLaunch::begun(began);
+        let mut end = pause(&mut machine, clocks, conduct, &options, (&mut watch, &mut by_launch));
         // The engine halts when the program is done: what is still to be written then is the backlog.
         let mut left = None;
         if let RunEnd::Halted { at, .. } = end {
@@ -62,13 +64,22 @@ impl Simulated {
             // All that lay beyond the limit was a wake-up for a deadline that is no more.
             end = RunEnd::Finished { at };
         }
-        Simulated { machine, clocks, end, repeats: watch.found(), left, wall: began.elapsed() }
+        Simulated { machine, clocks, end, repeats: watch.found(), left, by_launch, wall: began.elapsed() }
     }
 
     /// A machine that has done nothing.
+    #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
     pub(super) fn idle(machine: Assembly, clocks: Clocks) -> Simulated {
         let end = RunEnd::Finished { at: 0 };
-        Simulated { machine, clocks, end, repeats: None, left: None, wall: WallTime::ZERO }
+        Simulated {
+            machine,
+            clocks,
+            end,
+            repeats: None,
+            left: None,
+            by_launch: ByLaunch::begun(Instant::now()),
+            wall: WallTime::ZERO,
+        }
     }
 
     /// Simulates until it halts.
@@ -176,6 +187,7 @@ impl Simulated {
             wall_s,
             blocked_share: (blocked / (wall_s * stats.workers.max(1) as f64).max(1e-9)).min(1.0),
             functional_s: 0.0,
+            launches_s: self.by_launch.wall_s().collect(),
         }
     }
 }
@@ -187,22 +199,65 @@ fn pause(
     clocks: Clocks,
     conduct: &Conduct<'_>,
     options: &RunOptions<'_>,
-    watch: &mut RepeatWatch<'_>,
+    (watch, by_launch): (&mut RepeatWatch<'_>, &mut ByLaunch),
 ) -> RunEnd {
-    let Some(checkpoint) = &conduct.checkpoint else { return watch.run(machine, options) };
-    let pause_at = Some(clocks.core.cycles(checkpoint.cycle.min(MAX_CORE_CYCLES)));
+    let halts = conduct.halts_after_launches();
+    let mut whole = |machine: &mut Assembly, options: &RunOptions<'_>, until| {
+        if !halts {
+            return watch.run(machine, options);
+        }
+        launches(machine, options, watch, conduct.launches.then_some(&mut *by_launch), until)
+    };
+    let Some(checkpoint) = &conduct.checkpoint else { return whole(machine, options, None) };
+    // The first launch has none before it: all that comes before is at cycle 0.
+    let (cycle, launch) = match checkpoint.when {
+        CheckpointWhen::Cycle(cycle) => (cycle, None),
+        CheckpointWhen::Launch(0 | 1) => (0, None),
+        CheckpointWhen::Launch(launch) => (MAX_CORE_CYCLES, Some(launch - 1)),
+    };
+    let pause_at = Some(clocks.core.cycles(cycle.min(MAX_CORE_CYCLES)));
     // A limit cuts rounds, and a checkpoint must not: up to it there is none, unless it comes first.
     let most = Some(clocks.core.cycles(MAX_CORE_CYCLES));
     let time_limit = if pause_at <= options.time_limit { most } else { options.time_limit };
-    let end = watch.run(machine, &RunOptions { pause_at, time_limit, ..options.clone() });
-    if !matches!(end, RunEnd::Paused { .. }) {
-        return end;
-    }
+    let end = match launch {
+        None => whole(machine, &RunOptions { pause_at, time_limit, ..options.clone() }, None),
+        launch => whole(machine, options, launch),
+    };
+    let cycle = match end {
+        RunEnd::Paused { .. } => cycle,
+        RunEnd::Halted { at, .. } if launch.is_some() && machine.ended().is_none() => clocks.duration(at).core_cycles,
+        end => return end,
+    };
     let line_writes = conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes);
-    if let Err(fault) = hand_out(checkpoint, machine, line_writes) {
+    if let Err(fault) = hand_out(checkpoint, machine, cycle, line_writes) {
         panic!("a machine that was checked cannot be saved: {fault}");
     }
-    watch.run(machine, options)
+    whole(machine, options, None)
+}
+
+/// Runs on over the ends of launches, and reads the counters at each where that is asked for; up to the end
+/// of launch `until`, counted from 1, or to an end of its own.
+fn launches(
+    machine: &mut Assembly,
+    options: &RunOptions<'_>,
+    watch: &mut RepeatWatch<'_>,
+    mut by_launch: Option<&mut ByLaunch>,
+    until: Option<u64>,
+) -> RunEnd {
+    loop {
+        let end = watch.run(machine, options);
+        if !matches!(end, RunEnd::Halted { .. }) {
+            return end;
+        }
+        // Several launches may end in one round.
+        let over = machine.launches_over();
+        if let Some(by_launch) = by_launch.as_mut() {
+            (by_launch.len()..over).for_each(|_| by_launch.read(machine));
+        }
+        if machine.ended().is_some() || until.is_some_and(|until| over as u64 >= until) {
+            return end;
+        }
+    }
 }
 
 pub(super) fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Conduct<'a>) -> RunOptions<'a> {
@@ -220,23 +275,6 @@ pub(super) fn options<'a>(clocks: Clocks, max_cycles: Option<u64>, conduct: &Con
         oversubscribe: conduct.oversubscribe,
         ..RunOptions::default()
     }
-}
-
-/// Every parameter of a machine, with its value and source.
-pub(super) fn parameters(
-    tables: &[(&str, &'static [Key])],
-    values: &serde_json::Value,
-    sources: &BTreeMap<String, String>,
-) -> BTreeMap<String, Parameter> {
-    let mut parameters = BTreeMap::new();
-    for (table, keys) in tables {
-        for key in *keys {
-            let name = format!("{table}.{}", key.name);
-            let source = sources.get(&name).cloned().unwrap_or_default();
-            parameters.insert(name, Parameter { value: values[*table][key.name].clone(), source });
-        }
-    }
-    parameters
 }
 
 fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {

@@ -17,7 +17,7 @@ use crate::machine::switch::SwitchCounters;
 use crate::outcome::{Distributions, Machine, Persists, Spread, Stage, Warning};
 use crate::stats::{Counters as _, Description, Histogram, Table};
 
-use super::simulated::parameters;
+use super::parameters::parameters;
 
 /// The counters of every component.
 pub(super) fn counters(machine: &Assembly) -> Vec<Table> {

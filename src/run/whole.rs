@@ -55,7 +55,10 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, asked);
 
     let (machine, time) = (&ran.machine, ran.time());
-    let launches = launches(machine, time, clocks);
+    let mut launches = launches(machine, time, clocks);
+    if conduct.launches {
+        ran.by_launch.attribute(machine, &mut launches);
+    }
     let described = serde_json::to_value(workload.describe()).unwrap_or_default();
     let mut outcome = Outcome {
         kernels: by_kernel::totals(machine, &launches, |ticks| clocks.duration(ticks)),
@@ -119,6 +122,7 @@ pub(super) fn machine_of(
         places: false,
         line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: true,
+        halts_after_launches: conduct.halts_after_launches(),
     };
     assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)
 }
@@ -250,6 +254,7 @@ fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {
         start: clocks.duration(record.start),
         // One that was cut short lasts until the cut.
         length: clocks.duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start),
+        counters: BTreeMap::new(),
     };
     machine.command_processor().launches().iter().map(of).collect()
 }

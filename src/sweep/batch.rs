@@ -112,6 +112,7 @@ const HASH_DIGITS: usize = 64;
 
 fn key_of(recipe: &Recipe, machine: &AnyMachine, scheme: &SchemeConfig, content: &str) -> Result<String, Diagnostics> {
     let key = key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample);
+    let key = if recipe.launches { key::of_launches(&key) } else { key };
     let Some((cycle, before)) = &recipe.fork else { return Ok(key) };
     // Of the same workload, or the experiment will not be built.
     let (machine, scheme) = before.load_own_parts()?;
@@ -273,6 +274,10 @@ fn command_of(recipe: &Recipe) -> String {
     let choice = &recipe.choice;
     let mut words = vec!["durawarp".to_owned(), "run".to_owned()];
     for (key, value) in recipe.keys() {
+        if key == "launches" {
+            words.push("--launches".to_owned());
+            continue;
+        }
         // Words have options of their own; all other keys are said with `--set`.
         let option = match key.as_str() {
             "workload" => {

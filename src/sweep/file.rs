@@ -80,6 +80,8 @@ pub struct SweepFile {
     pub figures: Vec<FigureSpec>,
     /// Compare the final memory of each run with the functional driver's.
     pub reference: bool,
+    /// Count by launch, too.
+    pub launches: bool,
     /// Stop each run after this many core cycles: it has failed then.
     pub max_cycles: Option<u64>,
     /// Sample each run: so many samples of a launch of many waves of CTAs.
@@ -157,6 +159,7 @@ impl SweepFile {
             metrics,
             figures,
             reference: flag("reference").unwrap_or(true),
+            launches: flag("launches").unwrap_or(false),
             max_cycles: whole("max_cycles"),
             sample: whole("sample").map(|windows| u32::try_from(windows).unwrap_or(u32::MAX)),
             fork_at_cycle: whole("fork_at_cycle"),

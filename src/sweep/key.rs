@@ -74,6 +74,11 @@ pub(crate) fn of_fork(whole: &str, cycle: u64, before: &str) -> String {
     blake3::hash(canonical(&all).as_bytes()).to_hex().to_string()
 }
 
+/// The key of a run that counts by launch, too, by the key that it has without.
+pub(crate) fn of_launches(whole: &str) -> String {
+    blake3::hash(canonical(&json!({ "whole": whole, "launches": true })).as_bytes()).to_hex().to_string()
+}
+
 /// The shard of `of` that a key belongs to, from 0.
 pub(crate) fn shard(key: &str, of: u32) -> u32 {
     let start = key.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(0);

@@ -9,6 +9,8 @@ mod parquet;
 
 pub use column::Column;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::metrics::{self, Metric};
@@ -141,6 +143,49 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
         }
     }
     let columns = if wide { wide_columns(&plan.columns, &chosen) } else { long_columns(&plan.columns) };
+    Ok(Table { columns, rows })
+}
+
+/// A row a launch of each point: when it was, and what it counted where that was asked for.
+///
+/// # Errors
+/// A result cannot be read.
+pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
+    // Two passes: columns are the counters of all points, and one outcome is in memory at a time.
+    let outcome = |key: &str| {
+        let entry = store.result(key).filter(|entry| entry.head.state.counts());
+        Ok::<_, String>(entry.map(|entry| store.outcome(entry)).transpose()?.flatten())
+    };
+    let mut meanings = BTreeMap::new();
+    for planned in &plan.points {
+        let Some(outcome) = outcome(&planned.key)? else { continue };
+        for table in outcome.counters.iter().filter(|_| outcome.launches.iter().any(|one| !one.counters.is_empty())) {
+            for (name, doc) in table.names.iter().zip(&table.docs) {
+                meanings.insert(format!("{}.{name}", table.kind), doc.clone());
+            }
+        }
+    }
+    let mut columns = of_points(&plan.columns);
+    columns.extend([
+        Column::new("launch", "", "Number of the launch, from 1"),
+        Column::new("kernel", "", "Kernel"),
+        Column::new("start_cycles", "cycles", "When the host asked for it"),
+        Column::new("cycles", "cycles", "From then until its last store was performed"),
+    ]);
+    columns.extend(meanings.iter().map(|(name, meaning)| Column::new(name, "", meaning)));
+    let mut rows = Vec::new();
+    for planned in &plan.points {
+        let Some(outcome) = outcome(&planned.key)? else { continue };
+        for (number, launch) in (1u64..).zip(&outcome.launches) {
+            let mut row = vec![Value::from(plan.file.name.as_str()), Value::from(&planned.key[..16])];
+            row.extend(planned.values.iter().cloned());
+            row.extend([Value::from(number), Value::from(launch.kernel.as_str())]);
+            row.extend([launch.start.core_cycles, launch.length.core_cycles].map(Value::from));
+            let count = |name: &String| launch.counters.get(name).map_or(Value::Null, |&count| Value::from(count));
+            row.extend(meanings.keys().map(count));
+            rows.push(row);
+        }
+    }
     Ok(Table { columns, rows })
 }
 

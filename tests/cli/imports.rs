@@ -159,18 +159,6 @@ fn older_files_have_no_latency_of_shuffles() {
 }
 
 #[test]
-fn counters_come_under_the_names_of_accel_sim() {
-    let output = durawarp(&["run", "vecadd", "--profile", "ci", "--compat", "accelsim"]);
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0));
-    for name in ["kernel_name = ", "gpu_tot_sim_cycle = ", "gpu_tot_sim_insn = ", "L2_total_cache_accesses = "] {
-        assert!(told.contains(name) && !told.contains("Warp slots"), "no `{name}` in {told}");
-    }
-    let output = durawarp(&["run", "hash", "--profile", "ci", "--compat", "accelsim"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-}
-
-#[test]
 fn a_trace_configuration_counts_more_for_what_it_says() {
     let (code, toml, _) = imported("cli/import_traced", TITAN_X, Some("-trace_opcode_latency_initiation_sp 3,2\n"));
     assert_eq!(code, Some(0));

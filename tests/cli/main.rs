@@ -5,6 +5,7 @@ mod cli_common;
 mod bounds;
 mod checkpoints;
 mod commands;
+mod compat;
 mod config;
 mod crash;
 mod docs;

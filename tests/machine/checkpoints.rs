@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use durawarp::Recipe;
 use durawarp::engine::{Fallback, Placement};
 use durawarp::outcome::{End, Outcome};
-use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
+use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::catalogue;
 use durawarp::workload::Workload;
@@ -45,9 +45,17 @@ fn threads(threads: usize) -> Conduct<'static> {
 
 /// The outcome of a run, with a checkpoint on the way if it lasts so long.
 fn with_checkpoint(experiment: &Experiment, cycle: u64, conduct: &Conduct<'_>) -> (Outcome, Option<Checkpoint>) {
+    with_checkpoint_when(experiment, CheckpointWhen::Cycle(cycle), conduct)
+}
+
+fn with_checkpoint_when(
+    experiment: &Experiment,
+    when: CheckpointWhen,
+    conduct: &Conduct<'_>,
+) -> (Outcome, Option<Checkpoint>) {
     let made = Mutex::new(None);
     let keep = |checkpoint| *made.lock().expect("no panic") = Some(checkpoint);
-    let at = CheckpointAt::new(experiment, cycle, &keep).unwrap_or_else(|faults| panic!("{faults}"));
+    let at = CheckpointAt::new(experiment, when, &keep).unwrap_or_else(|faults| panic!("{faults}"));
     let conduct = Conduct { checkpoint: Some(at), ..conduct.clone() };
     let outcome = run(experiment, &conduct).outcome;
     (outcome, made.into_inner().expect("no panic"))
@@ -179,6 +187,67 @@ fn a_fork_beyond_the_end_fails_and_says_so() {
     let late = built(&forked("gemm", "base", 1 << 40, &[("dram.t_cl_ns", "90")])).run();
     let End::Failed { error } = &late.end else { panic!("{:?}", late.end) };
     assert!(error.contains("the run is over before cycle"), "{error}");
+}
+
+#[test]
+fn a_run_goes_on_from_the_beginning_of_each_launch() {
+    for (workload, scheme) in [("atax", "strict"), ("backprop", "epoch-kernel")] {
+        let experiment = built(&recipe(workload, scheme));
+        let whole = experiment.run();
+        let launches = whole.launches.len() as u64;
+        assert!(launches > 1, "{workload}");
+        for number in 1..=launches {
+            let what = format!("{workload} under {scheme} before launch {number}");
+            let (saved, made) = with_checkpoint_when(&experiment, CheckpointWhen::Launch(number), &threads(2));
+            assert_same(&whole, &saved, &format!("{what}, saved"));
+            let checkpoint = made.unwrap_or_else(|| panic!("{what}: no checkpoint"));
+            // The launch before is over, and no CTA of this one has ended.
+            let launch = &whole.launches[number as usize - 1];
+            let over = launch.start.core_cycles + launch.length.core_cycles;
+            assert!((launch.start.core_cycles..over).contains(&checkpoint.cycle) || number == 1, "{what}");
+            let resumed = checkpoint.resume(&experiment).unwrap_or_else(|faults| panic!("{what}: {faults}"));
+            for count in [1, 3] {
+                let on = run(&experiment, &Conduct { from: Some(&resumed), ..threads(count) }).outcome;
+                assert_same(&whole, &on, &format!("{what}, at {count} threads"));
+            }
+        }
+        let (_, none) = with_checkpoint_when(&experiment, CheckpointWhen::Launch(launches + 1), &Conduct::default());
+        assert!(none.is_none(), "{workload} has no launch {}", launches + 1);
+    }
+}
+
+#[test]
+fn counters_by_launch_add_up_and_change_nothing() {
+    for (recipe, cut) in [
+        (recipe("atax", "strict"), None),
+        (recipe("backprop", "agpm"), None),
+        (recipe("gemm_tensor", "base").machine("ampere-a100"), None),
+        (recipe("atax", "base"), Some(6_000)),
+    ] {
+        let experiment = built(&recipe.max_cycles(cut));
+        let whole = experiment.run();
+        let what = format!("{} cut at {cut:?}", whole.workload["workload"]);
+        let counted = run(&experiment, &Conduct { launches: true, ..threads(3) }).outcome;
+        let again = run(&experiment, &Conduct { launches: true, ..threads(1) }).outcome;
+        assert_eq!(counted.launches, again.launches, "{what}: at any number of threads");
+        assert_eq!(counted.host.launches_s.len(), counted.launches.len() - usize::from(cut.is_some()), "{what}");
+        // What SMs count is exact: nothing of it happens between launches.
+        for table in &counted.counters {
+            for name in &table.names {
+                let of = |launch: &durawarp::outcome::Launch| launch.counters[&format!("{}.{name}", table.kind)];
+                let of_launches: u64 = counted.launches.iter().map(of).sum();
+                assert!(of_launches <= table.total(name), "{what}: {name}");
+                assert!(table.kind != "sm" || of_launches == table.total(name), "{what}: {name}");
+            }
+        }
+        for launch in &counted.launches {
+            let ctas = u64::from(launch.grid.iter().product::<u32>());
+            assert!(cut.is_some() || launch.counters["sm.ctas"] == ctas, "{what}: {}", launch.kernel);
+        }
+        let mut stripped = counted.clone();
+        stripped.launches.iter_mut().for_each(|launch| launch.counters.clear());
+        assert_same(&whole, &stripped, &what);
+    }
 }
 
 #[test]

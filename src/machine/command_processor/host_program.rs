@@ -38,10 +38,12 @@ pub(super) struct HostThread {
     paused: Option<Time>,
     /// The simulation halts at the program's end.
     pub(super) halts: bool,
+    /// It halts whenever a launch is over, too.
+    pub(super) halts_after_launches: bool,
 }
 
 // How far the program is comes first, before all components: launches follow from it.
-state!(HostThread { saved: read, excused, ended, paused; kept: program, received, launches, launched, halts });
+state!(HostThread { saved: read, excused, ended, paused; kept: program, received, launches, launched, halts, halts_after_launches });
 
 impl HostThread {
     /// A thread before the first step of `program`.
@@ -56,6 +58,7 @@ impl HostThread {
             ended: None,
             paused: None,
             halts: false,
+            halts_after_launches: false,
         }
     }
 

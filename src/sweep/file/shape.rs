@@ -29,6 +29,7 @@ const BASE: &[KeyRule] = &[
     optional("seed", Shape::Whole),
     optional("set", Shape::Any),
     optional("reference", Shape::Boolean),
+    optional("launches", Shape::Boolean),
     optional("max_cycles", Shape::Whole),
     optional("sample", Shape::Whole),
     optional("fork_at_cycle", Shape::Whole),

@@ -287,6 +287,7 @@ impl Making {
         let folder = &self.file.folder;
         let recipe = Recipe::of(located(folder, &text_of(&values["workload"])));
         let recipe = recipe.max_cycles(self.file.max_cycles).sample(self.file.sample).reference(self.file.reference);
+        let recipe = recipe.launches(self.file.launches);
         values.iter().filter(|(_, value)| !value.is_null()).fold(recipe, |recipe, (key, value)| {
             let text = text_of(value);
             match key.as_str() {
