@@ -133,6 +133,9 @@ fn settings(outcome: &Outcome) -> BTreeMap<String, String> {
     for key in ["workload", "profile", "seed"] {
         all.insert(key.to_owned(), plain(&outcome.workload[key]));
     }
+    if let Some(chosen) = outcome.workload["trace"]["chosen"].as_str() {
+        all.insert("kernels".to_owned(), chosen.to_owned());
+    }
     let params = outcome.workload["params"].as_object().into_iter().flatten();
     all.extend(params.map(|(name, value)| (format!("params.{name}"), plain(value))));
     all
@@ -188,6 +191,35 @@ mod tests {
         assert!(
             none.text().ends_with(&format!("equal: configuration, results and all {} counts\n", none.equal_counts))
         );
+    }
+
+    #[test]
+    fn every_number_that_two_runs_can_differ_in_is_compared() {
+        let one = sample();
+        let differs = |change: &dyn Fn(&mut Outcome)| {
+            let mut other = sample();
+            change(&mut other);
+            let found = Differences::of(&one, &other);
+            let counts = found.counts.iter().map(|count| count.name.clone());
+            let words = found.settings.iter().chain(&found.results).map(|found| found.key.clone());
+            counts.chain(words).collect::<Vec<_>>()
+        };
+        assert_eq!(differs(&|o| o.time.core_cycles += 1), ["cycles"]);
+        assert_eq!(differs(&|o| o.engine.events += 1), ["engine.events"]);
+        assert_eq!(differs(&|o| o.engine.rounds += 1), ["engine.rounds"]);
+        assert_eq!(differs(&|o| o.memory_digest.push('x')), ["memory digest"]);
+        assert_eq!(differs(&|o| o.end = End::Stopped), ["end"]);
+        assert_eq!(differs(&|o| o.verification = None), ["result check"]);
+        assert_eq!(differs(&|o| o.machine.name.push('x')), ["machine"]);
+        assert_eq!(differs(&|o| o.workload["trace"] = serde_json::json!({ "chosen": "3" })), ["kernels"]);
+        // Every counter of every component, the last as the first.
+        for (table, column) in
+            one.counters.iter().enumerate().flat_map(|(at, t)| (0..t.names.len()).map(move |c| (at, c)))
+        {
+            let name = format!("{}.{}", one.counters[table].kind, one.counters[table].names[column]);
+            let last = one.counters[table].rows.len() - 1;
+            assert_eq!(differs(&|o| o.counters[table].rows[last][column] += 1), [name]);
+        }
     }
 
     #[test]

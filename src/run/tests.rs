@@ -1,7 +1,9 @@
 //! Tests of how a run ends.
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use super::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use super::whole::judge;
 use super::*;
 use crate::outcome::{End, Outcome};
@@ -30,4 +32,57 @@ fn what_a_gated_queue_holds_when_the_program_is_over_is_counted_and_its_time_is_
     assert!(slow.backlog.unwrap().gated_stores > 0);
     assert!(drain_ns(&slow) > 100_000 && slow.time.ps < 100_000_000, "{:?} {:?}", slow.backlog, slow.time);
     assert_eq!(base.backlog.unwrap().gated_stores, 0);
+}
+
+/// A checkpoint of an experiment at a core cycle.
+fn checkpoint_at(experiment: &Experiment, cycle: u64) -> Checkpoint {
+    let kept = Mutex::new(None);
+    let keep = |made: Checkpoint| *kept.lock().unwrap() = Some(made);
+    let at = CheckpointAt::new(experiment, CheckpointWhen::Cycle(cycle), &keep).unwrap();
+    run(experiment, &Conduct { checkpoint: Some(at), ..Conduct::default() });
+    kept.into_inner().unwrap().expect("the run came to the cycle")
+}
+
+#[test]
+fn a_checkpoint_notices_that_machine_scheme_or_program_changed() {
+    let recipe = || Recipe::of("vecadd").machine("titan-x").scheme("agpm").profile("ci");
+    let experiment = recipe().build().unwrap();
+    let checkpoint = checkpoint_at(&experiment, 500);
+    assert!(checkpoint.resume(&recipe().build().unwrap()).is_ok());
+    let others = [
+        recipe().set("dram.t_cl_ns", 80),
+        recipe().set("energy.l1_access_pj", 80),
+        recipe().set("agpm.threshold_logs", 7),
+        recipe().scheme("base"),
+        recipe().seed(3),
+        recipe().set("params.N", 64),
+        recipe().machine("agpm-table4"),
+    ];
+    for other in others {
+        let faults = checkpoint.resume(&other.build().unwrap()).expect_err("another experiment").to_string();
+        assert!(faults.contains("of another experiment"), "{faults}");
+    }
+}
+
+#[test]
+fn the_parameters_of_a_fork_hold_from_its_cycle_on() {
+    let recipe = || Recipe::of("vecadd").machine("titan-x").profile("ci");
+    let experiment = recipe().build().unwrap();
+    let plain = run(&experiment, &Conduct::default()).outcome;
+    let checkpoint = checkpoint_at(&experiment, 500);
+    let forked = |set: &[(&str, u32)]| {
+        let changed = set.iter().fold(recipe(), |recipe, (key, value)| recipe.set(key, value)).build().unwrap();
+        let from = checkpoint.fork(&experiment, &changed).unwrap();
+        run(&changed, &Conduct { from: Some(&from), ..Conduct::default() }).outcome
+    };
+    // Without a change it is the run itself.
+    let same = forked(&[]);
+    assert_eq!((&same.digest, same.time, same.from_checkpoint), (&plain.digest, plain.time, None));
+    // A slower DRAM makes it slower: by the latency of one access at least.
+    let slower = forked(&[("dram.t_cl_ns", 2_000)]);
+    assert!(slower.time.ps > plain.time.ps + 2_000_000 - 100_000, "{:?} after {:?}", slower.time, plain.time);
+    assert_eq!(slower.machine.parameters["dram.t_cl_ns"].value, 2_000.0);
+    let told = slower.from_checkpoint.unwrap();
+    assert!(told.set == ["dram.t_cl_ns=2000"] && (500..plain.time.core_cycles).contains(&told.cycle), "{told:?}");
+    assert!(slower.verification.unwrap().passed);
 }

@@ -4,6 +4,7 @@
 //! included.
 
 mod circles;
+mod counted;
 mod prose;
 mod source;
 mod types;

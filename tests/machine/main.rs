@@ -10,6 +10,7 @@ mod checkpoints;
 mod coherence;
 mod combining_l1;
 mod config;
+mod counted;
 mod datasheet_latency;
 mod datasheet_memory;
 mod datasheet_semantics;

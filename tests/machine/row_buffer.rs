@@ -115,3 +115,15 @@ fn a_write_of_a_few_bytes_drives_the_cells_of_its_granules() {
     };
     assert_eq!([WriteMode::Through, WriteMode::Latency, WriteMode::RowBuffer].map(few), [64, 4, 4]);
 }
+
+#[test]
+fn a_write_wears_the_bank_that_it_goes_to() {
+    // Rows rotate over the four banks: one line in the first, two in the second, and so on.
+    let lines = (0..4).flat_map(|bank| (0..=bank).map(move |nth| NVM_BASE + 2048 * bank + 128 * nth));
+    for write_mode in [WriteMode::Through, WriteMode::Latency, WriteMode::RowBuffer] {
+        let nvm = NvmSpec { write_mode, row_write_ns: ns(320), ..NvmSpec::through(&dram(), ns(480)) };
+        let script = (0..).zip(lines.clone()).map(|(nth, line)| (nth * 5_000, write(line, 7, FULL))).collect();
+        let ran = ran(&nvm, Domain::Adr, script);
+        assert_eq!(wear(&ran).0, [1, 2, 3, 4], "{write_mode:?}");
+    }
+}

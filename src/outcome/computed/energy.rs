@@ -106,8 +106,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::outcome::sample::sample;
+    use crate::outcome::sample::{cores, sample};
     use crate::outcome::{ENERGY_PARTS, Parameter};
+    use crate::stats::Table;
 
     /// The sample with one energy for all events, and with devices.
     fn with_energy() -> Outcome {
@@ -150,6 +151,50 @@ mod tests {
             Energy { events: vec![EnergyPart { count: 4_000, each_pj: 2.5, ..energy.events[0].clone() }], ..energy };
         assert!((ten.watts(1_000) - 10.0).abs() < 1e-9);
         assert!(ten.sourced_share().abs() < 1e-9, "registers are chosen");
+    }
+
+    /// A run of cores, whose counters are in powers of ten: a sum shows what is in it.
+    fn of_cores() -> Outcome {
+        let mut outcome = cores(&[
+            ("instructions", 1_000_000),
+            ("loads", 70_000),
+            ("forwarded_loads", 20_000),
+            ("stores", 3_000),
+            ("atomics", 400),
+            ("hits", 9),
+        ]);
+        let llc = [("gets", 1), ("fetches", 20), ("puts", 300), ("cleans", 4_000), ("nic_writes", 50_000)];
+        let llc = [&llc[..], &[("writebacks", 600_000), ("hits", 7_000_000)]].concat();
+        outcome.counters.push(Table {
+            kind: "llc".to_owned(),
+            names: llc.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            docs: llc.iter().map(|_| String::new()).collect(),
+            rows: vec![llc.iter().map(|(_, count)| *count).collect()],
+        });
+        for (.., key, _) in CPU.iter().chain(&DEVICES) {
+            let parameter = Parameter { value: json!(2.5), source: "a paper".to_owned() };
+            outcome.machine.parameters.insert((*key).to_owned(), parameter);
+        }
+        let nvm_bank_writes = Vec::new();
+        let none = Devices { dram_activates: 0, nvm_activates: 0, nvm_cell_bytes: 0, nvm_bank_writes, nvm_lines: None };
+        Outcome { devices: Some(none), ..outcome }
+    }
+
+    #[test]
+    fn cores_and_their_caches_cost_what_they_access() {
+        let outcome = of_cores();
+        let energy = of(&outcome).unwrap();
+        let count = |part: &str| energy.events.iter().find(|event| event.part == part).unwrap().count;
+        assert_eq!(count("cores"), 1_000_000);
+        assert_eq!(count("l1"), 53_400, "a load that a store queue answers is no access to the L1");
+        assert_eq!(count("llc"), 654_321, "write-backs of the shared cache are accesses to it");
+        // The sample's bytes: 1,200,000 and 228,571 of DRAM, 300,000 and 57,143 of NVM.
+        assert_eq!(count("bus"), 8 * (1_200_000 + 228_571 + 300_000 + 57_143));
+        let bits =
+            |event: &str| energy.events.iter().find(|own| own.part == "dram" && own.event == event).unwrap().count;
+        assert_eq!([bits("bits read"), bits("bits written")], [8 * 1_200_000, 8 * 228_571]);
+        assert!(energy.left_out.contains("between cores and the shared cache"), "{}", energy.left_out);
+        assert!((energy.part_nj("llc") - 654_321.0 * 2.5 / 1e3).abs() < 1e-6);
     }
 
     #[test]

@@ -89,6 +89,17 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_cores_are_of_64_bytes() {
+        let mut outcome = with_wear(100_000_000);
+        outcome.machine.parameters.remove("l2.line_bytes");
+        let wear = of(&outcome).unwrap();
+        assert_eq!(wear.line_bytes, 64);
+        // 32 Mi lines of the 2 GB: half the writes a cell.
+        let years = wear.lifetimes.unwrap().levelled_years;
+        assert!((years * SECONDS_A_YEAR / (1e8 * 33_554_432.0 / 90.0) - 1.0).abs() < 1e-9, "{years}");
+    }
+
+    #[test]
     fn cells_without_a_bound_have_no_lifetime_and_nothing_written_is_no_wear() {
         assert_eq!(of(&with_wear(0)).unwrap().lifetimes, None);
         assert_eq!(of(&sample()), None);
