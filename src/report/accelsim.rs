@@ -9,8 +9,8 @@
 //! Only what means the same is printed: a counter that is not here has no counterpart. `insn` are
 //! instructions of threads, as there. DRAM commands there are of 32 B (the atom of GDDR5 and HBM): bytes are
 //! divided by that, and NVM counts with DRAM. Loads that skip the L1D are no accesses of it. Atomics are
-//! reads of the L2. Source: `gpgpu_sim::gpu_print_stat`, `print_simulation_time` and the regular expressions of
-//! Accel-Sim's `util/job_launching/stats/example_stats.yml`, which a test of ours holds.
+//! reads of the L2. Source: `gpgpu_sim::gpu_print_stat`, `print_simulation_time` and the regular
+//! expressions of Accel-Sim's `util/job_launching/stats/example_stats.yml`, which a test of ours holds.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -614,6 +614,7 @@ impl Recipe {
         scheme: SchemeConfig,
     ) -> Result<AnyExperiment, Diagnostics> {
         let &Recipe { max_cycles, reference, launches, sample, .. } = self;
+        // A machine and a workload of different kinds fit nothing: they come last.
         Ok(match (machine, workload) {
             (AnyMachine::Gpu(machine), AnyResolved::Kernels(workload)) => {
                 let experiment = Experiment::of_resolved(*machine, *workload, scheme)?;

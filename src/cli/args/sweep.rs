@@ -80,8 +80,8 @@ pub(crate) struct SweepTableArgs {
     /// One row a point, with a column for each metric, instead of one row a point and metric
     #[arg(long)]
     pub(crate) wide: bool,
-    /// One row a launch of each point: when it was, and every counter of it where the sweep file says `launches
-    /// = true`
+    /// One row a launch of each point: when it was, and every counter of it where the sweep file says
+    /// `launches = true`
     #[arg(long, conflicts_with_all = ["wide", "metrics", "columns"])]
     pub(crate) launches: bool,
     /// These metrics instead of those that the sweep file names
