@@ -73,9 +73,12 @@ pub(crate) struct Trace {
     commands: Arc<Vec<TraceCommand>>,
     ignored: BTreeMap<String, u64>,
     labels: Arc<Labels>,
-    /// What was surveyed last, and under which labels: points of a sweep ask for the same again.
-    surveyed: Mutex<Option<(Arc<Labels>, Result<Surveyed, Diagnostics>)>>,
+    /// Points of a sweep ask for the same again.
+    surveyed: Mutex<Option<LastSurvey>>,
 }
+
+/// What was surveyed last, and under which labels.
+type LastSurvey = (Arc<Labels>, Result<Surveyed, Diagnostics>);
 
 /// The commands that run, and the survey of each launch.
 #[derive(Debug, Clone)]

@@ -1,6 +1,8 @@
 //! Every command that a page shows is run as it stands there, at a small size, in the order of the page and in one folder,
 //! so that a command finds what those before it wrote. It ends with the exit code that the page means.
 
+#![expect(clippy::disallowed_methods, reason = "how long each command takes is told")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -245,12 +245,10 @@ fn products_of_quads_multiply_as_matrices_do() {
                 input.resize(start + 32, 0);
             }
             let (c_list, d_list) = (list("c", registers), list("d", registers));
-            let mut text = format!(
-                ".target sm_70 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
+            let mut text = ".target sm_70 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {\n\
                  .reg .b64 in, out, at; .reg .b32 t, a<2>, b<2>, c<8>, d<8>; ld.param.u64 in, [input]; ld.param.u64 out, [output];\n\
                  mov.u32 t, %tid.x; mul.wide.u32 at, t, 48; add.u64 in, in, at; mul.wide.u32 at, t, 32; add.u64 out, out, at;\n\
-                 ld.global.v2.b32 {{a0, a1}}, [in]; ld.global.v2.b32 {{b0, b1}}, [in+8];\n"
-            );
+                 ld.global.v2.b32 {a0, a1}, [in]; ld.global.v2.b32 {b0, b1}, [in+8];\n".to_owned();
             (0..registers).for_each(|i| text += &format!("ld.global.b32 c{i}, [in+{}];\n", 16 + 4 * i));
             text += &format!(
                 "mma.sync.aligned.m8n8k4.{a_order}.{b_order}.{sums}.f16.f16.{sums} {d_list}, {{a0, a1}}, {{b0, b1}}, {c_list};\n"

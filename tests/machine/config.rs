@@ -382,10 +382,10 @@ impl Said {
         let thousandths = |x: f64| x >= 0.0 && x < 9e12 && (x * 1000.0).fract() == 0.0;
         match (kind, self) {
             (Kind::Flag, Said::Flag) => true,
-            (Kind::Whole { min, max }, Said::Number(x)) => x.fract() == 0.0 && x >= min as f64 && x <= max as f64,
+            (Kind::Whole { min, max }, Said::Number(x)) => x.fract() == 0.0 && (min as f64..=max as f64).contains(&x),
             (Kind::Sizes, Said::Number(x)) => x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x),
             (Kind::Nanos | Kind::Picojoules, Said::Number(x)) => thousandths(x),
-            (Kind::Megahertz, Said::Number(x)) => thousandths(x) && x > 0.0,
+            (Kind::Megahertz, Said::Number(x)) => thousandths(x) && x > 0.0 && x <= 100_000.0,
             _ => false,
         }
     }

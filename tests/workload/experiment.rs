@@ -50,7 +50,7 @@ fn threads_change_nothing_but_the_host() {
     let of = |threads: usize| recipe("atax", "agpm").profile("ci").threads(threads).run().unwrap();
     let [mut one, mut three] = [of(1), of(3)];
     assert_eq!((one.host.threads_asked, three.host.threads_asked), (1, 3));
-    three.host = one.host;
+    three.host = one.host.clone();
     for outcome in [&mut one, &mut three] {
         outcome.host.wall_s = 0.0;
     }

@@ -331,6 +331,7 @@ impl Alone<'_, '_> {
         if self.seen.is_none() {
             return;
         }
+        // One lane's word is told for all; how many others there are says whether it stands for them.
         let lowest = place(lanes.trailing_zeros() as usize);
         let all: BTreeSet<u64> = lanes_of(lanes).map(|lane| place(lane).1).collect();
         let element = mem.elem.bytes().min(bytes as u32).min(8);

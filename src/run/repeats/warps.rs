@@ -34,6 +34,7 @@ pub(in crate::run) fn of_warps(
                 Stands::Waits => at_barrier.add(warp, None),
                 Stands::Runs => {
                     let found = repeated(warp, &residents, &mut memory, &stale)?;
+                    // Another warp may yet evict the line that has the old bytes.
                     if !long && found.reads.iter().any(|read| read.stale) {
                         return None;
                     }
