@@ -10,13 +10,16 @@ use durawarp::run::checkpoint::Checkpoint;
 use durawarp::sweep::{Store, SweepFile};
 use durawarp::workload::{Choice, Workload};
 
+/// Gives bytes to a reader.
+pub(crate) type ReadFn = Box<dyn Fn(&[u8])>;
+
 /// Something that reads files of one kind.
 pub(crate) struct Reader {
     pub(crate) name: &'static str,
     /// Its share of the inputs.
     pub(crate) weight: u64,
     pub(crate) samples: Vec<Vec<u8>>,
-    pub(crate) read: Box<dyn Fn(&[u8])>,
+    pub(crate) read: ReadFn,
 }
 
 /// A folder of the files that readers read, one for all: an input replaces that before it.
@@ -51,14 +54,14 @@ fn resolved(workload: &Workload) {
 }
 
 /// Reads a file of this name, whose content is the input.
-fn by_file(file: PathBuf, read: impl Fn(&str) + 'static) -> Box<dyn Fn(&[u8])> {
+fn by_file(file: PathBuf, read: impl Fn(&str) + 'static) -> ReadFn {
     Box::new(move |bytes| {
         std::fs::write(&file, bytes).unwrap();
         read(file.to_str().unwrap());
     })
 }
 
-fn reader(name: &'static str, weight: u64, samples: Vec<Vec<u8>>, read: Box<dyn Fn(&[u8])>) -> Reader {
+fn reader(name: &'static str, weight: u64, samples: Vec<Vec<u8>>, read: ReadFn) -> Reader {
     assert!(samples.iter().all(|sample| !sample.is_empty()), "{name}");
     Reader { name, weight, samples, read }
 }
