@@ -379,7 +379,7 @@ enum Said {
 impl Said {
     /// Whether a key takes it, from the key's meaning.
     fn fits(self, kind: Kind) -> bool {
-        let thousandths = |x: f64| x >= 0.0 && x < 9e12 && (x * 1000.0).fract() == 0.0;
+        let thousandths = |x: f64| (0.0..9e12).contains(&x) && (x * 1000.0).fract() == 0.0;
         match (kind, self) {
             (Kind::Flag, Said::Flag) => true,
             (Kind::Whole { min, max }, Said::Number(x)) => x.fract() == 0.0 && (min as f64..=max as f64).contains(&x),
