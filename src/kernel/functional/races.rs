@@ -23,7 +23,7 @@
 //! same value.
 //!
 //! Not found: races between lanes of one warp; between asynchronous copies and what runs beside them (a copy
-//! happens when it is issued); with more than [`READERS`] unordered readers of a word,
+//! happens when it is issued); with more than `READERS` unordered readers of a word,
 //! or atomics on it, those beyond. Local memory is a thread's own.
 
 use std::collections::BTreeMap;
