@@ -16,8 +16,8 @@ use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use durawarp::run::{AnyExperiment, Beginning, Conduct, Finished, of_cpus};
-use durawarp::sweep::host::{Memory, shortage};
-use durawarp::sweep::runner::memory_of;
+use durawarp::sweep::host::{Memory, Need, shortage};
+
 use durawarp::sweep::{Comparison, Done, SweepFile, metrics as all_metrics};
 use durawarp::{Diagnostic, Diagnostics, Outcome, report};
 use pyo3::exceptions::PyValueError;
@@ -44,9 +44,8 @@ pub(crate) fn text_of(value: &impl Serialize) -> String {
 /// What is odd about a workload, and a host with too little memory for it.
 pub(crate) fn notes(experiment: &AnyExperiment) -> Vec<String> {
     let Some(kernels) = experiment.gpu().map(|experiment| &experiment.workload) else { return Vec::new() };
-    let bytes: u64 = kernels.addresses().ranges().iter().map(|range| range.bytes).sum();
     let warnings = kernels.warnings().map(ToString::to_string);
-    warnings.chain(shortage(memory_of(bytes), Memory::of_host())).collect()
+    warnings.chain(shortage(Need::of(experiment), Memory::of_host())).collect()
 }
 
 /// Simulates; tells how far it is, by the instructions that a thread of its own counts.

@@ -13,7 +13,6 @@ use durawarp::engine::Snapshot;
 use durawarp::report;
 use durawarp::run::{AnyExperiment, Conduct, Finished};
 use durawarp::sweep::host::{Memory, Need, shortage};
-use durawarp::sweep::runner::memory_of;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::monitor::Monitor;
@@ -172,7 +171,7 @@ pub(super) fn monitored(
                 };
                 let began = over.recv_timeout(after) == Err(RecvTimeoutError::Timeout);
                 // A count takes as much again.
-                let fits = || shortage(need(experiment), Memory::of_host()).is_none();
+                let fits = || shortage(Need::of(experiment), Memory::of_host()).is_none();
                 if began && fits() {
                     let counted = experiment.functional_instructions(counting_ends);
                     progress.instructions.store(counted.unwrap_or(0), Ordering::Relaxed);
@@ -187,18 +186,6 @@ pub(super) fn monitored(
     progress.bar.finish_and_clear();
     monitor.into_iter().for_each(|monitor| monitor.finish(&finished.outcome));
     finished
-}
-
-/// Bytes that a run takes of the host before its first step: full caches, and what buffers hold.
-pub(super) fn begins_with(experiment: &AnyExperiment) -> u64 {
-    experiment.cache_bytes().saturating_add(experiment.content_bytes().0)
-}
-
-/// What a run takes of the host's memory, as estimated.
-pub(super) fn need(experiment: &AnyExperiment) -> Need {
-    let (caches, (filled, all)) = (experiment.cache_bytes(), experiment.content_bytes());
-    let with = |content: u64| memory_of(content).saturating_add(caches);
-    Need { least_bytes: with(filled), most_bytes: with(all) }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use durawarp::outcome::{End, Outcome, Repeats};
 use durawarp::report::{self, Kept};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
 use durawarp::run::{AnyExperiment, Beginning, Conduct, of_cpus};
-use durawarp::sweep::host::{self, Memory};
+use durawarp::sweep::host::{self, Memory, Need};
 use durawarp::timeline::Timeline;
 use durawarp::workload::Resolved;
 
@@ -18,7 +18,7 @@ use super::exit::{Exit, Stop};
 use super::monitor::{Monitor, Title};
 use super::output::{Output, Outputs};
 use super::recipe::whole_recipe;
-use super::run_progress::{begins_with, monitored, need};
+use super::run_progress::monitored;
 use super::terminal;
 use super::written_files::WrittenFiles;
 
@@ -77,8 +77,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         terminal::warn(kernels.warnings());
     }
     // Before anything is assembled: what cannot be held is refused, what may not be is told.
-    let (need, memory) = (need(&experiment), Memory::of_host());
-    if let Some(message) = host::impossible(begins_with(&experiment), memory) {
+    let (need, memory) = (Need::of(&experiment), Memory::of_host());
+    if let Some(message) = host::impossible(host::begins_with(&experiment), memory) {
         let help = "choose a smaller profile, or a machine of fewer nodes or smaller caches";
         return Err(Diagnostic::nowhere("", message).with_help(help).into());
     }

@@ -56,7 +56,8 @@ pub struct Batch {
     known_contents: BTreeMap<String, usize>,
     workloads: BTreeMap<String, Workload>,
     // Points next to each other often have the same machine.
-    machines: BTreeMap<String, AnyMachine>,
+    /// Each with the text that stands for it in keys.
+    machines: BTreeMap<String, (AnyMachine, String)>,
     schemes: BTreeMap<String, SchemeConfig>,
     /// Most bytes that a point's buffers may have: what this host has.
     most_bytes: u64,
@@ -110,13 +111,13 @@ fn known<T>(
 /// Digits of the hash at the start of a key.
 const HASH_DIGITS: usize = 64;
 
-fn key_of(recipe: &Recipe, machine: &AnyMachine, scheme: &SchemeConfig, content: &str) -> Result<String, Diagnostics> {
+fn key_of(recipe: &Recipe, machine: &str, scheme: &SchemeConfig, content: &str) -> Result<String, Diagnostics> {
     let key = key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample);
     let key = if recipe.launches { key::of_launches(&key) } else { key };
     let Some((cycle, before)) = &recipe.fork else { return Ok(key) };
     // Of the same workload, or the experiment will not be built.
     let (machine, scheme) = before.load_own_parts()?;
-    Ok(key::of_fork(&key, *cycle, &key_of(before, &machine, &scheme, content)?))
+    Ok(key::of_fork(&key, *cycle, &key_of(before, &key::of_machine(&machine), &scheme, content)?))
 }
 
 impl Batch {
@@ -137,10 +138,14 @@ impl Batch {
         let of = workload.as_ref().ok().copied();
         let changes = (recipe.settings(of), &recipe.machine_set);
         let told = format!("{} {changes:?}", named(recipe.machine_for(of).name()));
-        let machine = known(machines, told, || recipe.load_machine(of));
+        let machine = known(machines, told, || {
+            let machine = recipe.load_machine(of)?;
+            let text = key::of_machine(&machine);
+            Ok((machine, text))
+        });
         let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
         let scheme_for = recipe.scheme_for(of);
-        let compute = machine.map_or(Compute::Gpu, AnyMachine::compute);
+        let compute = machine.map_or(Compute::Gpu, |(machine, _)| machine.compute());
         let told = format!("{} {:?} {compute}", named(scheme_for.name()), recipe.scheme_set);
         let scheme = known(schemes, told, || recipe.load_scheme(of, compute));
         let scheme = scheme.map_err(&mut keep).ok();
@@ -170,7 +175,8 @@ impl Batch {
         if !faults.0.is_empty() {
             return Err(faults);
         }
-        let mut key = key_of(&recipe, machine, scheme, &contents[content].hash)?;
+        let (machine, text) = machine;
+        let mut key = key_of(&recipe, text, scheme, &contents[content].hash)?;
         if scheme_for.name().is_none() {
             // What such a scheme does, its name and parameters do not tell.
             key += &format!("-{added}");
@@ -246,7 +252,7 @@ impl Batch {
         let content = &self.contents[*content];
         let workload = self.workload(point)?;
         let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };
-        if key_of(recipe, &machine, &scheme, &hash)? != key[..HASH_DIGITS] {
+        if key_of(recipe, &key::of_machine(&machine), &scheme, &hash)? != key[..HASH_DIGITS] {
             let message = "a machine, scheme or workload file was changed while the sweep ran: start it again";
             return Err(Diagnostic::nowhere(label, message).into());
         }

@@ -158,7 +158,7 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
             _ => bytes,
         };
         let caches = batch.cache_bytes(at);
-        Need { work, bytes: super::runner::memory_of(bytes).saturating_add(caches) }
+        Need { work, bytes: super::host::memory_of(bytes).saturating_add(caches) }
     };
     points.iter().zip(seconds).map(need).collect()
 }

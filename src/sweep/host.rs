@@ -6,6 +6,8 @@
 
 use sysinfo::System;
 
+use crate::run::AnyExperiment;
+
 /// Memory of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
@@ -43,7 +45,27 @@ fn gib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 30))
 }
 
+/// A running simulation holds its image, the controllers' shares of it, and the final memory.
+const COPIES_OF_IMAGE: u64 = 3;
+
+/// Bytes that a simulation needs, by the bytes of its buffers.
+pub fn memory_of(buffers: u64) -> u64 {
+    COPIES_OF_IMAGE.saturating_mul(buffers)
+}
+
+/// Bytes that a run takes of the host before its first step: full caches, and what buffers hold.
+pub fn begins_with(experiment: &AnyExperiment) -> u64 {
+    experiment.cache_bytes().saturating_add(experiment.content_bytes().0)
+}
+
 impl Need {
+    /// That of an experiment's run.
+    pub fn of(experiment: &AnyExperiment) -> Self {
+        let (caches, (filled, all)) = (experiment.cache_bytes(), experiment.content_bytes());
+        let with = |content: u64| memory_of(content).saturating_add(caches);
+        Need { least_bytes: with(filled), most_bytes: with(all) }
+    }
+
     /// In words: "3.0 GiB", or "0.1 to 18.0 GiB".
     fn amount(self) -> String {
         match [gib(self.least_bytes), gib(self.most_bytes)] {

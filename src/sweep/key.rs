@@ -5,6 +5,8 @@
 //! which a value was given do not matter; threads and hosts do not. Not in it: the build. Whoever changes the
 //! simulator without raising its version keeps results of a changed model apart by another folder.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::config::AnyMachine;
@@ -14,21 +16,62 @@ use crate::run::AnyResolved;
 
 /// JSON with the keys of every object in order and no blanks: equal values have equal texts.
 pub(crate) fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
+}
+
+/// Every point of a sweep has its text: it is written in one piece.
+fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort_unstable();
-            let of = |key: &String| format!("{}:{}", Value::String(key.clone()), canonical(&map[key]));
-            format!("{{{}}}", keys.into_iter().map(of).collect::<Vec<_>>().join(","))
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            text.push('{');
+            for (nth, (key, value)) in entries.into_iter().enumerate() {
+                text.push_str(if nth > 0 { "," } else { "" });
+                write_text(key, text);
+                text.push(':');
+                write_canonical(value, text);
+            }
+            text.push('}');
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => {
+            text.push('[');
+            for (nth, item) in items.iter().enumerate() {
+                text.push_str(if nth > 0 { "," } else { "" });
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
         // 160 and 160.0 are one value of a time.
-        Value::Number(number) => match number.as_f64() {
-            Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => format!("{x:.0}"),
-            _ => number.to_string(),
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(n), _) if n < WHOLE => _ = write!(text, "{n}"),
+            (_, Some(x)) if x.fract() == 0.0 && x.abs() < WHOLE as f64 => _ = write!(text, "{x:.0}"),
+            _ => _ = write!(text, "{number}"),
         },
-        plain => plain.to_string(),
+        Value::String(own) => write_text(own, text),
+        Value::Bool(_) | Value::Null => _ = write!(text, "{value}"),
     }
+}
+
+/// A float below it that is whole is written as an integer is.
+const WHOLE: u64 = 9_000_000_000_000_000;
+
+fn write_text(own: &str, text: &mut String) {
+    // What JSON writes as it is, which names of keys are.
+    if own.bytes().all(|byte| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~')) {
+        text.push('"');
+        text.push_str(own);
+        text.push('"');
+    } else {
+        text.push_str(&Value::from(own).to_string());
+    }
+}
+
+/// The text of a machine's values, which [`of_run`] takes: many points have one machine.
+pub(crate) fn of_machine(machine: &AnyMachine) -> String {
+    canonical(&machine.tables())
 }
 
 /// Hash of a workload's content.
@@ -43,9 +86,9 @@ pub(crate) fn of_content(workload: &AnyResolved) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The key of a run.
+/// The key of a run on the machine of this text.
 pub(crate) fn of_run(
-    machine: &AnyMachine,
+    machine: &str,
     scheme: &SchemeConfig,
     content: &str,
     max_cycles: Option<u64>,
@@ -53,7 +96,6 @@ pub(crate) fn of_run(
     sample: Option<u32>,
 ) -> String {
     let mut whole = json!({
-        "machine": machine.tables(),
         "scheme": { "name": scheme.built.name(), "values": scheme.values },
         "workload": content,
         "max_cycles": max_cycles,
@@ -65,7 +107,10 @@ pub(crate) fn of_run(
     if let Some(windows) = sample {
         whole["sample"] = windows.into();
     }
-    blake3::hash(canonical(&whole).as_bytes()).to_hex().to_string()
+    // In order of the keys the machine is the first.
+    let rest = canonical(&whole);
+    let text = format!("{{\"machine\":{machine},{}", rest.strip_prefix('{').unwrap_or(&rest));
+    blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// The key of a run that begins as another one, up to a core cycle: by the keys that both would have whole.
@@ -110,7 +155,7 @@ mod tests {
             let choice = Choice { params, seed, ..Choice::default() };
             let demands = crate::run::demands(&*scheme.built);
             let workload = Workload::load("vecadd").unwrap().resolve_under(&choice, demands).unwrap();
-            of_run(&machine, &scheme, &of_content(&workload.into()), limit, true, None)
+            of_run(&of_machine(&machine), &scheme, &of_content(&workload.into()), limit, true, None)
         };
         let plain = key(&[], "base", "64", 0, None);
         assert_eq!(plain, key(&[], "base", "64", 0, None));
@@ -134,7 +179,7 @@ mod tests {
     fn a_key_is_the_hash_of_all_that_a_run_follows_from() {
         let machine = AnyMachine::load("agpm-table4", &[]).unwrap();
         let scheme = SchemeConfig::load("agpm", &[]).unwrap();
-        let key = |limit, reference| of_run(&machine, &scheme, "the content", limit, reference, None);
+        let key = |limit, reference| of_run(&of_machine(&machine), &scheme, "the content", limit, reference, None);
         let whole = |limit: &str, reference: bool| {
             let spec = canonical(&machine.tables());
             let values = canonical(&serde_json::to_value(&scheme.values).unwrap());
@@ -155,21 +200,21 @@ mod tests {
         let machine = |set: &str| AnyMachine::load("agpm-table4", &[Override::parse(set).unwrap()]).unwrap();
         let agpm = |set: &str| SchemeConfig::load("agpm", &[Override::parse(set).unwrap()]).unwrap();
         let (table4, scheme) = (machine("l2.slice_kb=256"), agpm("agpm.step_percent=11"));
-        let plain = of_run(&table4, &scheme, "content", None, true, None);
+        let plain = of_run(&of_machine(&table4), &scheme, "content", None, true, None);
         let own = table4.gpu().unwrap().clone();
         let renamed = MachineConfig { name: "other".to_owned(), description: "other".to_owned(), ..own }.into();
-        assert_eq!(of_run(&renamed, &scheme, "content", None, true, None), plain, "names do not matter");
+        assert_eq!(of_run(&of_machine(&renamed), &scheme, "content", None, true, None), plain, "names do not matter");
         let others = [
-            of_run(&table4, &scheme, "content", None, false, None),
-            of_run(&table4, &scheme, "content", Some(0), true, None),
-            of_run(&table4, &scheme, "content", None, true, Some(4)),
-            of_run(&table4, &scheme, "content", None, true, Some(5)),
-            of_run(&table4, &scheme, "content", Some(1), true, None),
-            of_run(&table4, &scheme, "contents", None, true, None),
-            of_run(&table4, &agpm("agpm.step_percent=12"), "content", None, true, None),
-            of_run(&table4, &SchemeConfig::load("base", &[]).unwrap(), "content", None, true, None),
-            of_run(&table4, &SchemeConfig::load("strict", &[]).unwrap(), "content", None, true, None),
-            of_run(&machine("l2.slice_kb=128"), &scheme, "content", None, true, None),
+            of_run(&of_machine(&table4), &scheme, "content", None, false, None),
+            of_run(&of_machine(&table4), &scheme, "content", Some(0), true, None),
+            of_run(&of_machine(&table4), &scheme, "content", None, true, Some(4)),
+            of_run(&of_machine(&table4), &scheme, "content", None, true, Some(5)),
+            of_run(&of_machine(&table4), &scheme, "content", Some(1), true, None),
+            of_run(&of_machine(&table4), &scheme, "contents", None, true, None),
+            of_run(&of_machine(&table4), &agpm("agpm.step_percent=12"), "content", None, true, None),
+            of_run(&of_machine(&table4), &SchemeConfig::load("base", &[]).unwrap(), "content", None, true, None),
+            of_run(&of_machine(&table4), &SchemeConfig::load("strict", &[]).unwrap(), "content", None, true, None),
+            of_run(&of_machine(&machine("l2.slice_kb=128")), &scheme, "content", None, true, None),
         ];
         for (nth, other) in others.iter().enumerate() {
             assert!(*other != plain && !others[..nth].contains(other), "{nth}");

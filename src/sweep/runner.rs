@@ -21,14 +21,6 @@ use super::host::Memory;
 use crate::engine::Snapshot;
 use crate::outcome::{End, Outcome};
 
-/// A running simulation holds its image, the controllers' shares of it, and the final memory.
-const COPIES_OF_IMAGE: u64 = 3;
-
-/// Bytes that a simulation needs, by the bytes of its buffers.
-pub fn memory_of(buffers: u64) -> u64 {
-    COPIES_OF_IMAGE.saturating_mul(buffers)
-}
-
 /// How to sweep: nothing here changes what comes of a point.
 #[derive(Clone, Copy)]
 pub struct Workers<'a> {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use durawarp::run::{Conduct, run as simulate};
 use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::runner::{Came, Need, Turn, memory_of, run_each};
+use durawarp::sweep::host::memory_of;
+use durawarp::sweep::runner::{Came, Need, Turn, run_each};
 use durawarp::sweep::{Batch, Done, Progress, Workers};
 use durawarp::{Experiment, Recipe};
 
