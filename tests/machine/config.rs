@@ -269,7 +269,7 @@ banks = 16.0
     let expected = [
         "2:8 `name` expects a text; got the integer 3",
         "4:12 `core_mhz` has an unknown unit in \"1.8 furlongs\"",
-        "5:16 `crossbar_mhz` expects a frequency in MHz, for example 1400 or \"1.4GHz\"; got 0",
+        "5:16 `crossbar_mhz` expects a frequency in MHz up to 100000, for example 1400 or \"1.4GHz\"; got 0",
         "7:9 expected `{ value = ..., source = \"...\" }`; there is no `value`",
         "7:11 unexpected `valeu`: a value is `{ value = ..., source = \"...\" }`did you mean `value`?",
         "8:10 `policy` expects one of",

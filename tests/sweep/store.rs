@@ -260,7 +260,7 @@ fn a_full_disk_ends_the_sweep_and_loses_nothing() {
     let folder = sweep_folder("sweep_store/full", FEW);
     // A limit on the size of files stands for it: 60 KiB are two or three records.
     let limited = format!(
-        "trap '' XFSZ; ulimit -f 120; exec '{}' sweep spec.toml --results results --jobs 1",
+        "trap '' XFSZ; ulimit -f 120; exec '{}' sweep run spec.toml --results results --jobs 1",
         env!("CARGO_BIN_EXE_durawarp")
     );
     let output = Command::new("sh").current_dir(&folder).args(["-c", &limited]).output().unwrap();
