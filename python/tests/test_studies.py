@@ -81,7 +81,7 @@ def test_stalls_and_comparisons_print_and_draw_as_the_command_line(program: str,
 
 def test_an_explanation_is_that_of_the_command_line(program: str, tmp_path: Path) -> None:
     json_file, svg = tmp_path / "why.json", tmp_path / "why.svg"
-    line = [program, "explain", "agpm", "atax", "--json", str(json_file), "--svg", str(svg)]
+    line = [program, "explain", "atax", "--scheme", "agpm", "--json", str(json_file), "--svg", str(svg)]
     printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
     why = durawarp.explain("agpm", "atax")
     assert printed.startswith(why.text) and why.data == json.loads(json_file.read_text())

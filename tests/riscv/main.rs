@@ -5,6 +5,7 @@ mod common;
 
 mod cluster;
 mod core_regions;
+mod counted;
 mod crash;
 mod dataflow;
 mod ddio;
