@@ -276,7 +276,7 @@ fn a_full_disk_ends_the_sweep_and_loses_nothing() {
     // A table that does not fit leaves the one that was there, and no part of itself.
     std::fs::write(folder.join("table.csv"), "old").unwrap();
     let limited = format!(
-        "trap '' XFSZ; ulimit -f 2; exec '{}' results spec.toml --results results --csv table.csv",
+        "trap '' XFSZ; ulimit -f 2; exec '{}' sweep table spec.toml --results results --csv table.csv",
         env!("CARGO_BIN_EXE_durawarp")
     );
     let output = Command::new("sh").current_dir(&folder).args(["-c", &limited]).output().unwrap();
