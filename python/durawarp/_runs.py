@@ -27,6 +27,11 @@ def text_of(value: object) -> str:
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+def changes(given: Mapping[str, Value] | None) -> list[str]:
+    """Keys and their values as behind ``--set``."""
+    return [f"{key}={text_of(value)}" for key, value in (given or {}).items()]
+
+
 def number(name: str, value: int, least: int = 0, most: int = MOST_JOBS) -> int:
     if not least <= value <= most:
         raise ValueError(f"{name}: expected a number from {least} to {most}, got {value}")
@@ -163,7 +168,7 @@ def resume(
     extras: Extras = {
         **NO_EXTRAS,
         "from": os.fspath(checkpoint),
-        "set": [f"{key}={text_of(value)}" for key, value in (set or {}).items()],
+        "set": changes(set),
         "max_cycles": max_cycles,
     }
     with shown(progress) as told:

@@ -12,7 +12,7 @@ from . import _native
 from ._errors import Error
 from ._outcome import Outcome
 from ._progress import Show, shown
-from ._runs import Path, Value, noted, number, outcome_of, request, text_of, work
+from ._runs import Path, Value, changes, noted, number, outcome_of, request, text_of, work
 from ._types import PaperAsk
 
 
@@ -63,10 +63,10 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    scheme: Path,
     workload: Path,
     *,
     machine: Path | None = None,
+    scheme: Path | None = None,
     profile: str | None = None,
     set: Mapping[str, Value] | None = None,
     params: Mapping[str, Value] | None = None,
@@ -91,7 +91,7 @@ def explain(
     noted(notes)
     outcome = outcome_of(worth)
     if explanation is None:
-        raise Error(f"the run of scheme `{text_of(scheme)}` left nothing to explain")
+        raise Error(f"the run of scheme `{outcome.scheme}` left nothing to explain")
     text, data, drawn = explanation
     svg, values = drawn or (None, None)
     return Explanation(text, json.loads(data), svg, values, outcome)
@@ -196,7 +196,7 @@ def reproduce(
         "kernels": list(kernels),
         "profile": profile,
         "machine": None if machine is None else os.fspath(machine),
-        "set": [f"{key}={text_of(value)}" for key, value in (set or {}).items()],
+        "set": changes(set),
         "no_readings": not readings,
         "seed": seed,
     }

@@ -68,7 +68,7 @@ pub(crate) fn explain(
     let came = watched(py, progress.as_ref(), move |watch| -> Result<_, Diagnostics> {
         let experiment = request.recipe().build_any()?;
         if let AnyExperiment::Gpu(of) = &experiment {
-            report::can_be_explained(of.scheme.built.name(), request.value("scheme").unwrap_or(&of.scheme.name))?;
+            report::can_be_explained(of.scheme.built.name(), &of.scheme.name)?;
         }
         let notes = notes(&experiment);
         let conduct = Conduct { threads, places: true, ..Conduct::default() };

@@ -83,13 +83,13 @@ def test_an_explanation_is_that_of_the_command_line(program: str, tmp_path: Path
     json_file, svg = tmp_path / "why.json", tmp_path / "why.svg"
     line = [program, "explain", "atax", "--scheme", "agpm", "--json", str(json_file), "--svg", str(svg)]
     printed = subprocess.run(line, check=True, capture_output=True, text=True).stdout
-    why = durawarp.explain("agpm", "atax")
+    why = durawarp.explain("atax", scheme="agpm")
     assert printed.startswith(why.text) and why.data == json.loads(json_file.read_text())
     assert (why.svg, why.csv) == (svg.read_text(), svg.with_suffix(".csv").read_text())
     assert why.outcome.scheme == "agpm"
     with pytest.raises(durawarp.InputError, match="nothing that could be explained"):
-        durawarp.explain("strict", "atax")
-    assert "main" in durawarp.explain("sync", "hash").text
+        durawarp.explain("atax", scheme="strict")
+    assert "main" in durawarp.explain("hash", scheme="sync").text
 
 
 def test_a_sample_is_an_estimate_with_an_interval() -> None:

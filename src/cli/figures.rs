@@ -98,7 +98,7 @@ fn png(svg: &str) -> Result<Vec<u8>, String> {
     durawarp::plot::png(svg)
 }
 
-/// Not reached: whoever asks for PNG was refused before anything was drawn.
+/// Not called: `figures` refuses `--png` before it draws, in a program without the feature.
 #[cfg(not(feature = "png"))]
 fn png(_: &str) -> Result<Vec<u8>, String> {
     Err(NO_PNG.to_owned())

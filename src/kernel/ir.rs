@@ -249,68 +249,38 @@ pub enum MemKind {
     Copy,
 }
 
-/// Dimensions and coordinate type of a texture fetch. Coordinates are x, y, z; of an array x, y and the
-/// layer, which is an integer and lies in the third place, too.
+/// Dimensions and type of the coordinates of a texture fetch, in a byte beside the operation's tag.
+/// Coordinates are x, y, z; of an array x, y and the layer, which is an integer and lies in the third place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TexDims {
-    /// `tex.1d` with an integer coordinate.
-    OneInt,
-    /// `tex.1d` with a float coordinate.
-    OneFloat,
-    /// `tex.2d` with integer coordinates.
-    TwoInt,
-    /// `tex.2d` with float coordinates.
-    TwoFloat,
-    /// `tex.3d` with integer coordinates.
-    ThreeInt,
-    /// `tex.3d` with float coordinates.
-    ThreeFloat,
-    /// `tex.a1d` with an integer coordinate.
-    OneIntLayered,
-    /// `tex.a1d` with a float coordinate.
-    OneFloatLayered,
-    /// `tex.a2d` with integer coordinates.
-    TwoIntLayered,
-    /// `tex.a2d` with float coordinates.
-    TwoFloatLayered,
-}
+pub struct TexDims(u8);
 
 impl TexDims {
-    /// Coordinates of texels besides the layer, whether they are floats, and whether there is a layer.
-    pub fn parts(self) -> (usize, bool, bool) {
-        match self {
-            TexDims::OneInt => (1, false, false),
-            TexDims::OneFloat => (1, true, false),
-            TexDims::TwoInt => (2, false, false),
-            TexDims::TwoFloat => (2, true, false),
-            TexDims::ThreeInt => (3, false, false),
-            TexDims::ThreeFloat => (3, true, false),
-            TexDims::OneIntLayered => (1, false, true),
-            TexDims::OneFloatLayered => (1, true, true),
-            TexDims::TwoIntLayered => (2, false, true),
-            TexDims::TwoFloatLayered => (2, true, true),
-        }
+    const AXES: u8 = 0b0011;
+    const FLOAT: u8 = 0b0100;
+    const LAYERED: u8 = 0b1000;
+
+    /// `tex.1d`, `.2d`, `.3d`, and of an array of layers `.a1d` and `.a2d`; none of other numbers of axes.
+    pub(super) fn new(axes: usize, float: bool, layered: bool) -> Option<Self> {
+        let most = if layered { 2 } else { 3 };
+        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+        (1..=most)
+            .contains(&axes)
+            .then(|| TexDims(axes as u8 | flag(float, Self::FLOAT) | flag(layered, Self::LAYERED)))
     }
 
-    /// The one of these parts, if there is one.
-    pub(super) fn of(parts: (usize, bool, bool)) -> Option<TexDims> {
-        use TexDims::{
-            OneFloat, OneFloatLayered, OneInt, OneIntLayered, ThreeFloat, ThreeInt, TwoFloat, TwoFloatLayered, TwoInt,
-            TwoIntLayered,
-        };
-        let all = [
-            OneInt,
-            OneFloat,
-            TwoInt,
-            TwoFloat,
-            ThreeInt,
-            ThreeFloat,
-            OneIntLayered,
-            OneFloatLayered,
-            TwoIntLayered,
-            TwoFloatLayered,
-        ];
-        all.into_iter().find(|dims| dims.parts() == parts)
+    /// Coordinates of a texel besides the layer.
+    pub fn axes(self) -> usize {
+        usize::from(self.0 & Self::AXES)
+    }
+
+    /// They are floats.
+    pub fn is_float(self) -> bool {
+        self.0 & Self::FLOAT != 0
+    }
+
+    /// There is a layer.
+    pub fn is_layered(self) -> bool {
+        self.0 & Self::LAYERED != 0
     }
 }
 

@@ -15,7 +15,7 @@ const EMPTY: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub struct TagArray {
     ways: usize,
-    /// Lines are in the first so many ways of each set.
+    /// Ways of each set that may hold a line: the first ones.
     open: usize,
     set_bits: u32,
     tags: Vec<u64>,

@@ -7,7 +7,9 @@ use super::cpu_experiment::CpuExperiment;
 use super::{Conduct, Experiment, Finished, length, run, run_cpu};
 use crate::assemble::{first_place, first_place_of_cores};
 use crate::diagnostic::Diagnostic;
+use crate::engine::Timebase;
 use crate::persist::storage::StorageCost;
+use crate::spec::Megahertz;
 use crate::workload::{CpuProgram, Description, Resolved};
 
 /// A workload ready to run.
@@ -149,7 +151,13 @@ impl AnyExperiment {
 
     /// Ticks of a core cycle of its machine.
     pub fn cycle_ticks(&self) -> u64 {
-        let (base, core) = match self {
+        let (base, core) = self.clocks();
+        base.map_or(1, |base| base.clock(core.khz).period_ticks())
+    }
+
+    /// The tick rate of its machine, and the clock of its cores.
+    pub(super) fn clocks(&self) -> (Option<Timebase>, Megahertz) {
+        match self {
             AnyExperiment::Gpu(experiment) => {
                 let spec = &experiment.machine.spec;
                 (spec.timebase(), spec.clock.core_mhz)
@@ -158,8 +166,7 @@ impl AnyExperiment {
                 let spec = &experiment.machine.spec;
                 (spec.timebase(), spec.clock.core_mhz)
             }
-        };
-        base.map_or(1, |base| base.clock(core.khz).period_ticks())
+        }
     }
 
     /// The experiment, if it is of a GPU.

@@ -20,8 +20,8 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// Of the bytes of a file `name`, on a host with memory for so many bytes; `set` are changes from there
-    /// on, as `KEY=VALUE`.
+    /// Reads the checkpoint in the bytes of file `name`. `set` are changes (`KEY=VALUE`) that act from its
+    /// cycle on. `most_bytes` is the host's memory: a program that needs more is refused.
     ///
     /// # Errors
     /// It is no checkpoint, or of other sources of the simulator; what it names has changed since; a change

@@ -62,13 +62,9 @@ pub struct Epochs {
 }
 
 impl Epochs {
-    /// Of so many core cycles of an experiment's machine.
+    /// Epochs of this length on an experiment's machine.
     pub fn of(experiment: &AnyExperiment, core_cycles: u64) -> Self {
-        let base = match experiment {
-            AnyExperiment::Gpu(experiment) => experiment.machine.spec.timebase(),
-            AnyExperiment::Cpu(experiment) => experiment.machine.spec.timebase(),
-        };
-        let tick_khz = base.map_or(1, |base| base.tick_khz());
+        let tick_khz = experiment.clocks().0.map_or(1, |base| base.tick_khz());
         Epochs { ticks: experiment.cycle_ticks() * core_cycles, tick_khz }
     }
 

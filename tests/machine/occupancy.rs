@@ -4,7 +4,8 @@ use crate::bench_machine::{Bench, machine};
 use durawarp::kernel::launch::Launch;
 use durawarp::machine::occupancy::Occupancy;
 
-/// CTAs an SM of a machine holds, of so many threads with registers each and shared memory in bytes.
+/// How many CTAs an SM of the machine holds. A CTA has these threads, registers of a thread, and bytes of
+/// shared memory.
 fn ctas(name: &str, overrides: &str, cta: [u32; 3]) -> Result<(u32, String), String> {
     wished(name, overrides, cta, None)
 }

@@ -33,7 +33,7 @@ mul.wide.u32 %d4, %id, 4;
 add.s64 %d4, %d4, %out;
 st.global.u32 [%d4], %r1;";
 
-/// A run of launches with so many bytes of shared memory each, a CTA on each of 4 SMs.
+/// Runs a launch for each of `launches`, its bytes of shared memory. A launch has a CTA on each of 4 SMs.
 fn reread(name: &str, overrides: &str, launches: &[u32], times: u32) -> Ran {
     let mut bench = Bench::new(machine(name, &format!("sm.count=4 {overrides}")));
     let (out, a) = (bench.buffer(4 * 4096, Medium::Dram), bench.buffer(4 * 65536, Medium::Dram));

@@ -25,8 +25,8 @@ pub struct Limits<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Log updates (`pm.st.log`) to persistent memory are left out, as by a scheme that has no use for logs.
     pub drops_log_stores: bool,
-    /// What only a machine knows (`%clock`, `%smid`, ...) is as on another machine, of so many SMs: where
-    /// results differ, they follow from it.
+    /// SMs of another machine, which gives other values to `%clock`, `%smid` and what else only a machine
+    /// knows. A result that differs between two runs follows from such a value.
     pub other_machine_sms: Option<u32>,
 }
 

@@ -67,7 +67,7 @@ impl Warp {
                 let at = if float { f32::from_bits(bits).floor() as i64 } else { i64::from(bits as i32) };
                 at.clamp(0, i64::from(size.max(1)) - 1) as u64
             };
-            let (axes, float, layered) = dims.parts();
+            let (axes, float, layered) = (dims.axes(), dims.is_float(), dims.is_layered());
             let x = coordinate(0, float, texture.width);
             let y = if axes > 1 { coordinate(1, float, texture.height) } else { 0 };
             let z = if axes > 2 || layered { coordinate(2, float && !layered, texture.depth) } else { 0 };

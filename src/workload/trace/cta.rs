@@ -468,8 +468,8 @@ mod tests {
     use super::*;
     use crate::kernel::traced::CtaSource as _;
 
-    /// Groups of one copy each, and then waits that leave so many of them pending: what each copy sets on the
-    /// scoreboard, and what each wait reads.
+    /// Walks `groups` groups of one copy each, then a wait for each of `pending`, which leaves that number of
+    /// groups pending. What each copy sets on the scoreboard, and what each wait reads.
     fn copies(groups: usize, pending: &[usize]) -> (Vec<u16>, Vec<Vec<u16>>) {
         let copy =
             "0000 ffffffff 0 LDGSTS.E.128 2 R0 R2 16 1 0x00007f2b00001000 16 0\n0010 ffffffff 0 LDGDEPBAR 0 0 0\n";

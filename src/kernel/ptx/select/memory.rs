@@ -547,7 +547,7 @@ impl<'a> Lower<'_, 'a> {
         for (src, coordinate) in src.iter_mut().zip(&list[..axes]) {
             *src = self.src(coordinate, at)?;
         }
-        let dims = TexDims::of((axes, at.is_float(), layered));
+        let dims = TexDims::new(axes, at.is_float(), layered);
         let (Some(elem), Some(dims)) = (ty.elem(), dims) else {
             return self.bad_type(i, ty);
         };

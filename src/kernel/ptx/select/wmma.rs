@@ -240,7 +240,8 @@ impl<'a> Lower<'_, 'a> {
         layout: &Layout,
         together: bool,
         space: Space,
-        [place, stride]: [&Operand<'a>; 2],
+        place: &Operand<'a>,
+        stride: Option<&Operand<'a>>,
         default: u64,
     ) -> Lowered<Lane> {
         let address = self.address(place, space)?;
@@ -251,10 +252,9 @@ impl<'a> Lower<'_, 'a> {
             self.emit(Op::Alu(AluOp::Split(Split::Pack2x32)), Class::Logic, &[wide], &[address.base, zero], 0);
             wide
         };
-        // Without a stride the operand stands for itself.
-        let stride = match std::ptr::eq(place, stride) {
-            true => self.body.literal(Bank::R32, default),
-            false => self.src(stride, Ty::U32)?,
+        let stride = match stride {
+            None => self.body.literal(Bank::R32, default),
+            Some(stride) => self.src(stride, Ty::U32)?,
         };
         let [t, g] = self.quarter();
         let bytes = self.body.literal(Bank::R32, layout.element.bytes);
@@ -292,35 +292,51 @@ impl<'a> Lower<'_, 'a> {
         self.emit(Op::Mem(mem), Class::Mem, data, &[at.0], at.1);
     }
 
+    /// Loads or stores the registers of a fragment as they lie in memory: those of a cell side by side.
+    fn wmma_whole_registers(&mut self, kind: MemKind, lane: &Lane, layout: &Layout, registers: &[Arg]) {
+        // As many bytes as a register has.
+        let elem = if layout.element.bytes == 8 { Elem::U64 } else { Elem::U32 };
+        for (cell, registers) in layout.cells.iter().zip(registers.chunks(layout.each())) {
+            let at = self.element_at(lane, layout, *cell, 0);
+            self.wmma_access(kind, lane, elem, registers.len() as u8, registers, at);
+        }
+    }
+
     fn wmma_load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let parts = [("a", MatrixPart::A), ("b", MatrixPart::B), ("c", MatrixPart::Sums)];
         let (layout, together, space, default) = self.accessed(i, m, &parts)?;
         let (d, place, stride) = match i.operands.as_slice() {
-            [d, place] => (d, place, place),
-            [d, place, stride] => (d, place, stride),
+            [d, place] => (d, place, None),
+            [d, place, stride] => (d, place, Some(stride)),
             _ => return self.operands::<3>(i).map(|_| ()),
         };
-        let element = layout.element;
         let registers = self.wmma_registers(d, &layout)?;
-        let lane = self.lane_pointers(&layout, together, space, [place, stride], default)?;
-        let each = layout.each();
-        for (cell, registers) in layout.cells.iter().zip(registers.chunks(each)) {
-            if together {
-                let at = self.element_at(&lane, &layout, *cell, 0);
-                // As many bytes as the registers have.
-                let elem = if element.bytes == 8 { Elem::U64 } else { Elem::U32 };
-                self.wmma_access(MemKind::Load, &lane, elem, each as u8, registers, at);
-                continue;
-            }
-            // The elements of a register come one by one, and are packed when all are there.
+        let lane = self.lane_pointers(&layout, together, space, place, stride, default)?;
+        match lane.together {
+            true => self.wmma_whole_registers(MemKind::Load, &lane, &layout, &registers),
+            false => self.wmma_load_elements(&lane, &layout, &registers),
+        }
+        // Programs may copy and scale a fragment as a whole: what is left over holds something, too.
+        let used = layout.cells.len() * layout.each();
+        for register in &registers[used..] {
+            let zero = self.body.literal(Bank::R32, 0);
+            self.emit(Op::Alu(AluOp::Mov32), Class::Logic, &[*register], &[zero], 0);
+        }
+        Ok(())
+    }
+
+    /// The elements of a register come one by one, and are packed when all are there.
+    fn wmma_load_elements(&mut self, lane: &Lane, layout: &Layout, registers: &[Arg]) {
+        let element = layout.element;
+        for (cell, registers) in layout.cells.iter().zip(registers.chunks(layout.each())) {
             let mut parts = [Arg::None; 4];
             for e in 0..layout.width {
-                let at = self.element_at(&lane, &layout, *cell, e);
+                let at = self.element_at(lane, layout, *cell, e);
                 let part = match element.packed {
                     1 => registers[e as usize],
                     _ => Arg::Reg(self.body.register(Bank::R32)),
                 };
-                self.wmma_access(MemKind::Load, &lane, element.in_memory(), 1, &[part], at);
+                self.wmma_access(MemKind::Load, lane, element.in_memory(), 1, &[part], at);
                 parts[e as usize] = part;
             }
             let pack = match element.packed {
@@ -330,33 +346,23 @@ impl<'a> Lower<'_, 'a> {
             };
             self.emit(Op::Alu(AluOp::Split(pack)), Class::Logic, &[registers[0]], &parts, 0);
         }
-        // Programs may copy and scale a fragment as a whole: what is left over holds something, too.
-        let used = layout.cells.len() * each;
-        for register in &registers[used..] {
-            let zero = self.body.literal(Bank::R32, 0);
-            self.emit(Op::Alu(AluOp::Mov32), Class::Logic, &[*register], &[zero], 0);
-        }
-        Ok(())
     }
 
     fn wmma_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let (layout, together, space, default) = self.accessed(i, m, &[("d", MatrixPart::Sums)])?;
         let (place, d, stride) = match i.operands.as_slice() {
-            [place, d] => (place, d, place),
-            [place, d, stride] => (place, d, stride),
+            [place, d] => (place, d, None),
+            [place, d, stride] => (place, d, Some(stride)),
             _ => return self.operands::<3>(i).map(|_| ()),
         };
         let element = layout.element;
         let registers = self.wmma_sources(d, &layout)?;
-        let lane = self.lane_pointers(&layout, together, space, [place, stride], default)?;
-        let each = layout.each();
-        for (cell, registers) in layout.cells.iter().zip(registers.chunks(each)) {
-            if together {
-                let at = self.element_at(&lane, &layout, *cell, 0);
-                let elem = if element.bytes == 8 { Elem::U64 } else { Elem::U32 };
-                self.wmma_access(MemKind::Store, &lane, elem, each as u8, registers, at);
-                continue;
-            }
+        let lane = self.lane_pointers(&layout, together, space, place, stride, default)?;
+        if lane.together {
+            self.wmma_whole_registers(MemKind::Store, &lane, &layout, &registers);
+            return Ok(());
+        }
+        for (cell, registers) in layout.cells.iter().zip(registers.chunks(layout.each())) {
             for e in 0..layout.width {
                 let at = self.element_at(&lane, &layout, *cell, e);
                 let mut value = registers[(e / element.packed) as usize];
