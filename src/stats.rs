@@ -8,6 +8,8 @@ mod histogram;
 
 pub use histogram::Histogram;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One counter's name, unit and meaning, for tables and for the documented result schema.
@@ -30,6 +32,9 @@ pub trait Counters: Default + Serialize {
     /// The values, in the order of [`Counters::DESCRIPTIONS`].
     fn values(&self) -> Vec<u64>;
 }
+
+/// Counters by `kind.name`, summed over components.
+pub type CounterSums = BTreeMap<String, u64>;
 
 /// The counters of all components of one kind.
 ///
@@ -85,6 +90,12 @@ impl Table {
             docs: C::DESCRIPTIONS.iter().map(|d| d.doc.to_owned()).collect(),
             rows: components.iter().map(C::values).collect(),
         }
+    }
+
+    /// Each counter's sum over components, as `kind.name`.
+    pub fn totals(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        let total = |column: usize| self.rows.iter().map(|row| row[column]).sum();
+        self.names.iter().enumerate().map(move |(column, name)| (format!("{}.{name}", self.kind), total(column)))
     }
 
     /// A counter's sum over components.

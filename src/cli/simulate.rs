@@ -48,6 +48,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         let message = "accelsim has names of counters of GPUs, and this is a program of CPUs";
         return Err(Diagnostic::nowhere("--compat", message).into());
     }
+    if args.launches && experiment.gpu().is_none() {
+        let message = "counters by launch are of kernels, and this is a program of CPUs";
+        return Err(Diagnostic::nowhere("--launches", message).into());
+    }
     let kernels = experiment.gpu().map(|experiment| &experiment.workload);
     if args.races && kernels.is_none_or(Resolved::is_trace) {
         let message = "races are looked for in programs of GPUs, and in no traces: these have no values";

@@ -44,11 +44,6 @@ impl TagArray {
         }
     }
 
-    /// Ways of a set.
-    pub fn ways(&self) -> usize {
-        self.ways
-    }
-
     /// From now on lines are put into the first `ways` ways of each set, one at least; a way that still holds
     /// a line stays open.
     pub fn open(&mut self, ways: usize) {

@@ -14,9 +14,7 @@ use crate::checkpoint::value;
 use crate::kernel::launch::Launch;
 
 use super::l1::L1Spec;
-use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
-use super::sm::SmSpec;
 
 /// A split between L1 and shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,17 +28,21 @@ pub struct Carveout {
 value!(record Carveout { l1_kb, shared_kb });
 
 impl Carveout {
-    /// The split for a launch; none where the capacity of the L1 is fixed, or the launch fits no SM.
-    pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec, l1: &L1Spec) -> Option<Self> {
+    /// The split for a launch of which an SM holds `ctas` at once; none where the L1's capacity is fixed.
+    pub fn of(launch: &Launch, ctas: u32, shared: &SharedSpec, l1: &L1Spec) -> Option<Self> {
         if l1.kb > 0 {
             return None;
         }
-        // What fits is at most `shared.kb`, and no more than the largest step.
-        let taken = Occupancy::of(launch, sm, shared, l1).ok()?.ctas * shared.taken_bytes(launch.shared_bytes);
         let shared_kb = match launch.carveout_percent {
-            Some(percent) => shared.wished_kb(percent, launch.shared_bytes)?,
-            None => shared.steps_kb.at_least(taken.div_ceil(1024))?,
-        };
+            Some(percent) => shared.wished_kb(percent, launch.shared_bytes),
+            // What fits is at most `shared.kb`, and no more than the largest step.
+            None => shared.steps_kb.at_least((ctas * shared.taken_bytes(launch.shared_bytes)).div_ceil(1024)),
+        }?;
         Some(Carveout { l1_kb: l1.unified_kb - shared_kb, shared_kb })
+    }
+
+    /// Ways of each set that are left to the L1. Whole: a machine with other steps is refused.
+    pub fn l1_ways(&self, l1: &L1Spec) -> u32 {
+        l1.ways * self.l1_kb / l1.unified_kb
     }
 }

@@ -357,13 +357,15 @@ impl CommandProcessor {
             Ok(occupancy) => occupancy,
             Err(fault) => return self.fail(HostFault(fault), cx),
         };
+        let carveout = Carveout::of(&launch, occupancy.ctas, &self.shared, &self.l1);
+        let l1_ways = carveout.map(|carveout| carveout.l1_ways(&self.l1));
         // What a look outside simulated time took is given back here.
         let excused = self.host.give_back(self.pace.launch_ticks);
         let launch_ticks = self.pace.launch_ticks - excused;
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
         self.persistency.kernel_start(&facts, &self.ports, cx);
         for sm in self.ports.roster().sms() {
-            cx.send(self.ports.to(sm), Msg::Start(launch.clone()), launch_ticks);
+            cx.send(self.ports.to(sm), Msg::Start { launch: launch.clone(), l1_ways }, launch_ticks);
         }
         self.records.push(LaunchRecord {
             kernel: launch.kernel.name.clone(),
@@ -372,7 +374,7 @@ impl CommandProcessor {
             start: cx.now() - excused,
             end: 0,
             occupancy: occupancy.clone(),
-            carveout: Carveout::of(&launch, &self.sm, &self.shared, &self.l1),
+            carveout,
             cta_ends: Vec::new(),
         });
         self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());

@@ -145,8 +145,6 @@ pub enum Lookup {
 #[derive(Debug)]
 pub struct L1 {
     line_shift: u32,
-    /// Capacity with all ways, in KiB.
-    most_kb: u32,
     merges: usize,
     tags: TagArray,
     valid: Vec<u8>,
@@ -165,7 +163,7 @@ pub struct L1 {
     sfifo_entries: usize,
 }
 
-state!(L1 { parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, most_kb, merges, combines, writes_local_back, sfifo_entries });
+state!(L1 { parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, merges, combines, writes_local_back, sfifo_entries });
 
 impl L1 {
     /// An empty cache with lines of `line_bytes`.
@@ -175,7 +173,6 @@ impl L1 {
         let places = tags.places();
         L1 {
             line_shift: line_bytes.trailing_zeros(),
-            most_kb: spec.most_kb(),
             merges: spec.mshr_merges as usize,
             tags,
             valid: vec![0; places],
@@ -425,8 +422,8 @@ impl L1 {
     }
 
     /// A launch begins: the cache forgets all but what is to be cleaned. Local memory of the launch before is
-    /// dead. From now on the cache has `kb` KiB, if given.
-    pub fn begin_launch(&mut self, kb: Option<u32>) {
+    /// dead. From now on each set has `ways` ways, if given.
+    pub fn begin_launch(&mut self, ways: Option<u32>) {
         if self.writes_local_back {
             for place in 0..self.tags.places() {
                 let line = self.tags.line_at(place).map(|number| number << self.line_shift);
@@ -436,8 +433,8 @@ impl L1 {
             }
         }
         self.invalidate_all();
-        if let Some(kb) = kb {
-            self.tags.open(self.tags.ways() * kb as usize / self.most_kb as usize);
+        if let Some(ways) = ways {
+            self.tags.open(ways as usize);
         }
     }
 
@@ -583,8 +580,8 @@ mod tests {
     fn a_launch_with_half_of_the_capacity_has_half_of_the_ways_and_none_of_the_lines_before() {
         let lines: Vec<u64> = (0..8u64).map(|i| i * 128).collect();
         let mut c = l1(8, 8);
-        let mut held = |kb: Option<u32>| {
-            c.begin_launch(kb);
+        let mut held = |ways: Option<u32>| {
+            c.begin_launch(ways);
             let before = lines.iter().filter(|&&at| c.hits(at, 1)).count();
             for &at in &lines {
                 let Lookup::Miss(index) = c.load(at, 1, waiter(0)) else { panic!("a miss") };
@@ -592,10 +589,11 @@ mod tests {
             }
             (before, lines.iter().filter(|&&at| c.hits(at, 1)).count())
         };
-        // 1 KiB in 2 ways; the least that half a KiB rounds to here is no way, so that one stays.
+        // 1 KiB in 2 ways.
         assert_eq!(held(None), (0, 8));
+        assert_eq!(held(Some(1)), (0, 4));
         assert_eq!(held(Some(0)), (0, 4), "one way at least");
-        assert_eq!(held(Some(1)), (0, 8));
+        assert_eq!(held(Some(2)), (0, 8));
     }
 
     #[test]

@@ -423,8 +423,13 @@ pub enum Msg {
         /// When it was.
         at: Time,
     },
-    /// Command processor to SM: this launch starts; its CTAs follow.
-    Start(Arc<Launch>),
+    /// Command processor to SM: a launch starts; its CTAs follow.
+    Start {
+        /// It.
+        launch: Arc<Launch>,
+        /// Ways of the L1, where the launch decides how many there are.
+        l1_ways: Option<u32>,
+    },
     /// Command processor to SM: run this CTA of the current launch.
     Cta(u64),
     /// SM to command processor: a CTA has ended and all its stores are performed.
@@ -453,7 +458,7 @@ pub enum Msg {
 
 value!(choice Msg { Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
     MemoryRead(read), MemoryWrite(write), MemoryData { tag, sectors, data },
-    MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start(launch), Cta(cta),
+    MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start { launch, l1_ways }, Cta(cta),
     CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message) });
 
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
@@ -486,7 +491,7 @@ impl Message for Msg {
             Msg::MemoryData { tag, sectors, .. } => 5 << 60 | u64::from(*tag) << 8 | u64::from(*sectors),
             Msg::MemoryAccepted { token, durable, .. } => 6 << 60 | u64::from(*token) | u64::from(*durable) << 16,
             Msg::MemoryDurable { token, .. } => 10 << 60 | u64::from(*token),
-            Msg::Start(_) => 7 << 60,
+            Msg::Start { .. } => 7 << 60,
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
             Msg::Invalidate { line } => 13 << 60 ^ line,

@@ -57,7 +57,6 @@ use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 use crate::timeline::Growth;
 
-use super::carveout::Carveout;
 use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
 use super::on_dram::OnDram;
@@ -248,10 +247,9 @@ impl Sm {
     }
 
     /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
-    fn start(&mut self, launch: Arc<Launch>) {
+    fn start(&mut self, launch: Arc<Launch>, l1_ways: Option<u32>) {
         assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
-        let carveout = Carveout::of(&launch, &self.p.sm, &self.p.shared, &self.p.l1);
-        self.memory.l1.begin_launch(carveout.map(|carveout| carveout.l1_kb));
+        self.memory.l1.begin_launch(l1_ways);
         if self.host.wants.accesses {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
             self.host.tell(&Event::KernelStarts(&facts));
@@ -398,7 +396,7 @@ impl Component<Msg> for Sm {
                 self.lsu.blocked &= !self.memory.port.network.has_room();
             }
             Msg::Invalidate { line } => self.memory.give_up(line),
-            Msg::Start(launch) => self.start(launch),
+            Msg::Start { launch, l1_ways } => self.start(launch, l1_ways),
             Msg::Cta(cta) => {
                 let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
                 match self.core.start_cta(cta, cycle, launch, &mut self.host) {

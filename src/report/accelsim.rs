@@ -12,10 +12,10 @@
 //! reads of the L2. Source: `gpgpu_sim::gpu_print_stat`, `print_simulation_time` and the regular
 //! expressions of Accel-Sim's `util/job_launching/stats/example_stats.yml`, which a test of ours holds.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::outcome::{End, Launch, Outcome, ratio};
+use crate::stats::{CounterSums, Table};
 
 /// Bytes of a DRAM command.
 const ATOM_BYTES: u64 = 32;
@@ -26,7 +26,7 @@ pub fn accelsim(outcome: &Outcome) -> String {
         return String::new();
     }
     let mut out = format!("Counters of durawarp under the names of GPGPU-Sim [build {}]\n", outcome.version);
-    let mut so_far = BTreeMap::new();
+    let mut so_far = CounterSums::new();
     for (number, launch) in outcome.launches.iter().enumerate() {
         let _ = writeln!(out, "\nkernel_name = {}\nkernel_launch_uid = {}", launch.kernel, number + 1);
         let _ = writeln!(out, "gpu_sim_cycle = {}", launch.length.core_cycles);
@@ -39,12 +39,9 @@ pub fn accelsim(outcome: &Outcome) -> String {
             totals(&mut out, outcome, &so_far, cycles, wall_s);
         }
     }
-    let all = outcome
-        .counters
-        .iter()
-        .flat_map(|table| table.names.iter().map(move |name| (format!("{}.{name}", table.kind), table.total(name))));
+    let all = outcome.counters.iter().flat_map(Table::totals).collect();
     out.push('\n');
-    totals(&mut out, outcome, &all.collect(), outcome.time.core_cycles, outcome.host.wall_s);
+    totals(&mut out, outcome, &all, outcome.time.core_cycles, outcome.host.wall_s);
     match outcome.end {
         End::Cut { .. } => {
             out += "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
@@ -56,10 +53,7 @@ pub fn accelsim(outcome: &Outcome) -> String {
     out
 }
 
-/// Counters by `kind.name`.
-type SumsByName = BTreeMap<String, u64>;
-
-fn sum(counts: &SumsByName, names: &[&str]) -> u64 {
+fn sum(counts: &CounterSums, names: &[&str]) -> u64 {
     names.iter().filter_map(|name| counts.get(*name)).sum()
 }
 
@@ -78,7 +72,7 @@ fn of_launch(out: &mut String, outcome: &Outcome, launch: &Launch) {
 }
 
 /// Values that add up from launch to launch.
-fn totals(out: &mut String, outcome: &Outcome, counts: &SumsByName, cycles: u64, wall_s: f64) {
+fn totals(out: &mut String, outcome: &Outcome, counts: &CounterSums, cycles: u64, wall_s: f64) {
     let of = |names: &[&str]| sum(counts, names);
     let insn = of(&["sm.thread_instructions"]);
     let _ = writeln!(out, "gpu_tot_sim_cycle = {cycles}\ngpu_tot_sim_insn = {insn}");
@@ -138,11 +132,7 @@ mod tests {
             sms.names.push(name.to_owned());
             sms.rows.iter_mut().zip(values).for_each(|(row, value)| row.push(value));
         }
-        let totals: Vec<(String, u64)> = outcome
-            .counters
-            .iter()
-            .flat_map(|table| table.names.iter().map(move |name| (format!("{}.{name}", table.kind), table.total(name))))
-            .collect();
+        let totals: Vec<(String, u64)> = outcome.counters.iter().flat_map(Table::totals).collect();
         outcome.launches[0].counters = totals.iter().map(|(name, count)| (name.clone(), count / 3)).collect();
         outcome.launches[1].counters = totals.iter().map(|(name, count)| (name.clone(), count / 3)).collect();
         outcome.host.launches_s = vec![61.2, 90.0];

@@ -11,6 +11,7 @@ use super::console::{align_right, lines, plain_table};
 use super::numbers::count;
 use super::title::plain;
 use crate::outcome::{End, Outcome, Parameter};
+use crate::stats::Table;
 
 /// Something that two runs do not have in common: its name, and what each has; `None` where it has no such.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -167,9 +168,7 @@ fn results(outcome: &Outcome) -> BTreeMap<String, String> {
 /// Every count by name: time first, then the components' in their order.
 fn counts(outcome: &Outcome) -> Vec<(String, u64)> {
     let mut all = vec![("cycles".to_owned(), outcome.time.core_cycles)];
-    for table in &outcome.counters {
-        all.extend(table.names.iter().map(|name| (format!("{}.{name}", table.kind), table.total(name))));
-    }
+    all.extend(outcome.counters.iter().flat_map(Table::totals));
     all.extend(outcome.scheme_counters.iter().map(|(name, value)| (format!("scheme.{name}"), *value)));
     all.push(("engine.events".to_owned(), outcome.engine.events));
     all.push(("engine.rounds".to_owned(), outcome.engine.rounds));

@@ -8,15 +8,12 @@
 //! launch before it was over: transfers of the host between the two included. What it leaves to be written
 //! (dirty lines of the L2, write-pending queues) is counted when it moves, with a later launch or after all.
 
-use std::collections::BTreeMap;
 use std::time::{Duration as WallTime, Instant};
 
 use super::tables::counters;
 use crate::assemble::Assembly;
 use crate::outcome::Launch;
-
-/// Counters by `kind.name`, summed over components.
-type CounterSums = BTreeMap<String, u64>;
+use crate::stats::{CounterSums, Table};
 
 /// The readings of a run, one a launch that is over, each with the wall time up to it.
 #[derive(Debug)]
@@ -49,20 +46,17 @@ impl ByLaunch {
     /// Gives each launch what was counted of it; one that was cut short has what was counted up to the cut.
     pub(super) fn attribute(&self, machine: &Assembly, launches: &mut [Launch]) {
         let end = reading(machine);
-        let mut before = CounterSums::new();
+        let none = CounterSums::new();
+        let mut before = &none;
         for (number, launch) in launches.iter_mut().enumerate() {
             let after = self.readings.get(number).map_or(&end, |(reading, _)| reading);
             let growth = |(name, count): (&String, &u64)| (name.clone(), count - before.get(name).unwrap_or(&0));
             launch.counters = after.iter().map(growth).collect();
-            before.clone_from(after);
+            before = after;
         }
     }
 }
 
 fn reading(machine: &Assembly) -> CounterSums {
-    let tables = counters(machine);
-    let named = tables
-        .iter()
-        .flat_map(|table| table.names.iter().map(move |name| (format!("{}.{name}", table.kind), table.total(name))));
-    named.collect()
+    counters(machine).iter().flat_map(Table::totals).collect()
 }

@@ -47,6 +47,8 @@ const REFERENCE_FACTOR: u64 = 4;
 /// When the program does not fit its memory, which is a fault of its resolution.
 pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let CpuExperiment { machine: config, program, scheme, .. } = experiment;
+    // Nothing is launched here: there is no counting by launch, whatever is asked.
+    let conduct = &Conduct { launches: false, ..conduct.clone() };
     let spec = &config.spec;
     let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
     let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };

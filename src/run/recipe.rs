@@ -355,7 +355,7 @@ impl Recipe {
     }
 
     /// Whether every counter is read at the end of each launch, too
-    /// ([`Launch::counters`](crate::outcome::Launch::counters)). Programs of CPUs have no launches.
+    /// ([`Launch::counters`](crate::outcome::Launch::counters)). A program of CPUs is refused then.
     pub fn launches(mut self, counted: bool) -> Self {
         self.launches = counted;
         self
@@ -639,6 +639,10 @@ impl Recipe {
                     let message =
                         "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
                     return Err(Diagnostic::nowhere("sample", message).into());
+                }
+                if launches {
+                    let message = "counters by launch are of kernels, and this is a program of CPUs";
+                    return Err(Diagnostic::nowhere("launches", message).into());
                 }
                 let experiment = CpuExperiment::of_parts(*machine, *program, scheme)?;
                 AnyExperiment::Cpu(Box::new(CpuExperiment {

@@ -23,6 +23,7 @@ use crate::kernel::host::HostProgram;
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::FlatMemory;
 use crate::outcome::{self, End, Launch, Outcome, Warning};
+use crate::stats::Table;
 use crate::workload::{self, Evidence, FunctionalError, FunctionalRun, Verification};
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how
@@ -231,11 +232,7 @@ fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
         ("ctas".to_owned(), outcome.total("sm", "ctas") as f64),
         ("cycles".to_owned(), outcome.time.core_cycles as f64),
     ]);
-    for table in &outcome.counters {
-        for name in &table.names {
-            metrics.insert(format!("{}.{name}", table.kind), table.total(name) as f64);
-        }
-    }
+    metrics.extend(outcome.counters.iter().flat_map(Table::totals).map(|(name, total)| (name, total as f64)));
     for name in ["warp_instructions", "thread_instructions"] {
         metrics.insert(name.to_owned(), outcome.total("sm", name) as f64);
     }

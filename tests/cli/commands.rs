@@ -511,6 +511,7 @@ fn files_that_a_program_of_cpus_writes_are_in_its_result_and_below_a_folder() {
 #[test]
 fn what_there_is_of_kernels_only_is_refused_of_programs_of_cpus() {
     fails(&["stalls", "hash"], 2, &["stages of persists are those of a GPU's"]);
+    fails(&["run", "hash", "--profile", "ci", "--launches"], 2, &["counters by launch are of kernels"]);
     fails(&["explain", "hash", "--scheme", "agpm"], 2, &["for `lightwsp-cpu` there are base, light-wsp, sync"]);
     fails(&["run", "hash", "--machine", "titan-x"], 2, &["machines with CPU cores: lightwsp-cpu, cxl-i-cpu"]);
     let broi = ["run", "hash", "--machine", "lightwsp-cpu", "--scheme", "broi"];

@@ -6,7 +6,9 @@ use durawarp::config::{MachineConfig, Override};
 use durawarp::engine::RunOptions;
 use durawarp::kernel::launch::Launch;
 use durawarp::kernel::memory::Medium;
+use durawarp::machine::MachineSpec;
 use durawarp::machine::carveout::Carveout;
+use durawarp::machine::occupancy::Occupancy;
 use durawarp::run::Experiment;
 
 /// The kernel reads 64 KiB a CTA, `n` times, each CTA its own.
@@ -44,6 +46,12 @@ fn reread(name: &str, overrides: &str, launches: &[u32], times: u32) -> Ran {
     let ran = bench.run();
     assert_eq!(ran.u32s(out, 1), [(0..16).map(|i| i * 1024).sum::<u32>() * times]);
     ran
+}
+
+/// How a launch splits the array of a machine that has one.
+fn carveout(spec: &MachineSpec, launch: &Launch) -> Carveout {
+    let ctas = Occupancy::of(launch, &spec.sm, &spec.shared, &spec.l1).unwrap().ctas;
+    Carveout::of(launch, ctas, &spec.shared, &spec.l1).unwrap()
 }
 
 /// KiB of L1 and of shared memory of each launch, where it has them of one array.
@@ -90,7 +98,7 @@ fn each_launch_takes_the_least_step_that_holds_its_ctas_and_begins_with_an_empty
         let spec = machine(name, "sm.count=4");
         let mut bench = Bench::new(spec.clone());
         bench.launch("", grid, 1024, (0, 0, 0, 0)).with_shared(shared);
-        let carveout = Carveout::of(&bench.launches()[0], &spec.sm, &spec.shared, &spec.l1).unwrap();
+        let carveout = carveout(&spec, &bench.launches()[0]);
         (carveout.l1_kb, carveout.shared_kb)
     };
     assert_eq!([4, 800].map(|grid| split("volta-v100", grid, kb(16))), [(96, 32); 2]);
@@ -118,7 +126,7 @@ fn the_l1_of_an_h200_ends_where_this_one_does() {
         let mut bench = Bench::new(machine("ampere-a100", &format!("{HOPPER} sm.count=132")));
         bench.launch("", grid, block, (0, 0, 0, 0)).with_shared(shared).with_registers(16);
         let spec = &bench.spec;
-        let carveout = Carveout::of(&bench.launches()[0], &spec.sm, &spec.shared, &spec.l1).unwrap();
+        let carveout = carveout(spec, &bench.launches()[0]);
         assert_eq!(carveout.l1_kb, measured_kb, "{shared} B, {block} threads, {grid} CTAs");
     }
 }
@@ -134,7 +142,7 @@ fn a_preferred_carveout_is_had_as_on_an_h200() {
         bench.launch("", grid, block, (0, 0, 0, 0)).with_shared(shared).with_registers(16);
         let spec = &bench.spec;
         let launch = Launch { carveout_percent: Some(percent), ..(*bench.launches()[0]).clone() };
-        let carveout = Carveout::of(&launch, &spec.sm, &spec.shared, &spec.l1).unwrap();
+        let carveout = carveout(spec, &launch);
         assert_eq!(carveout.l1_kb, measured_kb, "{percent} %, {shared} B, {block} threads");
     }
 }

@@ -163,7 +163,7 @@ impl<'a> SampledWalk<'a> {
     fn launch(&mut self, launch: Arc<Launch>) -> Result<(), Ended> {
         let spec = &self.experiment.machine.spec;
         let occupancy = Occupancy::of(&launch, &spec.sm, &spec.shared, &spec.l1).map_err(FunctionalError::Host)?;
-        let carveout = Carveout::of(&launch, &spec.sm, &spec.shared, &spec.l1);
+        let carveout = Carveout::of(&launch, occupancy.ctas, &spec.shared, &spec.l1);
         let wave = u64::from(occupancy.ctas) * u64::from(spec.sm.count);
         let group = self.group(&launch);
         let index = self.groups[group].count;
