@@ -24,7 +24,7 @@ pub struct Derived {
 type Row<S> = (&'static str, &'static [&'static str], fn(&S) -> f64);
 
 const GPU: [Row<MachineSpec>; 12] = [
-    ("sets of an L1", &["l1.kb"], |m| sets(m.l1.most_kb(), m.l2.line_bytes, m.l1.ways)),
+    ("sets of an L1", &["l1.kb", "l1.unified_kb"], |m| sets(m.l1.most_kb(), m.l2.line_bytes, m.l1.ways)),
     ("sets of an L2 slice", &["l2.slice_kb"], |m| sets(m.l2.slice_kb, m.l2.line_bytes, m.l2.ways)),
     ("capacity of the L2 (KiB)", &["l2.slice_kb"], |m| f64::from(m.l2.slices) * f64::from(m.l2.slice_kb)),
     ("L2 slices of a channel", &[], |m| f64::from(m.l2.slices) / f64::from(m.controller.channels)),
@@ -103,13 +103,19 @@ mod tests {
         let keys = plain.values();
         for (nth, derived) in plain.derived().iter().enumerate() {
             assert!(derived.value > 0.0, "{derived:?}");
-            for key in derived.plainly_of {
+            // Without effect beside an L1 that has memory of its own: below.
+            for key in derived.plainly_of.iter().filter(|key| **key != "l1.unified_kb") {
                 let doubled =
                     Override { key: (*key).to_owned(), value: (keys[*key].as_u64().unwrap() * 2).to_string() };
                 let other = MachineConfig::load("agpm-table4", &[doubled]).unwrap();
                 assert!(other.derived()[nth].value > derived.value, "{derived:?}");
             }
         }
+        let sets = |set: &str| {
+            let volta = MachineConfig::load("volta-v100", &[Override::parse(set).unwrap()]).unwrap();
+            volta.derived().into_iter().find(|derived| derived.name == "sets of an L1").unwrap().value
+        };
+        assert_eq!((sets("l1.unified_kb=128"), sets("l1.unified_kb=256")), (4.0, 8.0));
     }
 
     #[test]

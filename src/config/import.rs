@@ -34,8 +34,7 @@ const BASE: &str = "titan-x";
 
 /// Options without a counterpart whose default is not what is modelled here: told also where no file has
 /// them.
-const TOLD_BY_DEFAULT: [(&str, &str); 1] =
-    [("gpgpu_cache:dl2_texture_only", "only textures use the L2 there; here all accesses do")];
+const TOLD_BY_DEFAULT: [&str; 1] = ["gpgpu_cache:dl2_texture_only"];
 
 /// What became of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,8 +92,9 @@ pub fn import(name: &str, files: &[(String, String)]) -> Result<Import, Diagnost
     };
     list(&mut toml, "Parts of options without a counterpart", options.told().into_iter());
     list(&mut toml, "Without a counterpart here", unmapped.iter().map(why));
-    let by_default = TOLD_BY_DEFAULT.iter().filter(|(name, _)| !options.gives(name));
-    list(&mut toml, "Defaults without a counterpart here", by_default.map(|(name, why)| format!("-{name}: {why}")));
+    let by_default = TOLD_BY_DEFAULT.iter().filter(|name| !options.gives(name)).filter_map(|name| known::find(name));
+    let why_default = |known: &known::KnownOption| format!("-{}: {}", known.name, known.note);
+    list(&mut toml, "Defaults without a counterpart here", by_default.map(why_default));
     list(&mut toml, "Of no machine, so left out", ignored.iter().map(why));
     list(&mut toml, "Lines that are no options", options.strays().map(str::to_owned));
     faults.into_result(Import { toml, mapped, ignored: ignored.len(), unmapped: unmapped.len() })
@@ -186,33 +186,34 @@ mod tests {
                         -gpgpu_shmem_size 98304\n-gpgpu_shmem_option 0,96\n-gpgpu_unified_l1d_size 128\n\
                         -trace_opcode_latency_initiation_int 4,1\n-gpgpu_gmem_skip_L1D 0\n";
         let fixed = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:512:8,16:0,32\n";
-        let made = ["-gpgpu_n_clusters 20\n", fixed, adaptive].map(of);
-        let mut table = "";
-        let mut set: Vec<(String, &str)> = Vec::new();
-        for line in made.iter().flat_map(|made| made.toml.lines()) {
-            if let Some(name) = line.strip_prefix('[') {
-                table = name.trim_end_matches(']');
-            } else if let Some((key, rest)) = line.split_once(" = { value = ") {
-                set.push((format!("{table}.{key}"), rest));
-            }
+        let mut set: Vec<Set> = Vec::new();
+        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive] {
+            let files = [("gpgpusim.config".to_owned(), text.to_owned())];
+            set.extend(map::keys(&Options::read(&files)));
         }
+        // `sm.*_cycles` stands for several.
+        let names = |word: &str, key: &str| {
+            let (start, end) = word.split_once('*').unwrap_or((word, word));
+            key.starts_with(start) && key.ends_with(end)
+        };
+        let words = |known: &known::KnownOption| {
+            known.note.split([' ', ',', ';', ':']).filter(|word| word.contains('.')).collect::<Vec<_>>()
+        };
         for known in known::all().iter().filter(|known| known.fate == Fate::Mapped) {
-            let words = known.note.split([' ', ',', ';', ':']).filter(|word| word.contains('.'));
-            for word in words {
-                let (start, end) = word.split_once('*').unwrap_or((word, ""));
-                let found = set.iter().any(|(key, source)| {
-                    key.starts_with(start)
-                        && key.ends_with(end)
-                        && source.split(['"', ' ', ',', ':']).any(|part| {
-                            part.strip_prefix('-') == Some(known.name)
-                                || known
-                                    .name
-                                    .split_once(':')
-                                    .is_some_and(|(one, _)| part.strip_prefix('-') == Some(one))
-                        })
-                });
+            for word in words(known) {
+                // The source of a key that several options give names them all.
+                let gives = |set: &Set| {
+                    set.source
+                        .split([' ', ','])
+                        .any(|word| word.trim_end_matches(':').strip_prefix('-') == Some(known.name))
+                };
+                let found = set.iter().any(|set| gives(set) && names(word, &set.key));
                 assert!(found, "-{} sets no {word}", known.name);
             }
+        }
+        for Set { key, option, .. } in &set {
+            let known = known::find(option).unwrap_or_else(|| panic!("-{option} is in no row"));
+            assert!(words(known).iter().any(|word| names(word, key)), "the row of -{option} does not name {key}");
         }
     }
 

@@ -215,27 +215,28 @@ impl Trace {
     fn commands_under(&self, labels: &Labels) -> Result<Arc<Vec<TraceCommand>>, Diagnostics> {
         let Some(choice) = &labels.kernels else { return Ok(self.commands.clone()) };
         let (mut faults, mut kernels, mut chosen) = (Diagnostics::default(), Vec::new(), Vec::new());
+        let mut known = BTreeMap::new();
         for command in &*self.commands {
             let TraceCommand::Kernel(path) = command else {
                 chosen.push(command.clone());
                 continue;
             };
-            match header_of(path, labels) {
-                Ok(header) => {
-                    let number = header.id.unwrap_or(kernels.len() as u64 + 1);
-                    if choice.chooses(number, &header.name) {
-                        chosen.push(command.clone());
-                    }
-                    kernels.push((number, header.name));
-                }
-                Err(found) => faults.0.extend(found.0),
+            // Each file once, however often it is launched.
+            let header = known
+                .entry(path)
+                .or_insert_with(|| header_of(path, labels).map_err(|found| faults.0.extend(found.0)).ok());
+            let Some(header) = header else { continue };
+            let number = header.id.unwrap_or(kernels.len() as u64 + 1);
+            if choice.chooses(number, &header.name) {
+                chosen.push(command.clone());
             }
+            kernels.push((number, header.name.clone()));
         }
         faults = faults.into_result(Diagnostics::default())?;
         // A number that nothing has is a mistake, even where other items name kernels.
+        let numbers = || kernels.iter().map(|(number, _)| *number);
+        let (least, most) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
         for item in choice.idle(&kernels) {
-            let numbers: Vec<u64> = kernels.iter().map(|(number, _)| *number).collect();
-            let (least, most) = (numbers.iter().min().unwrap_or(&0), numbers.iter().max().unwrap_or(&0));
             let message = format!("`{item}` names no kernel of the trace, whose kernels are {least} to {most}");
             faults.push(Diagnostic::nowhere("kernels", message));
         }
@@ -261,12 +262,7 @@ impl Trace {
 /// The header of a kernel's file.
 fn header_of(path: &Path, labels: &Labels) -> Result<TraceHeader, Diagnostics> {
     let mut faults = TraceFaults::new(&path.display().to_string());
-    let header = match TraceLines::open(path) {
-        Ok(mut lines) => TraceHeader::read(&mut lines, &mut faults, labels),
-        Err(error) => {
-            faults.nowhere(&format!("cannot read the file: {error}"));
-            TraceHeader::default()
-        }
-    };
+    let lines = TraceLines::opened(path, &mut faults);
+    let header = lines.map(|mut lines| TraceHeader::read(&mut lines, &mut faults, labels)).unwrap_or_default();
     Diagnostics(faults.into_faults()).into_result(header)
 }

@@ -79,6 +79,30 @@ fn by_launch(text: &str) -> Vec<(String, BTreeMap<&'static str, f64>)> {
     launches
 }
 
+/// A name that no counter has would be printed as 0.
+#[test]
+fn what_is_summed_under_gpgpu_sims_names_are_counters() {
+    let known: Vec<String> = durawarp::run::counter_descriptions()
+        .into_iter()
+        .flat_map(|(kind, described)| described.iter().map(move |one| format!("{kind}.{}", one.name)))
+        .collect();
+    let (code, _) = include_str!("../../src/report/accelsim.rs").split_once("#[cfg(test)]").unwrap();
+    let summed: Vec<&str> = code
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(|text| ["sm.", "l2.", "memory_controller."].iter().any(|kind| text.starts_with(kind)))
+        .collect();
+    assert!(summed.len() > 20, "{summed:?}");
+    for name in summed {
+        // The media and ways of a formatted name.
+        for (medium, way) in [("dram", "read"), ("dram", "written"), ("nvm", "read"), ("nvm", "written")] {
+            let name = name.replace("{medium}", medium).replace("{way}", way);
+            assert!(known.contains(&name), "no counter {name}");
+        }
+    }
+}
+
 #[test]
 fn every_pattern_of_accel_sims_script_has_a_value_for_each_launch() {
     let folder = folder("cli_compat");

@@ -351,15 +351,12 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
     // Without groups of banks there is one, and no longer time within it.
     let (groups, apart) = (of("nbkgrp").unwrap_or(1.0), of("CCD").unwrap_or(0.0));
     let within = of("CCDL").unwrap_or(0.0).max(apart);
-    for (name, key) in [("nbk", "dram.banks"), ("nbkgrp", "dram.bank_groups")] {
-        let value = if name == "nbk" { of(name) } else { Some(groups) };
-        if let Some(value) = value {
-            keys.put(key, value, option, &format!(": {name}"));
-        }
+    if let Some(banks) = of("nbk") {
+        keys.put("dram.banks", banks, option, ": nbk");
     }
+    keys.put("dram.bank_groups", groups, option, ": nbkgrp");
     for (name, key) in [
         ("CCD", "dram.t_ccd_ns"),
-        ("CCDL", "dram.t_ccd_l_ns"),
         ("RRD", "dram.t_rrd_ns"),
         ("RCD", "dram.t_rcd_ns"),
         ("RAS", "dram.t_ras_ns"),
@@ -369,11 +366,13 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
         ("WR", "dram.t_wr_ns"),
         ("CDLR", "bus.write_to_read_ns"),
     ] {
-        // The longer of both, also where a file names only one.
-        let cycles = if name == "CCDL" { Some(within).filter(|_| !named.is_empty()) } else { of(name) };
-        if let Some(cycles) = cycles {
+        if let Some(cycles) = of(name) {
             keys.put(key, cycles * 1e3 / mhz, option, &format!(": {name}"));
         }
+    }
+    // The longer of both, also where a file names only one.
+    if !named.is_empty() {
+        keys.put("dram.t_ccd_l_ns", within * 1e3 / mhz, option, ": CCDL");
     }
     if of("CL").is_some() {
         let note = ": RTW = CL + BL/ratio + 2 - WL: 2 cycles between data";

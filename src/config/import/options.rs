@@ -38,14 +38,6 @@ struct Read {
     used: Cell<bool>,
 }
 
-/// A value as a file gives it, or GPGPU-Sim's own.
-#[derive(Debug, Clone, Copy)]
-struct OptionValue<'a> {
-    text: &'a str,
-    /// None for a default.
-    read: Option<&'a Read>,
-}
-
 /// Every option of some files, in their order.
 #[derive(Debug)]
 pub(super) struct Options<'a> {
@@ -110,15 +102,6 @@ impl<'a> Options<'a> {
         }
     }
 
-    fn value(&self, name: &str) -> Option<OptionValue<'_>> {
-        let given = self.all.iter().find(|read| read.name == name);
-        if let Some(read) = given {
-            read.used.set(true);
-            return Some(OptionValue { text: &read.value, read: Some(read) });
-        }
-        known::find(name)?.default.map(|text| OptionValue { text, read: None })
-    }
-
     /// Whether a file gives the option.
     pub(super) fn gives(&self, name: &str) -> bool {
         self.all.iter().any(|read| read.name == name)
@@ -161,18 +144,24 @@ impl<'a> Options<'a> {
         self.told.borrow().clone()
     }
 
-    /// The value of an option.
+    /// The value of an option: what a file gives, or GPGPU-Sim's own.
     pub(super) fn word(&self, name: &str) -> Option<&str> {
-        self.value(name).map(|value| value.text)
+        match self.all.iter().find(|read| read.name == name) {
+            Some(read) => {
+                read.used.set(true);
+                Some(&read.value)
+            }
+            None => known::find(name)?.default,
+        }
     }
 
     /// So many numbers, or more, between commas or colons.
     pub(super) fn numbers(&self, name: &str, least: usize) -> Option<Vec<f64>> {
-        let OptionValue { text, read } = self.value(name)?;
+        let text = self.word(name)?;
         let number = |part: &str| part.trim().parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite());
         let numbers: Option<Vec<f64>> = text.split([',', ':']).map(number).collect();
         let found = numbers.filter(|numbers| numbers.len() >= least && numbers.len() < 64);
-        if found.is_none() && read.is_some() {
+        if found.is_none() {
             let of = if least == 1 { "a number".to_owned() } else { format!("{least} numbers between `,` or `:`") };
             self.blame(name, format!("-{name} takes {of}, none less than 0; got `{text}`"));
         }
@@ -186,7 +175,7 @@ impl<'a> Options<'a> {
 
     /// Words `NAME=NUMBER` between colons, or numbers alone, which have these names.
     pub(super) fn named(&self, name: &str, order: &[&str]) -> Vec<(String, f64)> {
-        let Some(OptionValue { text, .. }) = self.value(name) else { return Vec::new() };
+        let Some(text) = self.word(name) else { return Vec::new() };
         if !text.contains('=') {
             let numbers = self.numbers(name, order.len()).unwrap_or_default();
             return order.iter().map(|&word| word.to_owned()).zip(numbers).collect();
@@ -204,7 +193,7 @@ impl<'a> Options<'a> {
 
     /// A cache; none where there is none.
     pub(super) fn cache(&self, name: &str) -> Option<CacheFields> {
-        let OptionValue { text, .. } = self.value(name)?;
+        let text = self.word(name)?;
         if text == "none" {
             return None;
         }

@@ -71,10 +71,11 @@ fn fields<'a>(rest: &mut &'a str, close: char) -> Option<Vec<Field<'a>>> {
             *rest = after;
             return Some(all);
         }
-        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let named = text.split_once(": ").filter(|(name, _)| is_name(name));
-        let name = named.map(|(name, after)| {
-            text = after;
+        let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+        let value = text[end..].strip_prefix(": ").filter(|_| end > 0);
+        let name = value.map(|value| {
+            let name = &text[..end];
+            text = value;
             name
         });
         let before = text.len();

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use lzma_rust2::XzReader;
 
+use super::faults::TraceFaults;
+
 /// Bytes that are read from a file at once.
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -52,6 +54,12 @@ impl TraceLines {
             false => Box::new(plain),
         };
         Ok(TraceLines { text, line: Vec::new(), number: 0 })
+    }
+
+    /// The same, with what is wrong as a fault of the file.
+    pub(super) fn opened(path: &Path, faults: &mut TraceFaults) -> Option<TraceLines> {
+        let lines = TraceLines::open(path);
+        lines.map_err(|error| faults.nowhere(&format!("cannot read the file: {error}"))).ok()
     }
 
     /// The next line that is not blank, without its end, and its number; none at the end of the file.

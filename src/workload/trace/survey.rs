@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::code::{KernelMemory, TraceCode};
+use super::code::{KernelMemory, Template, TraceCode};
 use super::cta::{AddressPlaces, CodeAccess, CtaText, CtaWalk};
 use super::faults::TraceFaults;
 use super::header::TraceHeader;
@@ -85,14 +85,8 @@ impl KernelSurvey {
     pub(crate) fn of(path: &Path, labels: &Labels) -> Result<KernelSurvey, Diagnostics> {
         let file = path.display().to_string();
         let mut faults = TraceFaults::new(&file);
-        let survey = match TraceLines::open(path) {
-            Ok(lines) => Some(Self::read(path, &file, lines, labels, &mut faults)),
-            Err(error) => {
-                faults.nowhere(&format!("cannot read the file: {error}"));
-                None
-            }
-        };
-        match survey {
+        let lines = TraceLines::opened(path, &mut faults);
+        match lines.map(|lines| Self::read(path, &file, lines, labels, &mut faults)) {
             Some(survey) if faults.is_empty() => Ok(survey),
             _ => Err(Diagnostics(faults.into_faults())),
         }
@@ -137,7 +131,8 @@ impl KernelSurvey {
         let memory = memory_of(&header, &touches, faults);
         let kernel = Arc::new(code.kernel(&header, labels, file, memory));
         let local_start = touches.local.map_or(0, |(low, _)| low - low % 16);
-        let (stood_in, renamed) = (stood_in(&code, &steps), renamed(&code, &steps));
+        let stood_in = counted(&code, &steps, stands_in);
+        let renamed = counted(&code, &steps, |template| template.renamed.as_deref());
         let hash = *hash.finalize().as_bytes();
         let touched = touches.global;
         KernelSurvey {
@@ -184,25 +179,23 @@ fn count(warp: &WarpTrace, steps: &mut Vec<u64>) {
     }
 }
 
-/// Instructions that the user's table has timed as another opcode.
-fn renamed(code: &TraceCode, steps: &[u64]) -> BTreeMap<String, u64> {
-    let mut renamed = BTreeMap::new();
+/// Instructions by the name that `name` gives to their template; those to which it gives none are left out.
+fn counted<'a>(
+    code: &'a TraceCode,
+    steps: &[u64],
+    name: impl Fn(&'a Template) -> Option<&'a str>,
+) -> BTreeMap<String, u64> {
+    let mut counted = BTreeMap::new();
     for (template, &count) in code.executed().zip(steps) {
-        if let Some(names) = &template.renamed {
-            *renamed.entry(names.to_string()).or_default() += count;
+        if let Some(name) = name(template) {
+            *counted.entry(name.to_owned()).or_default() += count;
         }
     }
-    renamed
+    counted
 }
 
-/// Instructions that are timed as others, by opcode.
-fn stood_in(code: &TraceCode, steps: &[u64]) -> BTreeMap<String, u64> {
-    let mut stood_in = BTreeMap::new();
-    for (template, &count) in code.executed().zip(steps) {
-        if let Operation::Stand(..) = template.operation {
-            let name = template.opcode.split('.').next().unwrap_or_default();
-            *stood_in.entry(name.to_owned()).or_default() += count;
-        }
-    }
-    stood_in
+/// The opcode of an instruction that is timed as another.
+fn stands_in(template: &Template) -> Option<&str> {
+    let name = template.opcode.split('.').next().unwrap_or_default();
+    matches!(template.operation, Operation::Stand(..)).then_some(name)
 }
