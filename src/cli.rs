@@ -38,7 +38,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser as _};
 use durawarp::diagnostic::nearest;
 
-use args::{Cli, Command, ConfigCommand, PtxCommand, SweepCommand};
+use args::{Cli, Command, ConfigCommand, PtxCommand, SweepCommand, typed};
 use exit::Exit;
 
 pub(crate) fn main() -> ExitCode {
@@ -48,9 +48,8 @@ pub(crate) fn main() -> ExitCode {
         // Also help and version, which are to be seen.
         Err(shown) => {
             let code = shown.exit_code() as u8;
-            let printed = with_nearest(shown, std::env::args())
-                .print()
-                .and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
+            let printed =
+                with_nearest(shown, typed()).print().and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
             return ExitCode::from(if printed.is_ok() { code } else { Exit::BadInput as u8 });
         }
     };

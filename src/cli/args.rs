@@ -727,6 +727,11 @@ pub(super) struct PtxCheckArgs {
     pub(super) files: Vec<PathBuf>,
 }
 
+/// The words of the command line, to be shown: a path need not be UTF-8.
+pub(super) fn typed() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;

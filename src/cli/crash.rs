@@ -9,7 +9,7 @@ use durawarp::report;
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::workload::Expected;
 
-use super::args::{CrashArgs, State};
+use super::args::{CrashArgs, State, typed};
 use super::exit::{Exit, Stop};
 use super::output::Outputs;
 use super::recipe::{SMALL, experiment};
@@ -129,7 +129,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
 
 /// The command that judges one state again: this one, asked for that state.
 fn replay(state: &str) -> String {
-    replay_of(std::env::args().skip(1), state)
+    replay_of(typed().skip(1), state)
 }
 
 /// The command with these arguments, asked for one state. What stands behind `--` is the program's.

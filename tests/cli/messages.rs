@@ -1,6 +1,6 @@
 //! What is told of wrong inputs and of what a command did, where it was misleading once.
 
-use crate::cli_common::{durawarp, durawarp_in, ended, folder, text};
+use crate::cli_common::{command, durawarp, durawarp_in, ended, folder, text};
 
 #[test]
 fn what_was_typed_is_what_a_fault_is_told_under() {
@@ -13,6 +13,25 @@ fn what_was_typed_is_what_a_fault_is_told_under() {
     fails(&["crash", "hashmap_remote"], &["what clients post is judged", "durawarp crash hash"]);
     let unit = ["config", "show", "agpm-table4", "--set", "l2.slice_kb=256kB"];
     ended(&durawarp(&unit), 0, &["slice_kb = { value = 256,"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn words_that_are_no_utf8_are_told_as_far_as_they_can_be_read() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = folder("cli/no_utf8");
+    let of = |words: &[&[u8]]| {
+        let words = words.iter().map(|word| OsStr::from_bytes(word));
+        command(&folder, &[]).args(words).output().unwrap()
+    };
+    for words in [&[&b"\xff"[..]][..], &[b"sweep", b"r\xff"], &[b"run", b"vecadd", b"--bogus\xff"]] {
+        ended(&of(words), 2, &["error: "]);
+    }
+    // Where a path is one, the command that judges a state again is shown all the same.
+    let subject: [&[u8]; 6] = [b"crash", b"litmus/undo_log", b"--scheme", b"base", b"--json", b"\xff.json"];
+    ended(&of(&subject), 0, &["durawarp crash litmus/undo_log --scheme base --only B:6:1"]);
+    assert!(folder.join(OsStr::from_bytes(b"\xff.json")).exists());
 }
 
 #[test]
