@@ -38,6 +38,7 @@ mod timeline;
 mod traced;
 mod whole;
 
+pub(crate) use any::begins_within;
 pub use any::{AnyExperiment, AnyResolved};
 pub use beginning::{Beginning, of_cpus};
 pub use conduct::{Conduct, REPEAT_CYCLES};

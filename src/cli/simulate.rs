@@ -80,12 +80,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     if let Some(kernels) = kernels {
         terminal::warn(kernels.warnings());
     }
-    // Before anything is assembled: what cannot be held is refused, what may not be is told.
+    // Before anything is assembled.
     let (need, memory) = (Need::of(&experiment), Memory::of_host());
-    if let Some(message) = host::impossible(host::begins_with(&experiment), memory) {
-        let help = "choose a smaller profile, or a machine of fewer nodes or smaller caches";
-        return Err(Diagnostic::nowhere("", message).with_help(help).into());
-    }
     host::shortage(need, memory).iter().for_each(|told| terminal::note(told));
     if !args.quiet {
         host::large(need, memory).iter().for_each(|told| terminal::say(told));

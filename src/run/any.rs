@@ -12,6 +12,20 @@ use crate::persist::storage::StorageCost;
 use crate::spec::Megahertz;
 use crate::workload::{CpuProgram, Description, Resolved};
 
+/// Checks that a host of `most_bytes` can hold what a run begins with: full caches, and what its program
+/// holds in all servers.
+pub(crate) fn begins_within(most_bytes: u64, cache_bytes: u64, filled_bytes: u64) -> Result<(), Diagnostic> {
+    let needed = cache_bytes.saturating_add(filled_bytes);
+    if needed <= most_bytes {
+        return Ok(());
+    }
+    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    let (needed, host) = (gib(needed), gib(most_bytes));
+    let message = format!("this run needs about {needed:.1} GiB of memory, and this host has {host:.1} GiB");
+    let help = "choose a smaller profile, or a machine of fewer nodes or smaller caches";
+    Err(Diagnostic::nowhere("", message).with_help(help))
+}
+
 /// A workload ready to run.
 #[derive(Debug, Clone)]
 pub enum AnyResolved {
@@ -47,6 +61,15 @@ impl AnyResolved {
         match self {
             AnyResolved::Kernels(resolved) => resolved.describe(),
             AnyResolved::Process(program) => program.describe(),
+        }
+    }
+
+    /// Bytes that it holds before the first step, in one server: zeroed buffers of kernels take memory as
+    /// they are written to.
+    pub fn filled_bytes(&self) -> u64 {
+        match self {
+            AnyResolved::Kernels(resolved) => resolved.filled_bytes(),
+            AnyResolved::Process(_) => self.bytes(),
         }
     }
 
@@ -149,6 +172,11 @@ impl AnyExperiment {
         }
     }
 
+    /// Checks that a host of so many bytes can hold what the run begins with.
+    pub(super) fn fits(&self, most_bytes: u64) -> Result<(), Diagnostic> {
+        begins_within(most_bytes, self.cache_bytes(), self.content_bytes().0)
+    }
+
     /// Ticks of a core cycle of its machine.
     pub fn cycle_ticks(&self) -> u64 {
         let (base, core) = self.clocks();
@@ -210,5 +238,18 @@ impl AnyExperiment {
             AnyExperiment::Gpu(experiment) => run(experiment, conduct),
             AnyExperiment::Cpu(experiment) => run_cpu(experiment, conduct),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_cannot_hold_before_the_first_step_is_refused_from_the_first_byte_on() {
+        assert!(begins_within(8 << 30, 5 << 30, 3 << 30).is_ok());
+        let told = |caches, filled| begins_within(8 << 30, caches, filled).unwrap_err().to_string();
+        assert!(told(5 << 30, (3 << 30) + 1).contains("needs about 8.0 GiB of memory, and this host has 8.0 GiB"));
+        assert!(told(u64::MAX, 4 << 30).contains("choose a smaller profile"), "no overflow");
     }
 }

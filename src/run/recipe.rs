@@ -336,7 +336,8 @@ impl Recipe {
         self
     }
 
-    /// Most bytes that the workload's buffers may have together.
+    /// Most bytes that the workload's buffers may have together, and that a run may hold before its first
+    /// step: full caches, and what buffers begin with.
     pub fn most_bytes(mut self, bytes: u64) -> Self {
         self.choice.most_bytes = Some(bytes);
         self
@@ -615,7 +616,7 @@ impl Recipe {
     ) -> Result<AnyExperiment, Diagnostics> {
         let &Recipe { max_cycles, reference, launches, sample, .. } = self;
         // A machine and a workload of different kinds fit nothing: they come last.
-        Ok(match (machine, workload) {
+        let experiment = match (machine, workload) {
             (AnyMachine::Gpu(machine), AnyResolved::Kernels(workload)) => {
                 let experiment = Experiment::of_resolved(*machine, *workload, scheme)?;
                 // A sample is checked with the parts that may forbid it.
@@ -653,7 +654,11 @@ impl Recipe {
                 }))
             }
             (machine, workload) => return Err(unfit(&machine, &workload.describe().workload).into()),
-        })
+        };
+        if let Some(most) = self.choice.most_bytes {
+            experiment.fits(most)?;
+        }
+        Ok(experiment)
     }
 }
 

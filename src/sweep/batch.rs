@@ -14,7 +14,7 @@ use crate::config::Compute;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
-use crate::run::{AnyExperiment, AnyResolved, Recipe, demands};
+use crate::run::{AnyExperiment, AnyResolved, Recipe, begins_within, demands};
 use crate::workload::Demands;
 use crate::workload::Workload;
 
@@ -40,6 +40,8 @@ struct Content {
     name: String,
     hash: String,
     bytes: u64,
+    /// Those that it holds before the first step, in one server.
+    filled: u64,
     warnings: Vec<Diagnostic>,
     /// Kept while there is room; else resolved again for each run.
     resolved: Option<AnyResolved>,
@@ -59,7 +61,7 @@ pub struct Batch {
     /// Each with the text that stands for it in keys.
     machines: BTreeMap<String, (AnyMachine, String)>,
     schemes: BTreeMap<String, SchemeConfig>,
-    /// Most bytes that a point's buffers may have: what this host has.
+    /// Most bytes that a point may hold: what this host has.
     most_bytes: u64,
     /// Recipes that were added, twins and wrong ones too.
     added: u64,
@@ -163,6 +165,7 @@ impl Batch {
                         name: resolved.describe().workload,
                         hash: key::of_content(&resolved),
                         bytes,
+                        filled: resolved.filled_bytes(),
                         warnings: resolved.warnings().into_iter().cloned().collect(),
                         resolved: (*kept <= KEPT_BYTES).then_some(resolved),
                     });
@@ -176,6 +179,12 @@ impl Batch {
             return Err(faults);
         }
         let (machine, text) = machine;
+        // No experiment is built yet: what it would begin with is asked of its parts.
+        if let Some(most) = recipe.choice.most_bytes {
+            let servers = machine.cpu().map_or(1, |machine| machine.spec.nodes.servers);
+            let filled = contents[content].filled.saturating_mul(servers.into());
+            begins_within(most, machine.cache_bytes(), filled)?;
+        }
         let mut key = key_of(&recipe, text, scheme, &contents[content].hash)?;
         if scheme_for.name().is_none() {
             // What such a scheme does, its name and parameters do not tell.

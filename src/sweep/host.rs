@@ -53,11 +53,6 @@ pub fn memory_of(buffers: u64) -> u64 {
     COPIES_OF_IMAGE.saturating_mul(buffers)
 }
 
-/// Bytes that a run takes of the host before its first step: full caches, and what buffers hold.
-pub fn begins_with(experiment: &AnyExperiment) -> u64 {
-    experiment.cache_bytes().saturating_add(experiment.content_bytes().0)
-}
-
 impl Need {
     /// That of an experiment's run.
     pub fn of(experiment: &AnyExperiment) -> Self {
@@ -95,13 +90,6 @@ pub fn large(need: Need, memory: Memory) -> Option<String> {
     told.then(|| format!("this run needs {}", need.amount().trim_end_matches(',')))
 }
 
-/// What is wrong with a run whose state before the first step this host cannot hold.
-pub fn impossible(begins_with_bytes: u64, memory: Memory) -> Option<String> {
-    let (needed, all) = (gib(begins_with_bytes), gib(memory.total_bytes));
-    let told = begins_with_bytes > memory.total_bytes;
-    told.then(|| format!("this run needs about {needed} GiB of memory, and this host has {all} GiB"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,15 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_takes_much_is_told_of_and_one_that_cannot_be_held_refused() {
+    fn a_run_that_takes_much_is_told_of() {
         let memory = Memory { total_bytes: 8 << 30, available_bytes: 7 << 30 };
         let of = |bytes| Need { least_bytes: bytes, most_bytes: bytes };
         assert_eq!(large(of(2 << 30), memory), None);
         assert_eq!(large(of((2 << 30) + 1), memory).unwrap(), "this run needs about 2.0 GiB of memory");
         assert_eq!(large(of((7 << 30) + 1), memory), None, "a shortage says it");
-        assert_eq!(impossible(8 << 30, memory), None);
-        let told = impossible(9 << 30, memory).unwrap();
-        assert_eq!(told, "this run needs about 9.0 GiB of memory, and this host has 8.0 GiB");
     }
 
     #[test]

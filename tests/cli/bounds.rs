@@ -102,9 +102,22 @@ fn sums_that_would_never_end_are_refused_at_their_place() {
 #[test]
 fn a_run_tells_what_memory_it_takes_before_it_takes_it() {
     // 16 MB a server.
-    let servers = ["run", "hash", "--profile", "ci", "--machine", "broi-cluster", "--scheme", "broi"];
+    let subject = ["hash", "--profile", "ci", "--machine", "broi-cluster"];
     let set = ["--set", "nodes.servers=80000", "--set", "nodes.clients=0"];
-    refused(&[&servers[..], &set].concat(), &["this run needs about ", " GiB of memory, and this host has "]);
+    let told = ["this run needs about ", " GiB of memory, and this host has ", "a machine of fewer nodes"];
+    for (command, scheme) in [
+        ("run", ["--scheme", "broi"]),
+        ("check", ["--scheme", "broi"]),
+        ("crash", ["--scheme", "broi"]),
+        ("explain", ["--scheme", "broi"]),
+        ("compare", ["--schemes", "sync,broi"]),
+    ] {
+        refused(&[&[command], &subject[..], &scheme, &set].concat(), &told);
+    }
+    let spec = "schema = 1\nname = \"x\"\n[base]\nworkload = \"hash\"\nprofile = \"ci\"\nmachine = \"broi-cluster\"\n\
+                scheme = \"broi\"\n[base.set]\n\"nodes.clients\" = 0\n[[axis]]\nkey = \"nodes.servers\"\nvalues = [1, 80_000]\n";
+    let sweep = sweep_folder("bounds/servers", spec);
+    ended(&durawarp_in(&sweep, &["sweep", "run", "spec.toml", "--dry-run"]), 2, &told);
     // Zeros that are never written to take nothing: no time either.
     let buffer = "[buffer.unused]\ntype = \"u8\"\nlen = \"536870912\"\n\n[[step]]";
     let zeros = vecadd_with("bounds/zeros", "[[step]]", buffer);
