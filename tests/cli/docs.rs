@@ -158,6 +158,16 @@ fn names_and_keys_in_the_commands_of_pages_exist() {
             keys.extend(set.split_once('=').map(|(key, _)| (key, place.clone())));
         }
     }
+    // Also in prose, and across the end of a line. What a changelog names was so at its time.
+    let mut explained = 0;
+    for page in PAGES.iter().filter(|page| !page.path.ends_with("CHANGELOG.md")) {
+        for asked in ["`explain", "durawarp explain"].into_iter().flat_map(|command| page.text.split(command).skip(1)) {
+            let Some(word) = asked.split_whitespace().next().map(|word| word.trim_matches('`')) else { continue };
+            assert!(catalogue::find(word).is_err(), "{}: `explain {word}`, a scheme", page.path.display());
+            explained += 1;
+        }
+    }
+    assert!(explained > 15, "{explained}");
     keys.retain(|(key, _)| !key.starts_with("params.") && !placeholder(key) && !key.ends_with("KEY"));
     for (key, place) in keys {
         let output = durawarp(&["config", "explain", key]);
@@ -196,6 +206,42 @@ fn options_named_in_prose_exist() {
             // cargo's.
             assert!(known || option == "--features", "{}:{number}: no option {option}", page.path.display());
         }
+    }
+}
+
+#[test]
+fn what_the_page_says_that_python_lacks_is_what_it_lacks() {
+    // How results are shown and where they go, keys of `set`, and what has another name there.
+    let said_else = "help quiet human all-errors json svg out input kernels opcodes launches from no-reference figure \
+                     no-readings strict no-store";
+    let sources = ["_runs", "_studies", "_sweep"];
+    let sources =
+        sources.map(|name| std::fs::read_to_string(format!("python/durawarp/{name}.py")).unwrap().replace('_', "-"));
+    let rows = page("docs/python.md").text.lines().skip_while(|line| !line.starts_with("What the command line has"));
+    let rows: Vec<&str> = rows.take_while(|line| !line.starts_with("## ")).filter(|l| l.starts_with('|')).collect();
+    for command in ["run", "crash", "compare", "stalls", "explain", "check", "bisect", "sweep run", "reproduce"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let head = format!("\ndef {}(", words[0]);
+        let function = sources.iter().find_map(|source| source.split_once(&head)).unwrap().1;
+        let function = function.split_once("\n) ->").unwrap().0;
+        let help = text(&durawarp(&[&words[..], &["--help"]].concat()).stdout);
+        let options = help.lines().filter_map(|line| {
+            let line = line.trim_start().trim_start_matches("-q, ").trim_start_matches("-h, ");
+            line.strip_prefix("--")?.split(|c: char| !c.is_ascii_lowercase() && c != '-').next()
+        });
+        let there = |option: &str| function.contains(&format!("\n    {option}: "));
+        let lacks: BTreeSet<&str> =
+            options.filter(|option| !there(option) && said_else.split(' ').all(|known| known != *option)).collect();
+        let of_it = |row: &&&str| row.contains(&format!("`{command}`")) || row.contains("all that run a workload");
+        let mut said: BTreeSet<&str> = rows
+            .iter()
+            .filter(of_it)
+            .flat_map(|row| row.split('`').filter_map(|span| span.strip_prefix("--")))
+            .collect();
+        if ["sweep run", "reproduce"].contains(&command) {
+            said.remove("program");
+        }
+        assert_eq!(said, lacks, "durawarp.{}", words[0]);
     }
 }
 
