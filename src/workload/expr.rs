@@ -135,29 +135,22 @@ impl Expr {
         Expr { code: eval::fixed(&self.code, frame), ..self.clone() }
     }
 
-    /// Whether it has sums.
-    pub(crate) fn has_sums(&self) -> bool {
-        self.code.nodes.iter().any(|node| matches!(node, Node::Sum { .. }))
-    }
-
-    /// Adds the terms of its sums to `terms`, which are those of the elements of one buffer. A value that
-    /// cannot be worked out has none here: its evaluation tells why.
+    /// Checks, before any of them is worked out, that the sums of `count` elements of one buffer have no more
+    /// terms than are added up. `set` makes the frame of an element of its number.
     ///
     /// # Errors
-    /// There are more terms than are added up, at the place of a sum.
-    pub(crate) fn count_terms<E: Elements>(
+    /// There are more, at the place of a sum.
+    pub(crate) fn bound_terms<E: Elements>(
         &self,
         frame: &mut Vec<u64>,
         elements: &E,
-        terms: &mut u64,
+        count: u64,
+        set: impl FnMut(&mut [u64], u64),
     ) -> Result<(), Diagnostic> {
         if frame.len() < usize::from(self.code.slots) {
             frame.resize(usize::from(self.code.slots), 0);
         }
-        match eval::count_terms(&self.code, frame, elements, terms, eval::MOST_TERMS_IN_ALL) {
-            Err(stop @ Stop::Fault(_, EvalFault::TooManyTermsInAll)) => Err(self.fault(stop)),
-            _ => Ok(()),
-        }
+        eval::bound_terms(&self.code, frame, elements, count, set).map_err(|stop| self.fault(stop))
     }
 
     /// Its value where nothing can be read.

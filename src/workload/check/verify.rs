@@ -279,15 +279,9 @@ impl<'a> Judge<'a> {
             1 => 0,
             _ => (u128::from(number) * u128::from(len - 1) / u128::from(sample - 1)) as u64,
         };
-        // Terms are counted before any is worked out: hours of work are told at once.
-        if expr.has_sums() {
-            let mut terms = 0;
-            for number in 0..sample {
-                frame[idx] = nth(number);
-                expr.count_terms(&mut frame, &contents, &mut terms)
-                    .map_err(|fault| fault.with_help("`sample` has fewer elements compared"))?;
-            }
-        }
+        // Hours of work are told at once.
+        expr.bound_terms(&mut frame, &contents, sample, |frame, number| frame[idx] = nth(number))
+            .map_err(|fault| fault.with_help("`sample` has fewer elements compared"))?;
         for number in 0..sample {
             let index = nth(number);
             frame[idx] = index;

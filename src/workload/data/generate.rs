@@ -234,14 +234,10 @@ impl Generation<'_> {
             },
         };
         let [idx, i, j] = self.indices;
-        // Before any term is worked out: hours of work are told at once.
-        if expr.has_sums() {
-            let mut terms = 0;
-            for index in 0..to.len() {
-                (frame[idx], frame[i], frame[j]) = (index, index / cols, index % cols);
-                expr.count_terms(frame, &NoElements, &mut terms)?;
-            }
-        }
+        // Hours of work are told at once.
+        expr.bound_terms(frame, &NoElements, to.len(), |frame, index| {
+            (frame[idx], frame[i], frame[j]) = (index, index / cols, index % cols);
+        })?;
         let mut fault = None;
         // Rows and columns are counted, as a division costs more than the rest of an element.
         let (mut row, mut column) = (0, 0);

@@ -110,20 +110,34 @@ pub(crate) const MOST_TERMS: u64 = 1 << 30;
 /// 2,500 x 2,500.
 pub(crate) const MOST_TERMS_IN_ALL: u64 = 1 << 34;
 
-/// Adds the terms of all sums of one value to `terms`, which their bounds say: no term is worked out.
+/// Adds up the terms of all sums of `count` values, each with the frame that `set` makes for its number.
+/// Their bounds say how many there are: no term is worked out. A value that has none counts for nothing here:
+/// its evaluation tells why.
 ///
 /// # Errors
-/// There are more than `most`; or what a bound says is no value.
-pub(crate) fn count_terms<E: Elements>(
+/// There are more than [`MOST_TERMS_IN_ALL`].
+pub(crate) fn bound_terms<E: Elements>(
     code: &Code,
     frame: &mut [u64],
     elements: &E,
-    terms: &mut u64,
-    most: u64,
+    count: u64,
+    mut set: impl FnMut(&mut [u64], u64),
 ) -> Result<(), Stop> {
     let sums = sums_below(&code.nodes);
-    let evaluation = Evaluation { nodes: &code.nodes, frame, elements, terms_left: MOST_TERMS };
-    TermCount { evaluation, sums: &sums, most }.node(code.nodes.len() as u32 - 1, terms)
+    let root = code.nodes.len() as u32 - 1;
+    if !sums[root as usize] {
+        return Ok(());
+    }
+    let mut terms = 0;
+    for number in 0..count {
+        set(frame, number);
+        let evaluation = Evaluation { nodes: &code.nodes, frame: &mut *frame, elements, terms_left: MOST_TERMS };
+        let counted = TermCount { evaluation, sums: &sums }.node(root, &mut terms);
+        if let Err(stop @ Stop::Fault(_, EvalFault::TooManyTermsInAll)) = counted {
+            return Err(stop);
+        }
+    }
+    Ok(())
 }
 
 /// Of each node, whether it has a sum in it or is one.
@@ -140,7 +154,6 @@ fn sums_below(nodes: &[Node]) -> Vec<bool> {
 struct TermCount<'a, E> {
     evaluation: Evaluation<'a, E>,
     sums: &'a [bool],
-    most: u64,
 }
 
 impl<E: Elements> TermCount<'_, E> {
@@ -154,7 +167,7 @@ impl<E: Elements> TermCount<'_, E> {
                 self.node(high, terms)?;
                 let (low, high) = (self.evaluation.int(low)?, self.evaluation.int(high)?);
                 *terms = terms.saturating_add(high.saturating_sub(low).max(0) as u64);
-                if *terms > self.most {
+                if *terms > MOST_TERMS_IN_ALL {
                     return Err(Stop::Fault(at, EvalFault::TooManyTermsInAll));
                 }
                 // Only sums within the body can have other terms for each value.
