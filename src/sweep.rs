@@ -15,6 +15,7 @@ pub(crate) mod batch;
 mod book;
 pub mod campaign;
 pub(crate) mod comparison;
+pub mod counting;
 pub mod file;
 pub(crate) mod grid;
 pub mod host;

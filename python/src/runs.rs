@@ -5,9 +5,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use crossbeam_channel::{RecvTimeoutError, bounded};
 use durawarp::crash::{CPU_BUDGET, CrashRequest, Phase, Watching, crash as judge, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::Snapshot;
@@ -16,8 +14,8 @@ use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use durawarp::run::{AnyExperiment, Beginning, Conduct, Finished, of_cpus};
+use durawarp::sweep::counting::{COUNTING_BEGINS, run_counted};
 use durawarp::sweep::host::{Memory, Need, shortage};
-
 use durawarp::sweep::{Comparison, Done, SweepFile, metrics as all_metrics};
 use durawarp::{Diagnostic, Diagnostics, Outcome, report};
 use pyo3::exceptions::PyValueError;
@@ -30,9 +28,6 @@ use crate::request::{Request, Work};
 use crate::sweeps::{Worth, points_done};
 use crate::watch::{News, Watch, watched};
 
-/// Wall-clock time after which a run is worth counting.
-const COUNTING_BEGINS: Duration = Duration::from_secs(2);
-
 /// Bytes of a judging thread's stack.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -43,8 +38,7 @@ pub(crate) fn text_of(value: &impl Serialize) -> String {
 
 /// What is odd about a workload, and a host with too little memory for it.
 pub(crate) fn notes(experiment: &AnyExperiment) -> Vec<String> {
-    let Some(kernels) = experiment.gpu().map(|experiment| &experiment.workload) else { return Vec::new() };
-    let warnings = kernels.warnings().map(ToString::to_string);
+    let warnings = experiment.gpu().into_iter().flat_map(|of| of.workload.warnings()).map(ToString::to_string);
     warnings.chain(shortage(Need::of(experiment), Memory::of_host())).collect()
 }
 
@@ -65,22 +59,8 @@ pub(crate) fn simulated(experiment: &AnyExperiment, conduct: Conduct<'_>, watch:
         });
     };
     let conduct = Conduct { stop: Some(&watch.stop), observer: Some(&observer), ..conduct };
-    std::thread::scope(|scope| {
-        // Dropped when the run is over, also by a panic.
-        let (running, over) = bounded::<()>(0);
-        if shown {
-            let counted = &counted;
-            scope.spawn(move || {
-                if over.recv_timeout(COUNTING_BEGINS) == Err(RecvTimeoutError::Timeout) {
-                    let instructions = experiment.functional_instructions(&watch.stop);
-                    counted.store(instructions.unwrap_or(0), Ordering::Relaxed);
-                }
-            });
-        }
-        let finished = experiment.run(&conduct);
-        drop(running);
-        finished
-    })
+    let begins = shown.then_some(COUNTING_BEGINS);
+    run_counted(experiment, &conduct, begins, &|instructions| counted.store(instructions, Ordering::Relaxed))
 }
 
 /// What a run is asked beside its recipe, as plain data.

@@ -8,21 +8,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::{RecvTimeoutError, bounded};
 use durawarp::engine::Snapshot;
 use durawarp::report;
 use durawarp::run::{AnyExperiment, Conduct, Finished};
-use durawarp::sweep::host::{Memory, Need, shortage};
+use durawarp::sweep::counting::{COUNTING_BEGINS, run_counted};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::monitor::Monitor;
 use super::progress::{bar, minutes};
 use super::terminal;
 
-/// Wall-clock time after which a run is worth counting: it takes a core for some seconds.
-const COUNTING_BEGINS: Duration = Duration::from_secs(2);
-
-/// The same where no bar is drawn, and only a long run says how long it is.
+/// When counting begins where no bar is drawn, and only a long run says how long it is.
 const COUNTING_BEGINS_UNSEEN: Duration = Duration::from_secs(10);
 
 /// Seconds of a run that says how long it will take.
@@ -156,33 +152,14 @@ pub(super) fn monitored(
         monitor: on_page.as_ref().map(|on_page| on_page as _),
         ..conduct.clone()
     };
-    let counting_ends = AtomicBool::new(false);
-    let finished = std::thread::scope(|scope| {
-        // Dropped when the run is over, also by a panic.
-        let (running, over) = bounded::<()>(0);
-        // Nobody sees how far a quiet run is, but on its page.
-        if !quiet || monitor.is_some() {
-            let (progress, counting_ends) = (&progress, &counting_ends);
-            scope.spawn(move || {
-                let after = if progress.bar.is_hidden() && monitor.is_none() {
-                    COUNTING_BEGINS_UNSEEN
-                } else {
-                    COUNTING_BEGINS
-                };
-                let began = over.recv_timeout(after) == Err(RecvTimeoutError::Timeout);
-                // A count takes as much again.
-                let fits = || shortage(Need::of(experiment), Memory::of_host()).is_none();
-                if began && fits() {
-                    let counted = experiment.functional_instructions(counting_ends);
-                    progress.instructions.store(counted.unwrap_or(0), Ordering::Relaxed);
-                }
-            });
-        }
-        let finished = experiment.run(&conduct);
-        counting_ends.store(true, Ordering::Relaxed);
-        drop(running);
-        finished
-    });
+    // Nobody sees how far a quiet run is, but on its page.
+    let begins = match (monitor, progress.bar.is_hidden()) {
+        (None, _) if quiet => None,
+        (None, true) => Some(COUNTING_BEGINS_UNSEEN),
+        _ => Some(COUNTING_BEGINS),
+    };
+    let counted = |instructions| progress.instructions.store(instructions, Ordering::Relaxed);
+    let finished = run_counted(experiment, &conduct, begins, &counted);
     progress.bar.finish_and_clear();
     monitor.into_iter().for_each(|monitor| monitor.finish(&finished.outcome));
     finished
