@@ -23,8 +23,7 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<Exit, Stop> {
         terminal::show(&found.text(), stdout_is_taken);
     }
     if let Some(output) = csv {
-        let text = found.csv().map_err(|fault| Stop::File(format!("no CSV: {fault}")))?;
-        output.write(text.as_bytes())?;
+        output.write(found.csv().as_bytes())?;
     }
     if let Some(output) = markdown {
         output.write(found.markdown().as_bytes())?;

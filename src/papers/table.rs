@@ -4,6 +4,7 @@
 
 use comfy_table::{CellAlignment, presets};
 
+use crate::plot::Tidy;
 use crate::report;
 
 /// A cell.
@@ -60,7 +61,6 @@ impl Cell {
     /// For programs: exact.
     fn exact(&self) -> String {
         match self {
-            Cell::Text(text) if text.contains([',', '"', '\n']) => format!("\"{}\"", text.replace('"', "\"\"")),
             Cell::Text(text) => text.clone(),
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, _) | Cell::Share(value) => value.to_string(),
@@ -97,12 +97,12 @@ impl FigureTable {
 
     /// As comma-separated values.
     pub fn csv(&self) -> String {
-        let header = self.columns.iter().map(|column| Cell::from(column.as_str()).exact()).collect::<Vec<_>>();
-        let mut out = header.join(",") + "\n";
+        let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        let mut tidy = Tidy::new(&header);
         for row in &self.rows {
-            out += &(row.iter().map(Cell::exact).collect::<Vec<_>>().join(",") + "\n");
+            tidy.row(&row.iter().map(Cell::exact).collect::<Vec<_>>());
         }
-        out
+        tidy.finish()
     }
 
     /// As columns for a terminal.
@@ -147,9 +147,11 @@ mod tests {
         let mut table = FigureTable::new("t", "A table", &["kernel", "x base", "log"]);
         table.push(vec![Cell::from("a, \"b\""), Cell::Number(1.0 / 3.0, 2), Cell::Count(180_170)]);
         table.push(vec![Cell::from("c"), Cell::None, Cell::deviation(Some(102.0), Some(100.0))]);
+        table.push(vec![Cell::from("=1+1\r"), Cell::Number(-1.5, 1), Cell::Count(0)]);
         let csv = table.csv();
         assert_eq!(csv.lines().nth(1), Some("\"a, \"\"b\"\"\",0.3333333333333333,180170"));
         assert_eq!(csv.lines().nth(2).map(|line| line.starts_with("c,,0.02")), Some(true), "{csv}");
+        assert!(csv.ends_with("\n\"'=1+1\r\",-1.5,0\n"), "a cell is no formula, nor two rows: {csv:?}");
         let text = table.text();
         assert!(text.contains("0.33") && text.contains("180170") && text.contains("+2.00 %"), "{text}");
         let mut page = report::Markdown::new();

@@ -1,6 +1,6 @@
-//! Data beside a figure as CSV: tidy rows with a header, quoted after RFC 4180 where they have to be (lines
-//! end in LF, as text files do), numbers with as many digits as bring back the same number, missing ones
-//! empty.
+//! Data of a figure or a table as CSV: tidy rows with a header, quoted after RFC 4180 where they have to be
+//! (lines end in LF, as text files do), numbers with as many digits as bring back the same number, missing
+//! ones empty.
 
 use std::borrow::Cow;
 
@@ -16,24 +16,24 @@ pub(crate) fn inert(text: &str) -> Cow<'_, str> {
 
 /// CSV text being written.
 #[derive(Debug)]
-pub(super) struct Tidy {
+pub(crate) struct Tidy {
     writer: csv::Writer<Vec<u8>>,
 }
 
 impl Tidy {
-    pub(super) fn new(header: &[&str]) -> Tidy {
+    pub(crate) fn new(header: &[&str]) -> Tidy {
         let mut tidy = Tidy { writer: csv::Writer::from_writer(Vec::new()) };
         tidy.row(header);
         tidy
     }
 
-    pub(super) fn row<T: AsRef<str>>(&mut self, fields: &[T]) {
+    pub(crate) fn row<T: AsRef<str>>(&mut self, fields: &[T]) {
         // Writing to memory cannot fail, and all rows of one table have its header's length.
         let written = self.writer.write_record(fields.iter().map(|field| inert(field.as_ref()).into_owned()));
         debug_assert!(written.is_ok(), "{written:?}");
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         let bytes = self.writer.into_inner().unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()
     }

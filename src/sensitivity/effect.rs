@@ -1,6 +1,7 @@
 //! What changed numbers did to the cycles of workloads: effects, largest first, as text, Markdown and CSV.
 
 use super::{Factor, Plan, Variant};
+use crate::plot::Tidy;
 use crate::report::{Column, Markdown, Table, align_right, lines, plain_table};
 use crate::sweep::Done;
 
@@ -161,26 +162,20 @@ impl Sensitivity {
     }
 
     /// A row a number, factor and workload.
-    ///
-    /// # Errors
-    /// None that memory does not have.
-    pub fn csv(&self) -> Result<String, csv::Error> {
-        let mut out = csv::Writer::from_writer(Vec::new());
-        out.write_record(["parameter", "value", "source", "factor", "set_to", "workload", "base_cycles", "cycles"])?;
+    pub fn csv(&self) -> String {
+        let header = ["parameter", "value", "source", "factor", "set_to", "workload", "base_cycles", "cycles"];
+        let mut tidy = Tidy::new(&header);
         for effect in &self.effects {
             for (factor, spread) in Factor::ALL.into_iter().zip(&effect.spreads) {
                 let Spread::Of(typed, changes) = spread else { continue };
                 for change in changes {
                     let [base, cycles] = [change.base_cycles, change.cycles].map(|cycles| cycles.to_string());
-                    let head = [&effect.key, &effect.value, &effect.source].map(String::as_str);
-                    let tail = [factor.name(), typed, &change.workload, &base, &cycles];
-                    let cells = head.into_iter().chain(tail);
-                    out.write_record(cells.map(|cell| crate::plot::inert(cell).into_owned()))?;
+                    let Effect { key, value, source, .. } = effect;
+                    tidy.row(&[key, value, source, factor.name(), typed, &change.workload, &base, &cycles]);
                 }
             }
         }
-        let bytes = out.into_inner().map_err(|fault| fault.into_error())?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        tidy.finish()
     }
 }
 

@@ -77,7 +77,7 @@ fn effects_are_of_cycles_the_largest_first_and_what_a_machine_does_not_take_is_t
 
     let text = found.text();
     assert!(text.contains("sm.warp_size: 16: `warp_size` expects"), "{text}");
-    let csv = found.csv().unwrap();
+    let csv = found.csv();
     let rows: Vec<&str> = csv.lines().filter(|line| line.starts_with("l2.pipeline_cycles,120,")).collect();
     let Spread::Of(_, changes) = &of("l2.pipeline_cycles").spreads[1] else { panic!("it was run") };
     let last = format!(",doubled,240,vecadd,{},{}", changes[0].base_cycles, changes[0].cycles);
