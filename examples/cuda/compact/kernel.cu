@@ -3,7 +3,8 @@ __global__ void compact(const int *in, int *out, int *kept)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, first = i - lane;
     bool keep = in[i] % 3 == 0;
-    unsigned ballot = __ballot_sync(0xffffffff, keep);
+    const unsigned FULL_WARP_MASK = 0xffffffff;
+    unsigned ballot = __ballot_sync(FULL_WARP_MASK, keep);
     if (keep)
         out[first + __popc(ballot & ((1u << lane) - 1))] = in[i];
     if (lane == 0)

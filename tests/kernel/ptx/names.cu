@@ -60,7 +60,9 @@ extern "C" __global__ void warps(ALL)
     i[t + 256] = all, u[t + 320] = __match_all_sync(~0u, 5.0, &all), i[t + 288] = all;
     if (t % 3 == 1)
         u[t + 352] = __activemask();
-    __syncwarp();
+    // A usual name of kernels' own.
+    const unsigned FULL_WARP_MASK = ~0u;
+    __syncwarp(FULL_WARP_MASK);
     i[t + 320] = __syncthreads_count(u[t] & 2), i[t + 352] = __syncthreads_and(u[t] & 2);
     i[t + 384] = __syncthreads_or(u[t] & 2);
     __threadfence(), __threadfence_block(), __threadfence_system();
@@ -132,6 +134,10 @@ extern "C" __global__ void halves(ALL)
     s[0] = a, s[1] = b, s[2] = __hadd(a, b), s[3] = __hsub(a, b), s[4] = __hmul(a, b), s[5] = __hfma(a, b, a);
     s[6] = __hdiv(a, b), s[7] = __hneg(a), s[8] = __habs(a), s[9] = a * b + a, s[10] = __float2half_rd(f[t]);
     s[11] = __float2half_ru(f[t]), s[12] = __int2half_rn(i[t] % 3000), s[13] = __hadd_sat(a, b), s[14] = __hmul_sat(a, b);
+    half zero = __float2half(0.0f), minus = __hneg(zero), none = __ushort_as_half(0x7e01);
+    s[15] = __hmax(a, b), s[16] = __hmin(a, b), s[17] = __hmax(minus, zero), s[18] = __hmax(zero, minus);
+    s[19] = __hmin(minus, zero), s[20] = __hmin(zero, minus), s[21] = __hmax(none, a), s[22] = __hmin(a, none);
+    s[23] = __hmax(none, none), s[24] = __high2half(__hmax2(v, w)), s[25] = __low2half(__hmin2(v, w)), s[26] = hsqrt(b);
     p[0] = __hadd2(v, w), p[1] = __hsub2(v, w), p[2] = __hmul2(v, w), p[3] = __hfma2(v, w, v), p[4] = __hneg2(w);
     p[5] = __half2half2(a), p[6] = __lowhigh2highlow(v), p[7] = v + w * v;
     atomicAdd((half2 *)u + t, v);

@@ -1,5 +1,10 @@
-// Half precision for clang: `__half` and `__half2` with arithmetic, comparisons, conversions and atomics, each one PTX
-// instruction. Not served: exponentials, logarithms and trigonometric functions of halves; `__nv_bfloat16`.
+// Half precision for clang: `__half` and `__half2` with arithmetic, comparisons, conversions and atomics.
+//
+// | what | how |
+// |---|---|
+// | sums, differences, products, `fma`, atomics, conversions between two types | one PTX instruction |
+// | comparisons, minimum, maximum, quotients, square roots | in single precision, with conversions |
+// | exponentials, logarithms, trigonometric functions; `__nv_bfloat16` | not served |
 #pragma once
 #include "cuda_runtime.h"
 
@@ -123,8 +128,17 @@ DURAWARP_COMPARE(gt, >)
 DURAWARP_COMPARE(ge, >=)
 #undef DURAWARP_COMPARE
 __device__ inline bool __hisnan(__half a) { return isnan(__half2float(a)); }
-__device__ inline __half __hmax(__half a, __half b) { return __hisnan(a) || __hgt(b, a) ? b : a; }
-__device__ inline __half __hmin(__half a, __half b) { return __hisnan(a) || __hlt(b, a) ? b : a; }
+// Of zeros +0 is the larger, and of a number and a NaN the number is both, as of CUDA's below sm_80.
+#define DURAWARP_ORDER(name)                                                                                 \
+    __device__ inline __half __h##name(__half a, __half b)                                                   \
+    {                                                                                                        \
+        float x;                                                                                             \
+        asm(#name ".f32 %0, %1, %2;" : "=f"(x) : "f"(__half2float(a)), "f"(__half2float(b)));                \
+        return __float2half_rn(x);                                                                           \
+    }
+DURAWARP_ORDER(max)
+DURAWARP_ORDER(min)
+#undef DURAWARP_ORDER
 __device__ inline __half2 __hmax2(__half2 a, __half2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }
 __device__ inline __half2 __hmin2(__half2 a, __half2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
 

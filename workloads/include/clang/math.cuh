@@ -233,7 +233,6 @@ DURAWARP_MATH double rsqrt(double x) { return 1.0 / sqrt(x); }
 DURAWARP_MATH float rsqrt(float x) { return rsqrtf(x); }
 DURAWARP_MATH float fdimf(float x, float y) { return x > y ? x - y : x <= y ? 0.0f : x + y; }
 DURAWARP_MATH double fdim(double x, double y) { return x > y ? x - y : x <= y ? 0.0 : x + y; }
-DURAWARP_MATH float __fdimf(float x, float y) { return fdimf(x, y); }
 // Half away from zero.
 DURAWARP_MATH float roundf(float x)
 {
@@ -521,24 +520,16 @@ DURAWARP_MATH void sincosf(float x, float *s, float *c)
     *s = quarter & 2 ? -first : first;
     *c = (quarter + 1) & 2 ? -second : second;
 }
-DURAWARP_MATH float sinf(float x)
-{
-    float s, c;
-    sincosf(x, &s, &c);
-    return s;
-}
-DURAWARP_MATH float cosf(float x)
-{
-    float s, c;
-    sincosf(x, &s, &c);
-    return c;
-}
-DURAWARP_MATH float tanf(float x)
-{
-    float s, c;
-    sincosf(x, &s, &c);
-    return s / c;
-}
+#define DURAWARP_OF_BOTH(type, name, both, value)                                                            \
+    DURAWARP_MATH type name(type x)                                                                          \
+    {                                                                                                        \
+        type s, c;                                                                                           \
+        both(x, &s, &c);                                                                                     \
+        return value;                                                                                        \
+    }
+DURAWARP_OF_BOTH(float, sinf, sincosf, s)
+DURAWARP_OF_BOTH(float, cosf, sincosf, c)
+DURAWARP_OF_BOTH(float, tanf, sincosf, s / c)
 DURAWARP_MATH void sincos(double x, double *s, double *c)
 {
     double n = rint(x * 0.63661977236758134);
@@ -564,24 +555,10 @@ DURAWARP_MATH void sincos(double x, double *s, double *c)
     *s = quarter & 2 ? -first : first;
     *c = (quarter + 1) & 2 ? -second : second;
 }
-DURAWARP_MATH double sin(double x)
-{
-    double s, c;
-    sincos(x, &s, &c);
-    return s;
-}
-DURAWARP_MATH double cos(double x)
-{
-    double s, c;
-    sincos(x, &s, &c);
-    return c;
-}
-DURAWARP_MATH double tan(double x)
-{
-    double s, c;
-    sincos(x, &s, &c);
-    return s / c;
-}
+DURAWARP_OF_BOTH(double, sin, sincos, s)
+DURAWARP_OF_BOTH(double, cos, sincos, c)
+DURAWARP_OF_BOTH(double, tan, sincos, s / c)
+#undef DURAWARP_OF_BOTH
 
 // Hyperbolic functions.
 DURAWARP_MATH float sinhf(float x)

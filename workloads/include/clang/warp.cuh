@@ -2,7 +2,7 @@
 // bits. Forms without `_sync`, which CUDA took away from sm_70 on, act on the whole warp.
 #pragma once
 
-#define FULL_WARP_MASK 0xffffffffu
+#define DURAWARP_ALL_LANES 0xffffffffu
 
 // The third operand of `shfl`: bits 8 to 12 are the segment's mask, bits 0 to 4 the clamp.
 #define DURAWARP_SHUFFLE(name, builtin, clamp, second)                                                       \
@@ -18,7 +18,7 @@
     }                                                                                                        \
     template <class T> __device__ inline T name(T value, second by, int width = 32)                          \
     {                                                                                                        \
-        return name##_sync(FULL_WARP_MASK, value, by, width);                                                \
+        return name##_sync(DURAWARP_ALL_LANES, value, by, width);                                            \
     }
 
 DURAWARP_SHUFFLE(__shfl, __nvvm_shfl_sync_idx_i32, 0x1f, int)
@@ -31,9 +31,9 @@ __device__ inline int __all_sync(unsigned mask, int p) { return __nvvm_vote_all_
 __device__ inline int __any_sync(unsigned mask, int p) { return __nvvm_vote_any_sync(mask, p); }
 __device__ inline int __uni_sync(unsigned mask, int p) { return __nvvm_vote_uni_sync(mask, p); }
 __device__ inline unsigned __ballot_sync(unsigned mask, int p) { return __nvvm_vote_ballot_sync(mask, p); }
-__device__ inline int __all(int p) { return __all_sync(FULL_WARP_MASK, p); }
-__device__ inline int __any(int p) { return __any_sync(FULL_WARP_MASK, p); }
-__device__ inline unsigned __ballot(int p) { return __ballot_sync(FULL_WARP_MASK, p); }
+__device__ inline int __all(int p) { return __all_sync(DURAWARP_ALL_LANES, p); }
+__device__ inline int __any(int p) { return __any_sync(DURAWARP_ALL_LANES, p); }
+__device__ inline unsigned __ballot(int p) { return __ballot_sync(DURAWARP_ALL_LANES, p); }
 
 __device__ inline unsigned __activemask()
 {
@@ -42,40 +42,42 @@ __device__ inline unsigned __activemask()
     return mask;
 }
 
+#define DURAWARP_MATCH(bits, letter, type)                                                                   \
+    __device__ inline unsigned __durawarp_match_any(unsigned mask, type value)                               \
+    {                                                                                                        \
+        unsigned same;                                                                                       \
+        asm volatile("match.any.sync." bits " %0, %1, %2;" : "=r"(same) : letter(value), "r"(mask));         \
+        return same;                                                                                         \
+    }                                                                                                        \
+    __device__ inline unsigned __durawarp_match_all(unsigned mask, type value, int *all)                     \
+    {                                                                                                        \
+        unsigned same;                                                                                       \
+        int equal;                                                                                           \
+        asm volatile("{\n\t.reg .pred p;\n\tmatch.all.sync." bits " %0|p, %2, %3;\n\t"                       \
+                     "selp.s32 %1, 1, 0, p;\n\t}"                                                            \
+                     : "=r"(same), "=r"(equal) : letter(value), "r"(mask));                                  \
+        *all = equal;                                                                                        \
+        return same;                                                                                         \
+    }
+DURAWARP_MATCH("b32", "r", unsigned)
+DURAWARP_MATCH("b64", "l", unsigned long long)
+#undef DURAWARP_MATCH
+
+template <class T> __device__ inline auto __durawarp_word(T value)
+{
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "matches are of 32 or 64 bits");
+    if constexpr (sizeof(T) == 4)
+        return __builtin_bit_cast(unsigned, value);
+    else
+        return __builtin_bit_cast(unsigned long long, value);
+}
 template <class T> __device__ inline unsigned __match_any_sync(unsigned mask, T value)
 {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "matches are of 32 or 64 bits");
-    unsigned same;
-    if constexpr (sizeof(T) == 4) {
-        unsigned bits;
-        __builtin_memcpy(&bits, &value, 4);
-        asm volatile("match.any.sync.b32 %0, %1, %2;" : "=r"(same) : "r"(bits), "r"(mask));
-    } else {
-        unsigned long long bits;
-        __builtin_memcpy(&bits, &value, 8);
-        asm volatile("match.any.sync.b64 %0, %1, %2;" : "=r"(same) : "l"(bits), "r"(mask));
-    }
-    return same;
+    return __durawarp_match_any(mask, __durawarp_word(value));
 }
-
 template <class T> __device__ inline unsigned __match_all_sync(unsigned mask, T value, int *all)
 {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "matches are of 32 or 64 bits");
-    unsigned same;
-    int equal;
-    if constexpr (sizeof(T) == 4) {
-        unsigned bits;
-        __builtin_memcpy(&bits, &value, 4);
-        asm volatile("{\n\t.reg .pred p;\n\tmatch.all.sync.b32 %0|p, %2, %3;\n\tselp.s32 %1, 1, 0, p;\n\t}"
-                     : "=r"(same), "=r"(equal) : "r"(bits), "r"(mask));
-    } else {
-        unsigned long long bits;
-        __builtin_memcpy(&bits, &value, 8);
-        asm volatile("{\n\t.reg .pred p;\n\tmatch.all.sync.b64 %0|p, %2, %3;\n\tselp.s32 %1, 1, 0, p;\n\t}"
-                     : "=r"(same), "=r"(equal) : "l"(bits), "r"(mask));
-    }
-    *all = equal;
-    return same;
+    return __durawarp_match_all(mask, __durawarp_word(value), all);
 }
 
 // `redux.sync` is of sm_80 and later, as in CUDA.
@@ -121,7 +123,8 @@ DURAWARP_LANES(gt)
 #undef DURAWARP_LANES
 
 // `__syncthreads` is a builtin of clang, as in CUDA.
-__device__ inline void __syncwarp(unsigned mask = FULL_WARP_MASK) { __nvvm_bar_warp_sync(mask); }
+__device__ inline void __syncwarp(unsigned mask = DURAWARP_ALL_LANES) { __nvvm_bar_warp_sync(mask); }
+#undef DURAWARP_ALL_LANES
 __device__ inline int __syncthreads_count(int p) { return __nvvm_bar0_popc(p); }
 __device__ inline int __syncthreads_and(int p) { return __nvvm_bar0_and(p); }
 __device__ inline int __syncthreads_or(int p) { return __nvvm_bar0_or(p); }
