@@ -287,12 +287,9 @@ def stalls(
 def _under_each(stalls: bool, schemes: str | Sequence[Path], asked: Request, many: Work, progress: Show) -> Outcomes:
     names = [schemes] if isinstance(schemes, str) else [os.fspath(name) for name in schemes]
     with shown(progress) as told:
-        came, notes = _native.compare(asked, names, stalls, many, told)
+        runs, text, drawn, notes = _native.compare(asked, names, stalls, many, told)
     noted(notes)
-    outcomes = [outcome_of(one["worth"]) for one in came]
-    # As they came: numbers need not be written again.
-    text, drawn = _native.compared(stalls, [one["worth"]["outcome"] or "" for one in came])
-    return Outcomes(outcomes, text, drawn)
+    return Outcomes([outcome_of(worth) for worth in runs], text, drawn)
 
 
 def check(

@@ -13,7 +13,7 @@ from ._errors import Error
 from ._outcome import Outcome
 from ._progress import Show, shown
 from ._runs import Path, Value, changes, noted, number, outcome_of, request, text_of, work
-from ._types import PaperAsk
+from ._types import PaperAsk, Request
 
 
 def read(path: Path) -> Outcome:
@@ -124,8 +124,7 @@ def bisect(
     one is named.
     """
     first = request(locals(), small=True)
-    second = request(locals(), small=True)
-    second["keys"] = second["keys"] + [(key, text_of(value)) for key, value in other.items()]
+    second: Request = {**first, "keys": first["keys"] + [(key, text_of(value)) for key, value in other.items()]}
     report: dict[str, Any] = json.loads(_native.bisect(first, second, number("epoch_cycles", epoch_cycles, 1, 2**63)))
     return report
 

@@ -60,8 +60,3 @@ class Worth(TypedDict):
     state: str
     why: str | None
     outcome: str | None
-
-
-class Compared(TypedDict):
-    scheme: str
-    worth: Worth

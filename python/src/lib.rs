@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::runs::{check, compare, crash, default_metrics, metric_values, metrics, run, summary};
     #[pymodule_export]
-    use super::studies::{bisect, compared, diff, explain, read_outcome, reproduce};
+    use super::studies::{bisect, diff, explain, read_outcome, reproduce};
     #[pymodule_export]
     use super::sweeps::{Keeper, Plan, Results, run_point};
 }

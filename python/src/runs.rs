@@ -36,6 +36,13 @@ pub(crate) fn text_of(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|why| unreachable!("plain data is JSON: {why}"))
 }
 
+/// A drawing: its SVG and its data as CSV.
+pub(crate) type Drawn = (String, String);
+
+pub(crate) fn drawn(figure: &durawarp::plot::Figure) -> Option<Drawn> {
+    Some((figure.svg().ok()?, figure.csv().ok()?))
+}
+
 /// What is odd about a workload, and a host with too little memory for it.
 pub(crate) fn notes(experiment: &AnyExperiment) -> Vec<String> {
     let warnings = experiment.gpu().into_iter().flat_map(|of| of.workload.warnings()).map(ToString::to_string);
@@ -293,14 +300,11 @@ pub(crate) fn check(
     Ok(told.to_string())
 }
 
-/// A run of a comparison.
-#[derive(Debug, IntoPyObject)]
-pub(crate) struct Compared {
-    scheme: String,
-    worth: Worth,
-}
+/// What each run of a comparison came to, the baseline first; where all have outcomes what the program prints
+/// and draws of them; notes.
+type Compared = (Vec<Worth>, String, Option<Drawn>, Vec<String>);
 
-/// Runs a workload under several schemes: what each came to, and notes.
+/// Runs a workload under several schemes.
 #[pyfunction]
 #[pyo3(signature = (request, schemes, stalls, work, progress))]
 pub(crate) fn compare(
@@ -310,7 +314,7 @@ pub(crate) fn compare(
     stalls: bool,
     work: Work,
     progress: Option<Bound<'_, PyAny>>,
-) -> PyResult<(Vec<Compared>, Vec<String>)> {
+) -> PyResult<Compared> {
     watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
         if stalls && request.recipe().is_of_a_cpu() {
             return Err(errors::input(report::no_stalls_of_cpus().into()));
@@ -321,11 +325,15 @@ pub(crate) fn compare(
         notes.extend(comparison.batch.warnings(comparison.points[0].1).iter().map(ToString::to_string));
         let done = points_done(&comparison.batch, &work, watch).map_err(errors::results)?;
         let outcomes = comparison.outcomes(&done);
-        let one = |((scheme, at), outcome): (&(String, usize), Option<Outcome>)| {
-            let outcome = outcome.map(|outcome| text_of(&outcome));
-            Compared { scheme: scheme.clone(), worth: Worth { outcome, ..Worth::of(&done[*at]) } }
+        let runs = comparison.points.iter().zip(&outcomes);
+        let runs = runs.map(|((_, at), outcome)| Worth::under(&done[*at], outcome.as_ref())).collect();
+        let all: Option<Vec<&Outcome>> = outcomes.iter().map(Option::as_ref).collect();
+        let (text, drawing) = match all.as_deref() {
+            Some(all @ [base, ..]) if stalls => (report::stalls_table(base, all), report::stalls_figure(base, all)),
+            Some(all @ [base, ..]) => (report::comparison(base, all), report::comparison_figure(base, all)),
+            _ => return Ok((runs, String::new(), None, notes)),
         };
-        Ok((comparison.points.iter().zip(outcomes).map(one).collect(), notes))
+        Ok((runs, text, drawn(&drawing), notes))
     })?
 }
 

@@ -1,5 +1,5 @@
-//! What is made of outcomes, or of several runs: differences, explanations, tables and figures of comparisons, where two
-//! runs part, papers' experiments.
+//! What is made of outcomes, or of several runs: differences, explanations, where two runs part, papers'
+//! experiments.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::errors;
 use crate::request::{Request, Work};
-use crate::runs::{notes, outcome_of, simulated, text_of};
+use crate::runs::{Drawn, drawn, notes, outcome_of, simulated, text_of};
 use crate::sweeps::{Worth, points_done};
 use crate::watch::watched;
 
@@ -30,26 +30,6 @@ pub(crate) fn read_outcome(path: PathBuf) -> PyResult<String> {
 pub(crate) fn diff(one: &str, other: &str) -> PyResult<(bool, String, String)> {
     let differences = Differences::of(&outcome_of(one)?, &outcome_of(other)?);
     Ok((differences.is_empty(), text_of(&differences), differences.text()))
-}
-
-/// A drawing: its SVG and its data as CSV.
-type Drawn = (String, String);
-
-fn drawn(figure: &durawarp::plot::Figure) -> Option<Drawn> {
-    Some((figure.svg().ok()?, figure.csv().ok()?))
-}
-
-/// Outcomes of a comparison, the baseline first, as `durawarp compare` or `durawarp stalls` shows them.
-#[pyfunction]
-pub(crate) fn compared(stalls: bool, outcomes: Vec<String>) -> PyResult<(String, Option<Drawn>)> {
-    let outcomes: Vec<Outcome> = outcomes.iter().map(|text| outcome_of(text)).collect::<PyResult<_>>()?;
-    let Some(base) = outcomes.first() else { return Ok((String::new(), None)) };
-    let runs: Vec<&Outcome> = outcomes.iter().collect();
-    Ok(if stalls {
-        (report::stalls_table(base, &runs), drawn(&report::stalls_figure(base, &runs)))
-    } else {
-        (report::comparison(base, &runs), drawn(&report::comparison_figure(base, &runs)))
-    })
 }
 
 /// What a scheme did in a run: what the run is worth; text, JSON and drawing of the explanation; notes.

@@ -7,7 +7,7 @@ use durawarp::run::Conduct;
 use durawarp::sweep::campaign::{self, Part};
 use durawarp::sweep::host::Memory;
 use durawarp::sweep::{self, Batch, Done, Progress, Store, SweepFile, Workers, table};
-use durawarp::{Diagnostic, Diagnostics, report};
+use durawarp::{Diagnostic, Diagnostics, Outcome, report};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -32,13 +32,23 @@ pub(crate) struct Worth {
 impl Worth {
     /// As plain data.
     pub(crate) fn of(done: &Done) -> Self {
-        let (state, why, outcome) = match done {
-            Done::Good(outcome) => ("good", None, Some(outcome)),
-            Done::Cut(outcome) => ("cut", None, Some(outcome)),
-            Done::Failed { why, outcome } => ("failed", Some(why.clone()), outcome.as_ref()),
-            Done::NotRun => ("not_run", None, None),
+        let outcome = match done {
+            Done::Good(outcome) | Done::Cut(outcome) => Some(&**outcome),
+            Done::Failed { outcome, .. } => outcome.as_deref(),
+            Done::NotRun => None,
         };
-        Worth { state: state.to_owned(), why, outcome: outcome.map(|outcome| text_of(&**outcome)) }
+        Self::under(done, outcome)
+    }
+
+    /// The same, of an outcome that has another name.
+    pub(crate) fn under(done: &Done, outcome: Option<&Outcome>) -> Self {
+        let (state, why) = match done {
+            Done::Good(_) => ("good", None),
+            Done::Cut(_) => ("cut", None),
+            Done::Failed { why, .. } => ("failed", Some(why.clone())),
+            Done::NotRun => ("not_run", None),
+        };
+        Worth { state: state.to_owned(), why, outcome: outcome.map(text_of) }
     }
 
     /// What it was made of.

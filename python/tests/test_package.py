@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import subprocess
 import sys
@@ -45,6 +46,20 @@ def test_the_package_is_typed_and_wrong_arguments_are_noticed(tmp_path: Path) ->
     told = checked(user)
     wrong = re.findall(r"user\.py:(\d+): error: Argument", told)
     assert wrong == ["4", "5"] and told.count("error:") == 2, told
+
+
+def test_what_functions_have_in_common_has_one_default_and_one_type() -> None:
+    of_run = inspect.signature(durawarp.run).parameters
+    subject = "machine profile set params seed inputs args persistent instrument flag_barrier loop_log".split()
+    studies = (durawarp.crash, durawarp.compare, durawarp.stalls, durawarp.explain, durawarp.bisect, durawarp.check)
+    for function in studies:
+        own = inspect.signature(function).parameters
+        assert own.keys() >= {"workload", *subject}, function.__name__
+        common = own.keys() & of_run.keys()
+        # How many ways are compared, and not how many threads there are.
+        common -= {"threads"} if function is durawarp.check else set()
+        for name in common:
+            assert own[name] == of_run[name], f"{function.__name__}: {own[name]}, and run: {of_run[name]}"
 
 
 def test_the_stub_of_the_native_half_is_true() -> None:
