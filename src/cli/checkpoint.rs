@@ -1,7 +1,6 @@
 //! Checkpoints as `durawarp run` writes them and goes on from them.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use durawarp::Recipe;
@@ -72,23 +71,24 @@ pub(super) struct Writing<'a> {
     recipe: &'a Recipe,
     /// Taken when it is written.
     output: Mutex<Option<Output>>,
-    written: Mutex<Option<Result<(), Stop>>>,
-    /// The core cycle of what was written.
-    cycle: AtomicU64,
+    /// The core cycle of what was written, or why it is not.
+    written: Mutex<Option<Result<u64, Stop>>>,
 }
 
 impl<'a> Writing<'a> {
     /// Makes sure that it can be written.
     pub(super) fn open(ordered: &'a Ordered, recipe: &'a Recipe, outputs: &mut Outputs) -> Writing<'a> {
         let output = outputs.open(ordered.option(), Some(&ordered.file));
-        Writing { ordered, recipe, output: Mutex::new(output), written: Mutex::new(None), cycle: AtomicU64::new(0) }
+        Writing { ordered, recipe, output: Mutex::new(output), written: Mutex::new(None) }
     }
 
     /// Writes it while the run waits.
     pub(super) fn write(&self, made: &Checkpoint) {
-        self.cycle.store(made.cycle, Ordering::Relaxed);
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let written = output.map(|output| output.stream(|file| made.write(self.recipe, file)));
+        let written = output.map(|output| {
+            output.stream(|file| made.write(self.recipe, file))?;
+            Ok(made.cycle)
+        });
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = written;
     }
 
@@ -96,9 +96,9 @@ impl<'a> Writing<'a> {
     pub(super) fn end(&self, outcome: &Outcome) -> Result<(), Stop> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner).take();
         let file = self.ordered.file.display();
-        let cycle = report::count(self.cycle.load(Ordering::Relaxed));
         match written {
-            Some(Ok(())) => {
+            Some(Ok(cycle)) => {
+                let cycle = report::count(cycle);
                 terminal::say(&format!("`{file}` has the run at cycle {cycle}: `durawarp run --from {file}` goes on"));
                 Ok(())
             }
