@@ -243,8 +243,9 @@ fn counted(o: &Outcome) -> Table {
     }
     let after = |name: &str| {
         let (kind, counter) = name.split_once('.').unwrap_or_default();
-        let of_launches: u64 = o.launches.iter().filter_map(|launch| launch.counters.get(name)).sum();
-        o.count_of(kind, counter).unwrap_or(0) - of_launches
+        // An outcome that was changed may count less in all than by launch.
+        let of_launches = o.launches.iter().filter_map(|launch| launch.counters.get(name));
+        of_launches.fold(o.count_of(kind, counter).unwrap_or(0), |left, &of_one| left.saturating_sub(of_one))
     };
     row(String::new(), "after the last", None, &after);
     table

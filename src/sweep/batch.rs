@@ -57,8 +57,7 @@ pub struct Batch {
     keys: BTreeMap<String, usize>,
     known_contents: BTreeMap<String, usize>,
     workloads: BTreeMap<String, Workload>,
-    // Points next to each other often have the same machine.
-    /// Each with the text that stands for it in keys.
+    /// Each with the text that stands for it in keys: points next to each other often have the same machine.
     machines: BTreeMap<String, (AnyMachine, String)>,
     schemes: BTreeMap<String, SchemeConfig>,
     /// Most bytes that a point may hold: what this host has.
@@ -289,14 +288,14 @@ fn command_of(recipe: &Recipe) -> String {
     let choice = &recipe.choice;
     let mut words = vec!["durawarp".to_owned(), "run".to_owned()];
     for (key, value) in recipe.keys() {
-        if key == "launches" {
-            words.push("--launches".to_owned());
-            continue;
-        }
         // Words have options of their own; all other keys are said with `--set`.
         let option = match key.as_str() {
             "workload" => {
                 words.push(value);
+                continue;
+            }
+            "launches" => {
+                words.push("--launches".to_owned());
                 continue;
             }
             "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "max_cycles"

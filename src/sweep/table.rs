@@ -17,7 +17,7 @@ use super::metrics::{self, Metric};
 use super::plan::Plan;
 use super::record::State;
 use super::store::Store;
-use crate::outcome::validity;
+use crate::outcome::{Outcome, validity};
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +92,12 @@ fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }
 
+/// The outcome of a point, if it has one that counts.
+fn outcome_of(store: &Store, key: &str) -> Result<Option<Outcome>, String> {
+    let entry = store.result(key).filter(|entry| entry.head.state.counts());
+    Ok(entry.map(|entry| store.outcome(entry)).transpose()?.flatten())
+}
+
 /// The table of a plan's results.
 ///
 /// # Errors
@@ -102,8 +108,7 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
     let mut warnings: Vec<Value> = Vec::new();
     // One outcome is in memory at a time: only the chosen numbers and the warnings of each are kept.
     for planned in &plan.points {
-        let entry = store.result(&planned.key).filter(|entry| entry.head.state.counts());
-        let outcome = entry.map(|entry| store.outcome(entry)).transpose()?.flatten();
+        let outcome = outcome_of(store, &planned.key)?;
         let words = outcome.as_ref().map(validity::words).filter(|words| !words.is_empty());
         warnings.push(words.map_or(Value::Null, Value::from));
         values.push(outcome.map(|outcome| chosen.iter().map(|m| metrics::value(&outcome, &m.name)).collect()));
@@ -152,13 +157,9 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
 /// A result cannot be read.
 pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
     // Two passes: columns are the counters of all points, and one outcome is in memory at a time.
-    let outcome = |key: &str| {
-        let entry = store.result(key).filter(|entry| entry.head.state.counts());
-        Ok::<_, String>(entry.map(|entry| store.outcome(entry)).transpose()?.flatten())
-    };
     let mut meanings = BTreeMap::new();
     for planned in &plan.points {
-        let Some(outcome) = outcome(&planned.key)? else { continue };
+        let Some(outcome) = outcome_of(store, &planned.key)? else { continue };
         for table in outcome.counters.iter().filter(|_| outcome.launches.iter().any(|one| !one.counters.is_empty())) {
             for (name, doc) in table.names.iter().zip(&table.docs) {
                 meanings.insert(format!("{}.{name}", table.kind), doc.clone());
@@ -175,7 +176,7 @@ pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
     columns.extend(meanings.iter().map(|(name, meaning)| Column::new(name, "", meaning)));
     let mut rows = Vec::new();
     for planned in &plan.points {
-        let Some(outcome) = outcome(&planned.key)? else { continue };
+        let Some(outcome) = outcome_of(store, &planned.key)? else { continue };
         for (number, launch) in (1u64..).zip(&outcome.launches) {
             let mut row = vec![Value::from(plan.file.name.as_str()), Value::from(&planned.key[..16])];
             row.extend(planned.values.iter().cloned());

@@ -2,10 +2,9 @@
 //! seconds and without much memory.
 //!
 //! Inputs are valid files that were changed: bytes flipped, lines doubled, numbers made extreme, brackets
-//! nested. Input
-//! `n` of a reader is the same at any time and on any host. `DURAWARP_FUZZ_INPUTS` says how many there are of all
-//! readers together (10,000 unless it is set), `DURAWARP_FUZZ_ONLY=READER` or `READER:N` which of them.
-//! `.ci/fuzz` runs a million. What an input broke has a test of its own beside its reader.
+//! nested. Input `n` of a reader is the same at any time and on any host. `DURAWARP_FUZZ_INPUTS` says how many
+//! there are of all readers together (10,000 unless it is set), `DURAWARP_FUZZ_ONLY=READER` or `READER:N` which
+//! of them. `.ci/fuzz` runs a million. What an input broke has a test of its own beside its reader.
 //!
 //! Not here: what a run makes of a valid input.
 

@@ -28,6 +28,21 @@ fn what_a_program_leaves_to_be_written_is_told_where_it_takes_time() {
 }
 
 #[test]
+fn what_was_counted_after_the_last_launch_is_what_is_left() {
+    let mut outcome = sample();
+    let after = |outcome: &Outcome| {
+        let lines = cells(&summary(outcome));
+        lines.into_iter().find_map(|line| Some(line.split_once("after the last|")?.1.split('|').next()?.to_owned()))
+    };
+    assert_eq!(after(&outcome), None);
+    outcome.launches[0].counters.insert("sm.warp_instructions".to_owned(), 24_000);
+    assert_eq!(after(&outcome).as_deref(), Some("1000"));
+    // Whoever has an outcome in Python can change it.
+    outcome.launches[0].counters.insert("sm.warp_instructions".to_owned(), u64::MAX);
+    assert_eq!(after(&outcome).as_deref(), Some("0"));
+}
+
+#[test]
 fn a_run_is_told_in_full() {
     let text = summary(&sample());
     assert_eq!(

@@ -27,25 +27,22 @@ pub(super) fn fitted(spec: &FigureSpec, figure: &Figure, title: Option<&str>) ->
         Some(_) | None => vec![Sheet::two_columns()],
     };
     let heights: &[f64] = if spec.height_pt.is_some() { &[1.0] } else { &HEIGHTS };
-    let mut tried = None;
+    let mut fault = None;
     for sheet in sheets {
         for times in heights {
             let height = spec.height_pt.unwrap_or_else(|| height(figure, sheet.width_pt)) * times;
-            // Words are the figure's own, sizes those that are tried.
             let mut figure = figure.clone();
-            let own = figure.sheet().clone();
-            let sheet =
-                Sheet { title: title.map(str::to_owned), better: own.better, origin: own.origin, ..sheet.clone() };
-            let sheet = sheet.height(height);
-            *figure.sheet_mut() = sheet;
+            let own = figure.sheet_mut();
+            own.title = title.map(str::to_owned);
+            (own.width_pt, own.height_pt) = (sheet.width_pt, height);
             match figure.svg() {
                 Ok(_) => return Ok(figure),
-                Err(fault @ FigureError::Room { .. }) => tried = Some(fault),
+                Err(small @ FigureError::Room { .. }) => fault = Some(small),
                 Err(fault) => return Err(fault.to_string()),
             }
         }
     }
-    Err(tried.map_or_else(String::new, |fault| fault.to_string()))
+    Err(fault.map_or_else(String::new, |fault| fault.to_string()))
 }
 
 /// The longest name beside the data, in points. One that is cut may look like another.
