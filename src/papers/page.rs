@@ -2,7 +2,7 @@
 
 use super::{Figure, FigureTable, Finding, Reproduction};
 use crate::papers::Cell;
-use crate::plot::Figure as Drawing;
+use crate::plot::{Figure as Drawing, FigureError};
 use crate::report::{Markdown, origin_of};
 
 /// A file: its name and its content.
@@ -10,6 +10,9 @@ pub(crate) type File = (String, String);
 
 /// A figure and what was found.
 type Found = (&'static Figure, Finding);
+
+/// A figure's picture as SVG, where it has one, or why it cannot be drawn.
+type Picture = Option<Result<String, FigureError>>;
 
 /// The reading that the paper's machine takes, or the machine that was named.
 const OWN: &str = "machine";
@@ -21,9 +24,11 @@ impl Reproduction {
     /// Everything as files.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
-        for (figure, finding) in &self.findings {
+        let pictures: Vec<Picture> = self.findings.iter().map(|found| Some(self.picture(found)?.svg())).collect();
+        let page = self.page(&pictures);
+        for ((figure, finding), picture) in self.findings.iter().zip(pictures) {
             files.extend(finding.tables.iter().map(|table| (format!("{}.csv", table.name), table.csv())));
-            let drawn = self.picture(figure, finding).and_then(|drawing| drawing.svg().ok());
+            let drawn = picture.and_then(Result::ok);
             files.extend(drawn.map(|drawn| (format!("{}.svg", figure.name), drawn)));
         }
         for (reading, findings) in &self.readings {
@@ -34,7 +39,7 @@ impl Reproduction {
         }
         files.push(("asks.csv".to_owned(), self.asks().csv()));
         files.push(("runs.csv".to_owned(), self.runs().csv()));
-        files.push((format!("{}.md", self.paper.name), self.page()));
+        files.push((format!("{}.md", self.paper.name), page));
         files
     }
 
@@ -80,7 +85,7 @@ impl Reproduction {
     }
 
     /// A figure's picture, which says of what it is.
-    fn picture(&self, figure: &Figure, finding: &Finding) -> Option<Drawing> {
+    fn picture(&self, (figure, finding): &Found) -> Option<Drawing> {
         let setting =
             |name: &str| self.settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let machine = setting("machine").unwrap_or_default();
@@ -160,15 +165,15 @@ impl Reproduction {
     }
 
     /// One page: settings, figures with asks, runs, parameters without a source.
-    fn page(&self) -> String {
+    fn page(&self, pictures: &[Picture]) -> String {
         let mut page = Markdown::new();
         page.heading(1, &format!("{}, reproduced", self.paper.title));
         let settings = self.settings.iter().map(|(name, value)| format!("{name}: {value}"));
         page.list(settings.chain(self.notes.iter().cloned()));
-        for (figure, finding) in &self.findings {
+        for ((figure, finding), picture) in self.findings.iter().zip(pictures) {
             let name = figure.name;
             page.heading(2, &format!("{name}: {}", figure.title));
-            match self.picture(figure, finding).map(|drawing| drawing.svg()) {
+            match picture {
                 Some(Ok(_)) => page.image(name, &format!("{name}.svg")),
                 Some(Err(why)) => page.paragraph(&format!("No picture: {why}.")),
                 None => {}

@@ -125,12 +125,34 @@ pub(super) struct Svg {
     height: f64,
     /// What fills refer to, by name. The name says what it is, so that several figures in one page agree.
     definitions: BTreeMap<String, String>,
+    /// Letters that were looked up; `None` for one that the font cannot set alone.
+    glyphs: BTreeMap<char, Option<Glyph>>,
     body: String,
+}
+
+/// A letter of the font.
+#[derive(Debug)]
+struct Glyph {
+    /// Its outline, until it is among the definitions.
+    outline: Option<String>,
+    /// What it is called there; `None` for a space, which is not drawn.
+    name: Option<String>,
+    /// In units of the font.
+    advance: u32,
+}
+
+impl Glyph {
+    fn of(c: char) -> Option<Glyph> {
+        let (outline, advance) = (text::outline(c)?, text::advance(c)?);
+        // The name says which letter it is, so that several figures in one page agree.
+        let name = (!outline.is_empty()).then(|| format!("glyph-{:x}", u32::from(c)));
+        Some(Glyph { outline: Some(outline), name, advance })
+    }
 }
 
 impl Svg {
     pub(super) fn new(width: f64, height: f64) -> Svg {
-        Svg { width, height, definitions: BTreeMap::new(), body: String::new() }
+        Svg { width, height, definitions: BTreeMap::new(), glyphs: BTreeMap::new(), body: String::new() }
     }
 
     pub(super) fn put(&mut self, element: Element) {
@@ -200,11 +222,13 @@ impl Svg {
 
     /// Draws a line of text letter by letter, if the font can.
     fn outlines(&mut self, text: &Text<'_>, content: &str) -> bool {
-        let letters: Option<Vec<(char, String, u32)>> =
-            content.chars().map(|c| Some((c, text::outline(c)?, text::advance(c)?))).collect();
-        let Some(letters) = letters else { return false };
+        let Svg { definitions, glyphs, body, .. } = self;
+        let advances = content.chars().map(|c| {
+            let glyph = glyphs.entry(c).or_insert_with(|| Glyph::of(c));
+            glyph.as_ref().map(|glyph| glyph.advance)
+        });
+        let Some(width) = advances.sum::<Option<u32>>().map(f64::from) else { return false };
         let scale = text.size / text::units_per_em();
-        let width = f64::from(letters.iter().map(|(.., advance)| advance).sum::<u32>());
         let mut x = match text.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => -width / 2.0,
@@ -220,17 +244,18 @@ impl Svg {
             // As wide as the others, so that widths are those of one font.
             group = group.stroke(text.colour, 0.04 * text::units_per_em());
         }
-        let _ = writeln!(self.body, "<g{}>", group.attributes);
-        for (c, outline, advance) in letters {
-            if !outline.is_empty() {
-                // The name says which letter it is, so that several figures in one page agree.
-                let name = format!("glyph-{:x}", u32::from(c));
-                let _ = write!(self.body, "<use xlink:href=\"#{name}\" x=\"{}\"/>", number(x));
-                self.define(&name, || format!("<path id=\"{name}\" d=\"{outline}\"/>"));
+        let _ = writeln!(body, "<g{}>", group.attributes);
+        for c in content.chars() {
+            let Some(Some(Glyph { outline, name, advance })) = glyphs.get_mut(&c) else { continue };
+            if let Some(name) = name {
+                let _ = write!(body, "<use xlink:href=\"#{name}\" x=\"{}\"/>", number(x));
+                if let Some(outline) = outline.take() {
+                    definitions.insert(name.clone(), format!("<path id=\"{name}\" d=\"{outline}\"/>"));
+                }
             }
-            x += f64::from(advance);
+            x += f64::from(*advance);
         }
-        self.body += "\n</g>\n";
+        *body += "\n</g>\n";
         true
     }
 
