@@ -225,6 +225,14 @@ fn barriers_fences_and_flags_order() {
                     st.global.u32 [%rd3], %r5;";
     assert_eq!(races((1, 64), &exchange.replace("BARRIER", "bar.sync 0;")), [""; 0]);
     assert_eq!(races((1, 64), &exchange.replace("BARRIER", "bar.sync 3, 64;")), [""; 0]);
+    // Where registers have the barrier, the threads, or both.
+    for barrier in ["bar.sync %r15;", "bar.sync %r15, 64;", "bar.sync 3, %r16;", "bar.sync %r15, %r16;"] {
+        let barrier = format!("mov.u32 %r15, 3; mov.u32 %r16, 64; {barrier}");
+        assert_eq!(races((1, 64), &exchange.replace("BARRIER", &barrier)), [""; 0], "{barrier}");
+    }
+    // Another barrier orders nothing here: each warp passes its own.
+    let apart = "shr.u32 %r15, %r1, 5; mov.u32 %r16, 32; bar.sync %r15, %r16;";
+    assert!(!races((1, 64), &exchange.replace("BARRIER", apart)).is_empty());
     assert_eq!(races((1, 64), &exchange.replace("BARRIER", "pm.barrier.wg;")), [""; 0]);
     assert!(!races((1, 64), &exchange.replace("BARRIER", "membar.cta;")).is_empty(), "a fence alone orders nothing");
     // The same once more without a barrier before the second write.

@@ -325,6 +325,9 @@ impl Cta {
         lanes: u64,
         observer: &mut Option<Observer<'_>>,
     ) -> bool {
+        if let Some(observer) = observer {
+            observer(Event::Arrived { cta: self.index, warp: w as u32, barrier: barrier.id });
+        }
         let inst = &launch.kernel.code[self.warps[w].pc() as usize];
         let gate = &mut self.gates[usize::from(barrier.id)];
         gate.arrivals += 1;

@@ -136,6 +136,15 @@ pub enum Event<'a> {
     },
     /// A warp is about to access memory other than its threads' own; a generic access once for each space.
     Accessed(&'a WarpAccess<'a>),
+    /// A warp arrives at a barrier of its CTA.
+    Arrived {
+        /// CTA number.
+        cta: u64,
+        /// Warp of that CTA.
+        warp: u32,
+        /// The barrier's number, where registers have it, too; 16 for `pm.barrier.wg`.
+        barrier: u8,
+    },
     /// A barrier of a CTA opens: these warps have waited at it.
     Opened {
         /// CTA number.

@@ -44,9 +44,6 @@ const READERS: usize = 16;
 /// Gates of a CTA: 16 barriers, and that of `pm.barrier.wg`.
 const GATES: usize = 17;
 
-/// The gate of `pm.barrier.wg`.
-const PERSIST: usize = GATES - 1;
-
 /// Bytes of a word.
 const WORD: u64 = 4;
 
@@ -240,6 +237,14 @@ impl<'a> RaceWatch<'a> {
         match *event {
             Event::Issued { cta, warp, pc, lanes, .. } if lanes != 0 => self.issued(cta, warp, pc),
             Event::Accessed(access) => self.accessed(access),
+            Event::Arrived { cta, warp, barrier } => {
+                let warps = self.warps;
+                let of_cta = self.cta(cta);
+                let known = &mut of_cta.warps[warp as usize];
+                of_cta.gates[usize::from(barrier)].join(known);
+                // What it does from here on is not known to those that wait.
+                known.seen.advance(cta, warp, warps);
+            }
             Event::Opened { cta, barrier, waiting } => {
                 let of_cta = self.cta(cta);
                 let gate = std::mem::take(&mut of_cta.gates[usize::from(barrier)]);
@@ -270,31 +275,22 @@ impl<'a> RaceWatch<'a> {
         })
     }
 
-    /// A warp comes to an instruction: fences, and arrivals at barriers.
+    /// A warp comes to an instruction that may be a fence.
     fn issued(&mut self, cta: u64, warp: u32, pc: u32) {
         let (warps, op) = (self.warps, self.launch.kernel.code[pc as usize].op);
-        let (scope, gate) = match op {
-            Op::Fence(scope) => (Some(scope), None),
-            Op::Barrier(barrier) => (None, Some(usize::from(barrier.id))),
-            Op::Pm(PmOp::BarrierWg) => (Some(Scope::Gpu), Some(PERSIST)),
-            Op::Pm(PmOp::Acquire(scope) | PmOp::Release(scope)) => (Some(scope), None),
-            Op::Pm(PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::BarrierKr) => {
-                (Some(Scope::Gpu), None)
-            }
+        let scope = match op {
+            Op::Fence(scope) | Op::Pm(PmOp::Acquire(scope) | PmOp::Release(scope)) => scope,
+            Op::Pm(
+                PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::BarrierWg | PmOp::BarrierKr,
+            ) => Scope::Gpu,
             _ => return,
         };
-        let of_cta = self.cta(cta);
-        let known = &mut of_cta.warps[warp as usize];
-        if let Some(scope) = scope {
-            known.fenced[0] = known.seen.clone();
-            if scope != Scope::Cta {
-                known.fenced[1] = known.seen.clone();
-            }
+        let known = &mut self.cta(cta).warps[warp as usize];
+        known.fenced[0] = known.seen.clone();
+        if scope != Scope::Cta {
+            known.fenced[1] = known.seen.clone();
         }
-        if let Some(gate) = gate {
-            of_cta.gates[gate].join(known);
-        }
-        // What it does from here on is not published, nor known to those that wait.
+        // What it does from here on is not published.
         known.seen.advance(cta, warp, warps);
     }
 
