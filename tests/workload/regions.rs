@@ -148,6 +148,9 @@ fn what_cannot_be_resumed_is_said_with_its_reason() {
     assert!(why(&format!("{shared}atom.shared.add.f32 %r5, [s], %r4;\n")).contains("do not commute"));
     assert!(why(&format!("{shared}st.u32 [%d1], %id;\n")).contains("through generic addresses"));
     assert!(why("bar.sync 1, 32;\n").contains("barriers of some threads"));
+    assert!(why("mov.u32 %r5, 32;\nbar.sync 1, %r5;\n").contains("barriers of some threads"));
+    assert!(why("mov.u32 %r5, 1;\nmov.u32 %r6, 32;\nbar.sync %r5, %r6;\n").contains("barriers of some threads"));
+    assert_eq!(why("mov.u32 %r5, 1;\nst.u32 [%d1], %id;\nbar.sync %r5;\n"), "");
     let ticket = "atom.shared.add.u32 %r5, [s], %id;\nbar.sync 0;\nst.global.u32 [%d1], %r5;\n";
     assert_eq!(why(&format!("{shared}{ticket}")), "");
     assert_eq!(why("st.u32 [%d1], %id;\nbar.sync 0;\nbar.sync 3;\n"), "");

@@ -178,7 +178,10 @@ impl Code {
                 && (mem.space == Space::Local || !commutes(mem)))
         };
         let partial = |_: usize, inst: &Inst| match inst.op {
-            Op::Barrier(barrier) => !barrier.wait || barrier.threads != 0 || barrier.red != BarrierRed::None,
+            Op::Barrier(barrier) => {
+                let counts_threads = barrier.threads != 0 || inst.src[2] != NONE;
+                !barrier.wait || counts_threads || barrier.red != BarrierRed::None
+            }
             _ => false,
         };
         let uncounted = |_: usize, inst: &Inst| !scratch && gathering(inst).is_some();
