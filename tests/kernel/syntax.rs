@@ -161,6 +161,25 @@ fn a_thread_takes_memory_from_its_stack() {
 }
 
 #[test]
+fn a_function_gives_back_what_it_took_from_the_stack() {
+    // `keeps` takes 64 bytes and calls `takes`, which takes as many more and returns early in its later calls.
+    // Odd lanes do not call. Each lane's own bytes stay as they are, and the stack is never exhausted.
+    let functions = ".func (.reg .u32 r) takes(.reg .u32 n) { .reg .u64 p; .reg .pred q; alloca.u64 p, 64;\n\
+        st.local.u32 [p+60], n; mov.u32 r, n; setp.gt.u32 q, n, 50; @q ret; { alloca.u64 p, 64; st.local.u32 [p], 9; }\n\
+        add.u32 r, r, 1; ret; }\n\
+        .func (.reg .u32 r) keeps(.reg .u32 n) { .reg .u64 p, s; .reg .u32 x; alloca.u64 p, 64; st.local.u32 [p], n;\n\
+        stacksave.u64 s; call (r), takes, (n); ld.local.u32 x, [p]; add.u32 r, r, x; alloca.u64 p, 8;\n\
+        sub.u64 p, p, s; cvt.u32.u64 x, p; add.u32 r, r, x; }";
+    let body = ".reg .u64 own, again; alloca.u64 own, 16; st.local.u32 [own], t; and.b32 r1, t, 1; setp.eq.u32 p1, r1, 0;\n\
+        mov.u32 d, 0; mov.u32 r2, 0; AGAIN: mov.u32 r3, 0; @p1 call (r3), keeps, (r2); add.u32 d, d, r3; add.u32 r2, r2, 1;\n\
+        setp.lt.u32 p2, r2, 100; @p2 bra AGAIN; ld.local.u32 r4, [own]; add.u32 d, d, r4; alloca.u64 again, 8;\n\
+        sub.u64 again, again, own; cvt.u32.u64 r4, again; mad.lo.u32 d, r4, 100000, d;";
+    let called: u32 = (0..100).map(|n| 2 * n + u32::from(n <= 50)).sum();
+    let expected: Vec<u32> = (0..32).map(|t| 1_600_000 + t + if t % 2 == 0 { called } else { 0 }).collect();
+    assert_eq!(words(functions, body), expected);
+}
+
+#[test]
 fn an_indexed_branch_goes_to_the_target_of_its_number() {
     let body = "and.b32 r1, t, 3; mov.u32 d, 9; setp.ne.u32 p1, r1, 3; T: .branchtargets A, B, A;\n\
         @p1 brx.idx r1, T; mov.u32 d, 3; bra E; A: mov.u32 d, 1; bra E; B: mov.u32 d, 2; E: add.u32 d, d, 10;";

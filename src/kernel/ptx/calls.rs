@@ -18,7 +18,7 @@ use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
 use super::super::ir::{Class, Op, Trap};
 use super::ast::{Formal, Function, Instruction, Operand, OperandKind};
 use super::draft::{Arg, DraftOp, VReg};
-use super::functions::Call;
+use super::functions::{Call, allocates};
 use super::lower::{Lower, Lowered, LoweringScope, Name};
 use super::types::{Bank, Ty};
 
@@ -129,6 +129,10 @@ impl<'a> Lower<'_, 'a> {
         }
         let behind = self.body.label();
         let (guard, place) = (self.guard, self.place());
+        // All lanes save the top of their stacks: those that go round the body meet the others behind it, and
+        // restore what they have.
+        self.guard = None;
+        let saved_top = allocates(function).then(|| self.save_stack_top());
         match guard {
             None => self.emit(Op::Nop, Class::Control, &[], &[], 0),
             // Lanes that do not call go round the body.
@@ -147,6 +151,9 @@ impl<'a> Lower<'_, 'a> {
         self.calls.pop();
         self.place_label(behind);
         self.at = place;
+        if let Some(saved) = saved_top {
+            self.restore_stack_top(saved);
+        }
         self.guard = guard;
         // Under the caller's guard again: lanes that did not call keep what their result registers hold.
         for (to, from, ty) in copies {

@@ -243,6 +243,15 @@ impl<'a> Functions<'a> {
     }
 }
 
+/// A function's own body takes memory from the stack, which its end gives back.
+pub(super) fn allocates(function: &Function<'_>) -> bool {
+    let mut found = false;
+    walk(function.body.as_deref().unwrap_or_default(), &mut |statement| {
+        found |= matches!(statement, Statement::Instruction(inst) if inst.opcode.text == "alloca");
+    });
+    found
+}
+
 /// Every statement, outer ones first.
 fn walk<'a>(statements: &'a [Statement<'a>], see: &mut dyn FnMut(&'a Statement<'a>)) {
     for statement in statements {

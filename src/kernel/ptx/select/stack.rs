@@ -3,7 +3,8 @@
 //!
 //! The stack has the size of that of recursive functions, and lies behind all else that the kernel's code has
 //! in local memory. It grows upwards (that of real cards grows downwards). What lies past its end is out of
-//! bounds, unless the kernel has recursive functions, whose frames follow.
+//! bounds, unless the kernel has recursive functions, whose frames follow. What a function has taken is free
+//! again when it ends; functions are inlined, so their callers see to it (`calls.rs`).
 //!
 //! Not supported, and refused: `alloca` in functions that may call themselves.
 
@@ -27,6 +28,19 @@ impl<'a> Lower<'_, 'a> {
         };
         self.body.stack_top = Some(register);
         Arg::Reg(register)
+    }
+
+    /// A register with the stack's top before an inlined function that takes memory.
+    pub(in super::super) fn save_stack_top(&mut self) -> Arg {
+        let (saved, top) = (Arg::Reg(self.body.register(Bank::R64)), self.stack_top());
+        self.emit(Op::Alu(AluOp::Mov64), Class::Logic, &[saved], &[top], 0);
+        saved
+    }
+
+    /// The function has ended: what it took is free again.
+    pub(in super::super) fn restore_stack_top(&mut self, saved: Arg) {
+        let top = self.stack_top();
+        self.emit(Op::Alu(AluOp::Mov64), Class::Logic, &[top], &[saved], 0);
     }
 
     pub(super) fn alloca(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
