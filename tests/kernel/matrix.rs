@@ -320,6 +320,31 @@ fn ldmatrix_gives_each_lane_two_elements_of_each_matrix() {
     }
 }
 
+/// Fragments of `ldmatrix`, `stmatrix` and `mma` as vectors of registers give what lists of their elements give.
+#[test]
+fn fragments_may_be_vectors_of_registers() {
+    let kernel = |[a, b, c, d]: [&str; 4]| {
+        let text = format!(
+            ".target sm_90 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
+             .shared .align 16 .b8 tile[1024]; .reg .v4 .b32 a, c, d; .reg .v2 .b32 b; .reg .b64 out, at; .reg .b32 t, s;\n\
+             ld.param.u64 out, [output]; mov.u32 t, %tid.x; mov.u32 s, tile; mad.lo.u32 s, t, 16, s;\n\
+             mad.lo.u32 a.x, t, 0x30004, 0x3c003c00; add.u32 a.y, a.x, 0x100; add.u32 a.z, a.y, 0x20000; mov.u32 a.w, 0x4000;\n\
+             st.shared.v4.b32 [s], a; st.shared.v4.b32 [s+512], a; bar.sync 0;\n\
+             ldmatrix.sync.aligned.m8n8.x4.shared.b16 {a}, [s]; ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {b}, [s];\n\
+             mov.v4.b32 c, {{0, 0x3f800000, 0x40000000, 0x40400000}};\n\
+             mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {a}, {b}, {c};\n\
+             stmatrix.sync.aligned.m8n8.x4.shared.b16 [s+512], {d}; bar.sync 0; ld.shared.v4.b32 d, [s+512];\n\
+             mul.wide.u32 at, t, 16; add.u64 out, out, at; st.global.v4.b32 [out], d; ret; }}"
+        );
+        let ran = run_text(&text, &Setup { output: 512, shape: (1, 32), ..Setup::default() });
+        ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}"));
+        ran.u32s()
+    };
+    let lists = kernel(["{a.x, a.y, a.z, a.w}", "{b.x, b.y}", "{c.x, c.y, c.z, c.w}", "{d.x, d.y, d.z, d.w}"]);
+    assert!(lists.iter().all(|word| *word != 0));
+    assert_eq!(kernel(["a", "b", "c", "d"]), lists);
+}
+
 #[test]
 fn a_row_outside_of_shared_memory_is_a_fault() {
     let text = |address: &str| {

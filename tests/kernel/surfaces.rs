@@ -43,6 +43,13 @@ fn coordinates_count_bytes_rows_and_slices() {
     assert_eq!(words("sust.b.3d.b32.trap [s, {0, 1, 1, 99}], 7;"), at(&[(12, 7)]), "the fourth is ignored");
     assert_eq!(words("sust.b.a1d.b32.trap [s, {1, 4}], 7;"), at(&[(9, 7)]), "the layer comes first");
     assert_eq!(words("sust.b.a2d.b32.trap [s, {1, 8, 1, 99}], 7;"), at(&[(14, 7)]));
+    // Vectors of registers.
+    let flat = ".reg .v2 .b32 v; mov.v2.b32 v, {8, 1}; sust.b.2d.b32.trap [s, v], 7;";
+    assert_eq!(words(flat), at(&[(6, 7)]));
+    let deep =
+        ".reg .v4 .b32 v; mov.v4.b32 v, {0, 1, 1, 99}; sust.b.3d.b32.trap [s, v], 7; suld.b.3d.b32.trap %r1, [s, v];
+        mov.v4.b32 v, {1, 8, 1, 99}; sust.b.a2d.b32.trap [s, v], %r1;";
+    assert_eq!(words(deep), at(&[(12, 7), (14, 7)]));
     // A thread each, and a guard.
     assert_eq!(
         words("setp.lt.u32 %p1, %r9, 3; mul.lo.u32 %r1, %r9, 4; @%p1 sust.b.2d.b32.trap [s, {%r1, 1}], %r9;"),

@@ -191,7 +191,7 @@ fn results_may_lie_where_factors_were() {
     let kernel = |d: &str, c: &str, stored: &str| {
         let text = format!(
             ".target sm_80 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
-             .reg .b64 in, out; .reg .b32 a<8>, b<8>, c<8>, d<8>; ld.param.u64 in, [input]; ld.param.u64 out, [output];\n\
+             .reg .b64 in, out; .reg .b32 a<8>, b<8>, c<8>, d<8>; .reg .v4 .b32 v; ld.param.u64 in, [input]; ld.param.u64 out, [output];\n\
              wmma.load.a.sync.aligned.row.m16n16k16.f16 {}, [in]; wmma.load.b.sync.aligned.row.m16n16k16.f16 {}, [in+512];\n\
              wmma.load.c.sync.aligned.row.m16n16k16.f16 {}, [in+1024];\n\
              wmma.mma.sync.aligned.row.row.m16n16k16.f16.f16 {d}, {}, {}, {c};\n\
@@ -210,6 +210,7 @@ fn results_may_lie_where_factors_were() {
     let plain = kernel(&list("d", 4), &list("c", 4), &list("d", 4));
     assert_eq!(kernel("{a0, a1, a2, a3}", &list("c", 4), "{a0, a1, a2, a3}"), plain);
     assert_eq!(kernel("{c2, c3, c0, c1}", &list("c", 4), "{c2, c3, c0, c1}"), plain);
+    assert_eq!(kernel("v", &list("c", 4), "v"), plain, "a vector of registers");
 }
 
 /// The layouts of the ISA's tables for m8n8k4 with halves, by the numbers of a lane.

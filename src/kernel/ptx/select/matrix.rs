@@ -4,12 +4,14 @@
 //! 8 and 4 of `.tf32`, 32 and 16 of bytes; and m8n8k4 of `.f64`, and of `.f16` in any order. Others of the
 //! ISA (sparse, single bits, 8-bit floats) are faults by name.
 
+use std::borrow::Cow;
+
 use super::super::super::alu::{
     AluOp, Combine, Compare, CompareKind, HalfFormat, IntCmp, IntOp, MatrixFactors, MatrixOp, MatrixSums, QuadFactors,
 };
 use super::super::super::ir::{AddressIn, Class, Elem, Mem, MemKind, Op, Space, Special};
 use super::super::super::memory::SHARED_WINDOW;
-use super::super::ast::{Instruction, Operand, OperandKind};
+use super::super::ast::{Instruction, Operand};
 use super::super::draft::{Arg, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
@@ -68,14 +70,11 @@ impl<'a> Lower<'_, 'a> {
         let [d, a, b, c] = self.operands(i)?;
         let (mut left, mut right, mut start) = ([Arg::None; 4], [Arg::None; 2], [Arg::None; 4]);
         let (of_a, of_b) = if deep { (4, 2) } else { (2, 1) };
-        self.fragment(a, of_a, Ty::B32, &mut left)?;
-        self.fragment(b, of_b, Ty::B32, &mut right)?;
-        self.fragment(c, registers, sum_ty, &mut start)?;
-        let parts = self.parts(d, registers)?;
         let mut dst = [Arg::None; 4];
-        for (dst, part) in dst.iter_mut().zip(parts) {
-            *dst = self.dst(part, Bank::R32)?;
-        }
+        self.fragment(a, Ty::B32, &mut left[..of_a])?;
+        self.fragment(b, Ty::B32, &mut right[..of_b])?;
+        self.fragment(c, sum_ty, &mut start[..registers])?;
+        self.results(d, Bank::R32, &mut dst[..registers])?;
         let op = MatrixOp { factors, sums, deep };
         self.product(op, &dst, &left, &right, &start);
         Ok(())
@@ -104,11 +103,11 @@ impl<'a> Lower<'_, 'a> {
         let (sums, deep) = match (types.map(Option::unwrap_or_default), orders) {
             (["f64", "f64", "f64", "f64"], (Some(true), Some(false))) => {
                 let (mut left, mut right, mut start) = ([Arg::None; 1], [Arg::None; 1], [Arg::None; 2]);
-                self.fragment(a, 1, Ty::B64, &mut left)?;
-                self.fragment(b, 1, Ty::B64, &mut right)?;
-                self.fragment(c, 2, Ty::B64, &mut start)?;
-                let parts = self.parts(d, 2)?;
-                let dst = [self.dst(&parts[0], Bank::R64)?, self.dst(&parts[1], Bank::R64)?];
+                let mut dst = [Arg::None; 2];
+                self.fragment(a, Ty::B64, &mut left)?;
+                self.fragment(b, Ty::B64, &mut right)?;
+                self.fragment(c, Ty::B64, &mut start)?;
+                self.results(d, Bank::R64, &mut dst)?;
                 let op = MatrixOp { factors: MatrixFactors::Double, sums: MatrixSums::F64, deep: false };
                 self.product(op, &dst, &left, &right, &start);
                 return Ok(());
@@ -124,32 +123,43 @@ impl<'a> Lower<'_, 'a> {
         let registers = if sums == MatrixSums::F32 { 8 } else { 4 };
         let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
         let (mut left, mut right, mut start) = ([Arg::None; 2], [Arg::None; 2], [Arg::None; 8]);
-        self.fragment(a, 2, Ty::B32, &mut left)?;
-        self.fragment(b, 2, Ty::B32, &mut right)?;
-        self.fragment(c, registers, sum_ty, &mut start)?;
-        let parts = self.parts(d, registers)?;
         let mut dst = [Arg::None; 8];
-        for (dst, part) in dst.iter_mut().zip(parts) {
-            *dst = self.dst(part, Bank::R32)?;
-        }
-        // The second half reads its factors after the first one has written: results that are factors go by
-        // way of others.
-        let accident = registers == 8 && dst[..4].iter().any(|d| [&left[..], &right, &start[4..]].concat().contains(d));
-        let kept = dst;
-        if accident {
-            dst = dst.map(|_| Arg::Reg(self.body.register(Bank::R32)));
-        }
+        self.fragment(a, Ty::B32, &mut left)?;
+        self.fragment(b, Ty::B32, &mut right)?;
+        self.fragment(c, sum_ty, &mut start[..registers])?;
+        self.results(d, Bank::R32, &mut dst[..registers])?;
+        let results = &dst[..registers];
+        let targets = self.targets(results, Bank::R32, 4, [&left, &right, &start[..registers]]);
         for half in 0..registers / 4 {
             let of = QuadFactors { a_by_columns: !a_by_rows, b_by_rows, upper: half == 1 };
             let op = MatrixOp { factors: MatrixFactors::Quads(of), sums, deep };
-            self.product(op, &dst[4 * half..][..4], &left, &right, &start[4 * half..][..4]);
+            self.product(op, &targets[4 * half..][..4], &left, &right, &start[4 * half..][..4]);
         }
-        if accident {
-            for (to, from) in kept.chunks(4).zip(dst.chunks(4)) {
-                self.emit(Op::Alu(AluOp::MovVec(false)), Class::Logic, to, from, 0);
-            }
-        }
+        self.bring_back(results, &targets, Bank::R32);
         Ok(())
+    }
+
+    /// Where products leave their results, `of_one` registers each, one product after another: in `results`,
+    /// or in others, if a later product reads what an earlier one would overwrite. `read` has the registers
+    /// of both factors and of the sums.
+    pub(super) fn targets(&mut self, results: &[Arg], bank: Bank, of_one: usize, read: [&[Arg]; 3]) -> Vec<Arg> {
+        let [rows, columns, sums] = read;
+        let overwritten = &results[..results.len() - of_one];
+        let read_later = [rows, columns, &sums[of_one..]].concat();
+        if !overwritten.iter().any(|register| read_later.contains(register)) {
+            return results.to_vec();
+        }
+        results.iter().map(|_| Arg::Reg(self.body.register(bank))).collect()
+    }
+
+    /// Moves results from where [`Self::targets`] had them left.
+    pub(super) fn bring_back(&mut self, results: &[Arg], targets: &[Arg], bank: Bank) {
+        if results == targets {
+            return;
+        }
+        for (to, from) in results.chunks(4).zip(targets.chunks(4)) {
+            self.emit(Op::Alu(AluOp::MovVec(bank == Bank::R64)), Class::Logic, to, from, 0);
+        }
     }
 
     /// `stmatrix`: lanes exchange elements, so that each that has an address holds a row; then these store.
@@ -165,7 +175,7 @@ impl<'a> Lower<'_, 'a> {
         };
         let [a, r] = self.operands(i)?;
         let mut src = [Arg::None; 4];
-        self.fragment(r, matrices, Ty::B32, &mut src)?;
+        self.fragment(r, Ty::B32, &mut src[..matrices])?;
         let address = self.address(a, space)?;
         let rows: [Arg; 4] = std::array::from_fn(|_| Arg::Reg(self.body.register(Bank::R32)));
         self.emit(Op::Alu(AluOp::MatrixRows(transposed)), Class::Shuffle, &rows, &src, 0);
@@ -209,19 +219,26 @@ impl<'a> Lower<'_, 'a> {
         Err(self.fault(i.opcode.at.clone(), message))
     }
 
-    /// The registers of a fragment.
-    fn fragment(&mut self, operand: &'a Operand<'a>, registers: usize, ty: Ty, out: &mut [Arg]) -> Lowered {
-        for (out, part) in out.iter_mut().zip(self.parts(operand, registers)?) {
+    /// The registers of a fragment that is read.
+    pub(super) fn fragment(&mut self, operand: &Operand<'a>, ty: Ty, out: &mut [Arg]) -> Lowered {
+        let parts = self.parts(operand, out.len())?;
+        for (out, part) in out.iter_mut().zip(&*parts) {
             *out = self.src(part, ty)?;
         }
         Ok(())
     }
 
-    pub(super) fn parts(&mut self, operand: &'a Operand<'a>, registers: usize) -> Lowered<&'a [Operand<'a>]> {
-        let parts = match &operand.kind {
-            OperandKind::Vector(parts) => parts.as_slice(),
-            _ => std::slice::from_ref(operand),
-        };
+    /// The registers of a fragment that is written.
+    pub(super) fn results(&mut self, operand: &Operand<'a>, bank: Bank, out: &mut [Arg]) -> Lowered {
+        let parts = self.parts(operand, out.len())?;
+        for (out, part) in out.iter_mut().zip(&*parts) {
+            *out = self.dst(part, bank)?;
+        }
+        Ok(())
+    }
+
+    fn parts<'o>(&mut self, operand: &'o Operand<'a>, registers: usize) -> Lowered<Cow<'o, [Operand<'a>]>> {
+        let parts = self.elements(operand)?;
         if parts.len() != registers {
             let found = parts.len();
             return Err(self.fault(operand.at.clone(), format!("expected {registers} register(s), found {found}")));
@@ -242,11 +259,8 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(i.opcode.at.clone(), "`ldmatrix` needs a number of matrices such as `.x4`"));
         };
         let [d, a] = self.operands(i)?;
-        let parts = self.parts(d, matrices)?;
         let mut dst = [Arg::None; 4];
-        for (dst, part) in dst.iter_mut().zip(parts) {
-            *dst = self.dst(part, Bank::R32)?;
-        }
+        self.results(d, Bank::R32, &mut dst[..matrices])?;
         let mut address = self.address(a, space)?;
         if space == Space::Generic {
             if !address.wide {

@@ -119,18 +119,14 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(place.at.clone(), "expected `[surface, {coordinates}]`"));
         };
         let index = self.surface_index(surface)?;
-        let one = std::slice::from_ref(coordinates);
-        let list = match &coordinates.kind {
-            OperandKind::Vector(list) => list.as_slice(),
-            _ => one,
-        };
+        let list = self.elements(coordinates)?;
         let wanted = dims + usize::from(layered);
         // Vectors of three have a fourth element, which is ignored.
         if list.len() != wanted && !(wanted == 3 && list.len() == 4) {
             let message = format!("expected {wanted} coordinate(s), found {}", list.len());
             return Err(self.fault(coordinates.at.clone(), message));
         }
-        let (layer, list) = if layered { (Some(&list[0]), &list[1..]) } else { (None, list) };
+        let (layer, list) = if layered { (Some(&list[0]), &list[1..]) } else { (None, &*list) };
         let mut src = [Arg::None; 4];
         for (src, coordinate) in src.iter_mut().zip(&list[..dims]) {
             *src = self.src(coordinate, Ty::B32)?;

@@ -380,15 +380,17 @@ impl<'a> Lower<'_, 'a> {
 
     /// The registers of a fragment that is written.
     fn wmma_registers(&mut self, operand: &'a Operand<'a>, layout: &Layout) -> Lowered<Vec<Arg>> {
-        let parts = self.parts(operand, layout.registers)?;
-        parts.iter().map(|part| self.dst(part, layout.element.bank())).collect()
+        let mut registers = vec![Arg::None; layout.registers];
+        self.results(operand, layout.element.bank(), &mut registers)?;
+        Ok(registers)
     }
 
     /// The registers of a fragment that is read.
     fn wmma_sources(&mut self, operand: &'a Operand<'a>, layout: &Layout) -> Lowered<Vec<Arg>> {
-        let parts = self.parts(operand, layout.registers)?;
         let ty = if layout.element.bytes == 8 { Ty::B64 } else { Ty::B32 };
-        parts.iter().map(|part| self.src(part, ty)).collect()
+        let mut registers = vec![Arg::None; layout.registers];
+        self.fragment(operand, ty, &mut registers)?;
+        Ok(registers)
     }
 
     fn wmma_mma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -455,16 +457,9 @@ impl<'a> Lower<'_, 'a> {
             (_, 16) => (1, 2),
             _ => (2, 1),
         };
-        // A later product reads what an earlier one writes only by accident: then results go to others first.
         let products = row_blocks * column_blocks;
-        let written = &results[..of_sums * (products - 1)];
-        let read_later = [&rows[..], &columns[..], &start[of_sums.min(start.len())..]].concat();
-        let accident = written.iter().any(|register| read_later.contains(register));
         let bank = c.element.bank();
-        let targets: Vec<Arg> = match accident {
-            true => results.iter().map(|_| Arg::Reg(self.body.register(bank))).collect(),
-            false => results.clone(),
-        };
+        let targets = self.targets(&results, bank, of_sums, [&rows, &columns, &start]);
         for product in 0..products {
             let (row, column) = (product / column_blocks, product % column_blocks);
             let op = MatrixOp { factors, sums, deep };
@@ -476,11 +471,7 @@ impl<'a> Lower<'_, 'a> {
                 &start[of_sums * product..][..of_sums],
             );
         }
-        if accident {
-            for (to, from) in results.chunks(4).zip(targets.chunks(4)) {
-                self.emit(Op::Alu(AluOp::MovVec(bank == Bank::R64)), Class::Logic, to, from, 0);
-            }
-        }
+        self.bring_back(&results, &targets, bank);
         Ok(())
     }
 }
