@@ -7,7 +7,7 @@ use durawarp::kernel::functional::Limits;
 use durawarp::kernel::functional::scrutiny::Scrutiny;
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::{AnyExperiment, Conduct};
-use durawarp::workload::{Choice, Workload};
+use durawarp::workload::{Choice, FunctionalError, FunctionalRun, Workload};
 
 /// A workload of one launch: `%rd1` is the buffer f of 64 words, `%rd2` the buffer o of 1024, `%rd3` the thread's
 /// word in o, `%r1` the thread, `%r2` the CTA.
@@ -181,6 +181,13 @@ fn what_is_written_wherever_it_is_used_is_not_told() {
     }
 }
 
+/// The functional run of a workload, watched for races.
+fn watched(manifest: &str) -> Result<FunctionalRun, FunctionalError> {
+    let workload = Workload::from_text(manifest).unwrap_or_else(|faults| panic!("{faults}"));
+    let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
+    resolved.run_under(&Limits::default(), Scrutiny::new(true))
+}
+
 /// The races of a run.
 fn races(shape: (u32, u32), body: &str) -> Vec<String> {
     let outcome = outcome_of(&manifest("u32", shape, "", body), true);
@@ -216,6 +223,45 @@ fn two_warps_that_access_one_word_without_order_are_told_with_both_places() {
     assert!(same.len() == 1 && same[0].contains("; the value stays the same"), "{same:#?}");
     // Neighbours in a word.
     assert_eq!(races((4, 1), "cvt.u64.u32 %rd5, %r2; add.u64 %rd5, %rd2, %rd5; st.global.u8 [%rd5], %r2;").len(), 0);
+}
+
+#[test]
+fn an_asynchronous_copy_reads_the_bytes_that_each_lane_reads() {
+    // Lanes 0 and 1 of a warp copy 8 bytes each, of which they read as many as stated; another warp writes a word.
+    let copies = |bytes: &str, written: u32| {
+        let body = format!(
+            "mov.u32 %r9, s; mad.lo.u32 %r9, %r1, 8, %r9; mul.wide.u32 %rd5, %r1, 8; add.u64 %rd5, %rd2, %rd5; {bytes}\n\
+             setp.lt.u32 %p1, %r1, 2; @%p1 cp.async.ca.shared.global [%r9], [%rd5], 8, %r5;\n\
+             setp.eq.u32 %p2, %r1, 32; @%p2 st.global.u32 [%rd2+{written}], 7;"
+        );
+        let manifest = manifest("u32", (1, 64), "", &body).replace("sm_70", "sm_80");
+        let run = watched(&manifest).unwrap_or_else(|error| panic!("{error}"));
+        run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let half = "mov.u32 %r5, 4;";
+    assert_eq!(copies("mov.u32 %r5, 8;", 4).len(), 1);
+    assert_eq!(copies(half, 0).len(), 1);
+    assert_eq!(copies(half, 4), [""; 0]);
+    // Lane 0 reads one word, lane 1 two.
+    let own = "mad.lo.u32 %r5, %r1, 4, 4;";
+    assert_eq!((copies(own, 4).len(), copies(own, 8).len(), copies(own, 12).len()), (0, 1, 1));
+    assert_eq!(copies("mul.lo.u32 %r5, %r1, 8;", 0), [""; 0], "lane 0 reads nothing");
+}
+
+#[test]
+fn an_access_at_the_end_of_the_address_space_is_a_fault() {
+    for access in [
+        "ld.global.u32 %r5, [%rd5];",
+        "st.global.u8 [%rd5+2], 1;",
+        "st.global.u8 [%rd5+3], 1;",
+        "ld.global.v2.u32 {%r5, %r6}, [%rd5+-4];",
+        "ld.shared.u32 %r5, [%rd5]; st.global.u32 [%rd3], %r5;",
+        "atom.shared.add.u32 %r5, [%rd5], 1;",
+    ] {
+        let ended = watched(&manifest("u32", (1, 32), "", &format!("mov.u64 %rd5, -4; {access}")));
+        let fault = ended.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(fault.contains("is out of bounds"), "{access} {fault}");
+    }
 }
 
 #[test]

@@ -306,7 +306,14 @@ fn watch(
     let access = WarpAccess { cta, warp: number, pc, space, kind, lanes, addresses, bytes, changes };
     let MemKind::Copy = mem.kind else { return observer(Event::Accessed(&access)) };
     let targets = warp.copy_targets(inst, launch, lanes);
-    observer(Event::Accessed(&WarpAccess { lanes: targets.reading(lanes), ..access }));
+    // A lane may read fewer bytes than it writes, or none.
+    let mut left = targets.reading(lanes);
+    while left != 0 {
+        let bytes = targets.bytes[left.trailing_zeros() as usize];
+        let alike = lanes_of(left).filter(|&lane| targets.bytes[lane] == bytes).fold(0, |all, lane| all | 1 << lane);
+        observer(Event::Accessed(&WarpAccess { lanes: alike, bytes: u32::from(bytes), ..access }));
+        left &= !alike;
+    }
     let (space, kind, changes) = (Space::Shared, AccessKind::Write, lanes);
     observer(Event::Accessed(&WarpAccess { space, kind, addresses: &targets.to, changes, ..access }));
 }

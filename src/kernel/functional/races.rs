@@ -321,10 +321,12 @@ impl<'a> RaceWatch<'a> {
         let mut pairs: SmallVec<[(PastAccess, PastAccess, u64); 2]> = SmallVec::new();
         let mut last = None;
         for lane in lanes_of(access.lanes) {
-            let (at, end) = (access.addresses[lane], access.addresses[lane] + u64::from(access.bytes));
+            let at = access.addresses[lane];
+            // Past the end of the address space nothing is: a fault of the program, which the driver reports.
+            let Some(end) = at.checked_add(u64::from(access.bytes)) else { continue };
             for word in at / WORD..end.div_ceil(WORD) {
-                let from = at.max(word * WORD) - word * WORD;
-                let to = end.min((word + 1) * WORD) - word * WORD;
+                let from = at.saturating_sub(word * WORD);
+                let to = (end - word * WORD).min(WORD);
                 let bytes = ((1u16 << to) - (1 << from)) as u8;
                 let changes = access.changes >> lane & 1 != 0;
                 // Most broadcasts are of one word for lanes side by side.

@@ -148,10 +148,9 @@ impl<'a> UnwrittenWatch<'a> {
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane] as usize;
             // An access beyond the end is a fault of the program, which the driver reports.
-            let inside = |byte: &usize| byte / 64 < written.len();
+            let accessed = (at..at.saturating_add(bytes)).filter(|byte| byte / 64 < words);
             if access.kind != AccessKind::Write
-                && let Some(byte) =
-                    (at..at + bytes).filter(inside).find(|byte| written[byte / 64] >> (byte % 64) & 1 == 0)
+                && let Some(byte) = accessed.clone().find(|byte| written[byte / 64] >> (byte % 64) & 1 == 0)
             {
                 let thread = self.thread(access.warp, lane as u32);
                 let what = format!("reads shared memory that nobody has written, at byte {byte}");
@@ -159,9 +158,7 @@ impl<'a> UnwrittenWatch<'a> {
                 return;
             }
             if access.kind != AccessKind::Read {
-                (at..at + bytes)
-                    .filter(|byte| byte / 64 < words)
-                    .for_each(|byte| written[byte / 64] |= 1 << (byte % 64));
+                accessed.for_each(|byte| written[byte / 64] |= 1 << (byte % 64));
             }
         }
     }
