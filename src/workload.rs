@@ -600,6 +600,11 @@ impl Resolved {
         verify::verify(&self.plan, memory, bindings, evidence)
     }
 
+    /// A check against the functional run failed in [`Resolved::verify`].
+    pub(crate) fn differs_from_functional(&self, verification: &Verification) -> bool {
+        verify::differs_from_functional(&self.plan, verification)
+    }
+
     /// The content of the buffer called `name` in `memory`, little-endian.
     ///
     /// # Errors

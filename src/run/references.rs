@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::kernel::functional::Limits;
 use crate::workload::{FunctionalError, FunctionalRun};
 
-/// What a functional run follows from, beside its workload: lanes of a warp, and whether stores to logs are
-/// dropped.
-type Way = (u32, bool);
+/// What a functional run follows from, beside its workload: lanes of a warp, whether stores to logs are
+/// dropped, and SMs of another machine.
+type Way = (u32, bool, Option<u32>);
 
 /// References of one workload.
 #[derive(Debug)]
@@ -33,13 +33,19 @@ impl References {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    /// How many are kept.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// The reference under `limits`, or what `run` makes under them.
     pub(super) fn of(
         &self,
         limits: &Limits<'_>,
         run: impl FnOnce() -> Result<FunctionalRun, FunctionalError>,
     ) -> Result<Arc<FunctionalRun>, FunctionalError> {
-        let way = (limits.warp_size, limits.drops_log_stores);
+        let way = (limits.warp_size, limits.drops_log_stores, limits.other_machine_sms);
         // Held while it runs: another run of the workload has nothing better to do than to wait for it.
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let allowed = |run: &FunctionalRun| {
@@ -87,7 +93,7 @@ mod tests {
         let most = Limits::default().warp_instructions;
         let shared = References::new(u64::MAX);
         assert_eq!(runs(&shared, &[(most, 32), (most, 32), (most, 64)]), (2, vec![true; 3]));
-        let executed = shared.runs.lock().unwrap()[&(32, false)].launches()[0].counts.warp_instructions;
+        let executed = shared.runs.lock().unwrap()[&(32, false, None)].launches()[0].counts.warp_instructions;
         assert_eq!(runs(&shared, &[(executed + 1, 32)]), (0, vec![true]));
         assert_eq!(
             runs(&shared, &[(executed - 1, 32), (most, 32)]),

@@ -7,6 +7,7 @@ use super::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use super::whole::judge;
 use super::*;
 use crate::outcome::{End, Outcome};
+use crate::workload::Workload;
 
 #[test]
 fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {
@@ -16,6 +17,61 @@ fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {
     let stop = AtomicBool::new(true);
     judge(&experiment, &Conduct { stop: Some(&stop), ..Conduct::default() }, &mut finished);
     assert_eq!((finished.outcome.end, finished.outcome.verification), (End::Stopped, None));
+}
+
+/// A kernel that stores a value to buffer `o`, 7 to `p`, and its SM where nothing compares it.
+fn stores(value: &str, checks: &str) -> Workload {
+    let text = format!(
+        "schema = 1\nname = \"w\"\ndescription = \"a kernel\"\n\
+         buffer.o = {{ type = \"u32\", len = 64, role = \"output\" }}\n\
+         buffer.p = {{ type = \"u32\", len = 64, role = \"output\" }}\n\
+         buffer.s = {{ type = \"u32\", len = 64, role = \"scratch\" }}\n\
+         step = [{{ kernel = \"k\", grid = 4, block = 32, args = [\"&o\", \"&p\", \"&s\"] }}]\n{checks}\n\
+         isa = {{ kind = \"ptx\", text = '''.version 7.0\n.target sm_70\n.address_size 64\n\
+         .visible .entry k(.param .u64 o, .param .u64 p, .param .u64 s) {{ .reg .b32 %r<4>; .reg .b64 %d<4>;\n\
+         ld.param.u64 %d1, [o]; ld.param.u64 %d2, [p]; ld.param.u64 %d3, [s]; mov.u32 %r1, %smid; mov.u32 %r2, %ctaid.x;\n\
+         st.global.u32 [%d3], %r1; mov.u32 %r3, 7; st.global.u32 [%d2], %r3; {value}; st.global.u32 [%d1], %r3; ret; }}''' }}\n"
+    );
+    Workload::from_text(&text).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// Functional runs that judging a run on the machine `titan-x` took, and its outcome.
+fn judged(workload: Workload, references: &References) -> (usize, Outcome) {
+    let experiment = Recipe::of(workload).machine("titan-x").build().unwrap_or_else(|faults| panic!("{faults}"));
+    let before = references.kept();
+    let outcome = run(&experiment, &Conduct { references: Some(references), ..Conduct::default() }).outcome;
+    (references.kept() - before, outcome)
+}
+
+#[test]
+fn another_machines_functional_run_is_made_once_and_only_where_one_differs() {
+    let shared = || References::new(u64::MAX);
+    let passes = |outcome: &Outcome| outcome.verification.as_ref().is_some_and(|verdict| verdict.passed);
+    let (runs, outcome) = judged(stores("", ""), &shared());
+    assert!(runs == 1 && passes(&outcome), "nothing differs");
+    // What fails is no comparison with the functional run.
+    for checks in [
+        "expect = { ctas = { value = 5 } }",
+        "verify = [{ ref = { kind = \"functional\" } }, { buffer = \"o\", ref = { kind = \"expr\", expr = \"8\" } }]",
+    ] {
+        let (runs, outcome) = judged(stores("", checks), &shared());
+        assert!(runs == 1 && !passes(&outcome), "{checks} {runs}");
+    }
+    // The result follows from the machine; points of a sweep share both runs.
+    let references = shared();
+    let of_machine = || stores("mov.u32 %r3, %nsmid", "");
+    let (runs, outcome) = judged(of_machine(), &references);
+    assert!(runs == 2 && passes(&outcome), "{runs}");
+    let (again, same) = judged(of_machine(), &references);
+    assert_eq!((again, same.warnings), (0, outcome.warnings));
+}
+
+#[test]
+fn every_check_that_was_not_judged_is_told() {
+    let checks = "verify = [{ name = \"first\", ref = { kind = \"functional\" } }, { name = \"second\", ref = { kind = \"functional\" } }]";
+    let (_, outcome) = judged(stores("mov.u32 %r3, %nsmid", checks), &References::new(u64::MAX));
+    let told = outcome.warnings.iter().filter_map(|warning| Some(warning.message.split_once(':')?.0));
+    assert_eq!(told.collect::<Vec<_>>(), ["check `first`", "check `second`"]);
 }
 
 #[test]

@@ -132,7 +132,8 @@ pub(super) fn machine_of(
 #[expect(clippy::disallowed_methods, reason = "the wall time of the reference is part of the report")]
 pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished) {
     let began = Instant::now();
-    let reference = experiment.reference.then(|| reference(experiment, conduct, &finished.outcome));
+    let limits = limits_of(experiment, conduct, &finished.outcome);
+    let reference = experiment.reference.then(|| functional_run(experiment, conduct, &limits));
     if reference.is_some() {
         finished.outcome.host.functional_s = began.elapsed().as_secs_f64();
     }
@@ -147,15 +148,21 @@ pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &m
     let mut verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
     // What follows from numbers of this machine alone is not wrong: a second reference tells it apart.
     if functional.is_some()
-        && !verification.passed()
+        && experiment.workload.differs_from_functional(&verification)
         && let Some((kernel, pc)) = experiment.workload.first_machine_read()
     {
-        let sms = Some(experiment.machine.spec.sm.count);
-        let limits = Limits { other_machine_sms: sms, ..limits_of(experiment, conduct, &finished.outcome) };
-        if let Ok(other) = experiment.workload.run_functional(&limits) {
-            let evidence = Evidence { other_machine: Some(&other), ..evidence };
-            verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
-            finished.outcome.warnings.extend(not_judged(&verification, kernel, pc));
+        let limits = Limits { other_machine_sms: Some(experiment.machine.spec.sm.count), ..limits };
+        match functional_run(experiment, conduct, &limits) {
+            Ok(other) => {
+                let evidence = Evidence { other_machine: Some(&other), ..evidence };
+                verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
+                finished.outcome.warnings.extend(not_judged(&verification, kernel, pc));
+            }
+            Err(FunctionalError::Kernel(RunError::Stopped)) => {
+                finished.outcome.end = End::Stopped;
+                return;
+            }
+            Err(_) => {}
         }
     }
     if let Some(functional) = functional {
@@ -174,28 +181,29 @@ pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &m
     });
 }
 
-/// The functional run: this run's own, or one that it shares.
-fn reference(
+/// A functional run: this run's own, or one that it shares. That of another machine is not watched.
+fn functional_run(
     experiment: &Experiment,
     conduct: &Conduct<'_>,
-    outcome: &Outcome,
+    limits: &Limits<'_>,
 ) -> Result<Arc<FunctionalRun>, FunctionalError> {
-    let limits = limits_of(experiment, conduct, outcome);
+    let watched = limits.other_machine_sms.is_none();
     let run = || {
-        let mut run = experiment.workload.run_under(&limits, Scrutiny::new(conduct.races))?;
+        let scrutiny = if watched { Scrutiny::new(conduct.races) } else { Scrutiny::default() };
+        let mut run = experiment.workload.run_under(limits, scrutiny)?;
         experiment.workload.forget_unneeded(&mut run);
         Ok(run)
     };
-    match conduct.references.filter(|_| !conduct.races) {
-        Some(references) => references.of(&limits, run),
+    match conduct.references.filter(|_| !(conduct.races && watched)) {
+        Some(references) => references.of(limits, run),
         None => run().map(Arc::new),
     }
 }
 
-/// What a check that found nothing wrong could not judge, as values of the machine decide it.
-fn not_judged(verification: &Verification, kernel: &Kernel, pc: u32) -> Option<Warning> {
-    let skipped = verification.checks.iter().find(|check| check.outcome == workload::Outcome::Skipped)?;
-    Some(Warning {
+/// What checks that found nothing wrong could not judge, as values of the machine decide it.
+fn not_judged(verification: &Verification, kernel: &Kernel, pc: u32) -> impl Iterator<Item = Warning> {
+    let skipped = verification.checks.iter().filter(|check| check.outcome == workload::Outcome::Skipped);
+    skipped.map(move |skipped| Warning {
         message: format!("check `{}`: {}", skipped.name, skipped.message.as_deref().unwrap_or_default()),
         kernel: kernel.name.clone(),
         file: kernel.file.to_string(),

@@ -82,6 +82,18 @@ pub(crate) fn verify(plan: &RunPlan, memory: &FlatMemory, bindings: &Bindings, e
     Verification { checks, expectations: verdict::expectations(plan, evidence.metrics) }
 }
 
+/// A check against the functional run failed.
+pub(crate) fn differs_from_functional(plan: &RunPlan, verification: &Verification) -> bool {
+    let failed = |result: &CheckResult| result.outcome == Outcome::Failed;
+    let (checks, results) = (&plan.manifest.checks, &verification.checks);
+    if checks.is_empty() {
+        return results.last().is_some_and(failed);
+    }
+    // Results are in the order of the manifest; that of the inputs is before them.
+    let of_checks = checks.iter().zip(&results[results.len() - checks.len()..]);
+    of_checks.into_iter().any(|(check, result)| matches!(check.kind, CheckKind::Functional { .. }) && failed(result))
+}
+
 /// A check's result in the making.
 struct CheckTally {
     result: CheckResult,
