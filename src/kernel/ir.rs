@@ -872,9 +872,14 @@ impl Kernel {
         usize::from(self.no_register()) + 1
     }
 
+    /// The scoreboard index of a predicate slot.
+    pub fn predicate_register(&self, slot: u16) -> u16 {
+        self.slots32 + self.slots64 + slot
+    }
+
     /// The scoreboard index that stands for no register and is always ready.
     pub fn no_register(&self) -> u16 {
-        self.slots32 + self.slots64 + self.predicates
+        self.predicate_register(self.predicates)
     }
 }
 

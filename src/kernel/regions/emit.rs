@@ -303,8 +303,8 @@ impl Emitter<'_> {
             self.count(kind, item.inst.guard, item.pos);
         }
         // A guard that the instruction itself has changed tells nothing any more.
-        let n = self.old.slots32 + self.old.slots64;
-        let kept = item.inst.guard.parts().is_none_or(|(slot, _)| !item.hazards.written().contains(&(n + slot)));
+        let changes = |slot: u16| item.hazards.written().contains(&self.old.predicate_register(slot));
+        let kept = item.inst.guard.parts().is_none_or(|(slot, _)| !changes(slot));
         let guard = if kept { item.inst.guard } else { Guard::ALWAYS };
         for &r in &self.plan.behind[pc] {
             self.save(r, self.homes.behind[pc].contains(u32::from(r)), guard, item.pos);
@@ -402,7 +402,7 @@ impl Emitter<'_> {
 
     fn guarded(&self, guard: Guard, reads: &mut Vec<u16>) {
         if let Some((slot, _)) = guard.parts() {
-            let board = self.kernel.slots32 + self.kernel.slots64 + slot;
+            let board = self.kernel.predicate_register(slot);
             if !reads.contains(&board) {
                 reads.push(board);
             }

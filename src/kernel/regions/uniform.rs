@@ -87,8 +87,7 @@ pub(super) fn divergence(code: &Code, kernel: &Kernel) -> Divergence {
         }
         let splits = |fork: &Fork| {
             let (slot, _) = code.items[fork.pc as usize].inst.guard.parts().expect("a guard");
-            let predicate = u32::from(kernel.slots32 + kernel.slots64 + slot);
-            varies[fork.pc as usize].contains(predicate)
+            varies[fork.pc as usize].contains(u32::from(kernel.predicate_register(slot)))
         };
         let (new, rest): (Vec<Fork>, Vec<Fork>) = calm.into_iter().partition(splits);
         calm = rest;

@@ -140,7 +140,7 @@ fn turns(code: &Code, kernel: &Kernel, head: usize, latch: usize) -> Option<u32>
         writes.next().is_none().then_some(first)
     };
     let (predicate, negated) = code.items[latch].inst.guard.parts()?;
-    let test = only_write(kernel.slots32 + kernel.slots64 + predicate)?;
+    let test = only_write(kernel.predicate_register(predicate))?;
     let compare = &code.items[test].inst;
     let Op::Alu(AluOp::Setp(how)) = compare.op else { return None };
     let CompareKind::Int32(kind) = how.kind else { return None };
