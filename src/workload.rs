@@ -86,7 +86,7 @@ use crate::kernel::host::HostProgram;
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::kernel::regions::{Formed, RegionOptions};
-use crate::kernel::undetermined::Undetermined;
+use crate::kernel::undetermined::machine_reads;
 use crate::persist::undo::UndoLog;
 
 /// A workload that was read and found sound, whatever the profile.
@@ -592,7 +592,7 @@ impl Resolved {
     /// The first kernel whose results follow from numbers that only a machine knows, and where it reads one:
     /// two functional runs of machines that differ tell which results.
     pub(crate) fn first_machine_read(&self) -> Option<(&Arc<Kernel>, u32)> {
-        self.kernels().find_map(|kernel| Some((kernel, Undetermined::of(kernel).machine_reads.first()?.1)))
+        self.kernels().find_map(|kernel| Some((kernel, machine_reads(kernel).first()?.1)))
     }
 
     /// Judges the memory at the end of a run.

@@ -10,72 +10,71 @@
 
 use std::sync::Arc;
 
-use super::cfg::BitSet;
-use super::dataflow::{Edges, live};
+use super::cfg::{BitSet, Flow};
+use super::dataflow::{Edges, flow_of, live};
 use super::ir::{AtomOp, Elem, Guard, Inst, Kernel, MachineRead, Mem, MemKind, Op};
 
-/// Facts of a pass, instructions times registers, at most: 128 MiB of bits. In larger kernels all is taken to
-/// follow from what the machine knows, and registers are not looked at.
+/// Facts of a pass, instructions times registers, at most. A pass holds two sets of them (`Edges::forward`),
+/// of 128 MiB of bits each. In larger kernels all is taken to follow from what the machine knows, and
+/// registers are not looked at.
 const MOST_FACTS: usize = 1 << 30;
 
-/// What is undetermined about a kernel.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Undetermined {
-    /// The first atomic that adds floating-point numbers: sums depend on the order of additions.
-    pub float_atomic: Option<u32>,
-    /// What only a machine knows and something follows from, each with the first instruction that reads it.
-    pub machine_reads: Vec<(MachineRead, u32)>,
-    /// Scoreboard indices of registers that may be read before they are written; none if nothing follows.
-    pub unwritten: Vec<u16>,
+/// The first atomic that adds floating-point numbers: sums depend on the order of additions.
+pub fn float_atomic(kernel: &Kernel) -> Option<u32> {
+    kernel.code.iter().position(|inst| adds_floats(&inst.op)).map(|pc| pc as u32)
 }
 
-impl Undetermined {
-    /// Looks at a kernel.
-    ///
-    /// # Example: a kernel that stores the clock, and one that reads it in vain
-    /// ```
-    /// # use durawarp::kernel::{ir::MachineRead, ptx, undetermined::Undetermined};
-    /// let of = |body: &str| {
-    ///     let text = format!(".version 8.0 .visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %d;
-    ///         ld.param.u64 %d, [a]; mov.u32 %r1, %clock; {body} ret; }}");
-    ///     Undetermined::of(&ptx::parse("k.ptx", &text).unwrap().kernels[0])
-    /// };
-    /// let stored = of("add.u32 %r2, %r1, 1; st.global.u32 [%d], %r2;");
-    /// assert_eq!(stored.machine_reads, [(MachineRead::Clock, 1)]);
-    /// assert_eq!(of("add.u32 %r2, %r1, 1; st.global.u32 [%d], 7;").machine_reads, []);
-    /// ```
-    pub fn of(kernel: &Kernel) -> Undetermined {
-        let code = &kernel.code;
-        let float_atomic = code.iter().position(|inst| adds_floats(&inst.op)).map(|pc| pc as u32);
-        let edges = edges(code);
-        let registers = usize::from(kernel.no_register());
-        let mut machine_reads: Vec<(MachineRead, u32)> = Vec::new();
-        for (pc, inst) in code.iter().enumerate() {
-            if let Op::Machine(what) = inst.op
-                && !machine_reads.iter().any(|(known, _)| *known == what)
-            {
-                machine_reads.push((what, pc as u32));
-            }
+/// What only a machine knows and something follows from, each with the first instruction that reads it.
+///
+/// # Example: a kernel that stores the clock, and one that reads it in vain
+/// ```
+/// # use durawarp::kernel::{ir::MachineRead, ptx, undetermined::machine_reads};
+/// let of = |body: &str| {
+///     let text = format!(".version 8.0 .visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %d;
+///         ld.param.u64 %d, [a]; mov.u32 %r1, %clock; {body} ret; }}");
+///     machine_reads(&ptx::parse("k.ptx", &text).unwrap().kernels[0])
+/// };
+/// let stored = of("add.u32 %r2, %r1, 1; st.global.u32 [%d], %r2;");
+/// assert_eq!(stored, [(MachineRead::Clock, 1)]);
+/// assert_eq!(of("add.u32 %r2, %r1, 1; st.global.u32 [%d], 7;"), []);
+/// ```
+pub fn machine_reads(kernel: &Kernel) -> Vec<(MachineRead, u32)> {
+    let mut reads: Vec<(MachineRead, u32)> = Vec::new();
+    for (pc, inst) in (0..).zip(&kernel.code) {
+        if let Op::Machine(what) = inst.op
+            && !reads.iter().any(|(known, _)| *known == what)
+        {
+            reads.push((what, pc));
         }
-        if code.len() * registers > MOST_FACTS {
-            return Undetermined { float_atomic, machine_reads, unwritten: Vec::new() };
-        }
-        let nothing = BitSet::new(registers);
-        machine_reads
-            .retain(|(what, _)| follows(kernel, &edges, &nothing, |inst| inst.op == Op::Machine(*what), is_seen));
-        // What is alive at the entry is read before it is written on some path, but for special registers.
-        let mut begin = nothing.clone();
-        if let Some(alive) = live(&edges, code, &kernel.hazards, registers).first() {
-            begin.join(alive);
-        }
-        kernel.specials.iter().for_each(|&(_, slot)| begin.remove(u32::from(slot)));
-        let uses = |inst: &Inst| is_seen(inst) || matches!(inst.op, Op::Mem(_));
-        let mut unwritten: Vec<u16> = begin.iter().map(|register| register as u16).collect();
-        if !unwritten.is_empty() && !follows(kernel, &edges, &begin, |_| false, uses) {
-            unwritten.clear();
-        }
-        Undetermined { float_atomic, machine_reads, unwritten }
     }
+    // Nearly every kernel reads none.
+    if reads.is_empty() || is_too_large(kernel) {
+        return reads;
+    }
+    let (edges, nothing) = (edges(&kernel.code), BitSet::new(usize::from(kernel.no_register())));
+    reads.retain(|(what, _)| follows(kernel, &edges, &nothing, |inst| inst.op == Op::Machine(*what), is_seen));
+    reads
+}
+
+/// Scoreboard indices of registers that may be read before they are written; none if nothing follows.
+pub fn unwritten(kernel: &Kernel) -> Vec<u16> {
+    if is_too_large(kernel) {
+        return Vec::new();
+    }
+    let (edges, registers) = (edges(&kernel.code), usize::from(kernel.no_register()));
+    // What is alive at the entry is read before it is written on some path, but for special registers.
+    let mut begin = BitSet::new(registers);
+    if let Some(alive) = live(&edges, &kernel.code, &kernel.hazards, registers).first() {
+        begin.join(alive);
+    }
+    kernel.specials.iter().for_each(|&(_, slot)| begin.remove(u32::from(slot)));
+    let uses = |inst: &Inst| is_seen(inst) || matches!(inst.op, Op::Mem(_));
+    let found: Vec<u16> = begin.iter().map(|register| register as u16).collect();
+    if !found.is_empty() && follows(kernel, &edges, &begin, |_| false, uses) { found } else { Vec::new() }
+}
+
+fn is_too_large(kernel: &Kernel) -> bool {
+    kernel.code.len() * usize::from(kernel.no_register()) > MOST_FACTS
 }
 
 /// A kernel's instruction by its place, as texts name it.
@@ -145,23 +144,18 @@ fn follows(
 
 /// Where control goes after each instruction. A return goes to every call.
 fn edges(code: &[Inst]) -> Edges {
-    let after_calls: Vec<u32> =
-        (1..).zip(code).filter(|(_, inst)| matches!(inst.op, Op::Call { .. })).map(|(next, _)| next).collect();
-    let mut edges = Edges { after: vec![Vec::new(); code.len()], before: vec![Vec::new(); code.len()] };
-    for (pc, inst) in (0..).zip(code) {
-        let guarded = inst.guard != Guard::ALWAYS;
-        let (falls, jumps): (bool, Vec<u32>) = match inst.op {
-            Op::Branch { target, .. } => (guarded, vec![target]),
-            Op::Call { target } => (false, vec![target]),
-            Op::Return => (false, after_calls.clone()),
-            Op::Exit | Op::Trap(_) => (guarded, Vec::new()),
-            _ => (true, Vec::new()),
-        };
-        for to in falls.then_some(pc + 1).into_iter().chain(jumps) {
-            if (to as usize) < code.len() && !edges.after[pc as usize].contains(&to) {
-                edges.after[pc as usize].push(to);
-                edges.before[to as usize].push(pc);
-            }
+    let flow = |inst: &Inst| match inst.op {
+        Op::Call { target } => Flow { falls: false, jumps: Some(target) },
+        Op::Return => Flow { falls: false, jumps: None },
+        _ => flow_of(inst),
+    };
+    let mut edges = Edges::new(&code.iter().map(flow).collect::<Vec<_>>());
+    let places = |of: fn(&Inst) -> bool| (0u32..).zip(code).filter(move |(_, inst)| of(inst)).map(|(pc, _)| pc);
+    for from in places(|inst| inst.op == Op::Return) {
+        let behind_calls = places(|inst| matches!(inst.op, Op::Call { .. })).map(|call| call + 1);
+        for to in behind_calls.filter(|&to| (to as usize) < code.len()) {
+            edges.after[from as usize].push(to);
+            edges.before[to as usize].push(from);
         }
     }
     edges
@@ -172,18 +166,18 @@ mod tests {
     use super::super::ptx;
     use super::*;
 
-    fn of(body: &str) -> Undetermined {
+    fn of(body: &str) -> Arc<Kernel> {
         let text = format!(
             ".version 8.0 .target sm_90 .visible .entry k(.param .u64 a) {{ .reg .b32 %r<9>; .reg .b64 %d<9>;\n\
              .reg .f32 %f<9>; .reg .pred %p<9>; .shared .align 8 .b8 s[64];\nld.param.u64 %d1, [a];\n{body}\nret; }}"
         );
         let module = ptx::parse("k.ptx", &text).unwrap_or_else(|faults| panic!("{faults}"));
-        Undetermined::of(&module.kernels[0])
+        module.kernels[0].clone()
     }
 
     /// The names of what only the machine knows and something follows from.
     fn known_to_machines(body: &str) -> Vec<&'static str> {
-        of(body).machine_reads.iter().map(|(what, _)| name_of(*what)).collect()
+        machine_reads(&of(body)).iter().map(|(what, _)| name_of(*what)).collect()
     }
 
     #[test]
@@ -215,16 +209,32 @@ mod tests {
     }
 
     #[test]
+    fn what_a_subroutine_returns_follows_from_it() {
+        // `f` calls itself, so it is no part of its callers' code.
+        let of = |stored: &str| {
+            let text = format!(
+                ".version 8.0 .target sm_90 .func (.reg .u32 r) f(.reg .u32 n) {{ .reg .pred p; .reg .u32 m;\n\
+                 mov.u32 r, %clock; setp.eq.u32 p, n, 0; @p ret; sub.u32 m, n, 1; call (r), f, (m); ret; }}\n\
+                 .visible .entry k(.param .u64 a) {{ .reg .u32 r; .reg .u64 d; ld.param.u64 d, [a]; call (r), f, (3);\n\
+                 st.global.u32 [d], {stored}; ret; }}"
+            );
+            let module = ptx::parse("k.ptx", &text).unwrap_or_else(|faults| panic!("{faults}"));
+            machine_reads(&module.kernels[0]).len()
+        };
+        assert_eq!((of("r"), of("7")), (1, 0));
+    }
+
+    #[test]
     fn sums_of_floats_by_atomics_are_found() {
-        assert!(of("atom.global.add.f32 %f1, [%d1], 0f3F800000;").float_atomic.is_some());
-        assert!(of("red.shared.add.f64 [s], 0d3FF0000000000000;").float_atomic.is_some());
-        assert!(of("red.global.add.noftz.f16x2 [%d1], %r1;").float_atomic.is_some());
-        assert!(of("atom.global.add.u32 %r1, [%d1], 1; atom.global.exch.b32 %r2, [%d1], 1;").float_atomic.is_none());
+        assert!(float_atomic(&of("atom.global.add.f32 %f1, [%d1], 0f3F800000;")).is_some());
+        assert!(float_atomic(&of("red.shared.add.f64 [s], 0d3FF0000000000000;")).is_some());
+        assert!(float_atomic(&of("red.global.add.noftz.f16x2 [%d1], %r1;")).is_some());
+        assert!(float_atomic(&of("atom.global.add.u32 %r1, [%d1], 1; atom.global.exch.b32 %r2, [%d1], 1;")).is_none());
     }
 
     #[test]
     fn a_register_is_unwritten_where_something_follows_from_it() {
-        let unwritten = |body: &str| of(body).unwritten.len();
+        let unwritten = |body: &str| unwritten(&of(body)).len();
         assert_eq!(unwritten("st.global.u32 [%d1], %r1;"), 1);
         assert_eq!(unwritten("add.u32 %r2, %r1, %r3; st.global.u32 [%d1], %r2;"), 2);
         assert_eq!(unwritten("ld.global.u32 %r1, [%d2];"), 1, "an address");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::ir::Kernel;
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
-use super::super::undetermined::Undetermined;
+use super::super::undetermined;
 use super::interface::{Counts, Event, Limits, RunError};
 use super::races::{Race, RaceWatch};
 use super::unwritten::{Unwritten, UnwrittenWatch};
@@ -17,8 +17,8 @@ pub struct Scrutiny {
     for_unwritten: bool,
     for_races: bool,
     launches: u32,
-    /// What is undetermined about the kernels that were launched.
-    kernels: Vec<(Arc<Kernel>, Undetermined)>,
+    /// Registers of the kernels that were launched that may be read before they are written.
+    suspects: Vec<(Arc<Kernel>, Vec<u16>)>,
     unwritten: Vec<Unwritten>,
     races: Vec<Race>,
 }
@@ -39,7 +39,7 @@ impl Scrutiny {
         let mut unwritten = match self.for_unwritten {
             true => {
                 let known = self.known_of(&launch.kernel);
-                UnwrittenWatch::of(launch, &self.kernels[known].1, &self.unwritten, (number, limits.warp_size))
+                UnwrittenWatch::of(launch, &self.suspects[known].1, &self.unwritten, (number, limits.warp_size))
             }
             false => None,
         };
@@ -64,10 +64,10 @@ impl Scrutiny {
     }
 
     fn known_of(&mut self, kernel: &Arc<Kernel>) -> usize {
-        let known = self.kernels.iter().position(|(known, _)| Arc::ptr_eq(known, kernel));
+        let known = self.suspects.iter().position(|(known, _)| Arc::ptr_eq(known, kernel));
         known.unwrap_or_else(|| {
-            self.kernels.push((kernel.clone(), Undetermined::of(kernel)));
-            self.kernels.len() - 1
+            self.suspects.push((kernel.clone(), undetermined::unwritten(kernel)));
+            self.suspects.len() - 1
         })
     }
 

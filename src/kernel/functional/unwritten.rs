@@ -1,5 +1,5 @@
 //! Reads of what nobody has written, watched on the functional driver: shared memory, and registers that
-//! [`Undetermined`] suspects. The first of each is told, once a kernel.
+//! [`undetermined`](super::super::undetermined) suspects. The first of each is told, once a kernel.
 //!
 //! Shared memory is watched byte by byte, whatever becomes of the value. A register without a value may be
 //! copied and computed with: compilers leave such registers where a value does not matter. It is told when
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::super::alu::{AluOp, IntOp};
-use super::super::ir::{Inst, Kernel, MemKind, Op, Space};
+use super::super::ir::{Inst, MemKind, Op, Space};
 use super::super::launch::Launch;
-use super::super::undetermined::{Undetermined, is_seen, place};
+use super::super::undetermined::{is_seen, place};
 use super::super::warp::lanes_of;
 use super::interface::{AccessKind, Event, WarpAccess};
 
@@ -54,11 +54,11 @@ pub(in crate::kernel) struct UnwrittenWatch<'a> {
 }
 
 impl<'a> UnwrittenWatch<'a> {
-    /// Watches a launch of this number, with warps of this size; none where nothing of it needs to be
-    /// watched, or all was told before.
+    /// Watches a launch of this number, with warps of this size, and `suspects` among its registers; none
+    /// where nothing of it needs to be watched, or all was told before.
     pub(in crate::kernel) fn of(
         launch: &'a Launch,
-        undetermined: &Undetermined,
+        suspects: &[u16],
         told: &[Unwritten],
         (number, warp_size): (u32, u32),
     ) -> Option<UnwrittenWatch<'a>> {
@@ -68,7 +68,7 @@ impl<'a> UnwrittenWatch<'a> {
                 |told: &Unwritten| told.shared == shared && told.kernel == kernel.name && told.file == kernel.file;
             told.iter().any(same)
         };
-        let suspects = if is_told(false) { Vec::new() } else { undetermined.unwritten.clone() };
+        let suspects = if is_told(false) { Vec::new() } else { suspects.to_vec() };
         let for_shared = launch.shared_bytes > 0 && !is_told(true) && kernel.code.iter().any(reads_shared);
         (for_shared || !suspects.is_empty()).then(|| UnwrittenWatch {
             launch,
@@ -115,7 +115,7 @@ impl<'a> UnwrittenWatch<'a> {
             suspects.iter().for_each(|&register| without[usize::from(register)] = u64::MAX);
             without
         });
-        let of_guard = inst.guard.parts().map(|(slot, _)| predicate_of(kernel, slot));
+        let of_guard = inst.guard.parts().map(|(slot, _)| kernel.predicate_register(slot));
         let guard = of_guard.map_or(0, |guard| without[usize::from(guard)] & active);
         let operands = match whole_operands(inst) {
             true => {
@@ -181,11 +181,6 @@ impl<'a> UnwrittenWatch<'a> {
         let (kernel, file, launch) = (kernel.name.clone(), kernel.file.clone(), self.number);
         Unwritten { kernel, file, line, shared, launch, message }
     }
-}
-
-/// The scoreboard index of a predicate slot.
-fn predicate_of(kernel: &Kernel, slot: u16) -> u16 {
-    kernel.slots32 + kernel.slots64 + slot
 }
 
 /// May read shared memory.

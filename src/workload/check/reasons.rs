@@ -1,10 +1,10 @@
 //! Why a result may differ from the functional run's and not be wrong, in words: what the kernels of a
-//! program leave undetermined ([`Undetermined`]).
+//! program leave undetermined ([`undetermined`](crate::kernel::undetermined)).
 
 use std::sync::Arc;
 
 use crate::kernel::ir::Kernel;
-use crate::kernel::undetermined::{Undetermined, name_of, place};
+use crate::kernel::undetermined::{float_atomic, machine_reads, name_of, place};
 
 /// The order of floating-point additions by atomics.
 pub(crate) struct FloatOrder(String);
@@ -12,7 +12,7 @@ pub(crate) struct FloatOrder(String);
 impl FloatOrder {
     /// Of the first kernel that has such atomics.
     pub(crate) fn of<'k>(kernels: impl Iterator<Item = &'k Arc<Kernel>>) -> Option<FloatOrder> {
-        let mut found = kernels.filter_map(|kernel| Some((kernel, Undetermined::of(kernel).float_atomic?)));
+        let mut found = kernels.filter_map(|kernel| Some((kernel, float_atomic(kernel)?)));
         let (kernel, pc) = found.next()?;
         Some(FloatOrder(format!(
             "the order of floating-point additions by atomics may be the reason (kernel `{}`, {})",
@@ -48,7 +48,7 @@ impl MachineValues {
     pub(crate) fn of<'k>(kernels: impl Iterator<Item = &'k Arc<Kernel>>) -> Option<MachineValues> {
         let (mut names, mut first): (Vec<&str>, Option<String>) = (Vec::new(), None);
         for kernel in kernels {
-            for (what, pc) in Undetermined::of(kernel).machine_reads {
+            for (what, pc) in machine_reads(kernel) {
                 if !names.contains(&name_of(what)) {
                     names.push(name_of(what));
                 }
