@@ -27,7 +27,9 @@ use super::launch::Launch;
 use super::memory::FlatMemory;
 use cta::{Cta, CtaProgress};
 
-pub use interface::{AccessKind, Counts, Event, Limits, Observer, RunError, Start, Starts, WarpAccess, Writer, Writes};
+pub use interface::{
+    AccessKind, Counts, Event, Limits, Observer, RunError, Start, Starts, Wanted, WarpAccess, Writer, Writes,
+};
 
 /// Warp instructions of one CTA before another CTA gets its turn.
 const TURN: u64 = 1 << 16;
@@ -72,7 +74,9 @@ pub fn run_watched(
                     writes(writer, address, bytes);
                 }
             };
-            drive(launch, 0..launch.ctas(), memory, limits, &mut Some(&mut only_writes), &mut None)
+            let wanted = Wanted { writes: true, ..Wanted::default() };
+            let observer = Observer { wanted, tell: &mut only_writes };
+            drive(launch, 0..launch.ctas(), memory, limits, &mut Some(observer), &mut None)
         }
     }
 }
@@ -120,7 +124,7 @@ fn drive(
             }
             at_grid.sort_unstable_by_key(Cta::index);
             if let Some(observer) = observer {
-                observer(Event::Gathered);
+                (observer.tell)(Event::Gathered);
             }
             at_grid.iter_mut().for_each(Cta::pass_grid);
             resident.extend(at_grid.drain(..));
@@ -145,7 +149,7 @@ fn drive(
         match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
             CtaProgress::Done => {
                 if let Some(observer) = observer {
-                    observer(Event::Ended { cta: cta.index() });
+                    (observer.tell)(Event::Ended { cta: cta.index() });
                 }
                 spare.push(cta);
                 (turns, look) = (0, 1);

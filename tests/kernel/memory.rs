@@ -2,8 +2,10 @@
 //! lines of PTX run by the functional driver. Meaning: PTX ISA 8.x, sections 5, 7, 9.7.9 to 9.7.13.
 
 use crate::ptx_common::{Ran, Setup, run_text};
+use durawarp::kernel::functional::{Event, Limits, Observer, Wanted, run_observed};
 use durawarp::kernel::ir::Elem;
 use durawarp::kernel::launch::Texture;
+use durawarp::kernel::memory::FlatMemory;
 
 /// A kernel of this body: `%in` and `%out` are the buffers, `%mine` is `%out` plus 4 bytes a thread.
 fn kernel(before: &str, body: &str) -> String {
@@ -455,4 +457,37 @@ fn textures_are_sampled_at_points_and_clamped() {
         word(&format!("mov.f32 %f5, 0f40400000; tex.1d.v4.f32.f32 {r}, [bytes, {{%f5}}];")),
         (12f32 / 255.0).to_bits()
     );
+}
+
+#[test]
+fn an_observer_is_told_what_it_wants() {
+    let text = ".version 8.0 .entry k(.param .u64 input, .param .u64 output) { .reg .b64 in, out, at; .reg .b32 t, r;\n\
+        .shared .b32 s[32]; ld.param.u64 out, [output]; mov.u32 t, %tid.x; mul.wide.u32 at, t, 4; add.u64 out, out, at;\n\
+        mov.u32 r, s; mad.lo.u32 r, t, 4, r; st.shared.u32 [r], t; bar.sync 0; ld.shared.u32 r, [r]; st.global.u32 [out], r; ret; }";
+    let ran = run_text(text, &Setup { output: 128, shape: (1, 32), ..Setup::default() });
+    let instructions = ran.result.unwrap().warp_instructions;
+    // Instructions, accesses, lanes whose writes change something, writes to global memory, and all others.
+    let told = |wanted: Wanted| {
+        let (mut told, mut memory) = ([0; 5], FlatMemory::new(&ran.launch.addresses));
+        let mut tell = |event: Event<'_>| match event {
+            Event::Issued { .. } => told[0] += 1,
+            Event::Accessed(access) => {
+                told[1] += 1;
+                told[2] += u64::from(access.changes.count_ones());
+            }
+            Event::Wrote { .. } => told[3] += 1,
+            _ => told[4] += 1,
+        };
+        let observer = Observer { wanted, tell: &mut tell };
+        run_observed(&ran.launch, &mut memory, &Limits::default(), Some(observer), None).unwrap();
+        told
+    };
+    // A warp's arrival, the barrier's opening, the end of the CTA.
+    let none = Wanted::default();
+    assert_eq!(told(none), [0, 0, 0, 0, 3]);
+    assert_eq!(told(Wanted { issued: true, ..none }), [instructions, 0, 0, 0, 3]);
+    // Two stores and a load; the first lane stores the zeros that were there.
+    assert_eq!(told(Wanted { accesses: true, ..none }), [0, 3, 64, 0, 3]);
+    assert_eq!(told(Wanted { accesses: true, changes: true, ..none }), [0, 3, 62, 0, 3]);
+    assert_eq!(told(Wanted { writes: true, ..none }), [0, 0, 0, 32, 3]);
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use durawarp::kernel::functional::{Event, Limits, Start, run, run_observed};
+use durawarp::kernel::functional::{Event, Limits, Observer, Start, Wanted, run, run_observed};
 use durawarp::kernel::ir::{AtomOp, Guard, MemKind, Op, PmOp, Space};
 use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
@@ -118,7 +118,9 @@ impl Case<'_> {
             }
         };
         let bound = bind(&formed, self.launch);
-        run_observed(&bound, &mut memory, &Limits::default(), Some(&mut count), None).unwrap();
+        let wanted = Wanted { issued: true, ..Wanted::default() };
+        let observer = Observer { wanted, tell: &mut count };
+        run_observed(&bound, &mut memory, &Limits::default(), Some(observer), None).unwrap();
         figures
     }
 
@@ -178,7 +180,9 @@ pub(crate) fn cuts(case: &Case<'_>, formed: &Formed) -> Vec<FlatMemory> {
         }
         _ => {}
     };
-    run_observed(&bound, &mut memory, &Limits::default(), Some(&mut watch), None).unwrap();
+    let wanted = Wanted { issued: true, writes: true, ..Wanted::default() };
+    let observer = Observer { wanted, tell: &mut watch };
+    run_observed(&bound, &mut memory, &Limits::default(), Some(observer), None).unwrap();
     assert!(open.is_empty(), "{}: stores behind the last boundary", case.name);
     let mut image = case.fresh(formed);
     let mut images = vec![image.clone()];

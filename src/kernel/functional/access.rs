@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::interface::{AccessKind, Event, WarpAccess, Writer};
+use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {
@@ -24,6 +24,8 @@ pub(super) struct Memories<'a> {
 /// An observer, and whose accesses it is told of.
 pub(super) struct Watcher<'a> {
     pub(super) observer: &'a mut dyn FnMut(Event<'_>),
+    /// It wants to know which writes change something.
+    pub(super) changes: bool,
     pub(super) cta: u64,
     pub(super) warp: u32,
 }
@@ -120,7 +122,7 @@ pub(super) fn stores_to(warp: &Warp, inst: &Inst, mem: Mem, launch: &Launch, lan
 
 /// Tells what each lane has just written.
 pub(super) fn tell(
-    observer: &mut dyn FnMut(Event<'_>),
+    observer: &mut Observer<'_>,
     writer: Writer,
     memory: &FlatMemory,
     lanes: u64,
@@ -129,7 +131,7 @@ pub(super) fn tell(
 ) {
     for lane in lanes_of(lanes) {
         if let Some(written) = memory.slice(addresses[lane], bytes) {
-            observer(Event::Wrote { writer, address: addresses[lane], bytes: written });
+            (observer.tell)(Event::Wrote { writer, address: addresses[lane], bytes: written });
         }
     }
 }
@@ -283,8 +285,10 @@ fn watch(
 ) {
     let (launch, pc) = (site.launch, site.pc);
     let bytes = launch.access_bytes(inst, mem);
+    let wants_changes = memories.watcher.as_ref().is_some_and(|watcher| watcher.changes);
     let (kind, changes) = match mem.kind {
         MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => (AccessKind::Read, 0),
+        MemKind::Store if !wants_changes => (AccessKind::Write, lanes),
         MemKind::Store => {
             // Compared before it happens: afterwards nobody knows what was there.
             let mut data = [0; 64 * 16];
@@ -300,7 +304,7 @@ fn watch(
         MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
     };
     // Borrowed last, since `read` takes all memories.
-    let Some(Watcher { observer, cta, warp: number }) = &mut memories.watcher else { return };
+    let Some(Watcher { observer, cta, warp: number, .. }) = &mut memories.watcher else { return };
     let space = if space == Space::Generic { Space::Global } else { space };
     let (cta, number) = (*cta, *number);
     let access = WarpAccess { cta, warp: number, pc, space, kind, lanes, addresses, bytes, changes };

@@ -156,9 +156,11 @@ impl Cta {
             let pc = warp.pc();
             let inst = &kernel.code[pc as usize];
             let lanes = warp.guarded(inst);
-            if let Some(observer) = observer {
+            if let Some(observer) = observer
+                && observer.wanted.issued
+            {
                 let active = warp.active();
-                observer(Event::Issued { cta: self.index, warp: w as u32, pc, active, lanes });
+                (observer.tell)(Event::Issued { cta: self.index, warp: w as u32, pc, active, lanes });
             }
             // An instruction whose guard excludes every lane is issued, and counted, all the same.
             counts.warp_instructions += 1;
@@ -181,17 +183,23 @@ impl Cta {
                     counts.log_stores_dropped += u64::from((all & !lanes).count_ones());
                     if lanes != 0 {
                         // An atomic may overwrite the register that holds its address.
-                        let told = observer.as_ref().and_then(|_| stores_to(warp, inst, mem, launch, lanes));
+                        let told = observer
+                            .as_ref()
+                            .filter(|observer| observer.wanted.writes)
+                            .and_then(|_| stores_to(warp, inst, mem, launch, lanes));
                         let (cta, of_cta) = (self.index, w as u32);
-                        let watcher =
-                            observer.as_mut().map(|observer| Watcher { observer: &mut **observer, cta, warp: of_cta });
+                        let watcher = observer.as_mut().filter(|observer| observer.wanted.accesses);
+                        let watcher = watcher.map(|observer| {
+                            let changes = observer.wanted.changes;
+                            Watcher { observer: &mut *observer.tell, changes, cta, warp: of_cta }
+                        });
                         let (shared, local) = (&mut self.shared, &mut self.local);
                         let mut memories = Memories { global: memory, shared, local, watcher };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
                         if let (Some(observer), Some(addresses)) = (observer.as_mut(), told) {
                             let writer = Writer { cta: self.index, epoch: self.epoch };
                             let bytes = launch.access_bytes(inst, mem) as usize;
-                            tell(*observer, writer, memory, lanes, &addresses, bytes);
+                            tell(observer, writer, memory, lanes, &addresses, bytes);
                         }
                     }
                     warp.advance();
@@ -326,7 +334,7 @@ impl Cta {
         observer: &mut Option<Observer<'_>>,
     ) -> bool {
         if let Some(observer) = observer {
-            observer(Event::Arrived { cta: self.index, warp: w as u32, barrier: barrier.id });
+            (observer.tell)(Event::Arrived { cta: self.index, warp: w as u32, barrier: barrier.id });
         }
         let inst = &launch.kernel.code[self.warps[w].pc() as usize];
         let gate = &mut self.gates[usize::from(barrier.id)];
@@ -357,7 +365,7 @@ impl Cta {
         }
         self.gates[id] = Gate::default();
         if let Some(observer) = observer {
-            observer(Event::Opened { cta: self.index, barrier: id as u8, waiting: gate.waiting });
+            (observer.tell)(Event::Opened { cta: self.index, barrier: id as u8, waiting: gate.waiting });
         }
         self.epoch += u32::from(id == PERSIST);
         for (w, warp) in self.warps.iter_mut().enumerate() {

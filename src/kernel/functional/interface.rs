@@ -191,7 +191,8 @@ pub struct WarpAccess<'a> {
     pub addresses: &'a [u64; 64],
     /// Bytes that a lane accesses.
     pub bytes: u32,
-    /// Lanes whose write changes what is there; for what is not known before, all.
+    /// Lanes whose write changes what is there; all where that is not known before, or not wanted
+    /// ([`Wanted::changes`]).
     pub changes: u64,
 }
 
@@ -217,8 +218,32 @@ impl AccessKind {
     }
 }
 
-/// Sees every instruction, every access and every write to global memory.
-pub type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
+/// Which events an observer is told of that cost something to tell; all others it gets in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// [`Event::Issued`].
+    pub issued: bool,
+    /// [`Event::Accessed`].
+    pub accesses: bool,
+    /// Of accesses, which writes change something ([`WarpAccess::changes`]).
+    pub changes: bool,
+    /// [`Event::Wrote`].
+    pub writes: bool,
+}
+
+/// Sees the events of a run that it wants.
+pub struct Observer<'a> {
+    /// What it wants.
+    pub wanted: Wanted,
+    /// It is told.
+    pub tell: &'a mut dyn FnMut(Event<'_>),
+}
+
+impl std::fmt::Debug for Observer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
 
 /// What a CTA starts with, to be changed before it runs.
 #[derive(Debug)]

@@ -36,7 +36,7 @@ use super::super::ir::{AtomOp, CacheOp, MemKind, Op, PmOp, Scope, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::place;
 use super::super::warp::lanes_of;
-use super::interface::{AccessKind, Event, WarpAccess};
+use super::interface::{AccessKind, Event, Wanted, WarpAccess};
 
 /// Unordered readers of a word that are remembered at a time, and unordered atomics on it.
 const READERS: usize = 16;
@@ -227,6 +227,9 @@ impl<'a> RaceWatch<'a> {
             found: BTreeMap::new(),
         }
     }
+
+    /// The events that it wants.
+    pub(in crate::kernel) const WANTED: Wanted = Wanted { issued: true, accesses: true, changes: true, writes: false };
 
     /// The races, by their instructions.
     pub(in crate::kernel) fn found(self) -> impl Iterator<Item = Race> {

@@ -6,7 +6,7 @@ use super::super::ir::Kernel;
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::undetermined;
-use super::interface::{Counts, Event, Limits, RunError};
+use super::interface::{Counts, Event, Limits, Observer, RunError};
 use super::races::{Race, RaceWatch};
 use super::unwritten::{Unwritten, UnwrittenWatch};
 use super::{run, run_observed};
@@ -48,7 +48,11 @@ impl Scrutiny {
         if unwritten.is_none() && races.is_none() {
             return run(launch, memory, limits);
         }
-        let mut observer = |event: Event<'_>| {
+        let wanted = match &unwritten {
+            _ if races.is_some() => RaceWatch::WANTED,
+            unwritten => unwritten.as_ref().map(UnwrittenWatch::wanted).unwrap_or_default(),
+        };
+        let mut tell = |event: Event<'_>| {
             if let Some(unwritten) = &mut unwritten {
                 unwritten.event(&event);
             }
@@ -56,7 +60,8 @@ impl Scrutiny {
                 races.event(&event);
             }
         };
-        let counts = run_observed(launch, memory, limits, Some(&mut observer), None);
+        let observer = Observer { wanted, tell: &mut tell };
+        let counts = run_observed(launch, memory, limits, Some(observer), None);
         // What was found before a fault may be its reason.
         self.unwritten.extend(unwritten.into_iter().flat_map(UnwrittenWatch::found));
         self.races.extend(races.into_iter().flat_map(RaceWatch::found));

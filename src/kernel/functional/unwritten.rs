@@ -17,7 +17,7 @@ use super::super::ir::{Inst, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::{is_seen, place};
 use super::super::warp::lanes_of;
-use super::interface::{AccessKind, Event, WarpAccess};
+use super::interface::{AccessKind, Event, Wanted, WarpAccess};
 
 /// A read of what nobody has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +82,11 @@ impl<'a> UnwrittenWatch<'a> {
             shared: None,
             register: None,
         })
+    }
+
+    /// The events that it wants.
+    pub(in crate::kernel) fn wanted(&self) -> Wanted {
+        Wanted { issued: !self.suspects.is_empty(), accesses: self.for_shared, ..Wanted::default() }
     }
 
     /// What was read.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::kernel::functional::scrutiny::Scrutiny;
-use crate::kernel::functional::{Event, Limits, run_observed};
+use crate::kernel::functional::{Event, Limits, Observer, Wanted, run_observed};
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::Medium;
 use crate::kernel::regions::{Formed, RegionOptions, Role, form};
@@ -95,7 +95,8 @@ pub(crate) fn run_regions(
                 kernel.count(pc, lanes);
             }
         };
-        run_observed(&bound, memory, limits, Some(&mut count), None)?;
+        let wanted = Wanted { issued: true, ..Wanted::default() };
+        run_observed(&bound, memory, limits, Some(Observer { wanted, tell: &mut count }), None)?;
         Ok(())
     })?;
     let same = |(start, bytes): (u64, &[u8])| memory.slice(start, bytes.len()) == Some(bytes);

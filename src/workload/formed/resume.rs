@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::FormedProgram;
-use crate::kernel::functional::{Event, Limits, RunError, Start, run_observed};
+use crate::kernel::functional::{Event, Limits, Observer, RunError, Start, Wanted, run_observed};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Medium};
 use crate::kernel::regions::{Area, Formed, Restart, ResumeError, Role};
@@ -172,7 +172,9 @@ fn run_launch(
                 full.store(cut.is_full() || stopped, Ordering::Relaxed);
             };
             let limits = Limits { stop: Some(&full), ..*limits };
-            run_observed(launch, memory, &limits, Some(&mut watch), Some(&mut start))?;
+            let wanted = Wanted { issued: true, writes: true, ..Wanted::default() };
+            let observer = Observer { wanted, tell: &mut watch };
+            run_observed(launch, memory, &limits, Some(observer), Some(&mut start))?;
             // It may have been over before anybody asked.
             if cut.is_full() {
                 return Err(RunError::Stopped.into());
