@@ -159,12 +159,10 @@ impl<'a> Lower<'_, 'a> {
             if integral.is_some() || ftz || sat || from_ty != Ty::F32 {
                 return self.bad_conversion(i, to_ty, from_ty);
             }
-            return self.convert_pair(
-                i,
-                to_ty,
-                CvtPair { to: half.format(), round: Round::Nearest, relu, finite },
-                round,
-            );
+            let Some(round @ (Round::Nearest | Round::Zero)) = round else {
+                return Err(self.fault(i.opcode.at.clone(), format!("`cvt{to_ty}.f32` needs `.rn` or `.rz`")));
+            };
+            return self.convert_pair(i, CvtPair { to: half.format(), round, relu, finite });
         }
         let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
             return self.bad_conversion(i, to_ty, from_ty);
@@ -201,14 +199,11 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half.
-    fn convert_pair(&mut self, i: &'a Instruction<'a>, ty: Ty, cvt: CvtPair, round: Option<Round>) -> Lowered {
-        let Some(round @ (Round::Nearest | Round::Zero)) = round else {
-            return Err(self.fault(i.opcode.at.clone(), format!("`cvt{ty}.f32` needs `.rn` or `.rz`")));
-        };
+    fn convert_pair(&mut self, i: &'a Instruction<'a>, cvt: CvtPair) -> Lowered {
         let [d, a, b] = self.operands(i)?;
         let src = [self.src(a, Ty::F32)?, self.src(b, Ty::F32)?];
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::CvtPair(CvtPair { round, ..cvt })), Class::Convert, &[d], &src, 0);
+        self.emit(Op::Alu(AluOp::CvtPair(cvt)), Class::Convert, &[d], &src, 0);
         Ok(())
     }
 
