@@ -23,6 +23,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) shared: u32,
     /// Value of a third parameter, if the kernel has one.
     pub(crate) extra: u32,
+    /// SMs of another machine, which gives other values to what only a machine knows.
+    pub(crate) other_machine_sms: Option<u32>,
     /// Makes textures on the input buffer.
     pub(crate) textures: &'a dyn Fn(u64) -> Vec<(String, Texture)>,
     /// Makes surfaces on the output buffer.
@@ -38,6 +40,7 @@ impl Default for Setup<'_> {
             warp_size: 32,
             shared: 0,
             extra: 0,
+            other_machine_sms: None,
             textures: &|_| Vec::new(),
             surfaces: &|_| Vec::new(),
         }
@@ -97,7 +100,8 @@ pub(crate) fn run_text(text: &str, setup: &Setup<'_>) -> Ran {
         addresses: Arc::new(map),
     };
     let launch = Launch::bind(&module, &kernel, &binding).unwrap();
-    let limits = Limits { warp_instructions: 1_000_000, warp_size: setup.warp_size, ..Limits::default() };
+    let Setup { warp_size, other_machine_sms, .. } = *setup;
+    let limits = Limits { warp_instructions: 1_000_000, warp_size, other_machine_sms, ..Limits::default() };
     let result = run(&launch, &mut memory, &limits);
     Ran {
         result,

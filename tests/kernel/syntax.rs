@@ -7,6 +7,11 @@ use crate::ptx_common::{Setup, run_text};
 
 /// The words that the first 32 threads of a kernel's body leave in its output.
 fn words(declarations: &str, body: &str) -> Vec<u32> {
+    words_of(None, declarations, body)
+}
+
+/// The same on another machine with this many SMs, where a number is given.
+fn words_of(other_machine_sms: Option<u32>, declarations: &str, body: &str) -> Vec<u32> {
     let text = format!(
         ".version 8.0 .target sm_80 .address_size 64 {declarations}\n\
          .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
@@ -15,7 +20,8 @@ fn words(declarations: &str, body: &str) -> Vec<u32> {
          {body}\nst.global.u32 [at], d; ret; }}"
     );
     let input: Vec<u8> = (1..=16u32).flat_map(u32::to_le_bytes).collect();
-    let ran = run_text(&text, &Setup { input: &input, output: 128, shape: (1, 32), ..Setup::default() });
+    let ran =
+        run_text(&text, &Setup { input: &input, output: 128, shape: (1, 32), other_machine_sms, ..Setup::default() });
     ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}\n{text}"));
     ran.u32s()
 }
@@ -238,4 +244,8 @@ fn hints_on_evictions_are_told_once() {
 #[test]
 fn a_clock_has_two_halves() {
     assert_eq!(words("", "mov.u32 d, %clock_hi;"), [0; 32]);
+    // The other machine's clock begins above 2^33.
+    assert_eq!(words_of(Some(4), "", "mov.u32 d, %clock_hi;"), [2; 32]);
+    let low = "mov.u32 r1, %clock; mov.u64 l1, %clock64; mov.b64 {r2, r3}, l1; sub.u32 r2, r2, r1; mad.lo.u32 d, r3, 100, r2;";
+    assert_eq!(words_of(Some(4), "", low), [207; 32], "read one instruction later, which takes 7 cycles");
 }
