@@ -142,73 +142,53 @@
 //! crates of their own; they are hidden here, and change without notice. What only this crate uses is
 //! `pub(crate)`: the lint `unreachable_pub` tells where that is forgotten.
 
-pub mod checkpoint;
-pub mod engine;
-pub mod experiment;
-pub mod outcome;
-pub mod persist;
-pub mod schemes;
-
-#[doc(hidden)]
-pub mod assemble;
-#[doc(hidden)]
-pub mod bisect;
-#[doc(hidden)]
-pub mod config;
-#[doc(hidden)]
-pub mod crash;
-#[doc(hidden)]
-pub mod determinism;
-#[doc(hidden)]
-pub mod diagnostic;
-mod document;
-#[doc(hidden)]
-pub mod input;
-#[doc(hidden)]
-pub mod kernel;
-#[doc(hidden)]
-pub mod machine;
-#[doc(hidden)]
-pub mod oracle;
-#[cfg(feature = "report")]
-#[doc(hidden)]
-pub mod papers;
-#[cfg(feature = "report")]
-#[doc(hidden)]
-pub mod plot;
-#[cfg(feature = "report")]
-#[doc(hidden)]
-pub mod report;
-#[doc(hidden)]
-pub mod riscv;
-#[doc(hidden)]
-pub mod run;
-#[cfg(feature = "report")]
-#[doc(hidden)]
-pub mod sensitivity;
-#[doc(hidden)]
-pub mod spec;
-#[doc(hidden)]
-pub mod stats;
-#[doc(hidden)]
-pub mod sweep;
-#[doc(hidden)]
-pub mod timeline;
-#[doc(hidden)]
-pub mod workload;
+#![warn(missing_docs)]
 
 #[doc(inline)]
-pub use config::{MachineConfig, Override, SchemeConfig};
+pub use durawarp_checkpoint as checkpoint;
 #[doc(inline)]
-pub use crash::{CrashReport, CrashRequest};
+pub use durawarp_engine as engine;
 #[doc(inline)]
-pub use diagnostic::{Diagnostic, Diagnostics};
-pub use experiment::{Sweep, SweepPoint};
+pub use durawarp_persist as persist;
 #[doc(inline)]
-pub use outcome::Outcome;
+pub use durawarp_schemes as schemes;
 #[doc(inline)]
-pub use run::{Conduct, Experiment, Finished, Part, Recipe, run};
+pub use durawarp_simulation::{experiment, outcome};
+
+#[doc(hidden)]
+pub use durawarp_base::{diagnostic, input, spec, stats, timeline};
+#[doc(hidden)]
+pub use durawarp_kernel as kernel;
+#[doc(hidden)]
+pub use durawarp_machine as machine;
+#[doc(hidden)]
+pub use durawarp_oracle as oracle;
+#[cfg(feature = "report")]
+#[doc(hidden)]
+pub use durawarp_plot as plot;
+#[doc(hidden)]
+pub use durawarp_riscv as riscv;
+#[doc(hidden)]
+pub use durawarp_simulation::{assemble, bisect, config, crash, determinism, run, sweep};
+#[cfg(feature = "report")]
+#[doc(hidden)]
+pub use durawarp_studies::{papers, report, sensitivity};
+#[doc(hidden)]
+pub use durawarp_workload as workload;
+
 #[doc(inline)]
-pub use sweep::Done;
+pub use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 #[doc(inline)]
-pub use workload::{Choice, Workload};
+pub use durawarp_simulation::config::{MachineConfig, Override, SchemeConfig};
+#[doc(inline)]
+pub use durawarp_simulation::crash::{CrashReport, CrashRequest};
+#[doc(inline)]
+pub use durawarp_simulation::experiment::{Sweep, SweepPoint};
+#[doc(inline)]
+pub use durawarp_simulation::outcome::Outcome;
+#[doc(inline)]
+pub use durawarp_simulation::run::{Conduct, Experiment, Finished, Part, Recipe};
+#[doc(inline)]
+pub use durawarp_simulation::sweep::Done;
+#[doc(inline)]
+pub use durawarp_workload::{Choice, Workload};

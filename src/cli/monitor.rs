@@ -147,7 +147,6 @@ fn ended(outcome: &Outcome) -> String {
         (End::Deadlock { .. }, _) => "deadlock: see who waits for what".to_owned(),
         (End::Repeats(_), _) => "repeats itself for ever".to_owned(),
         (End::Panicked { .. }, _) => "the simulator failed, which is a defect".to_owned(),
-        _ => "ended".to_owned(),
     }
 }
 

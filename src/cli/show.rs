@@ -1,6 +1,8 @@
 //! `durawarp list`, `durawarp config` and `durawarp ptx`: things as they are, nothing is run.
 
-use durawarp::config::{AnyMachine, Compute, Kind, Override, SchemeConfig, presets as machines};
+use durawarp::config::{
+    AnyMachine, Compute, Kind, Override, SchemeConfig, is_of_a_scheme, only_of, presets as machines,
+};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::mangled::SourceName;
 use durawarp::kernel::ptx;
@@ -116,7 +118,7 @@ struct Checked {
 
 pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
     let (of_schemes, of_machines): (Vec<Override>, Vec<Override>) =
-        overrides(&args.set)?.into_iter().partition(Override::is_of_a_scheme);
+        overrides(&args.set)?.into_iter().partition(is_of_a_scheme);
     let schemes = catalogue::entries().iter().filter(|entry| entry.parameters.is_some());
     let schemes = schemes.map(|entry| entry.name().to_owned());
     let builtin: Vec<String> = machines::names().map(str::to_owned).chain(schemes).collect();
@@ -130,8 +132,8 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
                 let other = if kind == Kind::Machine { Compute::Cpu } else { Compute::Gpu };
                 // A named machine is given all that is set, and tells what it does not have. Of all that are
                 // built in, those of one kind lack what the others have.
-                let its = |over: &&Override| !args.names.is_empty() || over.only_of() != Some(other);
-                unused.retain(|over| over.is_of_a_scheme() || !its(over));
+                let its = |over: &&Override| !args.names.is_empty() || only_of(over) != Some(other);
+                unused.retain(|over| is_of_a_scheme(over) || !its(over));
                 check_machine(name, &of_machines.iter().filter(its).cloned().collect::<Vec<_>>())
             }
             Ok(Kind::Scheme) => SchemeConfig::load(name, &[]).and_then(|plain| {

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::{Source, sources};
+use crate::source::{COMPOSED, Source, sources};
 
 /// Circles that are still there. The list only shrinks: a circle that is mended leaves it.
 const CIRCLES: &[&[&str]] = &[];
@@ -167,7 +167,9 @@ pub(crate) struct House {
 impl House {
     pub(crate) fn read() -> House {
         let all = sources();
-        let kept = all.iter().filter(|source| !source.is_of_tests() && source.path != "main");
+        let kept = all.iter().filter(|source| {
+            !source.is_of_tests() && source.path != "main" && !COMPOSED.contains(&source.path.as_str())
+        });
         House { modules: kept.map(Module::read).map(|module| (module.path.clone(), module)).collect() }
     }
 

@@ -61,14 +61,14 @@ fn silent_functions(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Faults of files below `src/`, each found in the text of one, by its path.
+/// Faults of source files, each found in the text of one, by its module.
 fn in_sources(find: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = sources().into_iter().filter(|source| !source.is_of_tests());
     let of_file = |source: Source| {
-        let text = std::fs::read_to_string(root.join(format!("{}.rs", source.path))).expect("a source file");
-        let (module, path) = (source.room().to_owned(), source.path);
-        find(&text).into_iter().map(move |fault| (module.clone(), format!("src/{path}.rs:{fault}"))).collect::<Vec<_>>()
+        let text = std::fs::read_to_string(root.join(&source.file)).expect("a source file");
+        let (module, file) = (source.room().to_owned(), source.file);
+        find(&text).into_iter().map(move |fault| (module.clone(), format!("{file}:{fault}"))).collect::<Vec<_>>()
     };
     files.flat_map(of_file).collect()
 }

@@ -86,7 +86,7 @@ fn what_is_summed_under_gpgpu_sims_names_are_counters() {
         .into_iter()
         .flat_map(|(kind, described)| described.iter().map(move |one| format!("{kind}.{}", one.name)))
         .collect();
-    let (code, _) = include_str!("../../src/report/accelsim.rs").split_once("#[cfg(test)]").unwrap();
+    let (code, _) = include_str!("../../crates/studies/src/report/accelsim.rs").split_once("#[cfg(test)]").unwrap();
     let summed: Vec<&str> = code
         .split('"')
         .skip(1)

@@ -302,7 +302,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
 
 #[test]
 fn files_named_in_pages_exist() {
-    let tops = ["src/", "tests/", "benches/", "workloads/", "docs/", ".ci/", ".github/"];
+    let tops = ["src/", "crates/", "tests/", "benches/", "workloads/", "docs/", ".ci/", ".github/"];
     let pages = PAGES.iter().filter(|page| page.path.starts_with("docs") || page.path.ends_with("CONTRIBUTING.md"));
     for page in pages {
         for (number, span) in page.spans().filter(|(_, span)| tops.iter().any(|top| span.starts_with(top))) {

@@ -7,7 +7,7 @@
 //! without a look at buffers (`victims=stale`) are in `light_wsp.rs` and, with power failures, in `litmus.rs`. Over 500 lines by a few:
 //! decorators pass on what they do not change.
 
-#[path = "../../src/oracle/regions/tests/recoveries.rs"]
+#[path = "../../crates/oracle/src/regions/tests/recoveries.rs"]
 mod recoveries;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,442 @@
+//! Races: two warps access one word without order, and one of them writes. Watched on the functional driver,
+//! whose order of warps is one of many: a race is found in any order in which both accesses happen.
+//!
+//! Happens-before by vector clocks (Lamport, "Time, Clocks", CACM 1978; Flanagan and Freund, "FastTrack",
+//! PLDI 2009), one entry a warp. A warp knows how far it is ordered after each other one. What orders:
+//!
+//! | | orders |
+//! |---|---|
+//! | program order | a warp's instructions, whichever lanes execute them |
+//! | `bar`, `pm.barrier.wg` | what arriving warps did before what waiting warps do after |
+//! | `pm.barrier.kr`, the end of a launch | all before it before all after it |
+//! | a flag | what its writer did before a fence before what a reader of the flag does after |
+//!
+//! A *flag* is a word that is accessed by atomics or by strong loads and stores (`.volatile`, `.relaxed`,
+//! `.acquire`, `.release`). A strong store or an atomic publishes what its warp knew at its last fence
+//! (`membar`, `fence`, fences of persistency), or knows now where it has `.release` or `.acq_rel`. What other
+//! warps of the CTA had fenced before a barrier counts, too. A fence of scope `.cta` publishes to warps of
+//! the CTA alone. A strong load, or an atomic that returns a value, acquires at once: a fence after it is not
+//! asked for, as programs rely on control dependence there. Accesses that are both strong are no race.
+//! Arrivals at an `mbarrier` release, tests of it acquire.
+//!
+//! Where a write leaves the bytes as they are, the race is told apart: whichever comes first, all see the
+//! same value.
+//!
+//! Not found: races between lanes of one warp; between asynchronous copies and what runs beside them (a copy
+//! happens when it is issued); with more than `READERS` unordered readers of a word,
+//! or atomics on it, those beyond. Local memory is a thread's own.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use super::super::ir::{AtomOp, CacheOp, MemKind, Op, PmOp, Scope, Space};
+use super::super::launch::Launch;
+use super::super::undetermined::place;
+use super::super::warp::lanes_of;
+use super::interface::{AccessKind, Event, Wanted, WarpAccess};
+
+/// Unordered readers of a word that are remembered at a time, and unordered atomics on it.
+const READERS: usize = 16;
+
+/// Gates of a CTA: 16 barriers, and that of `pm.barrier.wg`.
+const GATES: usize = 17;
+
+/// Bytes of a word.
+const WORD: u64 = 4;
+
+/// Two accesses without order: the first pair of two instructions.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct Race {
+    /// Kernel.
+    pub kernel: String,
+    /// The launch, from 0.
+    pub launch: u32,
+    /// Where: `buffer + offset`, `shared memory + offset`.
+    pub word: String,
+    /// The access that came first here.
+    pub first: RaceAccess,
+    /// The one that came second.
+    pub second: RaceAccess,
+    /// The write among them that comes second leaves the bytes as they are.
+    pub same_value: bool,
+    /// How many such pairs of accesses there are of these two instructions.
+    pub times: u64,
+}
+
+/// One side of a race.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct RaceAccess {
+    /// `load`, `store` or `atomic`.
+    pub access: String,
+    /// Its place: `file:line:column`.
+    pub place: String,
+    /// CTA.
+    pub cta: [u32; 3],
+    /// Warp of that CTA.
+    pub warp: u32,
+}
+
+impl std::fmt::Display for Race {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let RaceAccess { access, place, cta: [x, y, z], warp } = &self.first;
+        write!(
+            f,
+            "kernel `{}`, {}: {access} at {place} by warp {warp} of CTA ({x},{y},{z}) and ",
+            self.kernel, self.word
+        )?;
+        let RaceAccess { access, place, cta: [x, y, z], warp } = &self.second;
+        write!(f, "{access} at {place} by warp {warp} of CTA ({x},{y},{z}), without order")?;
+        if self.same_value {
+            write!(f, "; the value stays the same")?;
+        }
+        if self.times > 1 { write!(f, "; {} times", self.times) } else { Ok(()) }
+    }
+}
+
+/// How far each warp of some CTAs has come, by CTA; 0 where nothing is known.
+#[derive(Debug, Clone, Default)]
+struct Clocks(Rc<BTreeMap<u64, Rc<[u32]>>>);
+
+impl Clocks {
+    fn of(&self, cta: u64, warp: u32) -> u32 {
+        self.0.get(&cta).map_or(0, |warps| warps[warp as usize])
+    }
+
+    fn join(&mut self, other: &Clocks) {
+        if Rc::ptr_eq(&self.0, &other.0) || other.0.is_empty() {
+            return;
+        }
+        if self.0.is_empty() {
+            self.0 = other.0.clone();
+            return;
+        }
+        // Copied only if something changes: most waiting is for what is known already.
+        for (cta, theirs) in &*other.0 {
+            match self.0.get(cta) {
+                Some(own) if Rc::ptr_eq(own, theirs) || own.iter().zip(&**theirs).all(|(own, their)| own >= their) => {}
+                Some(own) => {
+                    let joined = own.iter().zip(&**theirs).map(|(own, their)| *own.max(their)).collect();
+                    Rc::make_mut(&mut self.0).insert(*cta, joined);
+                }
+                None => {
+                    Rc::make_mut(&mut self.0).insert(*cta, theirs.clone());
+                }
+            }
+        }
+    }
+
+    /// One step more of a warp among `warps`.
+    fn advance(&mut self, cta: u64, warp: u32, warps: usize) {
+        let own = Rc::make_mut(&mut self.0).entry(cta).or_insert_with(|| vec![0; warps].into());
+        let mut next = own.to_vec();
+        next[warp as usize] += 1;
+        *own = next.into();
+    }
+}
+
+/// What is ordered before what a warp does next.
+#[derive(Debug, Clone, Default)]
+struct WarpClocks {
+    seen: Clocks,
+    /// What it knew at its last fence, of the scope of the CTA at least, and of the device.
+    fenced: [Clocks; 2],
+}
+
+impl WarpClocks {
+    fn join(&mut self, other: &WarpClocks) {
+        self.seen.join(&other.seen);
+        self.fenced.iter_mut().zip(&other.fenced).for_each(|(own, other)| own.join(other));
+    }
+}
+
+/// A word that warps communicate by.
+#[derive(Debug, Clone, Default)]
+struct Flag {
+    /// What is published to the device.
+    device: Clocks,
+    /// What is published to one CTA.
+    cta: Option<(u64, Clocks)>,
+    /// It is part of an `mbarrier`: plain loads test it.
+    phases: bool,
+}
+
+/// An access that is remembered.
+#[derive(Debug, Clone, Copy)]
+struct PastAccess {
+    cta: u64,
+    warp: u32,
+    clock: u32,
+    pc: u32,
+    /// Bytes of the word.
+    bytes: u8,
+    strong: bool,
+    kind: AccessKind,
+    /// A write that changed bytes.
+    changes: bool,
+}
+
+/// What has happened to a word, as far as it may still race.
+#[derive(Debug, Default)]
+struct WordPast {
+    writes: SmallVec<[PastAccess; 1]>,
+    reads: SmallVec<[PastAccess; 1]>,
+}
+
+/// What has happened to a memory.
+#[derive(Debug, Default)]
+struct Shadow {
+    cells: HashMap<u64, WordPast>,
+    flags: HashMap<u64, Flag>,
+}
+
+#[derive(Debug)]
+struct OfCta {
+    warps: Vec<WarpClocks>,
+    gates: [WarpClocks; GATES],
+    shared: Shadow,
+}
+
+/// Two instructions in either order, by pc, and whether the value stays the same.
+type Pair = (u32, u32, bool);
+
+/// Watches one launch.
+#[derive(Debug)]
+pub(crate) struct RaceWatch<'a> {
+    launch: &'a Launch,
+    number: u32,
+    warps: usize,
+    global: Shadow,
+    ctas: HashMap<u64, OfCta>,
+    found: BTreeMap<Pair, Race>,
+}
+
+impl<'a> RaceWatch<'a> {
+    /// Watches launch `number` of a host program.
+    pub(crate) fn new(launch: &'a Launch, number: u32, warp_size: u32) -> RaceWatch<'a> {
+        RaceWatch {
+            launch,
+            number,
+            warps: launch.warps_per_cta(warp_size) as usize,
+            global: Shadow::default(),
+            ctas: HashMap::new(),
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// The events that it wants.
+    pub(crate) const WANTED: Wanted = Wanted { issued: true, accesses: true, changes: true, writes: false };
+
+    /// The races, by their instructions.
+    pub(crate) fn found(self) -> impl Iterator<Item = Race> {
+        self.found.into_values()
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
+        match *event {
+            Event::Issued { cta, warp, pc, lanes, .. } if lanes != 0 => self.issued(cta, warp, pc),
+            Event::Accessed(access) => self.accessed(access),
+            Event::Arrived { cta, warp, barrier } => {
+                let warps = self.warps;
+                let of_cta = self.cta(cta);
+                let known = &mut of_cta.warps[warp as usize];
+                of_cta.gates[usize::from(barrier)].join(known);
+                // What it does from here on is not known to those that wait.
+                known.seen.advance(cta, warp, warps);
+            }
+            Event::Opened { cta, barrier, waiting } => {
+                let of_cta = self.cta(cta);
+                let gate = std::mem::take(&mut of_cta.gates[usize::from(barrier)]);
+                for warp in lanes_of(waiting) {
+                    let known = &mut of_cta.warps[warp];
+                    known.join(&gate);
+                    known.fenced[0].join(&gate.seen);
+                }
+            }
+            Event::Gathered => {
+                self.global = Shadow::default();
+                self.ctas.values_mut().for_each(|of_cta| of_cta.shared = Shadow::default());
+            }
+            Event::Ended { cta } => drop(self.ctas.remove(&cta)),
+            _ => {}
+        }
+    }
+
+    fn cta(&mut self, cta: u64) -> &mut OfCta {
+        let warps = self.warps;
+        self.ctas.entry(cta).or_insert_with(|| {
+            let known = |warp: usize| {
+                let mut known = WarpClocks::default();
+                known.seen.advance(cta, warp as u32, warps);
+                known
+            };
+            OfCta { warps: (0..warps).map(known).collect(), gates: Default::default(), shared: Shadow::default() }
+        })
+    }
+
+    /// A warp comes to an instruction that may be a fence.
+    fn issued(&mut self, cta: u64, warp: u32, pc: u32) {
+        let (warps, op) = (self.warps, self.launch.kernel.code[pc as usize].op);
+        let scope = match op {
+            Op::Fence(scope) | Op::Pm(PmOp::Acquire(scope) | PmOp::Release(scope)) => scope,
+            Op::Pm(
+                PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::BarrierWg | PmOp::BarrierKr,
+            ) => Scope::Gpu,
+            _ => return,
+        };
+        let known = &mut self.cta(cta).warps[warp as usize];
+        known.fenced[0] = known.seen.clone();
+        if scope != Scope::Cta {
+            known.fenced[1] = known.seen.clone();
+        }
+        // What it does from here on is not published.
+        known.seen.advance(cta, warp, warps);
+    }
+
+    fn accessed(&mut self, access: &WarpAccess<'_>) {
+        let Op::Mem(mem) = self.launch.kernel.code[access.pc as usize].op else { return };
+        if !matches!(access.space, Space::Global | Space::Shared) {
+            return;
+        }
+        let warps = self.warps;
+        self.cta(access.cta);
+        let (shadow, of_cta) = match (access.space, self.ctas.get_mut(&access.cta)) {
+            (Space::Shared, Some(OfCta { warps, shared, .. })) => (shared, warps),
+            (_, Some(OfCta { warps, .. })) => (&mut self.global, warps),
+            (_, None) => return,
+        };
+        // What the access is to the memory model.
+        let known = &mut of_cta[access.warp as usize];
+        let is_atomic = access.kind == AccessKind::Atomic;
+        let of_phases = matches!(
+            mem.atom,
+            AtomOp::PhaseBegin | AtomOp::PhaseArrive | AtomOp::PhaseArriveBehindCopies | AtomOp::PhaseAwait
+        );
+        let strong = is_atomic || mem.cache == CacheOp::Volatile;
+        let releases = of_phases || self.launch.kernel.releases.binary_search(&access.pc).is_ok();
+        // An atomic without a result has nothing that a later access could depend on.
+        let acquires = strong && access.kind != AccessKind::Write && mem.kind != MemKind::Reduction;
+        // Told after the loop, which has borrowed what a report needs.
+        let mut pairs: SmallVec<[(PastAccess, PastAccess, u64); 2]> = SmallVec::new();
+        let mut last = None;
+        for lane in lanes_of(access.lanes) {
+            let at = access.addresses[lane];
+            // Past the end of the address space nothing is: a fault of the program, which the driver reports.
+            let Some(end) = at.checked_add(u64::from(access.bytes)) else { continue };
+            for word in at / WORD..end.div_ceil(WORD) {
+                let from = at.saturating_sub(word * WORD);
+                let to = (end - word * WORD).min(WORD);
+                let bytes = ((1u16 << to) - (1 << from)) as u8;
+                let changes = access.changes >> lane & 1 != 0;
+                // Most broadcasts are of one word for lanes side by side.
+                let this = Some((word, bytes, changes));
+                if std::mem::replace(&mut last, this) == this {
+                    continue;
+                }
+                // Acquired before the access itself is looked at, which may be ordered by it.
+                let mut strong = strong;
+                if let Some(flag) = shadow.flags.get(&word) {
+                    if acquires || (flag.phases && access.kind == AccessKind::Read) {
+                        known.seen.join(&flag.device);
+                        flag.cta
+                            .iter()
+                            .filter(|(of, _)| *of == access.cta)
+                            .for_each(|(_, clocks)| known.seen.join(clocks));
+                    }
+                    strong |= flag.phases;
+                }
+                let clock = known.seen.of(access.cta, access.warp);
+                let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
+                let record = PastAccess { cta, warp, clock, pc, bytes, strong, kind, changes };
+                shadow
+                    .cells
+                    .entry(word)
+                    .or_default()
+                    .take(record, &known.seen, &mut |other| pairs.push((other, record, word)));
+                // Published last: no later access of this warp goes with it.
+                if strong && kind != AccessKind::Read {
+                    let flag = shadow.flags.entry(word).or_default();
+                    flag.phases |= of_phases;
+                    let [of_cta, of_device] =
+                        if releases { [&known.seen; 2] } else { [&known.fenced[0], &known.fenced[1]] };
+                    flag.device.join(of_device);
+                    match &mut flag.cta {
+                        Some((of, clocks)) if *of == cta => clocks.join(of_cta),
+                        other => *other = Some((cta, of_cta.clone())),
+                    }
+                }
+            }
+        }
+        if releases {
+            known.seen.advance(access.cta, access.warp, warps);
+        }
+        pairs.into_iter().for_each(|(first, second, word)| self.race(access.space, word, first, second));
+    }
+
+    #[cold]
+    fn race(&mut self, space: Space, word: u64, first: PastAccess, second: PastAccess) {
+        // The write that comes last decides whether any order shows.
+        let deciding = if second.kind == AccessKind::Read { first } else { second };
+        let same_value = !deciding.changes;
+        let pair = (first.pc.min(second.pc), first.pc.max(second.pc), same_value);
+        let launch = self.launch;
+        let race = self.found.entry(pair).or_insert_with(|| {
+            let address = word * WORD + u64::from((first.bytes & second.bytes).trailing_zeros());
+            let word = match space {
+                Space::Shared => format!("shared memory + {address}"),
+                _ => match launch.addresses.containing(address, address) {
+                    Some(range) => {
+                        let (part, byte) = range.part(address);
+                        format!("`{part}` + {byte}")
+                    }
+                    None => format!("{address:#x}"),
+                },
+            };
+            let of = |record: PastAccess| RaceAccess {
+                access: record.kind.name().to_owned(),
+                place: place(&launch.kernel, record.pc),
+                cta: launch.cta_index(record.cta),
+                warp: record.warp,
+            };
+            let (kernel, first, second) = (launch.kernel.name.clone(), of(first), of(second));
+            Race { kernel, launch: self.number, word, first, second, same_value, times: 0 }
+        });
+        race.times += 1;
+    }
+}
+
+impl WordPast {
+    /// An access happens: what it races with is told, and forgotten where another would race with this one
+    /// first.
+    fn take(&mut self, own: PastAccess, seen: &Clocks, race: &mut dyn FnMut(PastAccess)) {
+        let reads = own.kind == AccessKind::Read;
+        let is_own = |other: &PastAccess| (other.cta, other.warp) == (own.cta, own.warp);
+        let ordered = |other: &PastAccess| is_own(other) || seen.of(other.cta, other.warp) >= other.clock;
+        let races =
+            |other: &PastAccess| other.bytes & own.bytes != 0 && !(other.strong && own.strong) && !ordered(other);
+        let against = self.writes.iter().chain(self.reads.iter().filter(|_| !reads));
+        against.filter(|other| races(other)).for_each(|other| race(*other));
+        // What races later with one that this one covers races with this one, too: nothing is ordered after
+        // this one alone.
+        let covered =
+            |other: &PastAccess| other.bytes & !own.bytes == 0 && (other.strong || !own.strong) && ordered(other);
+        if reads {
+            self.reads.retain(|other| !covered(other));
+            if self.reads.len() < READERS {
+                self.reads.push(own);
+            }
+        } else {
+            self.reads.retain(|other| !covered(other) && !races(other));
+            self.writes.retain(|other| !covered(other) && !races(other));
+            // Atomics of many warps on one word are unordered and no races.
+            if self.writes.len() == READERS {
+                self.writes.remove(0);
+            }
+            self.writes.push(own);
+        }
+    }
+}

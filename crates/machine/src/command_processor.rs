@@ -1,0 +1,627 @@
+//! The command processor: runs the host program's steps on the device, dispatches CTAs, moves host data.
+//!
+//! ```text
+//!   host_program ─ step ─> Launch:     cta_dispatch ──CTAs──> SMs ──ended──> persistency (boundary)
+//!        ▲                             kernel_barrier <──reached, drained── SMs
+//!        │                 Transfer:   dma ──requests──> crossbar ──replies──> dma
+//!        │                 Look:       look ──> slices ──lines──> look
+//!        └── next step when the last is complete
+//! ```
+//! Each part owns its state; this file owns which step is under way, and the ports. Launches run one after
+//! another: the next step begins when every CTA of the last has ended and all its stores are performed.
+//!
+//! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariant: exactly
+//! one step is under way. Not modelled: concurrent kernels, streams, preemption.
+
+mod cta_dispatch;
+mod dma;
+mod host_program;
+mod kernel_barrier;
+mod look;
+mod persistency;
+
+use std::sync::Arc;
+
+use durawarp_base::counters;
+use durawarp_base::spec;
+use durawarp_base::stats::Histogram;
+use durawarp_base::timeline::{Label, Recorder};
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
+use durawarp_kernel::host::{HostAction, HostProgram, SampleStep};
+use durawarp_kernel::launch::{Launch, LiveLaunches};
+use durawarp_persist::handler::Handler;
+use durawarp_persist::journal::{FactKind, Notebook};
+use durawarp_persist::vocab::{Boundary, FenceKind};
+
+use super::carveout::Carveout;
+use super::contents::Contents;
+use super::crossbar::{CrossbarSpec, PortEnd};
+use super::kernel_facts::kernel_facts;
+use super::l1::L1Spec;
+use super::look::{Lines, Look};
+use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind};
+use super::network::Network;
+use super::occupancy::Occupancy;
+use super::ports::{Endpoint, Ports};
+use super::shared_memory::SharedSpec;
+use super::sm::SmSpec;
+use cta_dispatch::{CtaDispatch, CtaSequence, Pace};
+use dma::Dma;
+use durawarp_base::spec::Nanos;
+pub use host_program::HostFault;
+use host_program::HostThread;
+use kernel_barrier::{KernelBarrier, Release};
+use look::HostLook;
+use persistency::{BoundaryWriteBack, HostPersistency};
+
+spec! {
+    /// Parameters of the command processor.
+    pub struct CommandProcessorSpec {
+        /// From the host's launch to the first CTA's departure.
+        launch_ns: Nanos,
+        /// Between the command processor and an SM, one way.
+        command_ns: Nanos,
+        /// Core cycles from one CTA's departure to the next.
+        cta_interval_cycles: u32 where 1..=10000,
+        /// Line accesses of a host read, write or copy that may be under way at once.
+        host_requests: u32 where 1..=1024,
+    }
+}
+
+counters! {
+    /// What the command processor counted.
+    pub struct CommandProcessorCounters {
+        /// CTAs that have ended (CTAs)
+        ctas,
+        /// Line accesses that host transfers read (requests)
+        host_reads,
+        /// Line accesses that host transfers wrote (requests)
+        host_writes,
+        /// Bytes sent into the crossbar, headers included (bytes)
+        bytes_out,
+        /// Bytes received from the crossbar, headers included (bytes)
+        bytes_in,
+    }
+}
+/// One launch as it ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchRecord {
+    /// Kernel name.
+    pub kernel: String,
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// When the host asked for it, in ticks, without what it did outside simulated time just before.
+    pub start: Time,
+    /// When its last store was performed and the command processor knew, in ticks.
+    pub end: Time,
+    /// CTAs an SM could hold, and why not more.
+    pub occupancy: Occupancy,
+    /// How it splits memory that L1 and shared memory have together.
+    pub carveout: Option<Carveout>,
+    /// Of a launch that runs in part: when each CTA had ended, in order, in ticks.
+    pub cta_ends: Vec<Time>,
+}
+
+value!(record LaunchRecord { kernel, grid, block, start, end, occupancy, carveout, cta_ends });
+
+/// What is under way.
+#[derive(Debug)]
+enum Step {
+    /// Between steps.
+    Idle,
+    /// CTAs of a launch are running.
+    Launch(CtaDispatch, KernelBarrier),
+    /// Slices write back what the kernel that has ended must leave durable.
+    WritingBack(BoundaryWriteBack),
+    /// The host looks at memory outside simulated time.
+    Looking(HostLook),
+    /// Lines are moving.
+    Transfer,
+    /// The host program is over.
+    Over,
+}
+
+value!(choice Step {
+        Idle,
+        Launch(dispatch, barrier),
+        WritingBack(boundary),
+        Looking(look),
+        Transfer,
+        Over,
+    }
+);
+
+/// The command processor.
+#[derive(Debug)]
+pub struct CommandProcessor {
+    /// What an SM holds, by which launches are admitted.
+    sm: SmSpec,
+    shared: SharedSpec,
+    l1: L1Spec,
+    pace: Pace,
+    ports: Ports,
+    network: Network,
+    host: HostThread,
+    step: Step,
+    dma: Dma,
+    persistency: HostPersistency,
+    timeline: Option<Box<Recorder>>,
+    records: Vec<LaunchRecord>,
+    /// CTAs of all launches so far, and those of them that have ended.
+    ctas_known: u64,
+    ctas_ended: u64,
+}
+
+state!(CommandProcessor { parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, l1, pace, ports, timeline });
+
+/// How the command processor is wired.
+#[derive(Debug)]
+pub struct CommandProcessorWiring {
+    /// Core clock.
+    pub clock: Clock,
+    /// `launch_ns` in ticks.
+    pub launch_ticks: Time,
+    /// `command_ns` in ticks.
+    pub command_ticks: Time,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Its ports.
+    pub ports: Ports,
+    /// The crossbar, and its port at this end.
+    pub crossbar: (CrossbarSpec, PortEnd),
+}
+
+impl CommandProcessor {
+    /// A command processor that will run `host` when first woken.
+    pub fn new(
+        spec: CommandProcessorSpec,
+        (sm, shared, l1): (SmSpec, SharedSpec, L1Spec),
+        w: CommandProcessorWiring,
+        host: Box<dyn HostProgram>,
+        handler: Box<dyn Handler>,
+    ) -> Self {
+        let interval = w.clock.cycles(u64::from(spec.cta_interval_cycles));
+        CommandProcessor {
+            sm,
+            shared,
+            l1,
+            pace: Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval, command_ticks: w.command_ticks },
+            ports: w.ports,
+            network: Network::new(&w.crossbar.0, w.ports, w.crossbar.1, spec.host_requests),
+            host: HostThread::new(host),
+            step: Step::Idle,
+            dma: Dma::new(w.ports.requester(), w.line_bytes, spec.host_requests),
+            persistency: HostPersistency::new(handler),
+            timeline: None,
+            records: Vec::new(),
+            ctas_known: 0,
+            ctas_ended: 0,
+        }
+    }
+
+    /// Launches of the host program that still run.
+    pub fn live_launches(&self) -> LiveLaunches {
+        self.host.live()
+    }
+
+    /// Writes how far the host program is.
+    pub fn save_program(&self, out: &mut StateWriter) {
+        self.host.save_program(out);
+    }
+
+    /// Takes a host program that has not begun as far as a saved one; its launches are to be known to the
+    /// reader of components.
+    ///
+    /// # Errors
+    /// It has begun, or is another program.
+    pub fn load_program(&mut self, from: &mut StateReader<'_>) -> Result<LiveLaunches, LoadFault> {
+        self.host.load_program(from)
+    }
+
+    /// Halts the simulation when the host program is over.
+    pub fn halt_at_end(&mut self) {
+        self.host.halts = true;
+    }
+
+    /// Halts the simulation whenever a launch is over.
+    pub fn halt_after_launches(&mut self) {
+        self.host.halts_after_launches = true;
+    }
+
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self) {
+        self.persistency.keep_journal();
+    }
+
+    /// The journal, where it keeps one.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.persistency.journal()
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` spans.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.timeline = Some(Box::new(Recorder::new(spans)));
+    }
+
+    /// The timeline, where it keeps one: persist barriers of kernels, until the SMs are told to go on.
+    pub fn timeline(&self) -> Option<&Recorder> {
+        self.timeline.as_deref()
+    }
+
+    /// How long kernels waited for the write-back of the L2, in ticks.
+    pub fn boundaries(&self) -> &Histogram {
+        self.persistency.boundaries()
+    }
+
+    /// Launches in order; one still running has `end` 0.
+    pub fn launches(&self) -> &[LaunchRecord] {
+        &self.records
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> CommandProcessorCounters {
+        let (host_reads, host_writes) = self.dma.accesses();
+        CommandProcessorCounters {
+            ctas: self.ctas_ended,
+            host_reads,
+            host_writes,
+            bytes_out: self.network.bytes_out,
+            bytes_in: self.network.bytes_in,
+        }
+    }
+
+    /// CTAs of the launch that runs which no SM has had room for.
+    pub fn unstarted_ctas(&self) -> u64 {
+        let Step::Launch(ctas, _) = &self.step else { return 0 };
+        ctas.ctas() - ctas.sent_and_done().0
+    }
+
+    /// When the host program's last step was complete, in ticks.
+    pub fn ended(&self) -> Option<Time> {
+        self.host.ended()
+    }
+
+    /// Takes steps until one needs time.
+    fn advance(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while matches!(self.step, Step::Idle) {
+            let action = match self.host.next() {
+                Ok(action) => action,
+                Err(fault) => return self.fail(fault, cx),
+            };
+            // A step that takes no time (an empty transfer) leaves the processor idle: the next follows at
+            // once.
+            match action {
+                HostAction::Launch(launch) => {
+                    let ctas = CtaSequence::whole(launch.ctas());
+                    self.start(launch, ctas, cx);
+                }
+                HostAction::Sample(SampleStep::Part(launch, ranges)) => {
+                    self.start(launch, CtaSequence::part(ranges), cx);
+                }
+                HostAction::Sample(SampleStep::Replace(memory)) => {
+                    let contents = Contents::new(self.ports.map(), memory.into_ranges());
+                    self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
+                }
+                // Whoever goes on wakes this component: until then it asks for nothing.
+                HostAction::Sample(SampleStep::Pause) => {
+                    self.host.pause(cx.now());
+                    return cx.halt();
+                }
+                HostAction::Read { address, bytes } => {
+                    self.dma.read(address, bytes);
+                    self.step = Step::Transfer;
+                }
+                HostAction::Write { address, data } => {
+                    self.dma.write(address, data);
+                    self.step = Step::Transfer;
+                }
+                HostAction::Copy { from, to, bytes } => {
+                    self.dma.copy(from, to, bytes);
+                    self.step = Step::Transfer;
+                }
+                HostAction::Reduce(reduction) => {
+                    self.look(HostLook::reduce(reduction, self.ports.map().slices(), cx.now()), cx);
+                }
+                HostAction::Warm(ranges) => {
+                    self.look(HostLook::warm(ranges, self.ports.map().slices(), cx.now()), cx);
+                }
+                HostAction::Done => {
+                    self.step = Step::Over;
+                    self.host.end(cx.now());
+                    if self.host.halts {
+                        cx.halt();
+                    }
+                }
+            }
+            self.transfer(cx);
+        }
+    }
+
+    /// The host program cannot go on.
+    fn fail(&mut self, fault: HostFault, cx: &mut Ctx<'_, Msg>) {
+        self.step = Step::Over;
+        cx.fail(Box::new(fault));
+    }
+
+    /// The number of the launch under way, from 0.
+    fn launch(&self) -> u32 {
+        self.records.len() as u32 - 1
+    }
+
+    /// Starts a launch.
+    fn start(&mut self, launch: Arc<Launch>, sequence: CtaSequence, cx: &mut Ctx<'_, Msg>) {
+        let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared, &self.l1) {
+            Ok(occupancy) => occupancy,
+            Err(fault) => return self.fail(HostFault(fault), cx),
+        };
+        let carveout = Carveout::of(&launch, occupancy.ctas, &self.shared, &self.l1);
+        let l1_ways = carveout.map(|carveout| carveout.l1_ways(&self.l1));
+        // What a look outside simulated time took is given back here.
+        let excused = self.host.give_back(self.pace.launch_ticks);
+        let launch_ticks = self.pace.launch_ticks - excused;
+        let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
+        self.persistency.kernel_start(&facts, &self.ports, cx);
+        for sm in self.ports.roster().sms() {
+            cx.send(self.ports.to(sm), Msg::Start { launch: launch.clone(), l1_ways }, launch_ticks);
+        }
+        self.records.push(LaunchRecord {
+            kernel: launch.kernel.name.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            start: cx.now() - excused,
+            end: 0,
+            occupancy: occupancy.clone(),
+            carveout,
+            cta_ends: Vec::new(),
+        });
+        self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());
+        let first = cx.now() + launch_ticks;
+        self.ctas_known += sequence.ctas();
+        let ctas = CtaDispatch::new(sequence, self.pace, self.sm.count, occupancy.ctas, first);
+        self.step = Step::Launch(ctas, KernelBarrier::of(&launch.kernel));
+        self.dispatch(cx);
+    }
+
+    /// Sends CTAs to SMs with room until there is no room or no CTA.
+    fn dispatch(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Step::Launch(ctas, _) = &mut self.step else { return };
+        while let Some(departure) = ctas.depart(cx.now()) {
+            let port = self.ports.to(Endpoint::Sm(departure.sm));
+            cx.send(port, Msg::Cta(departure.cta), departure.at - cx.now());
+        }
+    }
+
+    /// A CTA of an SM has ended; the kernel ends with its last.
+    fn cta_done(&mut self, sm: u16, cx: &mut Ctx<'_, Msg>) {
+        let Step::Launch(ctas, _) = &mut self.step else { panic!("SM {sm} ended a CTA of no launch") };
+        ctas.end_cta(sm);
+        self.ctas_ended += 1;
+        if let Some(record) = self.records.last_mut().filter(|_| ctas.is_part()) {
+            record.cta_ends.push(cx.now());
+        }
+        if !ctas.is_over() {
+            self.dispatch(cx);
+            self.check_barrier(cx);
+            return;
+        }
+        match self.persistency.kernel_end(&self.ports, cx) {
+            Boundary::WriteBackL2 => self.write_back_l2(cx),
+            _ => self.end_launch(cx),
+        }
+    }
+
+    /// Asks every slice to write back its dirty lines of persistent memory.
+    fn write_back_l2(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let (map, from) = (self.ports.map(), self.ports.requester());
+        self.step = Step::WritingBack(BoundaryWriteBack { left: map.slices(), since: cx.now() });
+        for slice in 0..map.slices() {
+            let (line, kind, payload) = (map.some_line_of(slice), RequestKind::WriteBackAll, Payload::None);
+            self.network.push(Request { line, tag: 0, from, kind, sectors: 0, payload }, cx);
+        }
+    }
+
+    fn end_launch(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if let Some(record) = self.records.last_mut() {
+            record.end = cx.now();
+        }
+        self.persistency.note(FactKind::KernelEnded, self.launch(), &self.ports, cx.now());
+        if self.host.halts_after_launches {
+            cx.halt();
+        }
+        self.step = Step::Idle;
+        self.advance(cx);
+    }
+
+    /// An SM has a word on a persist barrier of the kernel.
+    fn barrier(&mut self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
+        let Step::Launch(_, barrier) = &mut self.step else { panic!("{step:?} of no launch") };
+        match step {
+            GridStep::Reached { marks, since, .. } => {
+                barrier.reach(marks, since);
+                self.check_barrier(cx);
+            }
+            GridStep::Drained => {
+                let release = barrier.drained();
+                self.release(release, cx);
+            }
+            GridStep::Drain | GridStep::Open => panic!("the command processor received {step:?}"),
+        }
+    }
+
+    /// Goes on with the barrier when every CTA that has not ended is there: CTAs arrive, and CTAs end.
+    fn check_barrier(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Step::Launch(ctas, barrier) = &mut self.step else { return };
+        let release = barrier.complete(ctas.last_resident(), self.sm.count);
+        self.release(release, cx);
+    }
+
+    /// Tells every SM how the barrier goes on.
+    fn release(&mut self, release: Option<Release>, cx: &mut Ctx<'_, Msg>) {
+        let step = match release {
+            None => return,
+            Some(Release::Drain) => GridStep::Drain,
+            Some(Release::Open { since }) => {
+                let launch = self.launch();
+                if let (Some(timeline), Some(since)) = (&mut self.timeline, since) {
+                    let label = Label::Barrier { at: FenceKind::BarrierKernel.name(), launch, cta: None };
+                    timeline.whole(0, since, cx.now(), label);
+                }
+                GridStep::Open
+            }
+        };
+        for sm in self.ports.roster().sms() {
+            cx.send(self.ports.to(sm), Msg::Grid(step), 0);
+        }
+    }
+
+    /// Asks every slice at once, outside simulated time.
+    fn look(&mut self, (host, look): (HostLook, Look), cx: &mut Ctx<'_, Msg>) {
+        let look = Arc::new(look);
+        self.ports.roster().slices().for_each(|slice| cx.send(self.ports.to(slice), Msg::Look(look.clone()), 0));
+        self.step = Step::Looking(host);
+    }
+
+    /// A slice has answered; the last answer ends the step.
+    fn looked(&mut self, lines: &Lines, cx: &mut Ctx<'_, Msg>) {
+        let Step::Looking(look) = &mut self.step else { panic!("lines of no look") };
+        if !look.answer(lines) {
+            return;
+        }
+        self.host.excuse(look.ticks(cx.now()));
+        match look.value() {
+            Err(fault) => self.fail(HostFault(fault), cx),
+            Ok(value) => {
+                self.host.receive(value);
+                self.step = Step::Idle;
+                self.advance(cx);
+            }
+        }
+    }
+
+    /// Sends pieces of a transfer while tags are free; ends the step when none is left.
+    fn transfer(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !matches!(self.step, Step::Transfer) {
+            return;
+        }
+        while let Some(request) = self.dma.next_request() {
+            self.network.push(request, cx);
+        }
+        if self.dma.is_over() {
+            self.step = Step::Idle;
+        }
+    }
+
+    fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {
+        if let Step::WritingBack(wait) = &mut self.step {
+            if self.persistency.written_back(wait, cx.now()) {
+                self.end_launch(cx);
+            }
+            return;
+        }
+        let (word, request) = self.dma.reply(reply);
+        if word.is_some() {
+            self.host.receive(word);
+        }
+        if let Some(request) = request {
+            self.network.push(request, cx);
+        }
+        self.transfer(cx);
+        self.advance(cx);
+    }
+}
+
+impl Component<Msg> for CommandProcessor {
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)
+    }
+
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        match message {
+            Msg::CtaDone { sm } => self.cta_done(sm, cx),
+            Msg::Grid(step) => self.barrier(step, cx),
+            Msg::Lines(lines) => self.looked(&lines, cx),
+            Msg::Reply(reply) => {
+                if let Some(reply) = self.network.eject(reply, cx) {
+                    self.reply(reply, cx);
+                }
+            }
+            Msg::Credit { slice, packets } => {
+                self.network.credit(slice, packets);
+                self.network.pump(cx);
+            }
+            other => panic!("the command processor received {other:?}"),
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.host.go_on(cx.now());
+        while let Some(reply) = self.network.ejected(cx) {
+            self.reply(reply, cx);
+        }
+        self.network.pump(cx);
+        self.advance(cx);
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        let what = match &self.step {
+            Step::Idle | Step::Over => return,
+            Step::Launch(ctas, barrier) => {
+                let kernel = self.records.last().map_or("", |record| &record.kernel);
+                let (all, (sent, done)) = (ctas.ctas(), ctas.sent_and_done());
+                match barrier.reached() {
+                    0 => format!("CTAs of kernel `{kernel}`: {done} of {all} have ended"),
+                    reached => format!(
+                        "CTAs of kernel `{kernel}` at pm.barrier.kr: {reached} of {} are there, and {} have no room on any SM",
+                        all - done,
+                        all - sent
+                    ),
+                }
+            }
+            Step::WritingBack(wait) => format!("{} L2 slices to write back a kernel's results", wait.left),
+            Step::Looking(look) => format!("{} L2 slices to answer a look at memory", look.left()),
+            Step::Transfer => format!("a host transfer: {} pieces are left", self.dma.left()),
+        };
+        out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        let (step, at) = match &self.step {
+            Step::Idle => (0, 0),
+            Step::Launch(ctas, _) => {
+                let (sent, done) = ctas.sent_and_done();
+                (1, sent << 32 ^ done)
+            }
+            Step::WritingBack(wait) => (2, u64::from(wait.left)),
+            Step::Transfer => (3, self.dma.left() as u64),
+            Step::Over => (4, self.host.ended().unwrap_or_default()),
+            Step::Looking(look) => (5, u64::from(look.left())),
+        };
+        digest.word(step);
+        digest.word(at);
+        for LaunchRecord { grid, start, end, .. } in self.launches() {
+            let ctas = grid.iter().map(|axis| u64::from(*axis)).product();
+            [ctas, *start, *end].into_iter().for_each(|word| digest.word(word));
+        }
+        digest.value()
+    }
+
+    /// A CTA that waits for room goes to the SM that makes room. Once none waits, the SMs hear nothing until
+    /// the next launch, and that takes long, unless a barrier of the kernel opens.
+    fn answers_sender_only(&self) -> bool {
+        let Step::Launch(ctas, barrier) = &self.step else { return false };
+        let launch_ticks = self.pace.launch_ticks.saturating_sub(self.host.excused());
+        ctas.waits_for_room() || !barrier.is_possible() && launch_ticks >= 2 * self.pace.command_ticks
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { work: 0, steps_done: self.ctas_ended, steps_total: self.ctas_known }
+    }
+}

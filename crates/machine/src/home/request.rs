@@ -1,0 +1,46 @@
+//! What a home slice is asked, and the sets and numbers that its parts share.
+
+use crate::coherence::{CpuMsg, Want};
+use crate::line::Line;
+use crate::ports::Requester;
+use durawarp_engine::Time;
+use durawarp_persist::handler::Dependencies;
+
+/// Cores, one bit each.
+pub(super) type CoreSet = u64;
+
+/// A transaction's number; tag of its read of memory.
+pub(super) type TransactionId = u16;
+
+/// What a request asks of its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Its bytes, and a copy.
+    Get(Want),
+    /// That its bytes become durable; and that it leaves all caches.
+    Clean { flush: bool },
+    /// That it has these bytes, and no core a copy.
+    Write,
+}
+
+/// A request of a core, of the OS or of the NIC.
+#[derive(Debug)]
+pub(super) struct HomeRequest {
+    pub(super) from: Requester,
+    pub(super) tag: u16,
+    pub(super) ask: Ask,
+    /// Room, or the bytes that are written.
+    pub(super) room: Box<Line>,
+    /// What the bytes depend on from now on.
+    pub(super) dependencies: Option<Box<Dependencies>>,
+    pub(super) arrived: Time,
+}
+
+/// An answer that waits for writes of its line to be durable.
+#[derive(Debug)]
+pub(super) struct PendingAnswer {
+    pub(super) line: u64,
+    pub(super) to: Requester,
+    pub(super) since: Time,
+    pub(super) answer: CpuMsg,
+}

@@ -1,0 +1,104 @@
+//! The place of a scheme's handler in a slice: its messages, and the memory that it moves bytes to.
+//!
+//! A scheme may have no handler here. Moves of bytes take bandwidth to memory and nothing waits for them;
+//! they go to lines of DRAM that the slice has reserved, in turn. Invariant: a handler that does not track
+//! durability hears nothing of it.
+
+use std::collections::VecDeque;
+
+use durawarp_checkpoint::state;
+use durawarp_persist::handler::{
+    Access, Admission, Event, Handler, Interests, Offer, Outbox, Peer, SchemeMessage, report_of,
+};
+
+/// A handler, if there is one, and what belongs to it.
+#[derive(Debug, Default)]
+pub(super) struct HandlerHost {
+    handler: Option<Box<dyn Handler>>,
+    /// What the handler wants to hear of; nothing without one.
+    pub(super) wants: Interests,
+    pub(super) outbox: Outbox,
+    /// Lines of DRAM of this slice that the handler moves bytes to, in turn.
+    reserved: Vec<u64>,
+    next_reserved: usize,
+    /// Moves from memory that wait for a read credit, by their bytes.
+    pub(super) moves_in: VecDeque<u32>,
+    /// Lines that a marker waits for; empty between markers, and used again.
+    named: Vec<u64>,
+}
+
+state!(HandlerHost { parts: handler, outbox; saved: next_reserved, moves_in, named; kept: wants, reserved });
+
+impl HandlerHost {
+    /// Hosts a handler, which may move bytes to these lines of DRAM.
+    pub(super) fn new(handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) -> Self {
+        let wants = handler.as_ref().map(|handler| handler.interests()).unwrap_or_default();
+        HandlerHost { handler, wants, reserved, ..HandlerHost::default() }
+    }
+
+    /// The next line that bytes are moved to.
+    pub(super) fn next_reserved(&mut self) -> u64 {
+        self.next_reserved = (self.next_reserved + 1) % self.reserved.len();
+        self.reserved[self.next_reserved]
+    }
+
+    /// Something has happened.
+    fn tell(&mut self, event: &Event<'_>) {
+        if let Some(handler) = &mut self.handler {
+            handler.event(event, &mut self.outbox);
+        }
+    }
+
+    /// The slice has served an access.
+    pub(super) fn accessed(&mut self, access: &Access) {
+        self.tell(&Event::Accessed(access));
+    }
+
+    /// A line of persistent memory makes room for another.
+    pub(super) fn replaced(&mut self, line: u64) {
+        self.tell(&Event::Replaced(line));
+    }
+
+    /// No write of a line is on its way to durability any more.
+    pub(super) fn durable(&mut self, line: u64) {
+        if self.wants.durability {
+            self.tell(&Event::Durable(line));
+        }
+    }
+
+    /// The lines that a marker of a requester waits for; to be given back by [`HandlerHost::keep`].
+    pub(super) fn drain(&mut self, from: u16) -> Vec<u64> {
+        let mut lines = std::mem::take(&mut self.named);
+        lines.clear();
+        // The handler names lines in its outbox; those that wait there to be cleaned are no marker's.
+        std::mem::swap(self.outbox.cleans(), &mut lines);
+        self.tell(&Event::Drain(from));
+        std::mem::swap(self.outbox.cleans(), &mut lines);
+        lines
+    }
+
+    /// Keeps a list for the next marker.
+    pub(super) fn keep(&mut self, lines: Vec<u64>) {
+        self.named = lines;
+    }
+
+    /// The handler lets a dirty line of persistent memory make room now.
+    pub(super) fn lets_go(&mut self, line: u64) -> bool {
+        let Some(handler) = &mut self.handler else { return true };
+        handler.offer(&Offer::Victim(line), &mut self.outbox) == Admission::Goes
+    }
+
+    /// A peer has written.
+    pub(super) fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>) {
+        if let Some(handler) = &mut self.handler {
+            handler.message(from, message, &mut self.outbox);
+        }
+    }
+
+    /// What the handler counted.
+    pub(super) fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(handler) = &self.handler {
+            report_of(&**handler).counters.into_iter().for_each(|(name, value)| add(name, value));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Parameters of memory devices and of a channel's data bus; what a write to NVM costs, as papers read it.
+//!
+//! Source: the doc of each key says which simulators have it; `media.rs` has the rules.
+
+use durawarp_base::choice;
+use durawarp_base::spec;
+use durawarp_base::spec::Nanos;
+
+spec! {
+    /// Timing of DRAM devices, which are read and written through rows.
+    pub struct MediaSpec {
+        /// Banks of one channel.
+        banks: u32 where 1..=256,
+        /// Bytes of one row (row buffer) of a bank.
+        row_bytes: u32 where 64..=65536,
+        /// Activate to column command: sensing a row.
+        t_rcd_ns: Nanos,
+        /// Column read to its first data.
+        t_cl_ns: Nanos,
+        /// Column write to its first data.
+        t_wl_ns: Nanos,
+        /// Precharge: closing a row.
+        t_rp_ns: Nanos,
+        /// Activate to precharge, least.
+        t_ras_ns: Nanos,
+        /// Column command to column command of the medium, least.
+        t_ccd_ns: Nanos,
+        /// Groups of banks: bank `i` belongs to group `i` modulo their number.
+        bank_groups: u32 where 1..=16,
+        /// Column command to column command of one bank group, least; what is longer than a sector is a
+        /// command a sector.
+        t_ccd_l_ns: Nanos,
+        /// Activate to activate of different banks, least.
+        t_rrd_ns: Nanos,
+        /// End of write data to precharge, least (write recovery).
+        t_wr_ns: Nanos,
+    }
+}
+
+spec! {
+    /// A channel's data bus.
+    pub struct BusSpec {
+        /// Bytes moved in one memory cycle.
+        bytes_per_cycle: u32 where 1..=256,
+        /// End of read data to first write data, least.
+        read_to_write_ns: Nanos,
+        /// End of write data to the next column read, least.
+        write_to_read_ns: Nanos,
+    }
+}
+
+choice! {
+    /// What a write costs.
+    pub enum WriteMode {
+        /// Each write drives the cells: it needs no row, and holds its bank for `cell_write_ns` (gem5
+        /// NVMInterface).
+        Through = "through",
+        /// Writes go to the open row, whose cells are written together (NVMain, Ramulator PCM, BROI).
+        RowBuffer = "row_buffer",
+        /// Writes take `cell_write_ns` and overlap: a bank is free after `write_hold_ns` (GPGPU-Sim, SBRP).
+        Latency = "latency",
+    }
+}
+
+choice! {
+    /// When the cells of a row are written that writes went to.
+    pub enum RowWriteWhen {
+        /// Behind the last write to it, at once.
+        Idle = "idle",
+        /// When its bank needs another row, however long ago the write was.
+        Close = "close",
+    }
+}
+
+spec! {
+    /// Timing of NVM devices: reads go through rows, writes as `write_mode` says.
+    pub struct NvmSpec {
+        /// Banks of one channel.
+        banks: u32 where 1..=256,
+        /// Bytes of one row (row buffer) of a bank.
+        row_bytes: u32 where 64..=65536,
+        /// Activate to column command: sensing a row.
+        t_rcd_ns: Nanos,
+        /// Column read to its first data.
+        t_cl_ns: Nanos,
+        /// Column write to its first data.
+        t_wl_ns: Nanos,
+        /// Precharge: closing a row.
+        t_rp_ns: Nanos,
+        /// Activate to precharge, least.
+        t_ras_ns: Nanos,
+        /// Column command to column command of the medium, least.
+        t_ccd_ns: Nanos,
+        /// Groups of banks: bank `i` belongs to group `i` modulo their number.
+        bank_groups: u32 where 1..=16,
+        /// Column command to column command of one bank group, least; what is longer than a sector is a
+        /// command a sector.
+        t_ccd_l_ns: Nanos,
+        /// Activate to activate of different banks, least.
+        t_rrd_ns: Nanos,
+        /// End of write data to precharge, least (write recovery). Under `row_buffer`.
+        t_wr_ns: Nanos,
+        /// What a write costs: through (each drives the cells and holds its bank), row_buffer (to the open
+        /// row), latency (they overlap).
+        write_mode: WriteMode,
+        /// From a write's command until its bytes are in the cells. Under `through` and `latency`.
+        cell_write_ns: Nanos,
+        /// How long a write holds its bank. Under `latency`.
+        write_hold_ns: Nanos,
+        /// Bytes whose cells are written together: a write of a part of them reads the rest first. Under
+        /// `through`.
+        write_granule_bytes: u32 where 32..=128,
+        /// Writing the cells of a row. Under `row_buffer`.
+        row_write_ns: Nanos,
+        /// When a row that was written to is written to its cells: idle (behind the last write), close
+        /// (before another row). Under `row_buffer`.
+        row_write_when: RowWriteWhen,
+        /// A column write to the next column command of its bank, least. Under `row_buffer`.
+        write_hit_ns: Nanos,
+        /// What a row holds survives a power failure as its cells do. Under `row_buffer`, where the media
+        /// alone are the persistence domain.
+        row_buffer_durable: bool,
+        /// Writes that the devices of a channel take, in every mode; as much as the bus carries is no bound.
+        write_bandwidth_mb_s: u32 where 1..=10000000,
+        /// Writes that a cell takes before it fails; 0 where there is no such bound. Nothing fails in a run:
+        /// lifetimes follow from it.
+        endurance_writes: u64,
+        /// Size of a channel's devices. No address beyond it is refused: wear levelling spreads writes over
+        /// it.
+        capacity_gb: u32 where 1..=1048576,
+    }
+}
+
+impl NvmSpec {
+    /// NVM with such rows, whose writes each drive the cells of a sector; the rest is of no effect then.
+    pub fn through(rows: &MediaSpec, cell_write_ns: Nanos) -> Self {
+        // Of readings that these writes do not have.
+        let none = Nanos::default();
+        NvmSpec {
+            banks: rows.banks,
+            row_bytes: rows.row_bytes,
+            t_rcd_ns: rows.t_rcd_ns,
+            t_cl_ns: rows.t_cl_ns,
+            t_wl_ns: rows.t_wl_ns,
+            t_rp_ns: rows.t_rp_ns,
+            t_ras_ns: rows.t_ras_ns,
+            t_ccd_ns: rows.t_ccd_ns,
+            bank_groups: rows.bank_groups,
+            t_ccd_l_ns: rows.t_ccd_l_ns,
+            t_rrd_ns: rows.t_rrd_ns,
+            t_wr_ns: rows.t_wr_ns,
+            write_mode: WriteMode::Through,
+            cell_write_ns,
+            write_hold_ns: none,
+            write_granule_bytes: 32,
+            row_write_ns: none,
+            row_write_when: RowWriteWhen::Idle,
+            write_hit_ns: none,
+            row_buffer_durable: false,
+            write_bandwidth_mb_s: 10_000_000,
+            endurance_writes: 0,
+            capacity_gb: 1,
+        }
+    }
+
+    /// The timing of its rows.
+    pub fn rows(&self) -> MediaSpec {
+        MediaSpec {
+            banks: self.banks,
+            row_bytes: self.row_bytes,
+            t_rcd_ns: self.t_rcd_ns,
+            t_cl_ns: self.t_cl_ns,
+            t_wl_ns: self.t_wl_ns,
+            t_rp_ns: self.t_rp_ns,
+            t_ras_ns: self.t_ras_ns,
+            t_ccd_ns: self.t_ccd_ns,
+            bank_groups: self.bank_groups,
+            t_ccd_l_ns: self.t_ccd_l_ns,
+            t_rrd_ns: self.t_rrd_ns,
+            t_wr_ns: self.t_wr_ns,
+        }
+    }
+
+    /// Under `media`, what is in an open row is lost until it is written to its cells.
+    pub fn loses_rows(&self) -> bool {
+        self.write_mode == WriteMode::RowBuffer && !self.row_buffer_durable
+    }
+}

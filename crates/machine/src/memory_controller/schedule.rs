@@ -1,0 +1,223 @@
+//! What a memory controller does at an edge of its clock: a row is opened, a request transfers, by FR-FCFS.
+//!
+//! ```text
+//!   edge ─ open rows written back ─ direction (arbiter) ─ choice of row and column ─ transfer ─ next edge
+//! ```
+//! Invariants: one column and one row command an edge; no read waits for ever (`arbiter`).
+
+use crate::media::{BankId, ColumnGap, DeviceRow, Direction};
+use crate::msg::{MemoryRead, Msg, SECTOR_BYTES};
+use crate::request_queue::{At, Choice, NO_BANKS};
+use durawarp_engine::{Ctx, Time};
+use durawarp_kernel::memory::Medium;
+
+use super::channel::Channel;
+
+/// What an edge came to.
+#[derive(Debug)]
+pub(super) struct Edge {
+    /// The request that transfers, and which way.
+    pub(super) column: Option<(Direction, At)>,
+    /// A command was given.
+    acts: bool,
+    /// When something that was not ready becomes ready.
+    next: Time,
+    /// When an open row is to be looked at again.
+    rows: Time,
+}
+
+impl Channel {
+    /// Begins an edge of the memory's clock: opens a row, and chooses a request to transfer. None where all
+    /// writes there are may wait for others to merge with them, unless `flushes_wait`.
+    pub(super) fn begin_edge(&mut self, flushes_wait: bool, cx: &mut Ctx<'_, Msg>) -> Option<Edge> {
+        let now = cx.now();
+        let rows = self.look_after_rows(cx);
+        if rows < Time::MAX {
+            cx.wake_at(self.clock.edge_at_or_after(rows));
+        }
+        let (reads, writes) = (self.reads.queue.len(), self.writes.len());
+        let mut direction = self.arbiter.direction(&self.spec, reads, writes);
+        if self.arbiter.idles(&self.spec, reads, writes) && !flushes_wait {
+            return None;
+        }
+        let mut choice = self.choose(direction, now);
+        if !choice.acts() && self.other_may_go(direction, now) {
+            // Every request of the direction waits for its bank: the bus is better used by the other one.
+            let other = if direction == Direction::Write { Direction::Read } else { Direction::Write };
+            let of_other = self.choose(other, now);
+            let next = choice.next.min(of_other.next);
+            (direction, choice) = (other, Choice { next, ..of_other });
+        }
+        if let Some(at) = choice.row {
+            let row = match direction {
+                Direction::Read => self.reads.queue.row(at),
+                Direction::Write => self.writes.queue.row(at),
+            };
+            let written_at = self.media.open_row(DeviceRow { row, ..self.media.place_in(at.bank) }, now);
+            // The row that was open before is closed by this, and with that written.
+            self.row_is_written(at.bank, written_at, cx);
+            self.arbiter.row_opened(at.bank);
+            self.bank_changed(at.bank);
+            self.counters.activates += 1;
+            self.wear.opened(self.media.place_in(at.bank).medium);
+        }
+        Some(Edge { acts: choice.acts(), column: choice.column.map(|at| (direction, at)), next: choice.next, rows })
+    }
+
+    /// Ends an edge: asks for the next one that has something to do.
+    pub(super) fn end_edge(&self, edge: &Edge, cx: &mut Ctx<'_, Msg>) {
+        let now = cx.now();
+        if !self.is_empty() {
+            let next = if edge.acts { now + 1 } else { edge.next };
+            cx.wake_at(self.clock.edge_at_or_after(next.min(edge.rows)));
+        } else if self.writes.open_rows.is_some() && edge.acts {
+            // The row that was written to may have to be written.
+            cx.wake_at(self.clock.edge_at_or_after(now + 1));
+        }
+    }
+
+    /// Requests of the other direction may use an edge that this one cannot.
+    fn other_may_go(&self, direction: Direction, now: Time) -> bool {
+        match direction {
+            Direction::Write => !self.reads.queue.is_empty(),
+            // A write that keeps the bus from reads is not followed by another.
+            Direction::Read => {
+                let ready = |medium| self.media.channel_ready(medium, Direction::Read) <= now;
+                self.arbiter.is_turn_of_reads() && ready(Medium::Dram) && ready(Medium::Nvm)
+            }
+        }
+    }
+
+    /// FR-FCFS over the requests of one direction.
+    fn choose(&mut self, direction: Direction, now: Time) -> Choice {
+        let (arbiter, spec) = (&self.arbiter, &self.spec);
+        let capped = |bank: BankId| arbiter.is_capped(spec, bank);
+        match direction {
+            Direction::Read => self.reads.queue.choose(&self.media, capped, &NO_BANKS, now),
+            Direction::Write => {
+                // In the reads' turn their banks are theirs.
+                let but = if arbiter.is_turn_of_reads() { self.reads.queue.banks() } else { &NO_BANKS };
+                self.writes.queue.choose(&self.media, capped, but, now)
+            }
+        }
+    }
+
+    /// A bank's open row or its count of passed requests has changed.
+    fn bank_changed(&mut self, bank: BankId) {
+        self.reads.queue.changed(bank);
+        self.writes.queue.changed(bank);
+    }
+
+    /// Counts a column command of a request that `passes` an older one of its bank, or does not.
+    fn count_column(&mut self, direction: Direction, bank: BankId, passes: bool) {
+        if passes {
+            self.arbiter.count_pass(bank);
+            self.bank_changed(bank);
+        }
+        self.counters.column_commands += 1;
+        self.counters.turnarounds += u64::from(self.arbiter.serve(direction));
+    }
+
+    /// A read transfers: the read, and how long until its last byte.
+    pub(super) fn transfer_read(&mut self, at: At, now: Time) -> (MemoryRead, Time) {
+        let passes = self.reads.queue.passes_an_older(at);
+        self.count_column(Direction::Read, at.bank, passes);
+        let (row, _, read) = self.reads.queue.remove(at);
+        let place = DeviceRow { row, ..self.media.place_in(at.bank) };
+        let bytes = read.sectors.count_ones() * SECTOR_BYTES;
+        let transfer = self.media.column(place, Direction::Read, bytes, now);
+        self.count_gap(place.medium, transfer.held_by);
+        match place.medium {
+            Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
+            Medium::Nvm => self.counters.nvm_read_bytes += u64::from(bytes),
+        }
+        (read, transfer.data_end - now)
+    }
+
+    /// The oldest read that waits for the read queue, if any, takes the entry that is free.
+    pub(super) fn refill_reads(&mut self) {
+        if let Some(next) = self.reads.pop_waiting() {
+            let row = self.row_of(next.line);
+            self.reads.queue.push(row, next.line, next);
+        }
+    }
+
+    /// A write transfers, and is durable when its row is.
+    pub(super) fn transfer_write(&mut self, at: At, cx: &mut Ctx<'_, Msg>) {
+        let now = cx.now();
+        let passes = self.writes.queue.passes_an_older(at);
+        self.count_column(Direction::Write, at.bank, passes);
+        let (row, line, write) = self.writes.remove(at, now, &mut self.counters, &mut self.notes);
+        let place = DeviceRow { row, ..self.media.place_in(at.bank) };
+        if place.medium == Medium::Nvm {
+            self.wear.write(&self.media, at.bank, (line, write.mask), now);
+        }
+        let transfer = self.media.write(place, write.mask, now);
+        self.count_gap(place.medium, transfer.held_by);
+        self.notes.media_write(usize::from(at.bank), line, now, transfer.media_done);
+        let written = u64::from(write.mask.count_ones());
+        match place.medium {
+            Medium::Dram => self.counters.dram_written_bytes += written,
+            Medium::Nvm => self.counters.nvm_written_bytes += written,
+        }
+        match (&mut self.writes.open_rows, place.medium) {
+            (_, Medium::Dram) => {}
+            (Some(rows), Medium::Nvm) => rows.hold(at.bank, line, write),
+            (None, Medium::Nvm) => {
+                let done = transfer.media_done;
+                write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
+            }
+        }
+        self.accept_waiting(cx);
+    }
+
+    fn count_gap(&mut self, medium: Medium, gap: Option<ColumnGap>) {
+        let c = &mut self.counters;
+        let held = match (medium, gap) {
+            (_, None) => return,
+            (Medium::Dram, Some(ColumnGap::Medium)) => &mut c.dram_ccd_held,
+            (Medium::Dram, Some(ColumnGap::Group)) => &mut c.dram_ccd_l_held,
+            (Medium::Nvm, Some(ColumnGap::Medium)) => &mut c.nvm_ccd_held,
+            (Medium::Nvm, Some(ColumnGap::Group)) => &mut c.nvm_ccd_l_held,
+        };
+        *held += 1;
+    }
+
+    /// Reports open rows that are in their cells by now, and writes those that no request waits for. Returns
+    /// when to look again.
+    fn look_after_rows(&mut self, cx: &mut Ctx<'_, Msg>) -> Time {
+        let now = cx.now();
+        let (mut next, mut at) = (Time::MAX, 0);
+        while let Some(bank) = self.writes.open_rows.as_ref().and_then(|rows| rows.bank(at)) {
+            let later = match self.media.row_written_at(bank) {
+                Some(written_at) if written_at <= now => {
+                    // The bank is no longer in the list: its place has the next one.
+                    self.row_is_written(bank, now, cx);
+                    continue;
+                }
+                Some(written_at) => written_at,
+                // The request that waits for the bank closes the row, or writes to it again.
+                None if self.reads.queue.waits_for(bank) || self.writes.queue.waits_for(bank) => Time::MAX,
+                None if self.media.row_write_ready(bank) <= now => {
+                    let done = self.media.write_row(bank, now);
+                    self.bank_changed(bank);
+                    self.row_is_written(bank, done, cx);
+                    continue;
+                }
+                None => self.media.row_write_ready(bank),
+            };
+            next = next.min(later);
+            at += 1;
+        }
+        next
+    }
+
+    /// The row that was open in a bank is in its cells at `done`, or was before.
+    fn row_is_written(&mut self, bank: BankId, done: Time, cx: &mut Ctx<'_, Msg>) {
+        let Some(rows) = &mut self.writes.open_rows else { return };
+        for (line, write) in rows.take(bank) {
+            let done = done.max(cx.now());
+            write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
+        }
+    }
+}

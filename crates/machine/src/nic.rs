@@ -1,0 +1,336 @@
+//! The network interface of the server: what clients post goes to the scheme's persist buffers, and is
+//! acknowledged when it is durable.
+//!
+//! ```text
+//!  client, or poster of another server
+//!         ──Verb──> its channel's FIFO ──line by line, then a barrier──> handler (a buffer for each channel)
+//!         <──PersistAck── the verb is durable <──settled── handler <──Drained── controller
+//! ```
+//! A line waits in its channel's FIFO until the channel's buffer has room; so does the barrier behind the
+//! last line of a verb ("the hardware will treat the data block in rdma_pwrite as in one barrier region").
+//! The way from here to the controller is the scheme's.
+//!
+//! With data direct I/O (`nic.ddio`) a line goes to its home slice of the shared cache first, and has its
+//! place in the buffer from then on. The home keeps it until it is durable; it leaves for the controller when
+//! the home has answered what it depends on. A line of a verb that is not persistent goes to its home alone.
+//! Without, lines go past the shared cache, and verbs that are not persistent are refused.
+//!
+//! With data direct I/O a channel has one line with its home at a time, so that lines are there in their
+//! order. A verb is acknowledged when it is durable in any case: what the cache has is not. One that is not
+//! persistent is replied to when its last line is in the cache.
+//!
+//! Source: persistence parallelism, section IV-B ("an additional persist buffer to process the remote
+//! requests") and V ("the NIC sends back the persist validation signal"). Readings: a buffer for each
+//! channel, that is for each client and for each hart of another server that posts here. Invariant: a verb
+//! is acknowledged when all its lines, and all verbs before it in its channel, are durable, in that event.
+//! That one line at a time is with its home is ours: a home answers in a few ns, and a line takes 46 ns on
+//! the network. Not modelled: copies in caches of lines that go past these (cores do not use the clients'
+//! memory), ways of the cache for I/O alone, what the NIC itself takes.
+
+mod parameters;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use durawarp_engine::{Component, Ctx, StateDigest, Time, Wait};
+use durawarp_persist::handler::{
+    Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of,
+};
+use durawarp_persist::journal::{Author, FactKind, Notebook};
+
+use super::coherence::{CPU_LINE_BYTES, CpuMsg};
+use super::handler_levels::HandlerLevels;
+use super::line::LinePool;
+use super::msg::Msg;
+use super::nodes::PeerChannels;
+use super::ports::{Endpoint, Ports};
+use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
+
+pub use parameters::{NicCounters, NicSpec};
+
+/// What a channel brings to its buffer.
+#[derive(Debug)]
+enum Arrival {
+    /// A line.
+    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]>, persistent: bool },
+    /// The end of a verb.
+    Barrier(VerbEnd),
+}
+
+impl Arrival {
+    /// It takes room in the channel's buffer.
+    fn persists(&self) -> bool {
+        match self {
+            Arrival::Line { persistent, .. } => *persistent,
+            Arrival::Barrier(verb) => verb.persistent,
+        }
+    }
+}
+
+/// A verb whose last line is here.
+#[derive(Debug, Clone, Copy)]
+struct VerbEnd {
+    sequence: u64,
+    acknowledged: bool,
+    persistent: bool,
+}
+
+/// A channel.
+#[derive(Debug, Default)]
+struct Channel {
+    /// What has not gone to the buffer.
+    arrivals: VecDeque<Arrival>,
+    /// Verbs that did, and are not durable.
+    verbs: VecDeque<VerbEnd>,
+    /// A line is with its home: it persists, or not.
+    at_home: Option<bool>,
+    /// When the last of its packets came.
+    since: Time,
+}
+
+/// The network interface.
+#[derive(Debug)]
+pub struct Nic {
+    ports: Ports,
+    /// Lines go to the shared cache.
+    ddio: bool,
+    peers: PeerChannels,
+    handler: Box<dyn Handler>,
+    outbox: Outbox,
+    channels: Vec<Channel>,
+    /// Boxes for lines that go to their homes.
+    rooms: LinePool,
+    counters: NicCounters,
+    /// What it acknowledged, where it keeps a journal.
+    journal: Option<Notebook>,
+    /// What the handler held, where a timeline is kept.
+    levels: Option<Box<HandlerLevels>>,
+}
+
+/// Who stores a line of a verb, as journals say it: the verb by its number.
+fn author_of(ports: Ports, channel: u16, sequence: u64) -> Author {
+    Author { sm: ports.roster().cores, warp: channel, pc: sequence as u32, ..Author::default() }
+}
+
+impl Nic {
+    /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
+    /// servers'; with `journal` it keeps one.
+    pub fn new(handler: Box<dyn Handler>, ports: Ports, channels: u16, peers: PeerChannels, journal: bool) -> Nic {
+        let channels = (0..channels).map(|_| Channel::default()).collect();
+        Nic {
+            ports,
+            ddio: ports.roster().ddio,
+            peers,
+            handler,
+            outbox: Outbox::default(),
+            channels,
+            rooms: LinePool::default(),
+            counters: NicCounters::default(),
+            journal: journal.then(Notebook::default),
+            levels: None,
+        }
+    }
+
+    /// What it acknowledged, when it keeps a journal.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.journal.as_ref()
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> NicCounters {
+        self.counters
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` values of a channel.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.levels = Some(Box::new(HandlerLevels::new(spans)));
+    }
+
+    /// With a timeline: entries of each channel's persist buffer.
+    pub fn handler_levels(&self) -> Option<&HandlerLevels> {
+        self.levels.as_deref()
+    }
+
+    /// What the scheme tells about the run.
+    pub fn report(&self) -> HandlerReport {
+        report_of(&*self.handler)
+    }
+
+    fn receive(&mut self, packet: VerbPacket, now: Time) -> u16 {
+        let VerbPacket { channel: number, sequence, address, bytes, last, acknowledged, persistent } = packet;
+        self.counters.packets += 1;
+        self.counters.bytes += bytes.len() as u64;
+        let channel = &mut self.channels[usize::from(number)];
+        channel.since = now;
+        for (line, part) in (address..).step_by(CPU_LINE_BYTES as usize).zip(bytes.chunks(CPU_LINE_BYTES as usize)) {
+            let mut bytes = Box::new([0; 128]);
+            bytes[..part.len()].copy_from_slice(part);
+            channel.arrivals.push_back(Arrival::Line { line, sequence, bytes, persistent });
+        }
+        if last {
+            self.counters.verbs += 1;
+            channel.arrivals.push_back(Arrival::Barrier(VerbEnd { sequence, acknowledged, persistent }));
+        }
+        number
+    }
+
+    /// Brings to the buffer, or to the shared cache, what it has room for.
+    fn advance(&mut self, number: u16, cx: &mut Ctx<'_, Msg>) {
+        // A channel's lines are in the cache in their order: one at a time is on its way there.
+        let hart = number as u8;
+        while let channel = &mut self.channels[usize::from(number)]
+            && channel.at_home.is_none()
+            && let Some(arrival) = channel.arrivals.front()
+            && (!arrival.persists()
+                || self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes)
+            && let Some(arrival) = channel.arrivals.pop_front()
+        {
+            match arrival {
+                Arrival::Line { line, sequence, bytes, persistent } => {
+                    self.pass_on((number, sequence), line, &bytes, persistent, cx);
+                }
+                Arrival::Barrier(verb) if verb.persistent => {
+                    self.channels[usize::from(number)].verbs.push_back(verb);
+                    self.handler.event(&Event::Fenced { warp: hart }, &mut self.outbox);
+                }
+                Arrival::Barrier(VerbEnd { sequence, acknowledged, .. }) => {
+                    if acknowledged {
+                        self.counters.replies += 1;
+                        self.tell(number, NetworkMsg::WriteReply { channel: number, sequence }, cx);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A line of a verb goes to the channel's buffer, and to its home if lines go there.
+    fn pass_on(
+        &mut self,
+        (number, sequence): (u16, u64),
+        line: u64,
+        bytes: &[u8; 128],
+        persistent: bool,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let (hart, author) = (number as u8, author_of(self.ports, number, sequence));
+        let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes, checkpoint: false };
+        self.counters.lines += u64::from(persistent);
+        if !self.ddio {
+            self.handler.event(&Event::Stored(&of), &mut self.outbox);
+            return;
+        }
+        if persistent {
+            self.handler.event(&Event::Posted(&of), &mut self.outbox);
+            // Its home is told which entry makes the line durable, before anyone can get it from there.
+            self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
+        }
+        self.write_home(number, line, bytes, persistent, cx);
+    }
+
+    /// Sends a line to its home, with the entry that makes it durable.
+    fn write_home(&mut self, number: u16, line: u64, bytes: &[u8; 128], persistent: bool, cx: &mut Ctx<'_, Msg>) {
+        self.counters.cached_lines += 1;
+        self.counters.plain_lines += u64::from(!persistent);
+        self.channels[usize::from(number)].at_home = Some(persistent);
+        let dependencies = self.outbox.take_dependencies();
+        debug_assert_eq!(dependencies.is_some(), persistent, "a line of the channel is in its buffer");
+        let mut data = self.rooms.take();
+        (data.bytes, data.mask) = (*bytes, LINE_MASK);
+        let home = Endpoint::Slice(self.ports.map().slice_of(line) as u16);
+        let message = CpuMsg::Write { line, from: self.ports.requester(), tag: number, data, dependencies };
+        cx.send(self.ports.to(home), Msg::Cpu(message), 0);
+    }
+
+    /// A channel's line is in the shared cache; what must be durable before it.
+    fn at_home(&mut self, number: u16, dependencies: &[Dependency], cx: &mut Ctx<'_, Msg>) {
+        let Some(persistent) = self.channels[usize::from(number)].at_home.take() else {
+            panic!("channel {number} has no line with its home")
+        };
+        if persistent {
+            self.handler.event(&Event::Answered { warp: number as u8, dependencies }, &mut self.outbox);
+        }
+        self.advance(number, cx);
+    }
+
+    /// Answers a channel's client, or the poster of the harts of another server.
+    fn tell(&self, channel: u16, message: NetworkMsg, cx: &mut Ctx<'_, Msg>) {
+        let to = match self.peers.of(channel).filter(|_| self.ports.roster().peers > 0) {
+            Some((_, peer)) => Endpoint::Server(peer as u16 - 1),
+            None => Endpoint::Client(channel),
+        };
+        cx.send(self.ports.to(to), Msg::Network(message), 0);
+    }
+
+    /// Sends what the handler has written, and acknowledges verbs that are durable.
+    fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if let Some(levels) = &mut self.levels {
+            levels.note(&*self.handler, cx.now());
+        }
+        for (to, message) in self.outbox.take() {
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Nic, message }, 0);
+        }
+        for author in std::mem::take(self.outbox.settled()) {
+            let channel = author.warp;
+            let Some(verb) = self.channels[usize::from(channel)].verbs.pop_front() else {
+                unreachable!("a barrier of channel {channel} is durable twice")
+            };
+            self.counters.durable_verbs += 1;
+            if verb.acknowledged {
+                self.counters.acks += 1;
+                if let Some(journal) = &mut self.journal {
+                    let author = author_of(self.ports, channel, verb.sequence);
+                    journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
+                }
+                self.tell(channel, NetworkMsg::PersistAck { channel, sequence: verb.sequence }, cx);
+            }
+        }
+    }
+}
+
+impl Component<Msg> for Nic {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        self.outbox.at(cx.now());
+        match message {
+            Msg::Network(NetworkMsg::Verb(packet)) => {
+                let channel = self.receive(*packet, cx.now());
+                self.advance(channel, cx);
+                self.counters.full_buffers += u64::from(!self.channels[usize::from(channel)].arrivals.is_empty());
+            }
+            Msg::Scheme { from, message } => {
+                self.handler.message(from, message, &mut self.outbox);
+                (0..self.channels.len() as u16).for_each(|channel| self.advance(channel, cx));
+            }
+            Msg::Cpu(CpuMsg::Written { tag, room, dependencies }) => {
+                self.rooms.give(room);
+                self.at_home(tag, dependencies.as_deref().map_or(&[][..], |on| on), cx);
+            }
+            Msg::Network(NetworkMsg::ProgramOver) => {
+                (0..self.channels.len() as u16).for_each(|channel| self.tell(channel, NetworkMsg::ProgramOver, cx));
+            }
+            other => panic!("a NIC received {other:?}"),
+        }
+        self.carry_out(cx);
+    }
+
+    fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        for (number, channel) in self.channels.iter().enumerate() {
+            let (lines, verbs) = (channel.arrivals.len(), channel.verbs.len());
+            if lines + verbs > 0 || channel.at_home.is_some() {
+                let home = if channel.at_home.is_some() { "a line's home, " } else { "" };
+                let what = format!("{home}room for {lines} lines and barriers, {verbs} verbs to be durable");
+                out.push(Wait { who: format!("channel {number}"), what, on: None, since: channel.since });
+            }
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        digest.word(self.counters.lines);
+        digest.word(self.counters.durable_verbs);
+        digest.word(self.counters.acks);
+        digest.value()
+    }
+}

@@ -1,0 +1,356 @@
+//! Requests that wait at a memory controller, by bank, and FR-FCFS over them: what the scheduler looks at
+//! each cycle is one line a bank, not one a request.
+//!
+//! ```text
+//!   bank 3: [row 7, age 12] [row 7, age 19] [row 4, age 15]...   oldest first
+//!             first hit (row 7 is open)      first conflict
+//! ```
+//! The oldest hit of a bank stands for all its hits, and its oldest conflict for all its conflicts, since
+//! what a bank can take, and when, is the same for each. Both are found again only when the bank's requests,
+//! its open row or its count of passed requests has changed.
+//!
+//! Invariants: requests of a bank are in the order of their ages; ages never repeat.
+
+use durawarp_checkpoint::{Storable, state, value};
+use durawarp_engine::Time;
+use durawarp_kernel::memory::Medium;
+
+use super::media::{BankId, DeviceRow, Direction, Media};
+
+/// A request's place in its bank's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    pub(super) bank: BankId,
+    index: u16,
+}
+
+/// What the scheduler found for one clock edge.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// The oldest request that can transfer now.
+    pub(super) column: Option<At>,
+    /// The oldest request whose row can be opened now, in a bank without a hit.
+    pub(super) row: Option<At>,
+    /// When something that is not ready now becomes ready.
+    pub(super) next: Time,
+}
+
+impl Choice {
+    pub(super) fn acts(&self) -> bool {
+        self.column.is_some() || self.row.is_some()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct QueuedRequest {
+    age: u64,
+    line: u64,
+    row: u32,
+    item: u16,
+}
+
+value!(record QueuedRequest { age, line, row, item });
+
+#[derive(Debug, Clone, Default)]
+struct BankQueue {
+    entries: Vec<QueuedRequest>,
+    /// The first hit that may be served and the first conflict, unless `stale`.
+    hit: Option<u16>,
+    conflict: Option<u16>,
+    stale: bool,
+}
+
+value!(record BankQueue { entries, hit, conflict, stale });
+
+/// Banks, one bit each, 64 a word.
+#[derive(Debug, Default)]
+pub(super) struct BankSet(Vec<u64>);
+
+value!(wrapper BankSet);
+
+/// No bank.
+pub(super) const NO_BANKS: BankSet = BankSet(Vec::new());
+
+/// Requests of one direction.
+#[derive(Debug)]
+pub(super) struct RequestQueue<T> {
+    access: Direction,
+    banks: Vec<BankQueue>,
+    /// Banks with requests.
+    busy: BankSet,
+    items: Vec<Option<T>>,
+    free: Vec<u16>,
+    len: usize,
+    next_age: u64,
+}
+
+state!(RequestQueue<T: Storable> { sized: banks; saved: busy, items, free, len, next_age; kept: access });
+
+impl<T> RequestQueue<T> {
+    /// No requests, for `banks` banks.
+    pub(super) fn new(access: Direction, banks: usize) -> Self {
+        RequestQueue {
+            access,
+            banks: vec![BankQueue::default(); banks],
+            busy: BankSet(vec![0; banks.div_ceil(64)]),
+            items: Vec::new(),
+            free: Vec::new(),
+            len: 0,
+            next_age: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Banks with requests.
+    pub(super) fn banks(&self) -> &BankSet {
+        &self.busy
+    }
+
+    /// Requests wait for a bank.
+    pub(super) fn waits_for(&self, bank: BankId) -> bool {
+        self.busy.0[usize::from(bank / 64)] >> (bank % 64) & 1 == 1
+    }
+
+    /// Takes in a request for `line`, as the youngest.
+    pub(super) fn push(&mut self, place: DeviceRow, line: u64, item: T) {
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.items[usize::from(index)] = Some(item);
+                index
+            }
+            None => {
+                self.items.push(Some(item));
+                (self.items.len() - 1) as u16
+            }
+        };
+        let bank = &mut self.banks[usize::from(place.bank)];
+        bank.entries.push(QueuedRequest { age: self.next_age, line, row: place.row, item: index });
+        bank.stale = true;
+        self.busy.0[usize::from(place.bank / 64)] |= 1 << (place.bank % 64);
+        self.next_age += 1;
+        self.len += 1;
+    }
+
+    /// The oldest request for `line`, which lies at `place`.
+    pub(super) fn find_mut(&mut self, place: DeviceRow, line: u64) -> Option<&mut T> {
+        let entry = self.banks[usize::from(place.bank)].entries.iter().find(|entry| entry.line == line)?;
+        self.items[usize::from(entry.item)].as_mut()
+    }
+
+    /// Takes out a request, and its row and line.
+    pub(super) fn remove(&mut self, at: At) -> (u32, u64, T) {
+        let bank = &mut self.banks[usize::from(at.bank)];
+        let entry = bank.entries.remove(usize::from(at.index));
+        bank.stale = true;
+        if bank.entries.is_empty() {
+            self.busy.0[usize::from(at.bank / 64)] &= !(1 << (at.bank % 64));
+        }
+        self.len -= 1;
+        self.free.push(entry.item);
+        let Some(item) = self.items[usize::from(entry.item)].take() else { unreachable!("an entry has its item") };
+        (entry.row, entry.line, item)
+    }
+
+    /// The row of a request.
+    pub(super) fn row(&self, at: At) -> u32 {
+        self.banks[usize::from(at.bank)].entries[usize::from(at.index)].row
+    }
+
+    /// The bank has requests to other rows that are older.
+    pub(super) fn passes_an_older(&self, at: At) -> bool {
+        let entries = &self.banks[usize::from(at.bank)].entries;
+        let row = entries[usize::from(at.index)].row;
+        entries[..usize::from(at.index)].iter().any(|entry| entry.row != row)
+    }
+
+    /// The bank's open row, or its count of passed requests, has changed.
+    pub(super) fn changed(&mut self, bank: BankId) {
+        self.banks[usize::from(bank)].stale = true;
+    }
+
+    /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped`
+    /// serves no hit behind a conflict; one of those `but` is left out.
+    pub(super) fn choose(
+        &mut self,
+        media: &Media,
+        capped: impl Fn(BankId) -> bool,
+        but: &BankSet,
+        now: Time,
+    ) -> Choice {
+        let mut choice = Choice { column: None, row: None, next: Time::MAX };
+        let channel = [Medium::Dram, Medium::Nvm].map(|medium| media.channel_ready(medium, self.access));
+        let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
+        let others = |word: usize| !but.0.get(word).copied().unwrap_or(0);
+        let (mut word, mut left) = (0, self.busy.0[0] & others(0));
+        // Banks with requests, by the bits of their set: idle banks cost nothing.
+        loop {
+            while left == 0 {
+                word += 1;
+                match self.busy.0.get(word) {
+                    Some(&next) => left = next & others(word),
+                    None => return choice,
+                }
+            }
+            let number = (64 * word) as BankId + left.trailing_zeros() as BankId;
+            left &= left - 1;
+            let bank = &mut self.banks[usize::from(number)];
+            let place = media.place_in(number);
+            // A bank's candidates change with its row and its queue only, and most edges change neither.
+            if bank.stale {
+                let direct = self.access == Direction::Write && media.writes_cells_directly(place.medium);
+                bank.refresh(direct, media.open_row_of(number), || capped(number));
+            }
+            if let Some(index) = bank.hit {
+                let ready = channel[place.medium as usize].max(media.bank_ready(place, self.access));
+                let age = bank.entries[usize::from(index)].age;
+                if ready > now {
+                    choice.next = choice.next.min(ready);
+                } else if age < oldest_column {
+                    (oldest_column, choice.column) = (age, Some(At { bank: number, index }));
+                }
+            } else if let Some(index) = bank.conflict {
+                let ready = media.row_ready(place);
+                let age = bank.entries[usize::from(index)].age;
+                if ready > now {
+                    choice.next = choice.next.min(ready);
+                } else if age < oldest_row {
+                    (oldest_row, choice.row) = (age, Some(At { bank: number, index }));
+                }
+            }
+        }
+    }
+}
+
+impl BankQueue {
+    fn refresh(&mut self, direct: bool, open: Option<u32>, capped: impl FnOnce() -> bool) {
+        self.stale = false;
+        if direct {
+            (self.hit, self.conflict) = (Some(0), None);
+            return;
+        }
+        let first = |hits: bool| self.entries.iter().position(|entry| (open == Some(entry.row)) == hits);
+        let (hit, conflict) = (first(true), first(false));
+        let passes = hit > conflict && conflict.is_some();
+        let hit = hit.filter(|_| !(passes && capped()));
+        (self.hit, self.conflict) = (hit.map(|i| i as u16), conflict.map(|i| i as u16));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::media::{BusSpec, MediaSpec, NvmSpec};
+    use super::*;
+    use durawarp_base::spec::Nanos;
+    use durawarp_engine::{Clock, Timebase};
+    use proptest::prelude::*;
+
+    /// DRAM and NVM of so many banks each.
+    fn media(banks: u32) -> Media {
+        let ns = |ns: u64| Nanos { ps: ns * 1000 };
+        let dram = MediaSpec {
+            banks,
+            row_bytes: 2048,
+            t_rcd_ns: ns(12),
+            t_cl_ns: ns(3),
+            t_wl_ns: ns(2),
+            t_rp_ns: ns(5),
+            t_ras_ns: ns(13),
+            t_ccd_ns: ns(4),
+            bank_groups: 1,
+            t_ccd_l_ns: ns(4),
+            t_rrd_ns: ns(6),
+            t_wr_ns: ns(12),
+        };
+        let nvm = NvmSpec::through(&dram, ns(48));
+        let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(7), write_to_read_ns: ns(9) };
+        Media::new(&dram, &nvm, &bus, Clock::of_period(1), Timebase::of_khz(&[1_000_000]).unwrap())
+    }
+
+    /// One look at every request, oldest first: what the queue's answers must agree with.
+    fn plain(media: &Media, access: Direction, all: &[(DeviceRow, u64)], capped: u8, now: Time) -> [Option<u64>; 3] {
+        let (mut column, mut row, mut next) = (None, None, Time::MAX);
+        let (mut hits, mut conflicts) = (0u128, Vec::new());
+        for &(place, line) in all {
+            let direct = access == Direction::Write && media.writes_cells_directly(place.medium);
+            let conflict = conflicts.iter().any(|&(p, _): &(DeviceRow, u64)| p.bank == place.bank);
+            if direct || media.open_row_of(place.bank) == Some(place.row) {
+                if !direct && capped >> (place.bank % 8) & 1 == 1 && conflict {
+                    continue;
+                }
+                hits |= 1 << place.bank;
+                let ready = media.channel_ready(place.medium, access).max(media.bank_ready(place, access));
+                if ready > now {
+                    next = next.min(ready);
+                } else {
+                    column = column.or(Some(line));
+                }
+            } else if !conflict {
+                conflicts.push((place, line));
+            }
+        }
+        for (place, line) in conflicts.into_iter().filter(|(place, _)| hits >> place.bank & 1 == 0) {
+            let ready = media.row_ready(place);
+            if ready > now {
+                next = next.min(ready);
+            } else {
+                row = row.or(Some(line));
+            }
+        }
+        [column, row, (next != Time::MAX).then_some(next)]
+    }
+
+    proptest! {
+        #[test]
+        fn it_chooses_as_a_look_at_every_request_does(
+            steps in prop::collection::vec((0u16..6, 0u32..3, 0u64..30, any::<u8>()), 1..80),
+            writes: bool,
+            // Six banks; eighty, in two words.
+            each in prop::sample::select(&[3u16, 40]),
+        ) {
+            let access = if writes { Direction::Write } else { Direction::Read };
+            let mut media = media(u32::from(each));
+            let mut queue = RequestQueue::new(access, media.banks());
+            let mut all: Vec<(DeviceRow, u64)> = Vec::new();
+            let (mut now, mut capped) = (0, 0u8);
+            for (line, (bank, row, wait, cap)) in steps.into_iter().enumerate() {
+                let bank = bank * (2 * each - 1) / 5;
+                let place = DeviceRow { row, ..media.place_in(bank) };
+                prop_assert_eq!(place.medium, if bank < each { Medium::Dram } else { Medium::Nvm });
+                queue.push(place, line as u64, line as u64);
+                all.push((place, line as u64));
+                now += wait;
+                if cap != capped {
+                    capped = cap;
+                    (0..2 * each).for_each(|bank| queue.changed(bank));
+                }
+                let choice = queue.choose(&media, |bank| capped >> (bank % 8) & 1 == 1, &NO_BANKS, now);
+                let line_of = |queue: &RequestQueue<u64>, at: Option<At>| {
+                    at.map(|at| queue.banks[usize::from(at.bank)].entries[usize::from(at.index)].line)
+                };
+                let next = (choice.next != Time::MAX).then_some(choice.next);
+                let found = [line_of(&queue, choice.column), line_of(&queue, choice.row), next];
+                prop_assert_eq!(found, plain(&media, access, &all, capped, now));
+                if let Some(at) = choice.row {
+                    media.open_row(DeviceRow { row: queue.row(at), ..media.place_in(at.bank) }, now);
+                    queue.changed(at.bank);
+                }
+                if let Some(at) = choice.column {
+                    let older = all.iter().take_while(|(_, line)| Some(*line) != found[0]);
+                    let passes = older.filter(|(p, _)| p.bank == at.bank && p.row != queue.row(at)).count() > 0;
+                    prop_assert_eq!(queue.passes_an_older(at), passes);
+                    let (row, line, _) = queue.remove(at);
+                    media.column(DeviceRow { row, ..media.place_in(at.bank) }, access, 32, now);
+                    all.retain(|(_, other)| *other != line);
+                    prop_assert_eq!((Some(line), queue.len()), (found[0], all.len()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! A streaming multiprocessor: warps, schedulers, execution units, load-store unit, L1D, shared memory.
+//!
+//! ```text
+//!   CTAs ──> warp slots ─[scoreboard]─> ready masks ─[schedulers]─> issue ──> core / fp64 / sfu units
+//!                 ▲                                                  └─────> LSU ──> L1D ──> miss queue ──> crossbar
+//!                 └──────────── registers written, warps woken ◄──────────────────── replies ◄───────────────┘
+//! ```
+//! An instruction executes functionally when it issues; the scoreboard then keeps its results from being used
+//! before their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle
+//! only if something can issue or move in it; while every warp waits it sleeps until the earliest timer or
+//! message.
+//!
+//! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`]
+//! and [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different
+//! units; a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores
+//! are performed. Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts,
+//! register-file ports.
+
+mod barriers;
+mod by_kernel;
+mod cleaning;
+mod combine;
+mod copies;
+mod core;
+mod cta;
+mod front_end;
+mod handler_host;
+mod lsu;
+mod memory;
+mod memory_side;
+mod moment;
+mod ordered;
+mod parameters;
+mod persist;
+mod persist_order;
+mod port;
+mod record;
+mod report;
+mod requests;
+mod slots;
+mod standing;
+mod timeline;
+mod wait;
+mod walk;
+mod wiring;
+
+use std::sync::Arc;
+
+use durawarp_base::timeline::Growth;
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_engine::{Component, Ctx, Port, Progress, StateDigest, Time};
+use durawarp_kernel::fault::ProgramFault;
+use durawarp_kernel::ir::Class;
+use durawarp_kernel::launch::Launch;
+use durawarp_kernel::warp::Warp;
+use durawarp_persist::handler::{Event, Peer, SmHandler};
+use durawarp_persist::journal::Notebook;
+use durawarp_persist::regions::RegionReport;
+
+use super::kernel_facts::kernel_facts;
+use super::msg::Msg;
+use super::on_dram::OnDram;
+use super::ports::Endpoint;
+use super::queue_level::QueueLevel;
+use super::scheduler::{Candidates, Unit, next_unit};
+use super::stalls::PersistStalls;
+
+pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec};
+pub use standing::{CachedLine, OpenLoad, ResidentWarp, Residents, Stands};
+pub use timeline::SmTimeline;
+pub use wiring::{SmParameters, SmWiring};
+
+use self::core::Core;
+use front_end::FrontEndWaits;
+use handler_host::HandlerHost;
+use lsu::Lsu;
+use memory_side::{MemorySide, memory_side};
+use record::Record;
+use wait::{Account, Wait};
+
+/// A streaming multiprocessor: its parts, each of which owns its state.
+#[derive(Debug)]
+pub struct Sm {
+    p: SmParameters,
+    w: SmWiring,
+    launch: Option<Arc<Launch>>,
+    core: Core,
+    lsu: Lsu,
+    memory: MemorySide,
+    host: HandlerHost,
+    front_end: FrontEndWaits,
+    record: Record,
+    /// The program failed here: nothing issues any more.
+    failed: bool,
+}
+
+state!(Sm { saved: launch, failed; parts: core, lsu, memory, host, front_end, record; kept: p, w });
+
+impl Sm {
+    /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
+    pub fn new(p: SmParameters, w: SmWiring, handler: Box<dyn SmHandler>, journal: bool) -> Self {
+        let wants = handler.interests();
+        Sm {
+            launch: None,
+            core: Core::new(&p),
+            lsu: Lsu::new(p.sm.lsu_entries),
+            memory: memory_side(&p, &w, wants.persist_order),
+            front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
+            host: HandlerHost::new(handler, journal),
+            record: Record::new(journal, &w, p.sm.warp_size),
+            failed: false,
+            p,
+            w,
+        }
+    }
+
+    /// What its handler counted.
+    pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        self.host.report().counters.into_iter().for_each(|(name, value)| add(name, value));
+    }
+
+    /// What its handler saw of recoverable regions.
+    pub fn region_report(&self) -> Option<RegionReport> {
+        self.host.report().regions
+    }
+
+    /// Where its warps stand; none where there are none.
+    pub fn residents(&self) -> Option<Residents<'_>> {
+        let parts = (&self.core, &self.lsu, &self.memory);
+        standing::residents(self.launch.as_ref()?, parts, self.p.l1.global_loads)
+    }
+
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.record.journal.as_deref()
+    }
+
+    /// Where its persists waited.
+    pub fn stalls(&self) -> &PersistStalls {
+        &self.record.stalls
+    }
+
+    /// For each kernel that used persistency operations on DRAM: the first such instruction.
+    pub fn on_dram(&self) -> &[OnDram] {
+        &self.record.on_dram
+    }
+
+    /// Keeps a timeline from now on, of at most `spans` spans of each kind.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.record.timeline = Some(Box::new(SmTimeline::new(spans)));
+        self.host.outbox.keep_notes();
+    }
+
+    /// The timeline it kept.
+    pub fn timeline(&self) -> Option<&SmTimeline> {
+        self.record.timeline.as_deref()
+    }
+
+    /// Notes what was counted before the event at `now`, where a timeline is kept.
+    fn note_growth(&mut self, now: Time) {
+        let Some(timeline) = &mut self.record.timeline else { return };
+        let (counters, accounts) = (&self.record.counters, &self.core.accounts);
+        let instructions = self.core.class_counts.iter().sum();
+        let spent = [accounts.resident(), accounts.total(Account::Memory)];
+        timeline.growth.note(now, &[instructions, counters.l1_loads, counters.l1_hits, spent[0], spent[1]]);
+    }
+
+    /// How its counters grew until `now`, where it kept a timeline.
+    pub fn growth(&self, now: Time) -> Option<Growth> {
+        let mut growth = self.record.timeline.as_ref()?.growth.clone();
+        let all = self.counters();
+        let counted = [all.warp_instructions, all.l1_loads, all.l1_hits, all.slots_resident, all.slots_memory];
+        growth.note(now, &counted);
+        Some(growth)
+    }
+
+    /// How full its queues are.
+    pub fn queues(&self) -> [QueueLevel; 4] {
+        let (p, network) = (&self.p, &self.memory.port.network);
+        let resident = self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp).count();
+        [
+            QueueLevel::new("SM warp slots", resident, self.core.slots.len()),
+            QueueLevel::new("SM load-store queue", self.lsu.queue.len(), p.sm.lsu_entries as usize),
+            QueueLevel::new("L1 MSHRs", self.memory.l1.misses().count(), p.l1.mshr_entries as usize),
+            QueueLevel::new("L1 miss queue", network.waiting().map_or(0, |(requests, _)| requests), network.capacity()),
+        ]
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> SmCounters {
+        let n = &self.core.class_counts;
+        let of = |class: Class| n[class as usize];
+        let a = &self.core.accounts;
+        SmCounters {
+            warp_instructions: n.iter().sum(),
+            int_instructions: of(Class::Int),
+            int_mul_instructions: of(Class::IntMul),
+            int_div_instructions: of(Class::IntDiv),
+            logic_instructions: of(Class::Logic),
+            compare_instructions: of(Class::Compare),
+            min_max_instructions: of(Class::MinMax),
+            convert_instructions: of(Class::Convert),
+            fp32_instructions: of(Class::Fp32),
+            fp32_div_instructions: of(Class::Fp32Div),
+            fp64_instructions: of(Class::Fp64),
+            fp64_div_instructions: of(Class::Fp64Div),
+            sfu_instructions: of(Class::Sfu),
+            shuffle_instructions: of(Class::Shuffle),
+            vote_instructions: of(Class::Vote),
+            const_instructions: of(Class::Const),
+            memory_instructions: of(Class::Mem),
+            control_instructions: of(Class::Control),
+            // What the parts count themselves: the network its bytes, the accounts the cycles and issue
+            // slots.
+            bytes_out: self.memory.port.network.bytes_out,
+            bytes_in: self.memory.port.network.bytes_in,
+            active_cycles: a.active_cycles(),
+            slots_resident: a.resident(),
+            slots_issued: a.issued,
+            slots_not_selected: a.not_selected,
+            slots_unit_busy: a.unit_busy,
+            slots_memory_full: a.memory_full,
+            slots_execution: a.total(Account::Execution),
+            slots_memory: a.total(Account::Memory),
+            slots_barrier: a.total(Account::Barrier),
+            slots_fence: a.total(Account::Fence),
+            slots_persist: a.total(Account::Persist),
+            slots_draining: a.total(Account::Draining),
+            // All others are counted in the record, where they happen.
+            ..self.record.counters
+        }
+    }
+
+    /// What it counted of tensor cores and asynchronous copies, where it has tensor cores.
+    pub fn tensor_counters(&self) -> Option<TensorCounters> {
+        let n = &self.core.class_counts;
+        self.p.tensor.is_present().then_some(TensorCounters {
+            matrix_instructions: n[Class::Matrix as usize],
+            matrix_half_instructions: n[Class::MatrixHalf as usize],
+            ..self.record.tensor
+        })
+    }
+
+    /// The same by kernel, in the order of first launches.
+    pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
+        self.record.by_kernel.totals(&self.counters())
+    }
+
+    /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
+    fn start(&mut self, launch: Arc<Launch>, l1_ways: Option<u32>) {
+        assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
+        self.memory.l1.begin_launch(l1_ways);
+        if self.host.wants.accesses {
+            let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
+            self.host.tell(&Event::KernelStarts(&facts));
+        }
+        self.front_end.begin_launch(&launch);
+        let warps = u64::from(self.p.sm.count) * u64::from(self.p.sm.warps);
+        self.core.prefetches = Warp::prefetch_pays(&launch.kernel, warps, self.p.sm.warp_size);
+        self.record.by_kernel.begin(&launch.kernel.name, self.counters());
+        self.launch = Some(launch);
+        self.record.launches += 1;
+    }
+
+    /// Port to the command processor.
+    fn dispatch_port(&self) -> Port {
+        self.w.ports.to(Endpoint::CommandProcessor)
+    }
+
+    /// Sends what the handler has written.
+    fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.host.outbox.is_empty() {
+            return;
+        }
+        self.record.note_regions(&mut self.host.outbox, &self.core.slots);
+        for (to, message, delay) in self.host.outbox.take_timed() {
+            cx.send(self.w.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
+        }
+    }
+
+    /// The first cycle at or after `now`.
+    fn cycle_from(&self, now: Time) -> u32 {
+        self.w.clock.cycle_at_or_after(now) as u32
+    }
+
+    /// One core cycle.
+    fn tick(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        self.core.accounts.tick(cycle);
+        self.core.end_latencies(cycle);
+        while let Some(load) = self.core.copies.take_landed(cycle) {
+            self.land(load, cycle, launch, cx);
+        }
+        self.step_lsu(cycle, launch, cx);
+        for scheduler in 0..self.core.schedulers.len() {
+            // One instruction may fill the load-store unit, so that it is asked for each scheduler.
+            let candidates = self.core.schedulers[scheduler].candidates(cycle, self.lsu.has_room());
+            self.core.accounts.memory_full += u64::from(candidates.on_memory);
+            self.core.accounts.unit_busy += u64::from(candidates.on_unit);
+            if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {
+                self.core.accounts.not_selected += u64::from(others);
+                self.issue(warp, cycle, launch, cx);
+                if self.failed {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end
+    /// buffer holds are set aside on the way.
+    #[inline]
+    fn pick(&mut self, scheduler: usize, candidates: Candidates, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
+        let Candidates { mut mask, mut count, .. } = candidates;
+        while mask != 0 {
+            let warp = usize::from(self.core.schedulers[scheduler].pick(mask));
+            count -= 1;
+            if !self.front_end.present || !self.front_end.holds(warp, cycle, launch, &mut self.core, &mut self.host) {
+                return Some((warp, count));
+            }
+            mask &= !(1 << self.core.slots[warp].rank);
+        }
+        None
+    }
+
+    /// Asks to be woken for the next cycle in which something can happen.
+    fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
+        let mut next = self.core.timers.next_after(cycle).unwrap_or(u32::MAX);
+        next = next.min(self.core.copies.next().map_or(u32::MAX, |at| at.max(cycle + 1)));
+        let (mut on_unit, mut on_memory) = (0, 0);
+        let memory_open = self.lsu.has_room();
+        for s in &self.core.schedulers {
+            // A warp that a unit keeps back issues when the unit is free; one that the full load-store unit
+            // keeps back, when that has moved on.
+            let mut wanted = s.wanted();
+            while wanted != 0 {
+                let unit = next_unit(&mut wanted);
+                let waiting = s.waiting(unit);
+                if unit == Unit::Memory as usize && !memory_open {
+                    on_memory += waiting;
+                } else {
+                    on_unit += waiting;
+                    next = next.min(s.free_at[unit].max(cycle + 1));
+                }
+            }
+        }
+        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        let leaves = !self.host.outbox.persists().is_empty() && self.memory.port.network.has_room();
+        if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
+            next = next.min(self.lsu.free_at.max(cycle + 1));
+        }
+        self.core.accounts.asleep_on_unit = on_unit;
+        self.core.accounts.asleep_on_memory = on_memory;
+        if next != u32::MAX {
+            cx.wake_at(self.w.clock.cycles(u64::from(next)));
+        }
+    }
+
+    fn fail(&mut self, fault: ProgramFault, cx: &mut Ctx<'_, Msg>) {
+        self.failed = true;
+        cx.fail(Box::new(fault));
+    }
+
+    /// Takes the replies that are out of the ejection port.
+    fn receive(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        while let Some(reply) = self.memory.port.network.ejected(cx) {
+            self.reply(reply, launch, cx);
+        }
+    }
+}
+
+impl Component<Msg> for Sm {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        if self.failed {
+            return;
+        }
+        // The clock of every part comes first: notes and messages of this event bear its time, and the slots
+        // up to it are accounted by what warps waited for before it.
+        self.record.now = cx.now();
+        self.host.outbox.at(self.record.now);
+        let cycle = self.cycle_from(cx.now());
+        self.core.accounts.advance(cycle);
+        self.note_growth(cx.now());
+        match message {
+            Msg::Reply(reply) => {
+                // The launch is out of `self` during the call, which borrows both; it is put back at once.
+                let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
+                if let Some(reply) = self.memory.port.network.eject(reply, cx) {
+                    self.reply(reply, &launch, cx);
+                }
+                self.launch = Some(launch);
+            }
+            Msg::Credit { slice, packets } => {
+                self.memory.port.network.credit(slice, packets);
+                self.memory.port.network.pump(cx);
+                // A credit may have made room in the miss queue, for want of which the load-store unit stood.
+                self.lsu.blocked &= !self.memory.port.network.has_room();
+            }
+            Msg::Invalidate { line } => self.memory.give_up(line),
+            Msg::Start { launch, l1_ways } => self.start(launch, l1_ways),
+            Msg::Cta(cta) => {
+                let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
+                match self.core.start_cta(cta, cycle, launch, &mut self.host) {
+                    Ok(slot) => self.record.cta_begins(slot, &self.core.ctas[slot]),
+                    Err(fault) => {
+                        self.failed = true;
+                        cx.fail(Box::new(fault));
+                        return;
+                    }
+                }
+            }
+            Msg::Scheme { from, message } => {
+                self.host.handler.message(from, message, &mut self.host.outbox);
+                if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
+                    let (core, host) = (&mut self.core, &mut self.host);
+                    // The handler may have made room: warps that waited for it may issue, and those that only
+                    // it kept from retirement retire.
+                    let mut draining = self.front_end.changed(cycle, launch, core, host, &mut self.record);
+                    while draining != 0 {
+                        let warp = draining.trailing_zeros() as usize;
+                        draining &= draining - 1;
+                        self.retire_if_drained(warp, cycle, cx);
+                    }
+                }
+            }
+            Msg::Grid(step) => {
+                let Some(launch) = self.launch.take() else { unreachable!("a kernel's barrier without a launch") };
+                self.grid(step, cycle, &launch);
+                self.launch = Some(launch);
+            }
+            other => panic!("an SM received {other:?}"),
+        }
+        // Last, so that all messages that the handler made during the event leave together.
+        self.send_messages(cx);
+        cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.failed {
+            return;
+        }
+        let now = cx.now();
+        self.record.now = now;
+        self.host.outbox.at(now);
+        let cycle = self.cycle_from(now);
+        let Some(launch) = self.launch.take() else { return };
+        self.core.accounts.advance(cycle);
+        self.note_growth(now);
+        self.receive(&launch, cx);
+        self.memory.port.network.pump(cx);
+        self.memory.port.release_held(&mut self.host, now, cx);
+        self.lsu.blocked &= !self.memory.port.network.has_room();
+        if self.w.clock.cycles(u64::from(cycle)) == now {
+            self.tick(cycle, &launch, cx);
+            self.sleep(cycle, cx);
+        } else {
+            cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
+        }
+        self.launch = Some(launch);
+        self.send_messages(cx);
+    }
+
+    fn waits(&self, out: &mut Vec<durawarp_engine::Wait>) {
+        let Some(launch) = &self.launch else { return };
+        report::report_warps(&self.core, launch, &self.record, out);
+        report::report_memory(&self.host, &self.memory, out);
+    }
+
+    fn save(&self, out: &mut StateWriter) {
+        Stateful::save(self, out);
+    }
+
+    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Stateful::load(self, from)?;
+        self.launch.iter().for_each(|launch| self.lsu.find_instructions(launch));
+        Ok(())
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        for slot in self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp) {
+            digest.word(slot.wait.account() as u64);
+            slot.warp.each_word(&mut |word| digest.word(word));
+        }
+        self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
+        self.memory.l1.digest(&mut digest);
+        digest.word(u64::from(self.record.launches));
+        digest.value()
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { work: self.core.class_counts.iter().sum(), ..Progress::default() }
+    }
+}

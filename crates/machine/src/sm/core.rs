@@ -1,0 +1,142 @@
+//! The core of an SM: warps, CTAs, schedulers, scoreboard, and where the cycles of warp slots go.
+//!
+//! It knows what a warp waits for and when it may issue. What an instruction does is in `walk.rs`; memory and
+//! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the
+//! timers, or somebody else will resume it, as its [`Wait`] says.
+
+use crate::scheduler::{Scheduler, Unit};
+use crate::timers::Timers;
+use durawarp_checkpoint::state;
+use durawarp_kernel::ir::Class;
+use durawarp_kernel::launch::Launch;
+
+use super::copies::Copies;
+use super::cta::CtaSlot;
+use super::slots::{Accounts, PENDING, WarpSlot};
+use super::wait::Wait;
+use super::wiring::SmParameters;
+
+/// Warps of an SM, and what issues them.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) slots: Vec<WarpSlot>,
+    pub(super) schedulers: Vec<Scheduler>,
+    pub(super) timers: Timers,
+    pub(super) accounts: Accounts,
+    pub(super) ctas: Vec<CtaSlot>,
+    /// Lanes of a warp.
+    pub(super) warp_size: u32,
+    /// Cycles from issue to result, by class.
+    pub(super) latency: [u32; Class::ALL.len()],
+    /// Cycles for which an instruction keeps its unit, by class.
+    pub(super) interval: [u32; Class::ALL.len()],
+    /// Warp instructions issued, by class.
+    pub(super) class_counts: [u64; Class::ALL.len()],
+    /// Asynchronous copies under way.
+    pub(super) copies: Copies,
+    /// The host's cache is asked ahead for the registers of a warp's next instruction.
+    pub(super) prefetches: bool,
+}
+
+state!(Core { sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size, latency, interval });
+
+impl Core {
+    /// No warps.
+    pub(super) fn new(p: &SmParameters) -> Self {
+        Core {
+            slots: (0..p.sm.warps).map(|slot| WarpSlot::new((slot % p.sm.schedulers) as u8)).collect(),
+            schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
+            timers: Timers::default(),
+            accounts: Accounts::default(),
+            ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
+            warp_size: p.sm.warp_size,
+            latency: p.latency.by_class(&p.tensor),
+            interval: p.interval.by_class(&p.tensor),
+            class_counts: [0; Class::ALL.len()],
+            copies: Copies::new(p.sm.warps),
+            prefetches: false,
+        }
+    }
+
+    /// A warp waits for something else from `cycle` on.
+    #[inline]
+    pub(super) fn enter(&mut self, warp: usize, wait: Wait, cycle: u32) {
+        self.slots[warp].enter(wait, cycle, &mut self.accounts);
+    }
+
+    /// A warp goes on waiting, for something else of the same account.
+    pub(super) fn stays(&mut self, warp: usize, wait: Wait) {
+        let slot = &mut self.slots[warp];
+        debug_assert_eq!(wait.account(), slot.account, "a warp that stays changes no account");
+        slot.wait = wait;
+    }
+
+    /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
+    pub(super) fn settle(&mut self, warp: usize, from: u32, launch: &Launch) {
+        self.settle_now(warp, from, launch);
+    }
+
+    /// [`Core::settle`] where it is called for every instruction.
+    #[inline(always)]
+    pub(super) fn settle_now(&mut self, warp: usize, from: u32, launch: &Launch) {
+        let kernel = &*launch.kernel;
+        let slot = &mut self.slots[warp];
+        let pc = slot.warp.pc() as usize;
+        slot.class = kernel.class[pc];
+        slot.unit = Unit::of(slot.class);
+        let at = slot.ready_from(&kernel.hazards[pc]);
+        // One call for each outcome: what a wait is counted as is known where it is known which it is.
+        if at == PENDING {
+            // Settled again when its data have come.
+            slot.enter(Wait::Register, from, &mut self.accounts);
+            return;
+        }
+        if self.prefetches {
+            slot.warp.prefetch(&kernel.hazards[pc], kernel);
+        }
+        if at <= from {
+            self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+            slot.enter(Wait::Issue, from, &mut self.accounts);
+        } else {
+            slot.until = at;
+            self.timers.insert(from, at, warp as u8);
+            slot.enter(Wait::Latency, from, &mut self.accounts);
+        }
+    }
+
+    /// Warps whose result of fixed latency is there may issue.
+    pub(super) fn end_latencies(&mut self, cycle: u32) {
+        let mut due = self.timers.due(cycle);
+        while due != 0 {
+            let warp = due.trailing_zeros() as usize;
+            due &= due - 1;
+            let slot = &mut self.slots[warp];
+            if slot.until > cycle {
+                self.timers.insert(cycle, slot.until, warp as u8);
+            } else {
+                // Nothing but time could hold it back: the registers it needs are not written by anybody
+                // else.
+                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+                slot.enter(Wait::Issue, cycle, &mut self.accounts);
+            }
+        }
+    }
+
+    /// The registers that the instruction at `pc` writes may be used from `cycle` on.
+    pub(super) fn write_from(&mut self, warp: usize, pc: usize, cycle: u32, launch: &Launch) {
+        self.slots[warp].write_from(&launch.kernel.hazards[pc], cycle);
+    }
+
+    /// The registers that the instruction at `pc` writes wait for memory.
+    pub(super) fn write_later(&mut self, warp: usize, pc: usize, launch: &Launch) {
+        self.write_from(warp, pc, PENDING, launch);
+    }
+
+    /// The warp and its CTA know of each other's fences from here on.
+    pub(super) fn share_fences(&mut self, warp: usize) {
+        let slot = &mut self.slots[warp];
+        let cta = &mut self.ctas[usize::from(slot.cta)];
+        cta.fenced = cta.fenced.max(slot.order.fenced);
+        slot.order.fenced = cta.fenced;
+    }
+}

@@ -1,0 +1,406 @@
+//! The load-store unit's books: instructions waiting for their turn, and loads under way.
+//!
+//! Entries are served in order, one line access (or one pass through the shared-memory banks) a cycle. Store
+//! data and atomic operands are gathered at issue, so later writes to the registers do not matter; load data
+//! goes to the registers when it comes, and the scoreboard keeps everybody away until then.
+//!
+//! Invariants: an entry is released when its last access has left; a pending load is released when its last
+//! byte has come. Entries and loads are recycled: no allocation once warm.
+
+use std::collections::VecDeque;
+
+use crate::address::Interleave;
+use crate::coalescer::{LineAccess, lanes_of};
+use crate::l1::Waiter;
+use crate::msg::{Atomics, Payload, RequestKind};
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, state, value};
+use durawarp_engine::Time;
+use durawarp_kernel::ir::{Inst, Mem, Op};
+use durawarp_kernel::launch::Launch;
+use durawarp_persist::handler::Marker;
+
+use super::copies::CopyUnderWay;
+use super::record::Record;
+use super::slots::WarpSlot;
+
+/// What an entry does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Work {
+    /// Passes through the shared-memory banks.
+    #[default]
+    Shared,
+    /// Loads through the L1.
+    Load,
+    /// Loads that neither use nor fill the L1.
+    LoadPast,
+    /// Stores or atomics: requests whose payloads are ready.
+    Send,
+    /// A marker that has not been to the handler yet; then `Send`.
+    Mark,
+}
+
+value!(choice Work {
+        Shared,
+        Load,
+        LoadPast,
+        Send,
+        Mark,
+    }
+);
+
+/// One memory instruction (or the part of it in one space).
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) warp: u8,
+    pub(super) work: Work,
+    /// What a `Send` without atomics asks of the L2.
+    pub(super) kind: RequestKind,
+    /// Pending load, or [`NO_LOAD`].
+    pub(super) load: u16,
+    /// Bank passes for shared memory.
+    pub(super) passes: u32,
+    pub(super) accesses: Vec<LineAccess>,
+    /// Part of a multi-word local access, beside each access.
+    pub(super) parts: Vec<u8>,
+    /// One payload an access, in order, for `Send`.
+    pub(super) payloads: Vec<Payload>,
+    /// Accesses done.
+    pub(super) next: usize,
+    /// When a warp issued it, for persists.
+    pub(super) issued: Time,
+    /// What must be durable before its accesses leave, by its scheme's numbers.
+    pub(super) after: u64,
+    /// The mark that its scheme gives it.
+    pub(super) mark: u64,
+    /// A log update.
+    pub(super) log: bool,
+    /// Stores that must not stay in the L1: volatile ones, and those past it.
+    pub(super) past_l1: bool,
+    /// In local memory.
+    pub(super) local: bool,
+    /// Of a `Mark`.
+    pub(super) marker: Option<Marker>,
+}
+
+value!(record Entry { warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker });
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry {
+            warp: 0,
+            work: Work::Shared,
+            kind: RequestKind::Write,
+            load: NO_LOAD,
+            passes: 0,
+            accesses: Vec::new(),
+            parts: Vec::new(),
+            payloads: Vec::new(),
+            next: 0,
+            issued: 0,
+            after: 0,
+            mark: 0,
+            log: false,
+            past_l1: false,
+            local: false,
+            marker: None,
+        }
+    }
+}
+
+/// Stands for the kernel where a warp would be named.
+pub(super) const GRID: u8 = u8::MAX;
+
+/// No pending load.
+pub(super) const NO_LOAD: u16 = u16::MAX;
+
+/// A load (or atomic) under way.
+#[derive(Debug)]
+pub(super) struct PendingLoad {
+    pub(super) warp: u8,
+    pub(super) pc: u32,
+    pub(super) inst: Inst,
+    pub(super) lanes: u64,
+    /// Byte offset of each lane in its line.
+    pub(super) offset: [u16; 64],
+    /// Line accesses (shared passes count as one) not yet answered.
+    pub(super) left: u32,
+    /// Cycle from which the registers may be read, as known so far.
+    pub(super) ready: u32,
+    /// What does not go to registers line by line collects here, 16 bytes a lane: words of a local access
+    /// wider than 4 bytes, and the bytes of an asynchronous copy.
+    pub(super) staging: Option<Box<[u8; 1024]>>,
+    /// It is an asynchronous copy: where to.
+    pub(super) copy: Option<Box<CopyUnderWay>>,
+}
+
+/// But for the instruction, which is the launch's ([`Lsu::find_instructions`]).
+impl Storable for PendingLoad {
+    fn save(&self, out: &mut StateWriter) {
+        let PendingLoad { warp, pc, inst: _, lanes, offset, left, ready, staging, copy } = self;
+        (*warp, *pc, *lanes).save(out);
+        (*offset, *left, *ready).save(out);
+        staging.save(out);
+        copy.save(out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let (warp, pc, lanes) = Storable::read(from)?;
+        let (offset, left, ready) = Storable::read(from)?;
+        let (staging, copy) = Storable::read(from)?;
+        Ok(PendingLoad { warp, pc, inst: Inst::NOP, lanes, offset, left, ready, staging, copy })
+    }
+}
+
+impl PendingLoad {
+    /// Gives the bytes of a line to its lanes that wait for them.
+    #[inline]
+    pub(super) fn deliver(&mut self, slots: &mut [WarpSlot], part: u8, lanes: u64, bytes: &[u8], launch: &Launch) {
+        match &mut self.staging {
+            None => {
+                slots[usize::from(self.warp)].warp.write_back(&self.inst, launch, lanes, &self.offset, bytes);
+            }
+            Some(words) => {
+                let each = if self.copy.is_some() { copied_bytes(&self.inst) } else { 4 };
+                for lane in lanes_of(lanes) {
+                    let (from, to) = (usize::from(self.offset[lane]), 16 * lane + 4 * usize::from(part));
+                    words[to..to + each].copy_from_slice(&bytes[from..from + each]);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that a lane of an asynchronous copy writes.
+fn copied_bytes(inst: &Inst) -> usize {
+    let Op::Mem(mem) = inst.op else { unreachable!("a copy is a memory instruction") };
+    mem.bytes() as usize
+}
+
+/// A load whose last byte has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LoadDone {
+    /// Its warp and instruction.
+    pub(super) warp: usize,
+    pub(super) pc: usize,
+    /// Cycle from which the registers may be read.
+    pub(super) ready: u32,
+    /// It is an asynchronous copy, which stays open until its bytes have landed.
+    pub(super) copies: bool,
+}
+
+/// Queue and pending loads of one SM.
+#[derive(Debug)]
+pub(super) struct Lsu {
+    /// Boxed, as entries go in and out for every memory instruction.
+    pub(super) queue: VecDeque<Box<Entry>>,
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Entry>>,
+    capacity: usize,
+    loads: Vec<PendingLoad>,
+    free: Vec<u16>,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled")]
+    stagings: Vec<Box<[u8; 1024]>>,
+    /// Empty; recycled from instruction to instruction.
+    pub(super) accesses: Vec<LineAccess>,
+    /// Empty; recycled from fill to fill.
+    pub(super) waiters: Vec<Waiter>,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
+    pub(super) spare_atomics: Vec<Box<Atomics>>,
+    /// Cycle from which the next access may start.
+    pub(super) free_at: u32,
+    /// The head lacks an MSHR or room in the miss queue: nothing to do until a reply or a credit comes.
+    pub(super) blocked: bool,
+}
+
+state!(Lsu { saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics });
+
+impl Lsu {
+    pub(super) fn new(capacity: u32) -> Self {
+        Lsu {
+            queue: VecDeque::new(),
+            spare: Vec::new(),
+            capacity: capacity as usize,
+            loads: Vec::new(),
+            free: Vec::new(),
+            stagings: Vec::new(),
+            accesses: Vec::new(),
+            waiters: Vec::new(),
+            spare_atomics: Vec::new(),
+            free_at: 0,
+            blocked: false,
+        }
+    }
+
+    /// Gives loads that were read from a checkpoint their instructions. What lies in free places is of other
+    /// launches, too, and no matter.
+    pub(super) fn find_instructions(&mut self, launch: &Launch) {
+        for load in &mut self.loads {
+            load.inst = launch.kernel.code.get(load.pc as usize).copied().unwrap_or(Inst::NOP);
+        }
+    }
+
+    /// Another instruction may issue to it.
+    pub(super) fn has_room(&self) -> bool {
+        self.queue.len() < self.capacity
+    }
+
+    /// An empty entry.
+    pub(super) fn entry(&mut self, warp: u8, work: Work, load: u16) -> Box<Entry> {
+        let mut entry = self.spare.pop().unwrap_or_default();
+        entry.warp = warp;
+        entry.work = work;
+        entry.load = load;
+        entry.kind = RequestKind::Write;
+        entry.log = false;
+        entry.past_l1 = false;
+        entry.local = false;
+        entry.after = 0;
+        entry.mark = 0;
+        entry
+    }
+
+    /// A marker: an entry with one access to each slice.
+    pub(super) fn marker(&mut self, warp: u8, marker: Marker, map: Interleave, now: Time) -> Box<Entry> {
+        let mut entry = self.entry(warp, Work::Mark, NO_LOAD);
+        entry.kind = RequestKind::Marker;
+        entry.marker = Some(marker);
+        entry.issued = now;
+        for slice in 0..map.slices() {
+            entry.accesses.push(LineAccess { line: map.some_line_of(slice), sectors: 0, lanes: 0 });
+            entry.payloads.push(Payload::None);
+        }
+        entry
+    }
+
+    /// The marker at the head goes to the handler: from now on its accesses are sent.
+    pub(super) fn send_marker(&mut self) -> Marker {
+        let Some(head) = self.queue.front_mut() else { unreachable!("there is a head") };
+        head.work = Work::Send;
+        let Some(marker) = head.marker.take() else { unreachable!("a marker's entry") };
+        marker
+    }
+
+    /// Takes back an entry that was never queued.
+    pub(super) fn discard(&mut self, mut entry: Box<Entry>) {
+        entry.accesses.clear();
+        entry.payloads.clear();
+        self.spare.push(entry);
+    }
+
+    /// Takes back the head entry, whose work is done.
+    pub(super) fn retire_head(&mut self) {
+        let Some(mut entry) = self.queue.pop_front() else { unreachable!("there is a head") };
+        entry.accesses.clear();
+        entry.parts.clear();
+        entry.payloads.clear();
+        entry.next = 0;
+        entry.passes = 0;
+        self.spare.push(entry);
+    }
+
+    /// Opens a pending load with nothing left to wait for yet.
+    pub(super) fn open_load(&mut self, warp: u8, pc: u32, inst: Inst, lanes: u64) -> u16 {
+        let load = |offset| PendingLoad { warp, pc, inst, lanes, offset, left: 0, ready: 0, staging: None, copy: None };
+        match self.free.pop() {
+            Some(index) => {
+                let slot = &mut self.loads[usize::from(index)];
+                slot.warp = warp;
+                slot.pc = pc;
+                slot.inst = inst;
+                slot.lanes = lanes;
+                slot.left = 0;
+                slot.ready = 0;
+                index
+            }
+            None => {
+                self.loads.push(load([0; 64]));
+                (self.loads.len() - 1) as u16
+            }
+        }
+    }
+
+    /// Loads and atomics under way.
+    pub(super) fn open_loads(&self) -> impl Iterator<Item = &PendingLoad> {
+        let open = |index: &usize| !self.free.contains(&(*index as u16));
+        (0..self.loads.len()).filter(open).map(|index| &self.loads[index])
+    }
+
+    #[inline]
+    pub(super) fn load(&mut self, index: u16) -> &mut PendingLoad {
+        &mut self.loads[usize::from(index)]
+    }
+
+    /// Gives a load room for the words of each lane.
+    pub(super) fn stage(&mut self, index: u16) {
+        let room = self.stagings.pop().unwrap_or_else(|| Box::new([0; 1024]));
+        self.loads[usize::from(index)].staging = Some(room);
+    }
+
+    /// A line access of a load is answered, and usable from `ready` on. After the last, the load is closed.
+    #[inline]
+    pub(super) fn answer(
+        &mut self,
+        load: u16,
+        ready: u32,
+        slots: &mut [WarpSlot],
+        launch: &Launch,
+    ) -> Option<LoadDone> {
+        let pending = self.load(load);
+        pending.left -= 1;
+        pending.ready = pending.ready.max(ready);
+        if pending.left > 0 {
+            return None;
+        }
+        let copies = pending.copy.is_some();
+        let done = LoadDone { warp: usize::from(pending.warp), pc: pending.pc as usize, ready: pending.ready, copies };
+        if copies {
+            return Some(done);
+        }
+        if let Some(words) = &pending.staging {
+            let apart = std::array::from_fn(|lane| 16 * lane as u16);
+            slots[done.warp].warp.write_back(&pending.inst, launch, pending.lanes, &apart, &words[..]);
+        }
+        self.close_load(load);
+        Some(done)
+    }
+
+    /// Puts an entry with line accesses into the queue and counts what must come back to its warp.
+    #[inline]
+    pub(super) fn enqueue(&mut self, mut entry: Box<Entry>, slot: &mut WarpSlot, record: &mut Record) {
+        let accesses = entry.accesses.len() as u32;
+        if entry.kind.persists() {
+            entry.issued = record.now;
+            slot.under_way.persists += accesses;
+            slot.under_way.throughs += if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
+            record.counters.persists += u64::from(accesses);
+        } else if entry.load == NO_LOAD {
+            slot.under_way.stores += accesses;
+        } else {
+            self.load(entry.load).left += accesses;
+        }
+        self.queue.push_back(entry);
+    }
+
+    /// Makes a load with its accesses in the queue an asynchronous copy.
+    pub(super) fn copies(&mut self, load: u16, copy: CopyUnderWay) {
+        self.stage(load);
+        self.load(load).copy = Some(Box::new(copy));
+    }
+
+    /// Closes a copy all of whose bytes are there: its warp, where they go, its access, the bytes.
+    pub(super) fn land(&mut self, load: u16, write: impl FnOnce(usize, &CopyUnderWay, Mem, &[u8])) {
+        let pending = self.load(load);
+        let Op::Mem(mem) = pending.inst.op else { unreachable!("a copy is a memory instruction") };
+        let (warp, copy) = (usize::from(pending.warp), pending.copy.take());
+        let (Some(copy), Some(words)) = (copy, &pending.staging) else { unreachable!("a copy has its bytes") };
+        write(warp, &copy, mem, &words[..]);
+        self.close_load(load);
+    }
+
+    fn close_load(&mut self, index: u16) {
+        if let Some(room) = self.loads[usize::from(index)].staging.take() {
+            self.stagings.push(room);
+        }
+        self.free.push(index);
+    }
+}

@@ -1,0 +1,118 @@
+//! Lines of persistent memory that leave a combining L1 in the order of a scheme: who waits for what.
+//!
+//! ```text
+//!   store ──[handler: join?]──> line in the L1 ──[handler: Outbox::persist]──> write-through ──> memory
+//!              ▲ number, and what is ordered before it                       └──acknowledged──> handler, fences
+//! ```
+//! Stores are numbered in the order of issue, and join their lines in it. A fence that does not wait makes
+//! its warp's later stores come after the numbers so far; who passes a barrier of the CTA, reads its shared
+//! memory, or follows an atomic or a memory fence of the CTA knows of the fences before. The *handler*
+//! decides which line leaves when; where the machine needs a line to leave (its way, its place in the S-FIFO,
+//! a release, a load or an atomic of other bytes), it asks and waits.
+//!
+//! Source: Gope et al. section 6.1 (alternative implementation), after BPFS. Invariants: what waits is the
+//! head of the load-store unit, a fence, or the end of a CTA, never what a line needs to leave; one line
+//! leaves a cycle, ahead of the unit's next access, so that nothing joins bytes that are about to leave. A
+//! release waits until what it cleans is durable (its write-through has no earlier answer). Not modelled: a
+//! load that misses other bytes of a dirty line could be merged with these; here the line leaves first.
+
+use crate::msg::{Msg, Payload, Persist, Request, RequestKind, sectors_touched};
+use durawarp_engine::Ctx;
+use durawarp_kernel::memory::Medium;
+use durawarp_persist::handler::{Event, Joining, Offer};
+use durawarp_persist::journal::FactKind;
+
+use super::cleaning::cleaning_tag;
+use super::handler_host::HandlerHost;
+use super::memory_side::MemorySide;
+use super::record::Record;
+use super::slots::WarpSlot;
+
+impl MemorySide {
+    /// A line leaves the L1 by its handler's word alone.
+    pub(super) fn is_ordered(&self, line: u64) -> bool {
+        self.leaving.order.is_some() && Medium::of(line) == Medium::Nvm
+    }
+
+    /// True when a line has dirty bytes that only its handler lets leave; it is told that they must.
+    pub(super) fn must_leave(&self, line: u64, host: &mut HandlerHost) -> bool {
+        let waits = self.is_ordered(line) && self.l1.is_dirty(line);
+        if waits {
+            host.tell(&Event::Wanted(line));
+        }
+        waits
+    }
+
+    /// A store of a warp and its CTA may join its line now.
+    pub(super) fn joins(&mut self, line: u64, by: (u8, u8), after: u64, host: &mut HandlerHost) -> bool {
+        let Some(order) = &mut self.leaving.order else { return true };
+        let store = Joining { line, by, number: order.next_join(), after };
+        let joins = host.allows(&Offer::Join(store));
+        if joins {
+            order.join(line, by.1);
+        }
+        joins
+    }
+
+    /// The head is an atomic on persistent memory behind fences that did not wait: true while it has to.
+    pub(super) fn atomic_waits(&self, line: u64, cta: u8, after: u64, host: &mut HandlerHost) -> bool {
+        let waits = Medium::of(line) == Medium::Nvm
+            && self.leaving.order.as_ref().is_some_and(|order| order.is_pending(cta, after));
+        if waits {
+            host.tell(&Event::Flush { cta, number: after });
+        }
+        waits
+    }
+
+    /// What a warp stored is not all known to be durable.
+    pub(super) fn is_unpersisted(&self, slot: &WarpSlot) -> bool {
+        self.leaving.order.as_ref().is_some_and(|order| order.is_pending(slot.cta, slot.order.past))
+    }
+
+    /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss
+    /// queue.
+    pub(super) fn send_persist(&mut self, line: u64, id: u64, record: &mut Record, cx: &mut Ctx<'_, Msg>) {
+        let mut content = self.port.line_pool.take();
+        let dirty = self.l1.clean(line, &mut content);
+        assert!(dirty, "a handler has a line leave that has no dirty bytes");
+        record.counters.l1_cleanings += 1;
+        record.counters.persists += 1;
+        record.note_line(FactKind::Cleaned, line);
+        let number = self.leaving.cleaning.number();
+        if let Some(order) = &mut self.leaving.order {
+            order.leave(line, id, number);
+        }
+        let sectors = sectors_touched(content.mask);
+        let payload = self.port.begin_persist(Payload::Line(content), record.now, id, record.now);
+        let (tag, from) = (cleaning_tag(number), self.port.requester);
+        self.port.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
+    }
+
+    /// What left is durable.
+    pub(super) fn persisted(&mut self, persist: Box<Persist>, host: &mut HandlerHost, record: &mut Record) {
+        let id = persist.mark;
+        self.port.end_persist(persist, host, record);
+        let Some(order) = &mut self.leaving.order else { unreachable!("a line left by its handler's word") };
+        let (cleanings, settled) = order.arrive(id);
+        for author in settled {
+            record.note_of(author, FactKind::FenceSettled, 0);
+        }
+        for number in cleanings {
+            self.leaving.cleaning.perform(number);
+        }
+        host.tell(&Event::Persisted(id));
+    }
+
+    /// A fence lets its warp go on before what it stored is durable.
+    pub(super) fn pass_ordered(&mut self, slot: &WarpSlot, host: &mut HandlerHost, record: &mut Record) {
+        record.note(slot, FactKind::FenceOrdered, 0);
+        record.counters.pm_fences_ordered += 1;
+        let (cta, number, author) = (slot.cta, slot.order.past, record.author(slot));
+        host.tell(&Event::FenceOrdered { cta, number, author });
+        if record.journal.is_some()
+            && let Some(order) = &mut self.leaving.order
+        {
+            order.fence(cta, number, author);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Parameters of an SM, and what it counts.
+//!
+//! Units are last in a name. Source of the shape: AGPM Table IV and GPGPU-Sim's configuration; every preset
+//! says where its values are from. Invariant: all warp-slot accounts together are the resident warp cycles.
+
+use crate::coalescer::Rule;
+use crate::scheduler::Policy;
+use durawarp_base::counters;
+use durawarp_base::spec;
+use durawarp_kernel::ir::Class;
+
+spec! {
+    /// Parameters of a streaming multiprocessor.
+    pub struct SmSpec {
+        /// Streaming multiprocessors of the machine.
+        count: u32 where 1..=1024,
+        /// Lanes of a warp: 32 or 64.
+        warp_size: u32 where 32..=64,
+        /// Warps resident at once.
+        warps: u32 where 1..=64,
+        /// CTAs resident at once.
+        ctas: u32 where 1..=64,
+        /// Threads resident at once.
+        threads: u32 where 32..=4096,
+        /// 32-bit registers.
+        registers: u32 where 1024..=1048576,
+        /// Registers are given to a warp in multiples of this.
+        register_unit: u32 where 1..=4096,
+        /// Equal parts of the registers; those of a warp lie in one part.
+        register_partitions: u32 where 1..=16,
+        /// Warp schedulers; warp slot `i` belongs to scheduler `i` modulo their number.
+        schedulers: u32 where 1..=16,
+        /// How a scheduler picks among ready warps.
+        policy: Policy,
+        /// Instructions that a scheduler issues from its warp in a cycle, to different units.
+        issue_width: u32 where 1..=2,
+        /// Memory instructions that wait for the load-store unit.
+        lsu_entries: u32 where 1..=256,
+        /// How lanes are merged into memory accesses.
+        coalescer: Rule,
+    }
+}
+
+spec! {
+    /// Cycles from the issue of an instruction to the issue of one that uses its result, by class.
+    pub struct LatencySpec {
+        /// Integer addition, subtraction.
+        int_cycles: u32 where 1..=10000,
+        /// Integer multiply, multiply-add.
+        int_mul_cycles: u32 where 1..=10000,
+        /// Integer division, remainder.
+        int_div_cycles: u32 where 1..=10000,
+        /// Moves, selects, logic, shifts, bit operations, signs of floats.
+        logic_cycles: u32 where 1..=10000,
+        /// Comparisons.
+        compare_cycles: u32 where 1..=10000,
+        /// `min`, `max` of integers, single and half precision.
+        min_max_cycles: u32 where 1..=10000,
+        /// Conversions.
+        convert_cycles: u32 where 1..=10000,
+        /// Single- and half-precision add, multiply, fused multiply-add.
+        fp32_cycles: u32 where 1..=10000,
+        /// Single-precision IEEE division, reciprocal, square root.
+        fp32_div_cycles: u32 where 1..=10000,
+        /// Double-precision add, multiply, fused multiply-add.
+        fp64_cycles: u32 where 1..=10000,
+        /// Double-precision division, reciprocal, square root.
+        fp64_div_cycles: u32 where 1..=10000,
+        /// Special functions.
+        sfu_cycles: u32 where 1..=10000,
+        /// Shuffles, `match`, `redux`.
+        shuffle_cycles: u32 where 1..=10000,
+        /// Votes.
+        vote_cycles: u32 where 1..=10000,
+        /// Reads of parameters and constants; each further address of a warp adds a cycle.
+        const_cycles: u32 where 1..=10000,
+        /// Branches and other control: to the warp's next instruction.
+        control_cycles: u32 where 1..=10000,
+    }
+}
+
+spec! {
+    /// Cycles for which an instruction holds its unit of the scheduler, by class.
+    pub struct IntervalSpec {
+        /// Integer addition, subtraction.
+        int_cycles: u32 where 1..=10000,
+        /// Integer multiply, multiply-add.
+        int_mul_cycles: u32 where 1..=10000,
+        /// Integer division, remainder.
+        int_div_cycles: u32 where 1..=10000,
+        /// Moves, selects, logic, shifts, bit operations, signs of floats.
+        logic_cycles: u32 where 1..=10000,
+        /// Comparisons.
+        compare_cycles: u32 where 1..=10000,
+        /// `min`, `max` of integers, single and half precision.
+        min_max_cycles: u32 where 1..=10000,
+        /// Conversions.
+        convert_cycles: u32 where 1..=10000,
+        /// Single- and half-precision add, multiply, fused multiply-add.
+        fp32_cycles: u32 where 1..=10000,
+        /// Single-precision IEEE division, reciprocal, square root.
+        fp32_div_cycles: u32 where 1..=10000,
+        /// Double-precision add, multiply, fused multiply-add.
+        fp64_cycles: u32 where 1..=10000,
+        /// Double-precision division, reciprocal, square root.
+        fp64_div_cycles: u32 where 1..=10000,
+        /// Special functions.
+        sfu_cycles: u32 where 1..=10000,
+        /// Shuffles, `match`, `redux`.
+        shuffle_cycles: u32 where 1..=10000,
+        /// Votes.
+        vote_cycles: u32 where 1..=10000,
+        /// Reads of parameters and constants.
+        const_cycles: u32 where 1..=10000,
+        /// Memory accesses.
+        memory_cycles: u32 where 1..=10000,
+        /// Branches and other control.
+        control_cycles: u32 where 1..=10000,
+    }
+}
+
+spec! {
+    /// Tensor cores of a machine. Four registers of a: m16n8k16 of 16-bit elements, m16n8k8 of `tf32`,
+    /// m16n8k32 of bytes; these are the same work for a tensor core.
+    pub struct TensorSpec {
+        /// Products of matrices with four registers of a: to the issue of what uses it; 0 without any.
+        matrix_cycles: u32 where 0..=10000,
+        /// These: cycles for which one holds the tensor cores of its scheduler.
+        matrix_interval_cycles: u32 where 1..=10000,
+        /// Products of matrices with two registers of a, half as deep: to the issue of what uses it.
+        half_cycles: u32 where 1..=10000,
+        /// These: cycles for which one holds the tensor cores of its scheduler.
+        half_interval_cycles: u32 where 1..=10000,
+    }
+}
+
+impl TensorSpec {
+    /// The machine has tensor cores.
+    pub fn is_present(&self) -> bool {
+        self.matrix_cycles > 0
+    }
+}
+
+impl LatencySpec {
+    /// Cycles from issue to result, in the order of [`Class::ALL`]; memory instructions have their own ways.
+    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::ALL.len()] {
+        [
+            self.int_cycles,
+            self.int_mul_cycles,
+            self.int_div_cycles,
+            self.logic_cycles,
+            self.compare_cycles,
+            self.min_max_cycles,
+            self.convert_cycles,
+            self.fp32_cycles,
+            self.fp32_div_cycles,
+            self.fp64_cycles,
+            self.fp64_div_cycles,
+            self.sfu_cycles,
+            self.shuffle_cycles,
+            self.vote_cycles,
+            self.const_cycles,
+            1,
+            self.control_cycles,
+            tensor.matrix_cycles,
+            tensor.half_cycles,
+        ]
+    }
+}
+
+impl IntervalSpec {
+    /// Cycles for which an instruction keeps its unit, in the order of [`Class::ALL`].
+    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::ALL.len()] {
+        [
+            self.int_cycles,
+            self.int_mul_cycles,
+            self.int_div_cycles,
+            self.logic_cycles,
+            self.compare_cycles,
+            self.min_max_cycles,
+            self.convert_cycles,
+            self.fp32_cycles,
+            self.fp32_div_cycles,
+            self.fp64_cycles,
+            self.fp64_div_cycles,
+            self.sfu_cycles,
+            self.shuffle_cycles,
+            self.vote_cycles,
+            self.const_cycles,
+            self.memory_cycles,
+            self.control_cycles,
+            tensor.matrix_interval_cycles,
+            tensor.half_interval_cycles,
+        ]
+    }
+}
+
+impl SmCounters {
+    /// Counts a load or store of global memory by the line accesses that the coalescer made of it.
+    pub(super) fn count_degree(&mut self, accesses: usize) {
+        *match accesses {
+            0..=1 => &mut self.degree_1,
+            2 => &mut self.degree_2,
+            3..=4 => &mut self.degree_3_4,
+            5..=8 => &mut self.degree_5_8,
+            9..=16 => &mut self.degree_9_16,
+            _ => &mut self.degree_17_more,
+        } += 1;
+    }
+}
+
+counters! {
+    /// What one SM counted of tensor cores and asynchronous copies.
+    pub struct TensorCounters {
+        /// Warp instructions: products of matrices with four registers of a (warp instructions)
+        matrix_instructions,
+        /// Warp instructions: products of matrices with two registers of a (warp instructions)
+        matrix_half_instructions,
+        /// Loads of matrices from shared memory (warp instructions)
+        matrix_loads,
+        /// Asynchronous copies from global to shared memory (warp instructions)
+        async_copies,
+        /// Bytes that these wrote to shared memory (bytes)
+        async_copy_bytes,
+    }
+}
+
+counters! {
+    /// What one SM counted.
+    pub struct SmCounters {
+        /// Instructions issued, one a warp (warp instructions)
+        warp_instructions,
+        /// Lanes that executed them (thread instructions)
+        thread_instructions,
+        /// Warp instructions: integer addition (warp instructions)
+        int_instructions,
+        /// Warp instructions: integer multiply (warp instructions)
+        int_mul_instructions,
+        /// Warp instructions: integer division (warp instructions)
+        int_div_instructions,
+        /// Warp instructions: moves, selects, logic, shifts, bit operations (warp instructions)
+        logic_instructions,
+        /// Warp instructions: comparisons (warp instructions)
+        compare_instructions,
+        /// Warp instructions: minimum and maximum (warp instructions)
+        min_max_instructions,
+        /// Warp instructions: conversions (warp instructions)
+        convert_instructions,
+        /// Warp instructions: single precision (warp instructions)
+        fp32_instructions,
+        /// Warp instructions: single-precision division and square root (warp instructions)
+        fp32_div_instructions,
+        /// Warp instructions: double precision (warp instructions)
+        fp64_instructions,
+        /// Warp instructions: double-precision division and square root (warp instructions)
+        fp64_div_instructions,
+        /// Warp instructions: special functions (warp instructions)
+        sfu_instructions,
+        /// Warp instructions: shuffles (warp instructions)
+        shuffle_instructions,
+        /// Warp instructions: votes (warp instructions)
+        vote_instructions,
+        /// Warp instructions: parameter and constant reads (warp instructions)
+        const_instructions,
+        /// Warp instructions: memory (warp instructions)
+        memory_instructions,
+        /// Warp instructions: control (warp instructions)
+        control_instructions,
+        /// Branches whose lanes went both ways (warp instructions)
+        divergent_branches,
+        /// Line accesses of loads looked up in the L1 (accesses)
+        l1_loads,
+        /// Of these, hits (accesses)
+        l1_hits,
+        /// Of these, joined a fill under way (accesses)
+        l1_merges,
+        /// Line accesses of loads past the L1 (accesses)
+        l1_bypasses,
+        /// Of these, because the scheme steered the load past it (accesses)
+        l1_loads_steered,
+        /// Of these, because every way of the set was waiting for a fill (accesses)
+        l1_stalls_past,
+        /// Line accesses of stores and atomics (accesses)
+        l1_stores,
+        /// Of these, evicted a line of the L1 (accesses)
+        l1_store_evictions,
+        /// Of these, joined bytes of their line that a write-combining L1 held already (accesses)
+        l1_stores_combined,
+        /// Lines whose combined bytes left the L1 in one write (lines)
+        l1_cleanings,
+        /// Of these, because the S-FIFO was full (lines)
+        l1_cleanings_early,
+        /// Global loads, stores and log updates of one line access, atomics apart (warp instructions)
+        degree_1,
+        /// The same: two line accesses (warp instructions)
+        degree_2,
+        /// The same: 3 or 4 (warp instructions)
+        degree_3_4,
+        /// The same: 5 to 8 (warp instructions)
+        degree_5_8,
+        /// The same: 9 to 16 (warp instructions)
+        degree_9_16,
+        /// The same: 17 or more (warp instructions)
+        degree_17_more,
+        /// Atomic operations on global memory, one a lane (operations)
+        atomic_lanes,
+        /// Accesses to shared memory (warp instructions)
+        shared_accesses,
+        /// Passes through its banks that conflicts added (passes)
+        shared_conflict_passes,
+        /// Bytes sent into the crossbar, headers included (bytes)
+        bytes_out,
+        /// Bytes received from the crossbar, headers included (bytes)
+        bytes_in,
+        /// Stores to persistent memory, atomics apart (warp instructions)
+        pm_stores,
+        /// Of these, log updates (warp instructions)
+        pm_log_stores,
+        /// Of these, sent non-temporally (warp instructions)
+        pm_log_stores_past,
+        /// Log updates that the scheme has no use for, and that were left out (warp instructions)
+        pm_log_stores_dropped,
+        /// Write-backs and flushes issued (warp instructions)
+        pm_write_backs,
+        /// Line accesses of stores and atomics to persistent memory: log, data and flags (accesses)
+        pm_store_accesses,
+        /// Of these, log updates (accesses)
+        pm_log_store_accesses,
+        /// Line accesses of write-backs and flushes that were done, as coalesced (accesses)
+        pm_write_back_accesses,
+        /// Of these, of log updates (accesses)
+        pm_log_write_back_accesses,
+        /// Persistency fences issued (warp instructions)
+        pm_fences,
+        /// Of these and others, passed before non-temporal stores were durable (warp instructions)
+        pm_fences_ordered,
+        /// Markers of persist barriers that this SM sent to the slices (markers)
+        pm_markers,
+        /// Passes of persist barriers of thread scope, and of fences, behind a marker (warp instructions)
+        pm_barriers_wi,
+        /// From issue to pass of these (warp cycles)
+        pm_barriers_wi_stall,
+        /// Passes of persist barriers of CTA scope behind a marker (warp instructions)
+        pm_barriers_wg,
+        /// From issue to pass of these, the wait for other warps included (warp cycles)
+        pm_barriers_wg_stall,
+        /// Passes of persist barriers of kernel scope behind a marker (warp instructions)
+        pm_barriers_kr,
+        /// From issue to pass of these, the wait for other CTAs included (warp cycles)
+        pm_barriers_kr_stall,
+        /// Warps that waited for a front-end buffer (warp cycles)
+        path_wait_cycles,
+        /// Of these, for room in it: not for an atomic's turn (warp cycles)
+        path_full_cycles,
+        /// Line accesses that were held until earlier non-temporal stores were durable (accesses)
+        pm_held,
+        /// Persistency operations and stores on DRAM: of their plain meaning (warp instructions)
+        pm_on_dram,
+        /// Write-throughs and write-backs sent, a line each (requests)
+        persists,
+        /// CTAs run to their end (CTAs)
+        ctas,
+        /// Cycles with at least one resident warp (cycles)
+        active_cycles,
+        /// Resident warps summed over cycles: all accounts below together (warp cycles)
+        slots_resident,
+        /// Warp-cycles: issued (warp cycles)
+        slots_issued,
+        /// Warp-cycles: ready, another warp was picked (warp cycles)
+        slots_not_selected,
+        /// Warp-cycles: ready, the unit was busy (warp cycles)
+        slots_unit_busy,
+        /// Warp-cycles: ready, the load-store unit was full (warp cycles)
+        slots_memory_full,
+        /// Warp-cycles: waiting for a result of fixed latency (warp cycles)
+        slots_execution,
+        /// Warp-cycles: waiting for memory data (warp cycles)
+        slots_memory,
+        /// Warp-cycles: waiting at a barrier (warp cycles)
+        slots_barrier,
+        /// Warp-cycles: waiting at a fence for stores to be performed (warp cycles)
+        slots_fence,
+        /// Warp-cycles: waiting for persists to be durable (warp cycles)
+        slots_persist,
+        /// Warp-cycles: exited, loads or stores under way (warp cycles)
+        slots_draining,
+    }
+}

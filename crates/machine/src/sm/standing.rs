@@ -1,0 +1,97 @@
+//! Where the warps of an SM stand between two events, for who asks whether they get on. The model reads none
+//! of it.
+
+use std::sync::Arc;
+
+use crate::msg::MAX_LINE_BYTES;
+use durawarp_kernel::launch::Launch;
+use durawarp_kernel::warp::Warp;
+
+use super::core::Core;
+use super::lsu::Lsu;
+use super::memory_side::MemorySide;
+use super::wait::Wait;
+
+/// What a resident warp does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// It issues instructions, or waits for something that comes by itself: a result, its unit, its fence.
+    Runs,
+    /// It waits at a barrier for others.
+    Waits,
+    /// It has exited and waits for the end of what it issued, or a persist barrier is on its way.
+    Ends,
+}
+
+/// A load or an atomic whose result has not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenLoad {
+    /// Its instruction.
+    pub pc: u32,
+    /// Its lanes.
+    pub lanes: u64,
+    /// It is an asynchronous copy.
+    pub copies: bool,
+}
+
+/// A resident warp.
+#[derive(Debug)]
+pub struct ResidentWarp<'a> {
+    /// Its CTA.
+    pub cta: u64,
+    /// Registers and paths; results under way are missing.
+    pub warp: &'a Warp,
+    /// What it does.
+    pub stands: Stands,
+    /// Stores or persists of it are under way.
+    pub stores: bool,
+    /// Results under way.
+    pub loads: Vec<OpenLoad>,
+    /// Its CTA's shared memory.
+    pub shared: &'a [u8],
+}
+
+/// Lines of the L1 that loads may hit: address, valid sectors, bytes.
+pub type CachedLine<'a> = (u64, u8, &'a [u8; MAX_LINE_BYTES]);
+
+/// All resident warps of an SM, with their launch.
+#[derive(Debug)]
+pub struct Residents<'a> {
+    /// What they execute.
+    pub launch: &'a Arc<Launch>,
+    /// In the order of slots.
+    pub warps: Vec<ResidentWarp<'a>>,
+    /// What their cached loads find in place of memory.
+    pub lines: Vec<CachedLine<'a>>,
+    /// Ordinary loads go through the L1.
+    pub caches_loads: bool,
+}
+
+/// The resident warps of an SM with this launch; none where there is no warp.
+pub(super) fn residents<'a>(
+    launch: &'a Arc<Launch>,
+    (core, lsu, memory): (&'a Core, &Lsu, &'a MemorySide),
+    caches_loads: bool,
+) -> Option<Residents<'a>> {
+    let resident = |slot: usize| resident(slot, core, lsu);
+    let warps: Vec<ResidentWarp<'_>> = (0..core.slots.len()).filter_map(resident).collect();
+    let lines = memory.l1.lines().collect();
+    (!warps.is_empty()).then_some(Residents { launch, warps, lines, caches_loads })
+}
+
+fn resident<'a>(slot: usize, core: &'a Core, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
+    let at = &core.slots[slot];
+    let stands = match at.wait {
+        Wait::NoWarp => return None,
+        Wait::Barrier => Stands::Waits,
+        Wait::Drained | Wait::Marker(_) | Wait::Peers(_) => Stands::Ends,
+        Wait::Issue | Wait::Latency | Wait::Register | Wait::Copies(_) | Wait::FrontEnd => Stands::Runs,
+        // The instruction behind the fence is its next.
+        Wait::Performed(_) | Wait::Released(_) | Wait::Durable { .. } => Stands::Runs,
+    };
+    let cta = &core.ctas[usize::from(at.cta)];
+    let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);
+    let loads = open.map(|load| OpenLoad { pc: load.pc, lanes: load.lanes, copies: load.copy.is_some() }).collect();
+    let stores = at.under_way.stores + at.under_way.persists > 0;
+    Some(ResidentWarp { cta: cta.cta, warp: &at.warp, stands, stores, loads, shared: &cta.shared })
+}

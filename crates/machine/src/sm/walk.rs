@@ -1,0 +1,764 @@
+//! The walk of an instruction, and of a reply, through the parts of an SM.
+//!
+//! An instruction issues to its unit; a reply writes registers and lets its warp go on: past a fence, a wait
+//! for durability, a persist barrier, or to its end and that of its CTA. The parts do the work and own the
+//! state; here is their order.
+//!
+//! ```text
+//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines that the handler names are cleaned
+//!   pm.barrier.wg   all warps of the CTA ──────────────> marker        then one marker to each slice
+//!   pm.barrier.kr   all CTAs ─> command processor ─> every SM: marker ─> command processor ─> all go on
+//! ```
+//! Arrival at a barrier of a CTA or a kernel is part of the instruction, whatever the scheme; what follows is
+//! the scheme's: nothing, a wait for the warp's own persists, or a marker ([`FenceRule`]). CTAs that meet at
+//! a barrier of the kernel see what the others wrote before it, as behind a fence of scope gpu; the warps of
+//! a CTA share an L1.
+//!
+//! Source: Gope et al. section 6.1. Invariants: a marker reaches a slice behind all that was cleaned before
+//! it; nobody goes on before every slice has acknowledged. Not modelled: preemption, by which the paper lets
+//! a kernel's CTAs arrive that are not resident: such a barrier is a deadlock here, and reported as one. Over
+//! 500 lines: what a warp waits for may lead to any other wait.
+
+use crate::l1::Waiter;
+use crate::msg::{GridStep, Msg, Payload, Reply, RequestKind};
+use crate::scheduler::Unit;
+use durawarp_engine::Ctx;
+use durawarp_kernel::fault::ProgramFault;
+use durawarp_kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::launch::Launch;
+use durawarp_persist::handler::{Event, Marker};
+use durawarp_persist::journal::FactKind;
+use durawarp_persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope};
+
+use super::Sm;
+use super::barriers::AllArrived;
+use super::cleaning::is_cleaning;
+use super::combine::Cleaned;
+use super::copies::{arrive, write_copy};
+use super::lsu::GRID;
+use super::memory::issue_memory;
+use super::moment::Moment;
+use super::persist;
+use super::requests::Stepped;
+use super::wait::{Account, AfterFence, Wait};
+
+/// A cycle of an SM, with the fields that it takes.
+macro_rules! moment {
+    ($sm:ident, $cycle:expr, $launch:expr) => {
+        &mut Moment {
+            cycle: $cycle,
+            launch: $launch,
+            p: &$sm.p,
+            w: &$sm.w,
+            host: &mut $sm.host,
+            record: &mut $sm.record,
+        }
+    };
+}
+
+/// How many lanes these are. To count them takes a dozen instructions of a host; most warps have all of 32.
+#[inline]
+fn count(lanes: u64) -> u32 {
+    if lanes == u64::from(u32::MAX) { 32 } else { count_each(lanes) }
+}
+
+/// By itself, so that it is not done for a whole warp too, in place of a branch.
+#[inline(never)]
+fn count_each(lanes: u64) -> u32 {
+    lanes.count_ones()
+}
+
+impl Sm {
+    /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
+    /// machine can.
+    pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let mut units = 0u8;
+        for nth in 1..=self.p.sm.issue_width {
+            let slot = &self.core.slots[warp];
+            let (class, unit, scheduler) = (slot.class, slot.unit, usize::from(slot.scheduler));
+            units |= 1 << unit as u8;
+            self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
+            self.core.class_counts[class as usize] += 1;
+            self.execute(warp, class, cycle, launch, cx);
+            if nth == self.p.sm.issue_width || !self.can_pair(warp, units, cycle, launch) {
+                break;
+            }
+            let rank = self.core.slots[warp].rank;
+            self.core.schedulers[scheduler].unready(rank);
+        }
+        let slot = &mut self.core.slots[warp];
+        self.core.accounts.issued_into(slot.account);
+        if slot.account != Account::Empty {
+            slot.issued_at = cycle;
+        }
+    }
+
+    /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
+    fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
+        let slot = &self.core.slots[warp];
+        if slot.wait != Wait::Issue || self.failed {
+            return false;
+        }
+        let unit = slot.unit;
+        let registers_ready = slot.ready_from(&launch.kernel.hazards[slot.warp.pc() as usize]) <= cycle;
+        let free = self.core.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
+        let may =
+            units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room());
+        // One that has to wait for the front-end buffer is set aside when it is picked.
+        may && !(self.front_end.present && self.front_end.blocks(warp, launch, true, slot, &mut self.host))
+    }
+
+    fn execute(&mut self, warp: usize, class: Class, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &mut self.core.slots[warp];
+        let pc = slot.warp.pc() as usize;
+        let inst = &launch.kernel.code[pc];
+        let lanes = slot.warp.guarded(inst);
+        self.record.counters.thread_instructions += u64::from(count(lanes));
+        let latency = self.core.latency[class as usize];
+        // Each arm moves the pc itself, and returns early when something other than a register's latency
+        // decides when the warp goes on: then `settle` at the end must not set its wait anew.
+        match inst.op {
+            Op::Alu(_) => {
+                slot.warp.alu(inst, launch, lanes);
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+            }
+            Op::Mem(mem) => {
+                // As a fence does, an atomic passes on what warps know of fences. That comes before the
+                // issue, which orders the atomic after the fences that its warp knows.
+                if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
+                    self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
+                    if self.memory.leaving.order.is_some() {
+                        self.core.share_fences(warp);
+                    }
+                    if self.host.wants.accesses && matches!(mem.space, Space::Global | Space::Generic) {
+                        self.host.tell(&Event::Atomic);
+                    }
+                }
+                // The pc moves only after the issue, which reads the instruction there and names it in a
+                // fault.
+                let issued = {
+                    let (core, lsu, memory, m) =
+                        (&mut self.core, &mut self.lsu, &mut self.memory, moment!(self, cycle, launch));
+                    issue_memory(warp, lanes, core, lsu, memory, &self.front_end, m)
+                };
+                if let Err(fault) = issued {
+                    self.fail(*fault, cx);
+                    return;
+                }
+                self.core.slots[warp].warp.advance();
+                if std::mem::take(&mut self.host.store_waits) {
+                    self.wait_durable(warp, false, None, cycle + 1, launch, cx);
+                    return;
+                }
+            }
+            Op::Branch { target, reconverge } => {
+                // Read before the branch, which changes the active lanes.
+                let active = slot.warp.active();
+                self.record.counters.divergent_branches += u64::from(lanes != 0 && lanes != active);
+                slot.warp.branch(lanes, target, reconverge);
+                slot.not_before = cycle + latency;
+            }
+            Op::Call { .. } | Op::Return => {
+                let moved = match inst.op {
+                    Op::Call { target } => slot.warp.call(inst, launch, target),
+                    _ => slot.warp.ret(inst, launch),
+                };
+                slot.not_before = cycle + latency;
+                if let Err(fault) = moved {
+                    self.fail(*fault, cx);
+                    return;
+                }
+                self.core.write_from(warp, pc, cycle + latency, launch);
+            }
+            Op::Barrier(barrier) => {
+                // Without lanes in it the warp does not take part, and passes.
+                if lanes != 0 {
+                    let barrier = match slot.warp.barrier_at(barrier, inst, launch, lanes) {
+                        Ok(barrier) => barrier,
+                        Err(fault) => {
+                            self.fail(*fault, cx);
+                            return;
+                        }
+                    };
+                    self.core.arrive(warp, barrier, lanes, cycle, launch, &mut self.record);
+                    return;
+                }
+                slot.warp.advance();
+            }
+            Op::Fence(scope) => {
+                slot.warp.advance();
+                if lanes != 0 {
+                    self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
+                    self.front_end.orders_copies(warp, &mut self.host);
+                    if self.memory.leaving.order.is_some() {
+                        self.core.share_fences(warp);
+                    }
+                }
+                // A fence of scope cta waits for nothing: the warps of a CTA share this SM's L1.
+                if lanes != 0 && scope != Scope::Cta {
+                    let durable = persist::fence_persists(scope, &self.w.persist);
+                    let then = if durable { AfterFence::Sfence } else { AfterFence::Nothing };
+                    self.fence(warp, then, cycle, launch, cx);
+                    return;
+                }
+            }
+            Op::Exit => {
+                // Only when its last lane has exited is the warp done; others go on at their own pc.
+                slot.warp.exit(lanes);
+                if slot.warp.is_done() {
+                    self.warp_exited(warp, cycle, launch, cx);
+                    return;
+                }
+                slot.not_before = cycle + latency;
+            }
+            Op::Trap(trap) => {
+                if lanes != 0 {
+                    let fault = ProgramFault::of_trap(trap, launch, &slot.warp, lanes);
+                    self.fail(fault, cx);
+                    return;
+                }
+                slot.warp.advance();
+            }
+            Op::Nop => {
+                // What a trace names only by its class and its registers.
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+            }
+            Op::Pm(_) => {
+                // As with memory, the pc moves after the issue, and before any wait, after which the warp
+                // goes on there.
+                let m = moment!(self, cycle, launch);
+                let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
+                let waits = persist::issue_persistency(warp, lanes, core, lsu, memory, &self.front_end, m);
+                self.core.slots[warp].warp.advance();
+                match waits {
+                    Ok(None) => {}
+                    Ok(Some((kind, rule))) => {
+                        if kind.scope() == PersistScope::Kernel {
+                            // CTAs synchronise there, in memory too: a fence of scope gpu comes first.
+                            self.fence(warp, AfterFence::Barrier(kind, rule), cycle, launch, cx);
+                        } else {
+                            self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
+                        }
+                        return;
+                    }
+                    Err(fault) => {
+                        self.fail(*fault, cx);
+                        return;
+                    }
+                }
+            }
+            Op::Copies(step) => {
+                slot.warp.advance();
+                if lanes != 0
+                    && let Some(kept) = self.core.copies.groups[warp].step(step)
+                {
+                    self.core.enter(warp, Wait::Copies(kept), cycle + 1);
+                    return;
+                }
+            }
+            Op::Matrix(_) => {
+                let multiplied = slot.warp.multiply(inst, launch, lanes);
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+                if let Err(fault) = multiplied {
+                    self.fail(*fault, cx);
+                    return;
+                }
+            }
+            Op::Machine(read) => {
+                self.read_machine(warp, inst, read, lanes, cycle, cx);
+                self.core.write_from(warp, pc, cycle + latency, launch);
+                self.core.slots[warp].warp.advance();
+            }
+        }
+        self.core.settle_now(warp, cycle + 1, launch);
+    }
+
+    fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &mut self.core.slots[warp];
+        if slot.under_way.is_performed() {
+            self.release(warp, then, cycle + 1, launch, cx);
+        } else {
+            self.core.enter(warp, Wait::Performed(then), cycle + 1);
+        }
+    }
+
+    /// A fence's loads and stores are done: what others wrote must be seen from here on.
+    fn pass_fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if self.p.l1.fence_invalidates {
+            self.memory.l1.invalidate_all();
+        }
+        match then {
+            AfterFence::Nothing => self.core.settle(warp, cycle, launch),
+            AfterFence::Sfence => {
+                let rule = self.host.handler.fence(FenceKind::Sfence);
+                self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
+            }
+            AfterFence::Barrier(kind, rule) => self.persist_fence(warp, kind, rule, cycle, launch, cx),
+        }
+    }
+
+    fn read_machine(&mut self, warp: usize, inst: &Inst, read: MachineRead, lanes: u64, cycle: u32, cx: &Ctx<'_, Msg>) {
+        let value = match read {
+            MachineRead::Clock | MachineRead::Clock64 => u64::from(cycle),
+            MachineRead::ClockHigh => u64::from(cycle) >> 32,
+            MachineRead::GlobalTimer => self.w.timebase.ps_of_ticks(cx.now()) / 1000,
+            MachineRead::SmId => u64::from(self.w.index),
+            MachineRead::NSmId => u64::from(self.p.sm.count),
+            MachineRead::WarpId => warp as u64,
+            MachineRead::NWarpId => u64::from(self.p.sm.warps),
+        };
+        self.core.slots[warp].warp.write_machine(inst, lanes, value);
+    }
+
+    /// One cycle of the load-store unit: a line that is to be cleaned, or the next access of the head entry.
+    pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        self.lsu.blocked &= self.host.outbox.persists().is_empty() || !self.memory.port.network.has_room();
+        if self.lsu.blocked || self.lsu.free_at > cycle {
+            return;
+        }
+        // Most cycles of a kernel that computes have nothing for it.
+        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        if !cleans && self.lsu.queue.is_empty() && self.host.outbox.persists().is_empty() {
+            return;
+        }
+        self.memory.take_cleans(&mut self.host);
+        loop {
+            match self.memory.clean_next(&mut self.host, &mut self.record, cx) {
+                Cleaned::Nothing => break,
+                Cleaned::Sent => return,
+                Cleaned::NoRoom => {
+                    self.lsu.blocked = true;
+                    return;
+                }
+                Cleaned::AtOnce => self.released(cycle, launch, cx),
+            }
+        }
+        let m = moment!(self, cycle, launch);
+        match self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx) {
+            Stepped::Nothing => {}
+            Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launch, cx),
+            Stepped::Joined(warp) => {
+                self.core.slots[warp].under_way.stores -= 1;
+                self.resume(warp, cycle, launch, cx);
+            }
+        }
+    }
+
+    /// A line access of a load is answered, and usable from `ready` on.
+    fn answered(&mut self, load: u16, ready: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if let Some(done) = self.lsu.answer(load, ready, &mut self.core.slots, launch) {
+            if done.copies {
+                self.core.copies.lands_at(done.ready, load);
+                return;
+            }
+            self.core.write_from(done.warp, done.pc, done.ready, launch);
+            self.core.slots[done.warp].under_way.loads -= 1;
+            self.resume(done.warp, cycle, launch, cx);
+        }
+    }
+
+    /// An asynchronous copy's bytes arrive in shared memory.
+    pub(super) fn land(&mut self, load: u16, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let (lsu, core) = (&mut self.lsu, &mut self.core);
+        let mut landed = None;
+        lsu.land(load, |warp, copy, mem, words| {
+            let slot = &core.slots[warp];
+            write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], copy, mem, words);
+            landed = Some((warp, copy.ticket));
+        });
+        if let Some((warp, copy)) = landed {
+            let arrivals = self.core.copies.groups[warp].land(copy);
+            let cta = usize::from(self.core.slots[warp].cta);
+            arrive(&mut self.core.ctas[cta].shared, &arrivals);
+            self.core.slots[warp].under_way.loads -= 1;
+            self.resume(warp, cycle, launch, cx);
+        }
+    }
+
+    /// Something a warp may have waited for has come.
+    fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &self.core.slots[warp];
+        match slot.wait {
+            Wait::Register => self.core.settle(warp, cycle, launch),
+            Wait::Copies(kept) if self.core.copies.groups[warp].are_complete(kept) => {
+                self.core.settle(warp, cycle, launch);
+            }
+            Wait::Performed(then) if slot.under_way.is_performed() => {
+                self.release(warp, then, cycle, launch, cx);
+            }
+            Wait::Durable { ordered, flushing: false, then } if slot.under_way.awaited(ordered) == 0 => {
+                self.pass_durable(warp, then, cycle, launch, cx);
+            }
+            Wait::Marker(scope) if slot.under_way.persists == 0 => {
+                self.core.pass_marker(warp, scope, cycle, launch, &mut self.record);
+            }
+            Wait::Drained => self.retire_if_drained(warp, cycle, cx),
+            _ => {}
+        }
+    }
+
+    /// A reply is out of the ejection port.
+    pub(super) fn reply(&mut self, reply: Reply, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let cycle = self.cycle_from(cx.now());
+        // Any reply may free what the head of the load-store unit lacks: it tries again.
+        self.lsu.blocked = false;
+        match (reply.kind, reply.payload) {
+            (RequestKind::Read, Payload::Line(line)) => {
+                // One fill answers every load that merged with its miss. The list is taken out of `self` and
+                // put back empty, so that no fill allocates one.
+                let mut waiters = std::mem::take(&mut self.lsu.waiters);
+                self.memory.l1.fill(reply.tag as u16, reply.sectors, &line, &mut waiters);
+                for Waiter { load, part, lanes } in waiters.drain(..) {
+                    self.lsu.load(load).deliver(&mut self.core.slots, part, lanes, &line.bytes, launch);
+                    self.answered(load, cycle, cycle, launch, cx);
+                }
+                self.lsu.waiters = waiters;
+                self.memory.port.line_pool.give(line);
+            }
+            (RequestKind::Write, Payload::Line(line)) => {
+                self.memory.port.line_pool.give(line);
+                // A cleaning's tag lies above all warps' numbers.
+                if is_cleaning(reply.tag) {
+                    self.memory.leaving.cleaning.perform_tag(reply.tag);
+                    self.released(cycle, launch, cx);
+                    return;
+                }
+                let warp = reply.tag as usize;
+                self.core.slots[warp].under_way.stores -= 1;
+                self.resume(warp, cycle, launch, cx);
+            }
+            (RequestKind::Atomic, Payload::Atomics(atomics)) => {
+                let load = reply.tag as u16;
+                // Before `answered`, which may close the load: the copy needs its warp.
+                if self.front_end.present {
+                    let warp = usize::from(self.lsu.load(load).warp);
+                    let (slot, pool) = (&mut self.core.slots[warp], &mut self.memory.port.line_pool);
+                    if self.front_end.copy_atomics(warp, slot, &atomics, pool, &mut self.host, &self.record) {
+                        self.core.settle(warp, cycle, launch);
+                    }
+                }
+                let pending = self.lsu.load(load);
+                let returns = matches!(pending.inst.op, Op::Mem(m) if m.kind == MemKind::Atomic);
+                if returns {
+                    let (warp, inst) = (usize::from(pending.warp), pending.inst);
+                    for i in 0..usize::from(atomics.count) {
+                        self.core.slots[warp].warp.write_atomic(&inst, u32::from(atomics.lane[i]), atomics.a[i]);
+                    }
+                }
+                self.lsu.spare_atomics.push(atomics);
+                self.answered(load, cycle, cycle, launch, cx);
+            }
+            (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
+            (RequestKind::NonTemporal, Payload::Persist(persist)) if is_cleaning(reply.tag) => {
+                self.memory.persisted(persist, &mut self.host, &mut self.record);
+                self.persisted(cycle, launch, cx);
+            }
+            (_, Payload::Persist(persist)) => {
+                self.memory.port.end_persist(persist, &mut self.host, &mut self.record);
+                // The marker of a kernel's barrier is no warp's; it must not be taken from a slot's count.
+                if reply.tag == u32::from(GRID) {
+                    self.grid_acknowledged(cx);
+                    return;
+                }
+                let warp = reply.tag as usize;
+                self.core.slots[warp].under_way.persists -= 1;
+                self.core.slots[warp].under_way.throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
+                self.resume(warp, cycle, launch, cx);
+            }
+            (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),
+        }
+    }
+
+    /// A line that left by its handler's word is durable.
+    fn persisted(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        for warp in 0..self.core.slots.len() {
+            if let Wait::Durable { ordered, flushing: true, then } = self.core.slots[warp].wait
+                && !self.memory.is_unpersisted(&self.core.slots[warp])
+            {
+                self.core.stays(warp, Wait::Durable { ordered, flushing: false, then });
+                self.resume(warp, cycle, launch, cx);
+            }
+        }
+        self.released(cycle, launch, cx);
+    }
+
+    /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
+    fn release(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        match self.memory.release_all() {
+            None => self.pass_fence(warp, then, cycle, launch, cx),
+            Some(cleaning) => {
+                self.memory.leaving.releases += 1;
+                self.core.slots[warp].releasing = cleaning;
+                let wait = Wait::Released(then);
+                if matches!(self.core.slots[warp].wait, Wait::Performed(_)) {
+                    // It waits at its fence already, since then.
+                    self.core.stays(warp, wait);
+                } else {
+                    self.core.enter(warp, wait, cycle);
+                }
+            }
+        }
+    }
+
+    /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if
+    /// no other CTA is there to see to it later. True when it waits.
+    fn release_cta(&mut self, cta: usize) -> bool {
+        let last = || self.core.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
+        if !self.memory.l1.combines() || self.core.ctas[cta].boundary == Boundary::None && !last() {
+            return false;
+        }
+        let Some(last) = self.memory.release_all() else { return false };
+        self.core.ctas[cta].releasing = last;
+        self.memory.leaving.releases += 1;
+        true
+    }
+
+    /// Lets those go on whose releases are complete.
+    fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if self.memory.leaving.releases == 0 {
+            return;
+        }
+        let settled = self.memory.leaving.cleaning.settled();
+        let complete = |releasing: u64| releasing != 0 && releasing <= settled;
+        for warp in 0..self.core.slots.len() {
+            let slot = &self.core.slots[warp];
+            if let Wait::Released(then) = slot.wait
+                && complete(slot.releasing)
+            {
+                self.memory.leaving.releases -= 1;
+                self.pass_fence(warp, then, cycle, launch, cx);
+            }
+        }
+        for cta in 0..self.core.ctas.len() {
+            if complete(self.core.ctas[cta].releasing) {
+                self.core.ctas[cta].releasing = 0;
+                self.memory.leaving.releases -= 1;
+                self.leave_cta(cta, cx);
+            }
+        }
+    }
+
+    /// A warp has issued a fence of persistency in the cycle before `from`, and does what its scheme says.
+    fn persist_fence(
+        &mut self,
+        warp: usize,
+        kind: FenceKind,
+        rule: FenceRule,
+        from: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let scope = kind.scope();
+        self.core.slots[warp].order.came = from;
+        if (scope, rule) != (PersistScope::Thread, FenceRule::Pass) {
+            self.record.stall_begins(warp, &self.core.slots[warp], kind.name(), from);
+        }
+        if self.host.wants.persist_order && scope == PersistScope::Thread {
+            self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
+        }
+        // A thread's barrier is a matter of its warp; one of a CTA or kernel first needs every warp to
+        // arrive.
+        match (scope, rule) {
+            (PersistScope::Thread, FenceRule::Pass) => {
+                self.core.settle(warp, from, launch);
+            }
+            (PersistScope::Thread, FenceRule::Marker) => {
+                self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
+                self.mark(warp, scope);
+                self.core.enter(warp, Wait::Marker(scope), from);
+            }
+            (_, FenceRule::Pass | FenceRule::Marker) => {
+                self.arrive_persist(warp, scope, rule == FenceRule::Marker, from, launch, cx);
+            }
+            (_, FenceRule::WaitDurable | FenceRule::Ordered) => {
+                let then = (scope != PersistScope::Thread).then_some(scope);
+                self.wait_durable(warp, rule == FenceRule::Ordered, then, from, launch, cx);
+            }
+        }
+    }
+
+    /// A warp comes to a persist barrier of its CTA or kernel.
+    fn arrive_persist(
+        &mut self,
+        warp: usize,
+        scope: PersistScope,
+        marks: bool,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        self.record.note(&self.core.slots[warp], FactKind::BarrierReached, 0);
+        if marks || self.host.wants.persist_order {
+            self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
+        }
+        let arrived = self.core.arrive_persist(warp, scope, marks, cycle, launch, &mut self.record);
+        self.all_arrived(arrived, cx);
+    }
+
+    /// What follows when the last warp of a CTA has come to a persist barrier, if it has.
+    fn all_arrived(&mut self, arrived: Option<AllArrived>, cx: &mut Ctx<'_, Msg>) {
+        match arrived {
+            None => {}
+            Some(AllArrived::Marks(warp)) => self.mark(warp, PersistScope::Cta),
+            Some(AllArrived::AtKernel { marks, since }) => {
+                let step = GridStep::Reached { sm: self.w.index, marks, since };
+                cx.send(self.dispatch_port(), Msg::Grid(step), 0);
+            }
+        }
+    }
+
+    /// Appends a marker behind all that the SM has issued.
+    fn mark(&mut self, warp: usize, scope: PersistScope) {
+        let marker = Marker { scope, by: (warp as u8, self.core.slots[warp].cta) };
+        let entry = self.lsu.marker(warp as u8, marker, self.w.ports.map(), self.record.now);
+        self.record.counters.pm_markers += 1;
+        self.lsu.enqueue(entry, &mut self.core.slots[warp], &mut self.record);
+    }
+
+    /// The command processor speaks of a kernel's persist barrier.
+    pub(super) fn grid(&mut self, step: GridStep, cycle: u32, launch: &Launch) {
+        match step {
+            GridStep::Drain => {
+                self.core.await_kernel(cycle);
+                let marker = Marker { scope: PersistScope::Kernel, by: (0, 0) };
+                let entry = self.lsu.marker(GRID, marker, self.w.ports.map(), self.record.now);
+                self.record.counters.pm_markers += 1;
+                self.host.grid_left = self.w.ports.map().slices();
+                self.record.counters.persists += u64::from(self.host.grid_left);
+                self.lsu.queue.push_back(entry);
+            }
+            GridStep::Open => {
+                // What other SMs wrote before must be seen from here on.
+                if self.p.l1.fence_invalidates {
+                    self.memory.l1.invalidate_all();
+                }
+                if let Some(order) = &self.memory.leaving.order {
+                    self.host.tell(&Event::KernelBarrier(order.issued()));
+                }
+                self.core.open_kernel(cycle, launch, &mut self.record);
+            }
+            GridStep::Reached { .. } | GridStep::Drained => panic!("an SM received {step:?}"),
+        }
+    }
+
+    /// A slice has acknowledged the kernel's marker.
+    fn grid_acknowledged(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.host.grid_left -= 1;
+        if self.host.grid_left == 0 {
+            cx.send(self.dispatch_port(), Msg::Grid(GridStep::Drained), 0);
+        }
+    }
+
+    /// A warp's last lane has exited in `cycle`.
+    fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let cta = self.core.exit(warp, cycle);
+        self.retire_if_drained(warp, cycle, cx);
+        let arrived = self.core.open_without(cta, cycle, launch, &mut self.record);
+        self.all_arrived(arrived, cx);
+    }
+
+    /// Frees an exited warp's slot when its last load and store are done; the last warp ends the CTA.
+    pub(super) fn retire_if_drained(&mut self, warp: usize, cycle: u32, cx: &mut Ctx<'_, Msg>) {
+        let slot = &self.core.slots[warp];
+        if slot.wait != Wait::Drained || !slot.under_way.is_empty() {
+            return;
+        }
+        if self.front_end.present && !self.front_end.is_copied(warp, slot, &mut self.host, &self.record) {
+            return;
+        }
+        if let Some(cta) = self.core.retire(warp, cycle) {
+            self.end_cta(cta, cx);
+        }
+    }
+
+    /// The warp goes on, or comes to the persist barrier that follows, when all its persists are durable;
+    /// where the others are `ordered`, when its write-backs are.
+    fn wait_durable(
+        &mut self,
+        warp: usize,
+        ordered: bool,
+        then: Option<PersistScope>,
+        from: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        // One that is no fence is a store that its scheme has the warp wait for.
+        self.record.stall_begins(warp, &self.core.slots[warp], "durable store", from);
+        let flushing = !ordered && self.memory.is_unpersisted(&self.core.slots[warp]);
+        if flushing {
+            let (cta, past) = (self.core.slots[warp].cta, self.core.slots[warp].order.past);
+            self.host.tell(&Event::Flush { cta, number: past });
+        }
+        if self.core.slots[warp].under_way.awaited(ordered) == 0 && !flushing {
+            self.core.slots[warp].since = from;
+            self.pass_durable(warp, then, from, launch, cx);
+        } else {
+            self.core.enter(warp, Wait::Durable { ordered, flushing, then }, from);
+        }
+    }
+
+    /// What a warp waited for is durable.
+    fn pass_durable(
+        &mut self,
+        warp: usize,
+        then: Option<PersistScope>,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let waited = cycle - self.core.slots[warp].since.min(cycle);
+        self.record.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
+        let slot = &mut self.core.slots[warp];
+        if slot.under_way.persists == 0 && !self.memory.is_unpersisted(slot) {
+            self.record.note(slot, FactKind::FencePassed, 0);
+        } else {
+            slot.order.fenced = slot.order.fenced.max(slot.order.past);
+            self.memory.pass_ordered(slot, &mut self.host, &mut self.record);
+        }
+        match then {
+            Some(scope) => self.arrive_persist(warp, scope, false, cycle, launch, cx),
+            None => {
+                self.record.stall_ends(warp, cycle);
+                self.core.settle(warp, cycle, launch);
+            }
+        }
+    }
+
+    /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
+    fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        self.core.ctas[cta].boundary = self.host.handler.boundary(&mut self.host.outbox);
+        if !self.release_cta(cta) {
+            self.leave_cta(cta, cx);
+        }
+    }
+
+    /// Ends a CTA all of whose stores are performed.
+    fn leave_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        if self.core.ctas[cta].boundary == Boundary::WriteBackL2 {
+            let slices = self.w.ports.map().slices();
+            self.core.ctas[cta].flushing = slices;
+            self.core.ctas[cta].ended = cx.now();
+            for slice in 0..slices {
+                self.memory.port.write_back_slice(self.w.ports.map().some_line_of(slice), cta, cx);
+            }
+        } else {
+            self.report_cta(cta, cx);
+        }
+    }
+
+    /// A slice has written back everything for a CTA that ends.
+    fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        if self.core.ctas[cta].slice_written_back() {
+            self.record.stalls.boundaries.record(cx.now() - self.core.ctas[cta].ended);
+            self.report_cta(cta, cx);
+        }
+    }
+
+    fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        self.record.cta_ends(cta, &self.core.ctas[cta]);
+        cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
+    }
+}

@@ -1,0 +1,402 @@
+//! The seam between a persistency scheme and the components that host it.
+//!
+//! A scheme is a factory of *handlers*: one for each SM, one for the command processor, and, where it wants
+//! them, one for each L2 slice and one for a component of its own, the *hub*. A handler belongs to its host,
+//! hence to one partition. It decides only what the schemes differ in: the way of a store, what a fence waits
+//! for, what a boundary brings to durability; and what it tells its peers. The host does the rest: traffic,
+//! acknowledgements, credits. A scheme has no other state and no other way to act, so it cannot break the
+//! engine's order.
+//!
+//! ```text
+//!   SM handler ──messages──> hub handler <──messages── slice handlers        host handler ──> hub handler
+//!           <──messages──          ──messages──>                 SM handler ──> slice handler
+//! ```
+//! Messages travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler
+//! may have bytes moved to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a
+//! handler about accesses to persistent memory only; a handler that steers loads is asked about global loads
+//! of either memory.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
+
+pub use super::access::{
+    Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
+    SynchronisationRule, WriteBack,
+};
+pub use super::dependency::{Dependencies, Dependency};
+pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
+pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
+use super::storage::StorageCost;
+use super::vocab::{
+    Boundary, FenceKind, FenceRule, Machines, NonTemporalOrder, RegionRule, Route, StoreClass, StoreRule, WriteBackRule,
+};
+
+/// Where a handler sits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HandlerPlace {
+    /// Number of its host among those of its kind.
+    pub index: u16,
+    /// SMs of the machine.
+    pub sms: u16,
+    /// L2 slices of the machine.
+    pub slices: u16,
+    /// Memory controllers of the machine.
+    pub controllers: u16,
+    /// Ticks in a ms.
+    pub tick_khz: u64,
+    /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
+    pub l1_combines: bool,
+    /// Harts of a core; 0 where there are none.
+    pub harts: u16,
+    /// Clients over the network, each with a channel of its own.
+    pub clients: u16,
+}
+
+/// The banks of a controller's persistent memory, for handlers that choose among them.
+pub struct Banks {
+    /// How many.
+    pub count: u16,
+    /// The bank of a line, from 0.
+    pub of: Box<dyn Fn(u64) -> u16 + Send>,
+}
+
+impl Debug for Banks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Banks").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+/// A scheme's handler in a component: what its mechanism sees of what passes there, and how it acts.
+pub trait Handler: Send + Debug {
+    /// What it wants to hear of. Asked once.
+    fn interests(&self) -> Interests {
+        Interests::default()
+    }
+
+    /// Something is about to happen.
+    fn offer(&mut self, _offer: &Offer<'_>, _outbox: &mut Outbox) -> Admission {
+        Admission::Goes
+    }
+
+    /// Something has happened.
+    fn event(&mut self, _event: &Event<'_>, _outbox: &mut Outbox) {}
+
+    /// A CTA, in the command processor a kernel, has ended, and all its stores are performed.
+    fn boundary(&mut self, _outbox: &mut Outbox) -> Boundary {
+        Boundary::None
+    }
+
+    /// A peer has written.
+    fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
+
+    /// How many entries it holds of a lane, for timelines: of a hart of its core, a channel of its NIC; at a
+    /// controller of a hart of the machine, then of channels. None where there is no such lane.
+    fn occupancy(&self, _lane: usize) -> Option<u64> {
+        None
+    }
+
+    /// Adds what it has to tell to a report.
+    fn report(&self, _report: &mut HandlerReport) {}
+
+    /// Every word of its state in order, for the run's digest. Asked of a hub.
+    fn state(&self, _take: &mut dyn FnMut(u64)) {}
+
+    /// Writes what of its state changes while it runs; without this, a run with it cannot be saved.
+    fn save(&self, out: &mut StateWriter) {
+        out.refuse("a handler of the scheme has state that cannot be saved");
+    }
+
+    /// Takes over what a handler like this one saved.
+    ///
+    /// # Errors
+    /// It was another one.
+    fn load(&mut self, _from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Err(LoadFault::new("a handler that cannot be loaded"))
+    }
+}
+
+macro_rules! state_of_handlers {
+    ($($name:ident),*) => {$(
+        impl Stateful for dyn $name {
+            fn save(&self, out: &mut StateWriter) {
+                Handler::save(self, out);
+            }
+
+            fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
+                Handler::load(self, from)
+            }
+        }
+    )*};
+}
+
+state_of_handlers!(Handler, SmHandler, ControllerHandler);
+
+/// A scheme's handler in an SM: its policy, beside its mechanism.
+pub trait SmHandler: Handler {
+    /// A warp stores to persistent memory.
+    fn store(&mut self, store: &Store<'_>, _outbox: &mut Outbox) -> StoreRule {
+        let past = store.class == StoreClass::NonTemporal;
+        StoreRule::new(if past { Route::NonTemporal } else { Route::Temporal }, false)
+    }
+
+    /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it
+    /// stalls.
+    fn bypasses_l1(&mut self, _load: &Load) -> bool {
+        false
+    }
+
+    /// A warp asks for the write-back of lines of persistent memory.
+    fn write_back(&mut self, _write_back: &WriteBack<'_>, _outbox: &mut Outbox) -> WriteBackRule {
+        WriteBackRule::Done
+    }
+
+    /// A warp issues a fence.
+    fn fence(&mut self, _kind: FenceKind) -> FenceRule {
+        FenceRule::WaitDurable
+    }
+
+    /// A warp releases or acquires. Asked of a handler that orders persists.
+    fn synchronise(&mut self, _by: Synchronisation) -> SynchronisationRule {
+        SynchronisationRule { fence: FenceRule::Pass, forgets: false }
+    }
+}
+
+/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then
+/// dirty lines of persistent memory leave the L2 without being written. Its flushes ([`Outbox::flush`]) enter
+/// the write queue in their order.
+pub trait ControllerHandler: Handler {
+    /// Which banks lie below. Told once, before anything else.
+    fn banks(&mut self, _banks: Banks) {}
+
+    /// Puts what it holds of a line's bytes over what memory has; true where it holds any of `mask`.
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
+
+    /// Which stores a read waits for that found bytes here, by the tokens of their flushes. The host repeats
+    /// the read once these are written, and does not ask again then. None: the read returns what is held.
+    ///
+    /// Invariant: they will be written though the read has not been answered; the handler may see to that
+    /// now.
+    fn awaited(&mut self, _line: u64, _mask: u128, _outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
+        SmallVec::new()
+    }
+
+    /// It holds something of a line.
+    fn holds(&self, line: u64) -> bool;
+
+    /// Lines of which it holds something, and which of their bytes.
+    fn lines(&self) -> BTreeMap<u64, u128>;
+
+    /// How much it holds.
+    fn held(&self) -> Held {
+        Held::default()
+    }
+}
+
+/// What a handler has to tell.
+pub fn report_of(handler: &(impl Handler + ?Sized)) -> HandlerReport {
+    let mut report = HandlerReport::default();
+    handler.report(&mut report);
+    report
+}
+
+/// A handler that does nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Idle;
+
+impl Handler for Idle {
+    fn save(&self, _: &mut StateWriter) {}
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
+        Ok(())
+    }
+}
+
+/// Latencies of links between handlers, in ps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathLinks {
+    /// Between an SM and the first controller.
+    pub path_ps: u64,
+    /// Between two controllers beside each other.
+    pub ack_ps: u64,
+    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the
+    /// first.
+    pub step_ps: u64,
+    /// Between the hub and SMs or controllers.
+    pub hub_ps: u64,
+}
+
+/// A persistency scheme: what it is called, and a handler for every host.
+pub trait Scheme: Send + Sync + Debug {
+    /// Its name, as typed.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a sentence, with its source.
+    fn description(&self) -> &'static str;
+
+    /// The handler of an SM.
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler>;
+
+    /// The handler of an L2 slice, for a scheme that has one there.
+    fn slice_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        None
+    }
+
+    /// The handler of the scheme's own component, for a scheme that has one.
+    fn hub_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        None
+    }
+
+    /// The handler of a memory controller, for a scheme that has one there.
+    fn controller_handler(&self, _place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        None
+    }
+
+    /// The handler of the network interface, for a scheme that persists what clients post: a buffer for each
+    /// channel. It hears of lines ([`Event::Stored`]; where these go to the shared cache [`Event::Posted`]
+    /// and [`Event::Answered`]) and of the ends of verbs ([`Event::Fenced`]) with the channel for the warp,
+    /// and settles ([`Outbox::settle`]) each end of a verb once, in their order, when all before it is
+    /// durable. Its messages go to controllers, by the links of paths, and to the homes of lines that are
+    /// there.
+    fn nic_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        None
+    }
+
+    /// Latencies of the links that a scheme with controllers' handlers has.
+    fn path_links(&self) -> Option<PathLinks> {
+        None
+    }
+
+    /// The handler of the command processor.
+    fn host_handler(&self) -> Box<dyn Handler> {
+        Box::new(Idle)
+    }
+
+    /// Its slices' handlers move bytes to memory of their own and back, which takes bandwidth.
+    fn reserves_memory(&self) -> bool {
+        false
+    }
+
+    /// On which machines it is.
+    fn machines(&self) -> Machines {
+        Machines::Gpu
+    }
+
+    /// Reads a message of its handlers' that was under way when a run was saved.
+    ///
+    /// # Errors
+    /// It has no messages, or the bytes are of something else.
+    fn read_message(&self, _from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        Err(LoadFault::new("the scheme has no messages that can be saved"))
+    }
+
+    /// What it cannot do on a machine of so many components: the parameter to blame, and why.
+    fn unfit(&self, _: HandlerPlace) -> Option<(String, String)> {
+        None
+    }
+
+    /// It promises an order of persists by epochs and by what threads saw of each other, without a fence that
+    /// waits. Its handlers in cores follow dependencies.
+    fn orders_epochs(&self) -> bool {
+        false
+    }
+
+    /// Caches survive a power failure under it, whatever the machine's `persist.domain` says. Asked of a
+    /// scheme of CPUs.
+    fn caches_survive(&self) -> bool {
+        false
+    }
+
+    /// Persistent memory has all that is stored from its handlers: dirty lines that leave caches are dropped,
+    /// and a DRAM cache may lie in front. Asked of a scheme of CPUs.
+    fn drops_evictions(&self) -> bool {
+        false
+    }
+
+    /// Registers and stores that are not durable are saved when power fails, and execution goes on where it
+    /// was. All memory is persistent. Asked of a scheme of CPUs.
+    fn saves_registers(&self) -> bool {
+        false
+    }
+
+    /// What it promises about the order of non-temporal stores.
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        NonTemporalOrder::ByFences
+    }
+
+    /// What the storage that it adds to a machine of these SMs and slices costs, where its paper says so.
+    fn storage(&self, _: HandlerPlace) -> Vec<StorageCost> {
+        Vec::new()
+    }
+
+    /// Kernels run formed into recoverable regions under it, with checkpoints, and everything is in
+    /// persistent memory.
+    fn regions(&self) -> Option<RegionRule> {
+        None
+    }
+
+    /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.
+    fn logs(&self) -> bool;
+
+    /// Its SM handlers drop every log update ([`Route::Dropped`]): one that a program makes itself is not
+    /// performed.
+    fn drops_log_stores(&self) -> bool {
+        false
+    }
+}
+
+/// Read by the scheme that is known to the reader.
+impl Storable for Box<dyn SchemeMessage> {
+    fn save(&self, out: &mut StateWriter) {
+        SchemeMessage::save(&**self, out);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let Some(scheme) = from.known::<Arc<dyn Scheme>>().cloned() else {
+            return Err(LoadFault::new("a message of a scheme, and the scheme is not known"));
+        };
+        scheme.read_message(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::WriteBackClass;
+
+    /// A handler that decides nothing.
+    #[derive(Debug)]
+    struct Plain;
+
+    impl Handler for Plain {}
+    impl SmHandler for Plain {}
+
+    #[test]
+    fn a_handler_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
+        let (mut handler, outbox) = (Plain, &mut Outbox::default());
+        assert_eq!(handler.interests(), Interests::default());
+        for (class, route) in [
+            (StoreClass::Data, Route::Temporal),
+            (StoreClass::Log, Route::Temporal),
+            (StoreClass::NonTemporal, Route::NonTemporal),
+        ] {
+            assert_eq!(SmHandler::store(&mut handler, &Store::of(class), outbox), StoreRule::new(route, false));
+        }
+        let of = Store::of(StoreClass::Log);
+        assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
+        let join = Offer::Join(Joining { line: 0, by: (0, 0), number: 1, after: 0 });
+        assert_eq!(handler.offer(&join, outbox), Admission::Goes);
+        assert!(!handler.bypasses_l1(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
+        let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
+        assert_eq!(handler.write_back(&write_back, outbox), WriteBackRule::Done);
+        assert_eq!(handler.fence(FenceKind::Ofence), FenceRule::WaitDurable);
+        let passes = SynchronisationRule { fence: FenceRule::Pass, forgets: false };
+        assert_eq!(handler.synchronise(Synchronisation::Acquire { wide: true }), passes);
+        assert_eq!(handler.boundary(outbox), Boundary::None);
+        assert!(outbox.is_empty());
+    }
+}

@@ -1,0 +1,42 @@
+//! A failure in the terms of the program: kernel, line and buffer of what the oracle found.
+
+use serde::Serialize;
+
+use durawarp_oracle::verdict::{Failure, Persist};
+
+/// A persist of a witness, with its place in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Placed {
+    /// What the oracle says of it.
+    #[serde(flatten)]
+    pub persist: Persist,
+    /// Kernel, where a warp did it.
+    pub kernel: Option<String>,
+    /// Function and bytes from its start, where a core did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Channel, where a client posted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<u16>,
+    /// PTX file, line.
+    pub source: Option<(String, u32)>,
+    /// What is at the address: buffer and byte offset in it.
+    pub buffer: Option<(String, u64)>,
+}
+
+/// A failure, with the two persists whose order is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// What the oracle found.
+    #[serde(flatten)]
+    pub failure: Failure,
+    /// The one that should have been durable first.
+    pub missing: Option<Placed>,
+    /// The one that is durable.
+    pub present: Option<Placed>,
+    /// When, in core cycles.
+    pub core_cycle: u64,
+    /// In which server, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<u32>,
+}

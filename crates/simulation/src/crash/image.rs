@@ -1,0 +1,44 @@
+//! Persistent memory before the program begins.
+
+use durawarp_kernel::memory::{FlatMemory, Medium, NVM_BASE};
+use durawarp_machine::cpu::CpuMemory;
+use durawarp_persist::PmImage;
+use durawarp_riscv::memory::{MAIN_START, Memory, PM_START};
+use durawarp_riscv::process::Process;
+
+/// Lines of persistent memory are aligned to this.
+pub(super) const LINE_BYTES: usize = 128;
+
+/// Persistent memory as a power failure before the first step would leave it.
+pub(super) fn initial_image(memory: &FlatMemory) -> PmImage {
+    let persistent = || memory.ranges().filter(|(start, _)| Medium::of(*start) == Medium::Nvm);
+    let end = persistent().map(|(start, bytes)| start + bytes.len() as u64).max().unwrap_or(NVM_BASE);
+    let mut image = PmImage::new(NVM_BASE, vec![0; ((end - NVM_BASE) as usize).next_multiple_of(LINE_BYTES)]);
+    for (start, bytes) in persistent() {
+        if let Err(outside) = image.write(start, bytes) {
+            unreachable!("{outside}, which was measured");
+        }
+    }
+    image
+}
+
+/// First address and bytes of each window of a process that lies in persistent memory, with where.
+fn persistent_windows(memory: &CpuMemory) -> impl Iterator<Item = (u64, usize, u64)> {
+    let main = memory.windows.memory_bytes.saturating_sub(MAIN_START);
+    let windows = [(MAIN_START, main), (PM_START, memory.windows.pm_bytes)];
+    windows.into_iter().filter(|&(_, bytes)| bytes > 0).filter_map(|(start, bytes)| {
+        let physical = memory.physical(start, bytes).filter(|&at| Medium::of(at) == Medium::Nvm)?;
+        Some((start, bytes as usize, physical))
+    })
+}
+
+/// The windows of a process as an image has them; what is not persistent is as at the start.
+pub(super) fn windows_of(process: &Process, memory: &CpuMemory, image: &PmImage) -> Memory {
+    let mut windows = process.memory();
+    for (start, bytes, physical) in persistent_windows(memory) {
+        if let (Some(place), Ok(survived)) = (windows.slice_mut(start, bytes), image.read(physical, bytes)) {
+            place.copy_from_slice(survived);
+        }
+    }
+    windows
+}

@@ -1,0 +1,198 @@
+//! An experiment that goes on from a checkpoint: what is kept of a machine between two rounds, and what may
+//! be changed where a run goes on.
+//!
+//! ```text
+//!   run to a cycle ──> Checkpoint ──resume──> Resumed ──Conduct::from──> the rest of the run, bit for bit
+//!                               └──fork────>            the rest of a run whose parameters change there
+//! ```
+//! A checkpoint is made at the end of the first round with every event before its cycle handled: which events
+//! after it are handled too follows from the experiment alone. Rounds are those of a run without a
+//! checkpoint. One at a launch is made at the end of the round in which the launch before it was over.
+//!
+//! A *fork* first brings every component to one instant, and goes on from there with other values of
+//! parameters that nothing in the machine's state was sized or placed by: durations, bandwidths, energies,
+//! thresholds ([`may_change`]). What is under way then goes on as it began.
+//!
+//! Invariant: a [`Resumed`] fits its experiment: loading it was tried. Not here: files (`file`), experiments
+//! that are forks from the first (`fork`).
+
+mod file;
+
+use std::sync::Arc;
+
+use super::conduct::Conduct;
+pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, CheckpointWhen, Resumed};
+pub use super::program::Fork;
+use super::program::{Experiment, Program};
+use super::whole::{clocks_of, machine_of};
+use crate::assemble::{Assembly, checkpoint};
+use crate::outcome::FromCheckpoint;
+use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_checkpoint::LoadFault;
+use durawarp_engine::{RunEnd, Time, align};
+
+impl<'a> CheckpointAt<'a> {
+    /// A checkpoint of runs of this experiment, made then. `keep` takes it while the run waits, and
+    /// is not called where the run ends before.
+    ///
+    /// # Errors
+    /// Its scheme cannot be saved yet; it is to be sampled.
+    pub fn new(
+        experiment: &Experiment,
+        when: CheckpointWhen,
+        keep: &'a (dyn Fn(Checkpoint) + Sync),
+    ) -> Result<CheckpointAt<'a>, Diagnostics> {
+        check(experiment)?;
+        Ok(CheckpointAt { when, experiment: hash_of(experiment), keep })
+    }
+}
+
+/// Units, as the last words of keys, of parameters that may change in a fork: nothing is sized by them.
+const UNITS: [&str; 5] = ["_ns", "_cycles", "_pj", "_percent", "_logs"];
+
+/// Parameters without such a unit that may change, too.
+const OTHERS: [&str; 8] = [
+    "controller.drain_high_entries",
+    "controller.drain_low_entries",
+    "controller.drain_idle_entries",
+    "controller.drain_min_writes",
+    "controller.row_hit_cap",
+    "nvm.write_bandwidth_mb_s",
+    "nvm.endurance_writes",
+    "nvm.capacity_gb",
+];
+
+/// A parameter may have another value in a fork than before it.
+///
+/// # Example: latencies, and no sizes
+/// ```
+/// use durawarp::run::checkpoint::may_change;
+/// assert!(may_change("nvm.t_rcd_ns") && may_change("sm.latency_cycles"));
+/// assert!(!may_change("l2.slice_kb") && !may_change("clock.core_mhz"));
+/// ```
+pub fn may_change(key: &str) -> bool {
+    UNITS.iter().any(|unit| key.ends_with(unit)) || OTHERS.contains(&key)
+}
+
+impl Checkpoint {
+    /// Bytes of the state.
+    pub fn bytes(&self) -> usize {
+        self.state.len()
+    }
+
+    /// To go on as the run that it is of did.
+    ///
+    /// # Errors
+    /// It is of another experiment.
+    pub fn resume(&self, experiment: &Experiment) -> Result<Resumed, Diagnostics> {
+        if hash_of(experiment) != self.experiment {
+            let message = "it is of another experiment: machine, scheme or workload, or a file that they name, has \
+                           changed since";
+            return Err(Diagnostic::nowhere("checkpoint", message).into());
+        }
+        let resumed = Resumed { state: self.state.clone(), line_writes: self.line_writes, forked: None };
+        assembled(experiment, Some(&resumed)).map_err(told)?;
+        Ok(resumed)
+    }
+
+    /// To go on with the changed parameters of `changed`, which is otherwise `experiment`, the one that it is
+    /// of.
+    ///
+    /// # Errors
+    /// Parameters that may not change in a run; other differences; it is of another experiment.
+    pub fn fork(&self, experiment: &Experiment, changed: &Experiment) -> Result<Resumed, Diagnostics> {
+        let set = changes(experiment, changed)?;
+        if set.is_empty() {
+            return self.resume(experiment);
+        }
+        let mut machine = assembled(experiment, Some(&self.resume(experiment)?)).map_err(told)?;
+        let at: Time = match align(&mut machine.simulation) {
+            RunEnd::Stopped { at } => at,
+            _ => {
+                let message = "the program ends within a few cycles of the checkpoint: no parameter would matter";
+                return Err(Diagnostic::nowhere("--set", message).into());
+            }
+        };
+        let cycle = clocks_of(experiment).duration(at).core_cycles;
+        let state = checkpoint::save(&machine).map_err(told)?;
+        let resumed = Resumed {
+            state: Arc::new(state),
+            line_writes: self.line_writes,
+            forked: Some(FromCheckpoint { cycle, set }),
+        };
+        assembled(changed, Some(&resumed)).map_err(|fault| {
+            let message = format!("the machine cannot go on with these parameters: {fault}");
+            Diagnostics::from(Diagnostic::nowhere("--set", message))
+        })?;
+        Ok(resumed)
+    }
+}
+
+/// A hash of what an experiment's events follow from.
+pub(super) fn hash_of(experiment: &Experiment) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut take = |name: &str, bytes: &[u8]| {
+        for part in [name.as_bytes(), bytes] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    };
+    // Maps with sorted keys: equal values have equal texts.
+    let machine = serde_json::to_vec(&experiment.machine.values()).unwrap_or_default();
+    let scheme = serde_json::to_vec(&experiment.scheme.values).unwrap_or_default();
+    take("machine", &machine);
+    take(experiment.scheme.built.name(), &scheme);
+    experiment.workload.fingerprint(&mut take);
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Finds what keeps an experiment from being saved, before it runs.
+fn check(experiment: &Experiment) -> Result<(), Diagnostics> {
+    if experiment.sample.is_some() {
+        return Err(Diagnostic::nowhere("sample", "a sampled run has no one state to save").into());
+    }
+    let machine = assembled(experiment, None).map_err(told)?;
+    match checkpoint::save(&machine) {
+        Ok(_) => Ok(()),
+        Err(fault) => {
+            let message = format!("a run under `{}` cannot be saved yet: {fault}", experiment.scheme.name);
+            Err(Diagnostic::nowhere("--checkpoint-at", message).into())
+        }
+    }
+}
+
+/// The machine of an experiment, at a checkpoint or before its first event.
+fn assembled(experiment: &Experiment, from: Option<&Resumed>) -> Result<Assembly, LoadFault> {
+    let Program { formed, host, .. } = Program::of(experiment, None);
+    let image = experiment.image(formed.as_ref());
+    let conduct = Conduct { line_writes: from.is_some_and(|from| from.line_writes), ..Conduct::default() };
+    let mut machine = machine_of(experiment, image, host, &conduct);
+    from.map_or(Ok(()), |from| from.load(&mut machine, &experiment.scheme.built))?;
+    Ok(machine)
+}
+
+fn told(fault: LoadFault) -> Diagnostics {
+    Diagnostic::nowhere("checkpoint", fault.to_string()).into()
+}
+
+/// The parameters in which two experiments differ, as `key=value` of the second.
+pub(super) fn changes(from: &Experiment, to: &Experiment) -> Result<Vec<String>, Diagnostics> {
+    let mut faults = Diagnostics::default();
+    if from.scheme.built.name() != to.scheme.built.name() {
+        faults.push(Diagnostic::nowhere("--scheme", "a run cannot go on under another scheme"));
+    }
+    let (before, after) = (from.machine.values(), to.machine.values());
+    let both = before.iter().zip(&after).chain(from.scheme.values.iter().zip(&to.scheme.values));
+    let mut set = Vec::new();
+    for ((key, old), (_, new)) in both.filter(|((_, old), (_, new))| old != new) {
+        if may_change(key) {
+            set.push(format!("{key}={}", new.as_str().map_or_else(|| new.to_string(), str::to_owned)));
+        } else {
+            let message =
+                format!("`{key}` is {old} up to the checkpoint and cannot become {new}: the state is made for it");
+            let help = "durations, bandwidths, energies and thresholds may change where a run goes on";
+            faults.push(Diagnostic::nowhere(key, message).with_help(help));
+        }
+    }
+    faults.into_result(set)
+}

@@ -1,0 +1,161 @@
+//! What is kept of a run on the way, as plain data: a checkpoint, who takes one, what a run goes on from, and
+//! beginnings that several runs share.
+//!
+//! What they are made of and what they fit is with [`checkpoint`](super::checkpoint).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::assemble::{Assembly, checkpoint};
+use crate::outcome::FromCheckpoint;
+use durawarp_checkpoint::LoadFault;
+use durawarp_persist::Scheme;
+
+/// A machine between two rounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The core cycle before which everything is handled.
+    pub cycle: u64,
+    /// Writes to NVM are counted line by line.
+    pub line_writes: bool,
+    /// A hash of all that its experiment is made of, but for how long it runs and what it is compared with.
+    pub(super) experiment: String,
+    pub(super) state: Arc<Vec<u8>>,
+}
+
+/// When a checkpoint is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointWhen {
+    /// As soon as everything before this core cycle is handled.
+    Cycle(u64),
+    /// When the launch before this one is over: launches count from 1.
+    Launch(u64),
+}
+
+/// When to make a checkpoint of a run, and who takes it.
+#[derive(Clone)]
+pub struct CheckpointAt<'a> {
+    pub(super) when: CheckpointWhen,
+    pub(super) experiment: String,
+    pub(super) keep: &'a (dyn Fn(Checkpoint) + Sync),
+}
+
+impl std::fmt::Debug for CheckpointAt<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CheckpointAt").field("when", &self.when).finish_non_exhaustive()
+    }
+}
+
+/// Makes a checkpoint of a machine that pauses, and hands it out.
+pub(super) fn hand_out(
+    at: &CheckpointAt<'_>,
+    machine: &Assembly,
+    cycle: u64,
+    line_writes: bool,
+) -> Result<(), LoadFault> {
+    let state = Arc::new(checkpoint::save(machine)?);
+    (at.keep)(Checkpoint { cycle, line_writes, experiment: at.experiment.clone(), state });
+    Ok(())
+}
+
+/// A checkpoint that fits an experiment.
+#[derive(Debug, Clone)]
+pub struct Resumed {
+    pub(super) state: Arc<Vec<u8>>,
+    pub(super) line_writes: bool,
+    /// Where and how it parts from the run that the checkpoint is of; none where it goes on as that run did.
+    pub(super) forked: Option<FromCheckpoint>,
+}
+
+impl Resumed {
+    /// Takes a machine that has not run to the checkpoint.
+    pub(super) fn load(&self, machine: &mut Assembly, scheme: &Arc<dyn Scheme>) -> Result<(), LoadFault> {
+        checkpoint::load(machine, scheme, &self.state)
+    }
+
+    /// Where and how its run parts from the one that the checkpoint is of.
+    pub fn forked(&self) -> Option<&FromCheckpoint> {
+        self.forked.as_ref()
+    }
+}
+
+/// Bytes of beginnings that are kept at a time, at most.
+const KEPT_BYTES: usize = 1 << 30;
+
+/// One beginning; locked while it is made.
+type Kept = Arc<Mutex<Option<Checkpoint>>>;
+
+/// Beginnings that several runs share. The oldest make room.
+#[derive(Debug, Default)]
+pub struct Beginnings {
+    /// By key, and the keys of those that are made, in their order.
+    kept: Mutex<(BTreeMap<String, Kept>, VecDeque<String>)>,
+}
+
+impl Beginnings {
+    /// The beginning that is known by a key, or what `make` makes.
+    pub(super) fn of<E>(&self, key: &str, make: impl FnOnce() -> Result<Checkpoint, E>) -> Result<Checkpoint, E> {
+        let place = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.0.entry(key.to_owned()).or_default().clone()
+        };
+        // Held while it is made: another run that begins so has nothing better to do than to wait for it.
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = &*place {
+            return Ok(kept.clone());
+        }
+        let made = make()?;
+        *place = Some(made.clone());
+        drop(place);
+        self.make_room(key);
+        Ok(made)
+    }
+
+    /// Forgets the oldest beginnings until all together fit.
+    fn make_room(&self, newest: &str) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (all, order) = &mut *kept;
+        order.push_back(newest.to_owned());
+        // One that is being made counts nothing yet.
+        let bytes_of =
+            |kept: &Kept| kept.try_lock().ok().and_then(|kept| Some(kept.as_ref()?.state.len())).unwrap_or(0);
+        while order.len() > 1 && all.values().map(bytes_of).sum::<usize>() > KEPT_BYTES {
+            if let Some(oldest) = order.pop_front() {
+                all.remove(&oldest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint(bytes: usize) -> Checkpoint {
+        Checkpoint { cycle: 1, line_writes: false, experiment: String::new(), state: Arc::new(vec![0; bytes]) }
+    }
+
+    #[test]
+    fn a_beginning_is_made_once_and_the_oldest_make_room() {
+        let (shared, mut made) = (Beginnings::default(), 0);
+        let mut of = |key: &str, bytes| {
+            let make = || {
+                made += 1;
+                Ok::<_, ()>(checkpoint(bytes))
+            };
+            assert_eq!(shared.of(key, make).unwrap().state.len(), bytes);
+            made
+        };
+        assert_eq!([of("a", 10), of("a", 10), of("b", 20), of("a", 10)], [1, 1, 2, 2]);
+        // Larger than all that may be kept: it stays alone, as the newest.
+        assert_eq!([of("c", KEPT_BYTES + 1), of("c", KEPT_BYTES + 1)], [3, 3]);
+        assert_eq!([of("a", 10), of("b", 20)], [4, 5]);
+    }
+
+    #[test]
+    fn a_beginning_that_failed_is_tried_again() {
+        let shared = Beginnings::default();
+        assert_eq!(shared.of("a", || Err("stopped")), Err("stopped"));
+        assert_eq!(shared.of("a", || Ok::<_, &str>(checkpoint(3))).map(|made| made.cycle), Ok(1));
+    }
+}

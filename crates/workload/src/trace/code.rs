@@ -1,0 +1,343 @@
+//! The code of a traced kernel: each instruction once, by its text without mask and addresses.
+//!
+//! An instruction of the trace is executed in a *variant*: its guard held for no lane, its store goes to a
+//! range of persistent memory, it is one of several copies under way. Each variant is an instruction of the
+//! kernel's code, so that the machine meets traced kernels as it meets any other.
+//!
+//! Registers stand on the scoreboard as predicates, which take a word each, and no register file is kept.
+//! Predicate 0 is never true: it guards instructions whose mask was empty. Registers of the trace follow, and
+//! then places for copies past the registers (`LDGSTS`), which `DEPBAR` waits for.
+//!
+//! Invariant: the code does not change once a kernel was made of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::header::TraceHeader;
+use super::instruction::TraceLine;
+use super::labels::{Labels, StoresAre};
+use super::opcode_table::OpcodeTable;
+use super::opcodes::{Operation, operation_of, registers_written, width_of};
+use durawarp_kernel::ir::{
+    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS,
+    Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
+};
+
+/// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
+/// Chosen: what an instruction may check.
+pub(crate) const COPIES: u32 = 8;
+
+/// Registers of an instruction that stand on the scoreboard, at most. Chosen: what other instructions than
+/// those of tensor cores need.
+const TRACED_CHECKS: usize = 9;
+
+/// The predicate that never holds.
+const NEVER_TRUE: Slot = 0;
+
+/// An instruction as its text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template {
+    /// With modifiers. Where the user's table says it, another name than the trace has.
+    pub(crate) opcode: Box<str>,
+    /// The name in the trace and the one that it is timed as, where these differ.
+    pub(crate) renamed: Option<Box<str>>,
+    pub(crate) operation: Operation,
+    /// Bytes that a lane accesses; 0 without an access.
+    pub(crate) bytes: u32,
+    dst: SmallVec<[u8; 2]>,
+    src: SmallVec<[u8; 6]>,
+    /// The line on which it stands first.
+    line: u32,
+}
+
+impl Template {
+    /// The scope of a fence.
+    pub(crate) fn scope(&self) -> Scope {
+        let has = |words: &[&str]| self.opcode.split('.').any(|own| words.contains(&own));
+        match (has(&["CTA"]), has(&["SYS"])) {
+            (true, _) => Scope::Cta,
+            (_, true) => Scope::Sys,
+            _ => Scope::Gpu,
+        }
+    }
+}
+
+/// How an instruction is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TraceVariant {
+    /// As it stands.
+    Plain,
+    /// By no lane.
+    Off,
+    /// A store that is `pm.st.nt` or `pm.st.log`.
+    Store(StoresAre),
+    /// The write-back after a store.
+    WriteBack,
+    /// The fence of persistency after a fence.
+    Persist,
+    /// The last copy of a group, at one of [`COPIES`] places.
+    Copy(u8),
+    /// A wait for the copies at these places, one bit each.
+    Wait(u8),
+}
+
+/// The instructions of a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TraceCode {
+    templates: Vec<Template>,
+    by_text: BTreeMap<Box<[u8]>, u32>,
+    variants: Vec<(u32, TraceVariant)>,
+    by_variant: BTreeMap<(u32, TraceVariant), u32>,
+}
+
+impl TraceCode {
+    /// The template of a line, if it is known.
+    pub(crate) fn find(&self, line: &TraceLine<'_>) -> Option<u32> {
+        self.by_text.get(line.text).copied()
+    }
+
+    /// Takes in the template of a line that stands on line `number`; none when its opcode is not known.
+    pub(crate) fn add(&mut self, line: &TraceLine<'_>, number: u32, table: &OpcodeTable) -> Option<u32> {
+        // The user's table decides the name; modifiers stay.
+        let name = line.opcode.split('.').next().unwrap_or_default();
+        let known = table.known(name)?;
+        let operation = operation_of(known)?;
+        let opcode = format!("{known}{}", &line.opcode[name.len()..]);
+        let accesses = !matches!(
+            operation,
+            Operation::Compute(_)
+                | Operation::Stand(..)
+                | Operation::Branch
+                | Operation::Exit
+                | Operation::Barrier
+                | Operation::Fence
+                | Operation::AsyncGroup
+                | Operation::AsyncWait
+        );
+        // The modifiers say it; where they do not, the tracer's width does.
+        let of_tracer = if [1, 2, 8, 16].contains(&line.width) { line.width } else { 4 };
+        let bytes = match (accesses, operation) {
+            (false, _) => 0,
+            (_, Operation::Atomic(_) | Operation::Reduction) => {
+                if width_of(&opcode).unwrap_or(of_tracer) >= 8 {
+                    8
+                } else {
+                    4
+                }
+            }
+            _ => width_of(&opcode).unwrap_or(of_tracer),
+        };
+        let template = Template {
+            opcode: opcode.into(),
+            renamed: (name != known).then(|| format!("{name} as {known}").into()),
+            operation,
+            bytes,
+            dst: line.dst.clone(),
+            src: line.src.clone(),
+            line: number,
+        };
+        let at = self.templates.len() as u32;
+        self.templates.push(template);
+        self.by_text.insert(line.text.into(), at);
+        Some(at)
+    }
+
+    /// A template.
+    pub(crate) fn template(&self, at: u32) -> &Template {
+        &self.templates[at as usize]
+    }
+
+    /// The template of each instruction of the code.
+    pub(crate) fn executed(&self) -> impl Iterator<Item = &Template> {
+        self.variants.iter().map(|&(template, _)| self.template(template))
+    }
+
+    /// The place in the code of a variant, if it is known.
+    pub(crate) fn find_variant(&self, template: u32, variant: TraceVariant) -> Option<u32> {
+        self.by_variant.get(&(template, variant)).copied()
+    }
+
+    /// The place in the code of a variant.
+    pub(crate) fn add_variant(&mut self, template: u32, variant: TraceVariant) -> u32 {
+        *self.by_variant.entry((template, variant)).or_insert_with(|| {
+            self.variants.push((template, variant));
+            self.variants.len() as u32 - 1
+        })
+    }
+
+    /// The kernel of this code.
+    pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, memory: KernelMemory) -> Kernel {
+        // A result may take four registers from the named one on.
+        let named = |template: &Template| template.dst.iter().map(|&first| first.saturating_add(3)).max();
+        let registers = self.templates.iter().filter_map(|t| named(t).max(t.src.iter().copied().max())).max();
+        let registers = u16::from(registers.unwrap_or(0)) + 1;
+        let mut kernel = Kernel {
+            name: header.name.clone(),
+            file: Arc::from(file),
+            code: Vec::new(),
+            class: Vec::new(),
+            hazards: Vec::new(),
+            pos: Vec::new(),
+            slots32: 0,
+            slots64: 0,
+            predicates: 1 + registers + COPIES as u16,
+            // Stores write zeros.
+            consts32: vec![durawarp_kernel::ir::ConstSource::Literal(0)],
+            consts64: Vec::new(),
+            fragments: Vec::new(),
+            specials: Vec::new(),
+            params: Vec::new(),
+            param_bytes: 0,
+            shared_bytes: memory.shared_bytes,
+            dynamic_shared: false,
+            local_bytes: memory.local_bytes,
+            stack_bytes: 0,
+            registers_per_thread: header.registers_per_thread,
+            bounds: Default::default(),
+            textures: Vec::new(),
+            surfaces: Vec::new(),
+            releases: Vec::new(),
+            param_bank: None,
+            virtual_registers: [0; 3],
+        };
+        let board = Scoreboard { registers, none: kernel.no_register() };
+        for (at, &(template, variant)) in self.variants.iter().enumerate() {
+            let template = self.template(template);
+            let (inst, class) = instruction(template, variant, labels, at as u32);
+            kernel.code.push(inst);
+            kernel.class.push(class);
+            kernel.hazards.push(board.hazards(template, variant));
+            kernel.pos.push(SourcePos { line: template.line, column: 1 });
+        }
+        kernel
+    }
+}
+
+/// What a CTA and a thread need beside registers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KernelMemory {
+    pub(crate) shared_bytes: u32,
+    pub(crate) local_bytes: u32,
+}
+
+/// Where registers stand on the scoreboard.
+struct Scoreboard {
+    registers: u16,
+    none: u16,
+}
+
+impl Scoreboard {
+    fn register(&self, register: u8) -> u16 {
+        1 + u16::from(register)
+    }
+
+    fn copy(&self, place: u8) -> u16 {
+        1 + self.registers + u16::from(place)
+    }
+
+    fn hazards(&self, template: &Template, variant: TraceVariant) -> Hazards {
+        let mut hazards =
+            Hazards { check: [self.none; MOST_CHECKS], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
+        let mut read = |register: u16| {
+            if usize::from(hazards.reads) < TRACED_CHECKS {
+                hazards.check[usize::from(hazards.reads)] = register;
+                hazards.reads += 1;
+            }
+        };
+        match variant {
+            TraceVariant::WriteBack | TraceVariant::Persist => {}
+            TraceVariant::Wait(places) => {
+                (0..8).filter(|place| places >> place & 1 == 1).for_each(|p| read(self.copy(p)))
+            }
+            _ => template.src.iter().for_each(|&register| read(self.register(register))),
+        }
+        hazards.checks = hazards.reads;
+        if matches!(variant, TraceVariant::WriteBack | TraceVariant::Persist) {
+            return hazards;
+        }
+        if let TraceVariant::Copy(place) = variant {
+            // It is not checked: a copy does not wait for that of an older group at its place.
+            hazards.set[0] = self.copy(place);
+            hazards.sets = 1;
+            return hazards;
+        }
+        let several = registers_written(&template.opcode, template.operation, template.bytes);
+        let written = template.dst.iter().flat_map(|&first| (0..several).map(move |n| first.saturating_add(n)));
+        for register in written.take(hazards.set.len()) {
+            let register = self.register(register);
+            hazards.set[usize::from(hazards.sets)] = register;
+            hazards.sets += 1;
+            if usize::from(hazards.checks) < TRACED_CHECKS {
+                hazards.check[usize::from(hazards.checks)] = register;
+                hazards.checks += 1;
+            }
+        }
+        hazards
+    }
+}
+
+/// The instruction of a variant, which stands at `at` in the code, and its class.
+fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: u32) -> (Inst, Class) {
+    let zero = [CONST; 4];
+    let none = [NONE; 4];
+    let (op, class, dst) = match (variant, template.operation) {
+        (TraceVariant::WriteBack, _) => (Op::Pm(PmOp::Clwb), Class::Mem, none),
+        (TraceVariant::Persist, _) => {
+            let fence = labels.behind_fence(template.scope()).unwrap_or(PmOp::Sfence);
+            (Op::Pm(fence), Class::Control, none)
+        }
+        (_, Operation::Load(space)) => (Op::Mem(mem(template, MemKind::Load, space, variant)), Class::Mem, none),
+        (_, Operation::AsyncCopy) => (Op::Mem(mem(template, MemKind::Load, Space::Global, variant)), Class::Mem, none),
+        (_, Operation::Store(space)) => (Op::Mem(mem(template, MemKind::Store, space, variant)), Class::Mem, zero),
+        (_, Operation::Atomic(space)) => {
+            let kind = if template.dst.is_empty() { MemKind::Reduction } else { MemKind::Atomic };
+            (Op::Mem(mem(template, kind, space, variant)), Class::Mem, none)
+        }
+        (_, Operation::Reduction) => {
+            (Op::Mem(mem(template, MemKind::Reduction, Space::Generic, variant)), Class::Mem, none)
+        }
+        (_, Operation::Fence) => (Op::Fence(template.scope()), Class::Control, none),
+        (_, Operation::Barrier) if labels.persists_at_barriers => (Op::Pm(PmOp::BarrierWg), Class::Control, none),
+        (_, Operation::Barrier) => {
+            let barrier = Barrier { id: 0, wait: true, threads: 0, red: BarrierRed::None, in_registers: false };
+            (Op::Barrier(barrier), Class::Control, none)
+        }
+        // Where it leads is the trace's affair: the path on the stack ends at the next instruction.
+        (_, Operation::Branch) => (Op::Branch { target: at + 1, reconverge: NEVER }, Class::Control, none),
+        (_, Operation::Exit) => (Op::Exit, Class::Control, none),
+        (_, Operation::AsyncGroup | Operation::AsyncWait) => (Op::Nop, Class::Control, none),
+        (_, Operation::Compute(class) | Operation::Stand(class, _)) => (Op::Nop, class, none),
+    };
+    let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
+    (Inst { op, guard, dst, src: none, imm: 0 }, class)
+}
+
+fn mem(template: &Template, kind: MemKind, space: Space, variant: TraceVariant) -> Mem {
+    let (elem, vec) = match template.bytes {
+        1 => (Elem::U8, 1),
+        2 => (Elem::U16, 1),
+        8 if matches!(kind, MemKind::Atomic | MemKind::Reduction) => (Elem::U64, 1),
+        8 => (Elem::U32, 2),
+        16 => (Elem::U32, 4),
+        _ => (Elem::U32, 1),
+    };
+    let has = |words: &[&str]| template.opcode.split('.').skip(1).any(|own| words.contains(&own));
+    let cache = match kind {
+        MemKind::Load if has(&["CONSTANT", "CI"]) => CacheOp::ReadOnly,
+        MemKind::Load if has(&["BYPASS"]) => CacheOp::L2Only,
+        MemKind::Load | MemKind::Store if has(&["STRONG", "VOLATILE", "MMIO"]) => CacheOp::Volatile,
+        MemKind::Load | MemKind::Store if has(&["EF"]) => CacheOp::Streaming,
+        _ => CacheOp::All,
+    };
+    let hint = match variant {
+        TraceVariant::Store(StoresAre::NonTemporal) => StoreHint::NonTemporal,
+        TraceVariant::Store(StoresAre::Log) => StoreHint::Log,
+        _ => StoreHint::Plain,
+    };
+    let atom = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { AtomOp::Add } else { AtomOp::None };
+    // Values come from no register: zeros are stored, and what is loaded goes nowhere.
+    let wide = elem == Elem::U64;
+    Mem { kind, space, elem, vec, cache, hint, atom, wide, address: AddressIn::Trace }
+}
