@@ -36,7 +36,6 @@ pub enum Content {
 /// A row of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Track {
-    /// Name.
     pub name: String,
     /// What is in it, in the plural: tracks of a class are thinned alike.
     pub class: &'static str,
@@ -62,7 +61,6 @@ impl Content {
 /// Tracks that belong together: a component's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Name.
     pub name: String,
     /// From the top down.
     pub tracks: Vec<Track>,

@@ -417,9 +417,7 @@ pub struct Video {
     pub op: VideoOp,
     /// The second operation.
     pub second: VideoSecond,
-    /// a is signed.
     pub a_signed: bool,
-    /// b is signed.
     pub b_signed: bool,
     /// The result and c are signed.
     pub signed: bool,
@@ -469,13 +467,10 @@ impl VideoPart {
 /// `vmad`: d = (a * b + c + carry) >> shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VideoMad {
-    /// a is signed.
     pub a_signed: bool,
-    /// b is signed.
     pub b_signed: bool,
     /// -(a * b)
     pub minus_product: bool,
-    /// -c
     pub minus_c: bool,
     /// One more (`.po`).
     pub plus_one: bool,
@@ -640,9 +635,7 @@ pub enum FloatCmp {
 pub enum Combine {
     /// Not at all.
     None,
-    /// and
     And,
-    /// or
     Or,
     /// exclusive or
     Xor,
@@ -846,7 +839,6 @@ pub enum ApproxOp {
 pub enum TestOp {
     /// Neither infinite nor NaN.
     Finite,
-    /// Infinite.
     Infinite,
     /// Not NaN.
     Number,

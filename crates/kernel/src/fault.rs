@@ -79,7 +79,6 @@ pub enum FaultKind {
     },
     /// `brx.idx` with an index beyond its list of targets.
     BranchIndex {
-        /// The index.
         index: u32,
         /// Length of the list.
         targets: u32,
@@ -88,7 +87,6 @@ pub enum FaultKind {
     BarrierOperand {
         /// "barrier" or "count of threads".
         what: &'static str,
-        /// The value.
         value: u32,
     },
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).

@@ -36,7 +36,6 @@ pub enum HostAction {
         from: u64,
         /// First destination address.
         to: u64,
-        /// Bytes.
         bytes: u64,
     },
     /// Reduce elements of global memory to one number, outside simulated time; the number's bits go to the

@@ -674,9 +674,7 @@ impl Class {
 /// A place in a PTX file, 1-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SourcePos {
-    /// Line.
     pub line: u32,
-    /// Column.
     pub column: u32,
 }
 
@@ -744,7 +742,6 @@ pub struct LaunchBounds {
 /// Where a constant-pool entry's value comes from; resolved once a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConstSource {
-    /// A literal.
     Literal(u64),
     /// Bytes of the parameter block, read as an element and extended like a load.
     Param {

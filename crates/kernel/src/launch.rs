@@ -58,7 +58,6 @@ pub enum LaunchError {
     /// A block other than the one that the kernel asks for.
     #[error("the block {block:?} is not that of `.reqntid`, which kernel `{kernel}` asks for: {required:?}")]
     RequiredBlock {
-        /// Kernel.
         kernel: String,
         /// Threads in x, y, z.
         block: [u32; 3],
@@ -70,7 +69,6 @@ pub enum LaunchError {
         "the grid {grid:?} is no multiple of the clusters of kernel `{kernel}` (`.reqnctapercluster`): {cluster:?}"
     )]
     Cluster {
-        /// Kernel.
         kernel: String,
         /// CTAs in x, y, z.
         grid: [u32; 3],
@@ -80,7 +78,6 @@ pub enum LaunchError {
     /// A parameter block of the wrong size.
     #[error("kernel `{kernel}` takes {expected} bytes of parameters ({names}), not {found}")]
     Params {
-        /// Kernel.
         kernel: String,
         /// Size of its parameter block.
         expected: u32,

@@ -307,7 +307,6 @@ impl Eq for Bytes {}
 pub struct Unmapped {
     /// First address.
     pub address: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 

@@ -48,7 +48,6 @@ pub struct ClientWiring {
     pub number: u16,
     /// The number of its channel at its server.
     pub channel: u16,
-    /// Its ports.
     pub ports: Ports,
     /// The machine's tick rate.
     pub timebase: Timebase,

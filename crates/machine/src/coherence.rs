@@ -203,7 +203,6 @@ pub enum CpuMsg {
     /// [`CpuMsg::Born`] where it names no hart, to a
     /// [`Then::End`](durawarp_riscv::syscalls::Then::End) with [`CpuMsg::Ended`].
     Return {
-        /// The hart.
         hart: u32,
         /// The answer; its `wakes` are empty, the OS sends them itself.
         reply: Box<Reply>,
@@ -212,7 +211,6 @@ pub enum CpuMsg {
     },
     /// OS to core: a wait of this hart is over.
     Wake {
-        /// The hart.
         hart: u32,
         /// What goes into its a0.
         result: u64,
@@ -222,13 +220,9 @@ pub enum CpuMsg {
     /// OS to core: the hart gives up its thread as soon as it stands between two instructions and all that it
     /// did is performed, or while its call waits. Answered by [`CpuMsg::Left`], or by [`CpuMsg::Ended`] of a
     /// thread that ends before. Without effect on a hart that has no thread any more.
-    Leave {
-        /// The hart.
-        hart: u32,
-    },
+    Leave { hart: u32 },
     /// Core to OS: a hart has given up its thread.
     Left {
-        /// The hart.
         hart: u32,
         /// Its call waits: the result is not in a0 yet.
         waits: bool,
@@ -244,7 +238,6 @@ pub enum CpuMsg {
     },
     /// Core to OS, which hands it on to the hart's core; or of the OS: a hart begins to run.
     Begin {
-        /// The hart.
         hart: u32,
         /// With these registers.
         state: Box<HartState>,
@@ -253,7 +246,6 @@ pub enum CpuMsg {
     },
     /// Core to OS: a hart's thread has ended, and its writes are performed.
     Ended {
-        /// The hart.
         hart: u32,
         /// What must be durable before what others learn of the end.
         dependencies: Option<Box<Dependencies>>,
@@ -263,7 +255,6 @@ pub enum CpuMsg {
     Stop,
     /// Core to poster: a hart posts a verb; all that it stored before is performed.
     Post {
-        /// The hart.
         hart: u32,
         /// Virtual address of the descriptor, which lies in memory.
         descriptor: u64,
@@ -272,7 +263,6 @@ pub enum CpuMsg {
     },
     /// Poster to core: so many verbs of a hart to a peer are acknowledged.
     Posted {
-        /// The hart.
         hart: u32,
         /// The peer, from 1.
         peer: u32,

@@ -166,9 +166,7 @@ pub struct CommandProcessorWiring {
     pub launch_ticks: Time,
     /// `command_ns` in ticks.
     pub command_ticks: Time,
-    /// Bytes of a line.
     pub line_bytes: u32,
-    /// Its ports.
     pub ports: Ports,
     /// The crossbar, and its port at this end.
     pub crossbar: (CrossbarSpec, PortEnd),

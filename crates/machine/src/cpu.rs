@@ -242,7 +242,6 @@ impl CpuSpec {
 /// Where the windows of a process lie in physical memory: a translation is two comparisons and an addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuMemory {
-    /// The windows.
     pub windows: Windows,
     /// Physical address of the main window's address 0: of DRAM, or of NVM where all memory is persistent.
     pub main: u64,

@@ -108,7 +108,6 @@ pub struct Waiter {
     pub load: u16,
     /// Which of its accesses: selects the part of a multi-word local access.
     pub part: u8,
-    /// Lanes.
     pub lanes: u64,
 }
 

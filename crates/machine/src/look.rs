@@ -78,7 +78,6 @@ pub struct Lines {
     pub slice: u8,
     /// What the look is for.
     pub kind: LookKind,
-    /// Bytes of a line.
     pub line_bytes: u32,
     /// Addresses and contents.
     pub lines: Vec<(u64, [u8; MAX_LINE_BYTES])>,

@@ -204,7 +204,6 @@ pub enum Payload {
     None,
     /// A line: content, or room for it.
     Line(Box<Line>),
-    /// Atomics.
     Atomics(Box<Atomics>),
     /// A persist of a warp.
     Persist(Box<Persist>),
@@ -384,7 +383,6 @@ pub enum Msg {
     Credit {
         /// Which slice; the number of slices for the switch.
         slice: u16,
-        /// Packets.
         packets: u16,
     },
     /// Slice of an inclusive L2 to SM: a line has left it, and leaves the L1.

@@ -52,8 +52,12 @@ pub use parameters::{NicCounters, NicSpec};
 /// What a channel brings to its buffer.
 #[derive(Debug)]
 enum Arrival {
-    /// A line.
-    Line { line: u64, sequence: u64, bytes: Box<[u8; 128]>, persistent: bool },
+    Line {
+        line: u64,
+        sequence: u64,
+        bytes: Box<[u8; 128]>,
+        persistent: bool,
+    },
     /// The end of a verb.
     Barrier(VerbEnd),
 }

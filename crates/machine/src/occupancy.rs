@@ -24,7 +24,6 @@ use super::sm::SmSpec;
 /// How many CTAs of a launch an SM holds at once, and what limits it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Occupancy {
-    /// CTAs.
     pub ctas: u32,
     /// The scarcest resource: "ctas", "warps", "threads", "registers" or "shared memory".
     pub limit: String,

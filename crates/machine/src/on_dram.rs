@@ -16,7 +16,6 @@ pub struct OnDram {
     pub launch: u32,
     /// Instruction.
     pub pc: u32,
-    /// Kernel.
     pub kernel: String,
     /// Its PTX file.
     pub file: Arc<str>,

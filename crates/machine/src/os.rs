@@ -60,7 +60,6 @@ const NEVER_NS: u64 = 1 << 53;
 /// How the OS is wired.
 #[derive(Debug)]
 pub struct OsWiring {
-    /// Its ports.
     pub ports: Ports,
     /// The machine's tick rate.
     pub timebase: Timebase,

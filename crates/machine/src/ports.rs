@@ -82,7 +82,6 @@ impl Requester {
 pub enum Endpoint {
     /// A streaming multiprocessor.
     Sm(u16),
-    /// The command processor.
     CommandProcessor,
     /// An L2 slice, by its number in the machine; in a machine of cores a home slice.
     Slice(u16),
@@ -155,7 +154,6 @@ impl fmt::Display for Endpoint {
 /// The components of a machine, as far as ports depend on them.
 #[derive(Debug, Clone, Copy)]
 pub struct Roster {
-    /// SMs.
     pub sms: u16,
     /// CPU cores: none beside SMs.
     pub cores: u16,

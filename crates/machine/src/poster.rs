@@ -54,7 +54,6 @@ counters! {
 /// How a poster is wired.
 #[derive(Debug)]
 pub struct PosterWiring {
-    /// Its ports.
     pub ports: Ports,
     /// The machine's tick rate.
     pub timebase: Timebase,

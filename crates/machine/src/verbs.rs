@@ -124,14 +124,12 @@ pub enum NetworkMsg {
     Verb(Box<VerbPacket>),
     /// NIC to client or poster: this verb, and all before it in the channel, are durable.
     PersistAck {
-        /// The channel.
         channel: u16,
         /// The verb's number.
         sequence: u64,
     },
     /// NIC to client: others may see what this verb wrote, which is not persistent.
     WriteReply {
-        /// The channel.
         channel: u16,
         /// The verb's number.
         sequence: u64,

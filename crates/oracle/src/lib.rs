@@ -56,7 +56,6 @@ pub(crate) const WORDS: usize = LINE / 8;
 pub struct Regions {
     /// Flags of transactions, and whatever else says which of the data counts.
     pub flag: Vec<Range<u64>>,
-    /// Logs.
     pub log: Vec<Range<u64>>,
     /// Data that transactions change.
     pub data: Vec<Range<u64>>,

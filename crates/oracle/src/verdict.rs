@@ -75,9 +75,7 @@ pub enum Level {
 pub struct Persist {
     /// What it was for: "flag", "log", "data", "store".
     pub role: String,
-    /// SM.
     pub sm: u16,
-    /// Launch.
     pub launch: u32,
     /// CTA of the launch.
     pub cta: u32,
@@ -177,7 +175,6 @@ pub struct Failure {
 /// On how many images a condition held.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConditionCount {
-    /// Its name.
     pub name: String,
     /// Images on which it held.
     pub held: u64,

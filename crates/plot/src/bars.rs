@@ -66,7 +66,6 @@ pub struct GroupedBars {
 /// One series of bars.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BarSeries {
-    /// Its name.
     pub name: String,
     /// A bar a group.
     pub bars: Vec<Bar>,
@@ -117,7 +116,6 @@ pub enum Baseline {
     Relative(String),
     /// Values are divided by those of a series.
     Series {
-        /// Its name.
         name: String,
         /// Whether its bars are drawn too.
         drawn: bool,
@@ -128,7 +126,6 @@ pub enum Baseline {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mean {
-    /// None.
     #[default]
     None,
     /// The geometric one: of ratios.

@@ -43,7 +43,6 @@ pub struct Cdf {
 /// One distribution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CdfSeries {
-    /// Name.
     pub name: String,
     /// Values, and the share of samples that are not above each, from 0 to 1.
     pub points: Vec<[f64; 2]>,

@@ -42,7 +42,6 @@ pub struct Distribution {
 /// One row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DistributionRow {
-    /// Name.
     pub name: String,
     /// A count a class, not shares; `None` for "n/a".
     pub counts: Vec<Option<f64>>,

@@ -56,13 +56,9 @@ pub use tidy::{Tidy, inert};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Figure {
-    /// Grouped bars.
     GroupedBars(GroupedBars),
-    /// Stacked bars.
     StackedBars(StackedBars),
-    /// Lines.
     Lines(Lines),
-    /// A heat map.
     HeatMap(HeatMap),
     /// Cumulative distributions.
     Cdf(Cdf),

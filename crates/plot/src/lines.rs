@@ -50,7 +50,6 @@ pub struct Lines {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LineSeries {
-    /// Name.
     pub name: String,
     /// Its points; drawn in the order of their places.
     pub points: Vec<LinePoint>,

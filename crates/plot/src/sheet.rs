@@ -36,7 +36,6 @@ pub enum FigureError {
     Unfit {
         /// Whose value.
         what: String,
-        /// The value.
         value: f64,
         /// Why it has no place.
         reason: &'static str,

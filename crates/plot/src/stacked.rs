@@ -52,7 +52,6 @@ pub struct StackedBars {
 /// Bars side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StackGroup {
-    /// Name.
     pub name: String,
     /// The bars, such as schemes.
     pub bars: Vec<Stack>,

@@ -25,7 +25,6 @@ pub enum FaultKind {
     Unsupported {
         /// The word, in its low 16 bits when it is compressed.
         word: u32,
-        /// Its bytes.
         bytes: u8,
     },
     /// A jump to where no code is.
@@ -34,7 +33,6 @@ pub enum FaultKind {
     Unmapped {
         /// First address.
         address: u64,
-        /// Bytes.
         bytes: u64,
         /// It was to be written.
         write: bool,
@@ -45,12 +43,7 @@ pub enum FaultKind {
         address: u64,
     },
     /// An atomic whose address is not a multiple of its size.
-    MisalignedAtomic {
-        /// Address.
-        address: u64,
-        /// Bytes.
-        bytes: u8,
-    },
+    MisalignedAtomic { address: u64, bytes: u8 },
     /// Floating-point arithmetic in a rounding mode that is reserved.
     Rounding {
         /// The mode, as encoded.

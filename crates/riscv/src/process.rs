@@ -64,7 +64,6 @@ impl Default for Start {
 pub struct Process {
     /// The program.
     pub image: Arc<Executable>,
-    /// Its code.
     pub code: Arc<CodeTable>,
     /// How it is started.
     pub start: Start,

@@ -64,7 +64,6 @@ pub enum Otherwise {
     Writes,
     /// It calls the system, or another server.
     Calls,
-    /// It reads a clock.
     ReadsClock,
     /// It comes to an instruction that it cannot execute.
     Faults,

@@ -72,9 +72,7 @@ pub enum VerbFault {
     Log {
         /// First byte.
         offset: u64,
-        /// Bytes.
         bytes: u64,
-        /// Bytes of the log.
         log_bytes: u64,
     },
     /// Neither 0 nor 1 says whether it is acknowledged.

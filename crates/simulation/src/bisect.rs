@@ -49,7 +49,6 @@ pub struct PartingEvent {
 pub enum Bisected {
     /// All events and final states are the same: epochs and events compared.
     Equal {
-        /// Epochs.
         epochs: u64,
         /// Events of each.
         events: u64,

@@ -25,7 +25,6 @@ pub struct Way {
 /// A way, and how it compares with the reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compared {
-    /// The way.
     pub way: Way,
     /// Digest of the run.
     pub digest: String,

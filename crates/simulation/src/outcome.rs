@@ -154,7 +154,6 @@ impl FromCheckpoint {
 /// The machine that was simulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Name.
     pub name: String,
     /// One line about it.
     pub description: String,
@@ -397,7 +396,6 @@ impl Backlog {
 pub struct Warning {
     /// What, in a sentence that names the place.
     pub message: String,
-    /// Kernel.
     pub kernel: String,
     /// Its PTX file.
     pub file: String,

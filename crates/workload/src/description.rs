@@ -11,7 +11,6 @@ use durawarp_base::document::Value;
 pub struct Description {
     /// Name of the workload.
     pub workload: String,
-    /// Profile.
     pub profile: String,
     /// The run's seed.
     pub seed: u64,
@@ -37,7 +36,6 @@ pub struct ProgramDescription {
     pub args: Vec<String>,
     /// Threads that its manifest says.
     pub threads: u32,
-    /// Bytes of its memory.
     pub memory_bytes: u64,
     /// Bytes of its persistent memory.
     pub pm_bytes: u64,
@@ -76,9 +74,7 @@ pub struct TraceDescription {
 /// A buffer of a resolved workload.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct BufferDescription {
-    /// Name.
     pub name: String,
-    /// Elements.
     pub elements: u64,
     /// Size in bytes.
     pub bytes: u64,

@@ -106,7 +106,6 @@ enum WorkloadKind {
 /// A line of the list of built-in workloads.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Listing {
-    /// Name.
     pub name: String,
     /// What it is, in a sentence.
     pub description: String,

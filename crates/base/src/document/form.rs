@@ -33,7 +33,6 @@ pub struct Form {
     pub kind: Option<FormKind>,
     /// Built-in documents: name and text.
     pub builtin: Vec<(&'static str, &'static str)>,
-    /// The tables.
     pub tables: Vec<ParameterTable>,
     /// What the other kind of document describes, and its tables: an override may belong there.
     pub other: (&'static str, Vec<String>),

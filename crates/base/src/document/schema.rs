@@ -22,7 +22,6 @@ pub enum Shape {
     Expression,
     /// One of these words.
     Words(&'static [&'static str]),
-    /// A list.
     List(&'static Shape),
     /// A value, or a list of such values.
     OneOrMany(&'static Shape),

@@ -15,7 +15,6 @@ pub enum Type {
 pub enum Value {
     /// An integer.
     Int(i64),
-    /// A float.
     Float(f64),
 }
 

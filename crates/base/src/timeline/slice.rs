@@ -4,13 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
     /// A launch, by its number from 0.
-    Kernel {
-        /// Launch.
-        launch: u32,
-    },
+    Kernel { launch: u32 },
     /// A CTA is resident.
     Cta {
-        /// Launch.
         launch: u32,
         /// CTA of the launch.
         cta: u32,
@@ -19,7 +15,6 @@ pub enum Label {
     Stall {
         /// The instruction it waits at.
         at: &'static str,
-        /// Launch.
         launch: u32,
         /// CTA of the launch.
         cta: u32,
@@ -30,7 +25,6 @@ pub enum Label {
     Barrier {
         /// Its instruction.
         at: &'static str,
-        /// Launch.
         launch: u32,
         /// CTA of the launch; none for one of the whole kernel.
         cta: Option<u32>,

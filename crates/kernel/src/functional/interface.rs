@@ -89,7 +89,6 @@ pub enum RunError {
     InstructionLimit {
         /// Kernel name.
         kernel: String,
-        /// The limit.
         limit: u64,
         /// Where a warp was that had not ended.
         at: String,
@@ -199,7 +198,6 @@ pub struct WarpAccess<'a> {
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Reads.
     Read,
     /// Writes.
     Write,

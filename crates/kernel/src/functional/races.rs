@@ -51,7 +51,6 @@ const WORD: u64 = 4;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Race {
-    /// Kernel.
     pub kernel: String,
     /// The launch, from 0.
     pub launch: u32,
@@ -75,7 +74,6 @@ pub struct RaceAccess {
     pub access: String,
     /// Its place: `file:line:column`.
     pub place: String,
-    /// CTA.
     pub cta: [u32; 3],
     /// Warp of that CTA.
     pub warp: u32,

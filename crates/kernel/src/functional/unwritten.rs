@@ -22,7 +22,6 @@ use super::interface::{AccessKind, Event, Wanted, WarpAccess};
 /// A read of what nobody has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unwritten {
-    /// Kernel.
     pub kernel: String,
     /// Its PTX file.
     pub file: Arc<str>,

@@ -136,7 +136,6 @@ pub(super) fn gathering(inst: &Inst) -> Option<Gathering> {
 /// How a write to shared or local memory is repeated at the shadow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shadow {
-    /// A store.
     Store,
     /// An atomic whose result is not used.
     Reduction,

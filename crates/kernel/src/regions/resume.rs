@@ -19,7 +19,6 @@ use super::{Formed, Role, code};
 /// Lanes of a warp that resume at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResumePoint {
-    /// The lanes.
     pub lanes: u64,
     /// The region at whose entry they start; none when they never passed a boundary and start with the
     /// kernel.

@@ -63,7 +63,6 @@ pub(super) struct Performed {
     pub(super) width: usize,
     /// Its bytes, little-endian.
     pub(super) value: u64,
-    /// It is a checkpoint.
     pub(super) checkpoint: bool,
 }
 

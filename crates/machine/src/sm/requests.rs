@@ -29,7 +29,6 @@ pub(super) enum Stepped {
     Nothing,
     /// A line access of a load is answered, and usable from `ready` on.
     Answered {
-        /// The load.
         load: u16,
         /// A cycle.
         ready: u32,

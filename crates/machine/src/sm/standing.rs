@@ -28,7 +28,6 @@ pub enum Stands {
 pub struct OpenLoad {
     /// Its instruction.
     pub pc: u32,
-    /// Its lanes.
     pub lanes: u64,
     /// It is an asynchronous copy.
     pub copies: bool,
@@ -37,7 +36,6 @@ pub struct OpenLoad {
 /// A resident warp.
 #[derive(Debug)]
 pub struct ResidentWarp<'a> {
-    /// Its CTA.
     pub cta: u64,
     /// Registers and paths; results under way are missing.
     pub warp: &'a Warp,

@@ -71,7 +71,6 @@ value!(choice Wait { NoWarp, Issue, Latency, Register, Barrier, Copies(groups), 
 /// What an ordinary fence asks for once loads and stores are performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterFence {
-    /// Nothing.
     Nothing,
     /// Durability, as the machine says that such a fence does.
     Sfence,
@@ -101,7 +100,6 @@ pub(super) enum Account {
     Execution,
     /// Data of loads.
     Memory,
-    /// Barriers.
     Barrier,
     /// Fences.
     Fence,

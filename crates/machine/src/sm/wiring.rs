@@ -38,7 +38,6 @@ pub struct SmWiring {
 pub struct SmParameters {
     /// Warps, schedulers, resources.
     pub sm: SmSpec,
-    /// Latencies.
     pub latency: LatencySpec,
     /// Initiation intervals.
     pub interval: IntervalSpec,
@@ -48,6 +47,5 @@ pub struct SmParameters {
     pub shared: SharedSpec,
     /// L1 data cache.
     pub l1: L1Spec,
-    /// Crossbar.
     pub crossbar: CrossbarSpec,
 }

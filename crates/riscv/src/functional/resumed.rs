@@ -24,11 +24,9 @@ pub struct SavedHart {
 /// A process between instructions of all its harts, none of which has a system call under way.
 #[derive(Debug, Clone)]
 pub struct SavedProcess {
-    /// Memory.
     pub memory: Memory,
     /// What system calls have done; waits among it.
     pub os: Os,
-    /// Its harts.
     pub harts: Vec<SavedHart>,
     /// Nanoseconds since it began.
     pub now_ns: u64,

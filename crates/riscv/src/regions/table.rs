@@ -48,11 +48,9 @@ pub type Restore = Vec<(u8, Recipe)>;
 /// A function, for those who read about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionRegions {
-    /// Its name.
     pub name: String,
     /// Its first address.
     pub address: u64,
-    /// Its instructions.
     pub instructions: u32,
     /// Its boundaries: a range of [`RegionTable::boundaries`].
     pub boundaries: std::ops::Range<u32>,

@@ -23,10 +23,8 @@ pub enum CallStep {
     Read {
         /// First address.
         address: u64,
-        /// Bytes.
         bytes: u64,
     },
-    /// It is done.
     Done(Reply),
 }
 
@@ -95,7 +93,6 @@ pub enum Then {
 /// A hart whose waiting ends, and the result of the call with which it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
-    /// The hart.
     pub hart: u32,
     /// What goes into its a0.
     pub result: u64,
@@ -107,7 +104,6 @@ pub enum Move {
     /// The hart gives up its thread, between two instructions or while its call waits. The driver keeps the
     /// registers and calls [`Os::left`](super::Os::left).
     Take {
-        /// The hart.
         hart: u32,
         /// The thread does not wait: its time is over, or it yields.
         preempts: bool,
@@ -139,6 +135,5 @@ pub struct WaitingThread {
 pub struct File {
     /// Its path, as the program names it.
     pub path: String,
-    /// Its content.
     pub content: Arc<Vec<u8>>,
 }

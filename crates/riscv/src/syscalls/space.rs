@@ -39,7 +39,6 @@ pub(super) struct Space {
     runs: BTreeMap<u64, Pages>,
     start: u64,
     end: u64,
-    /// End of the heap.
     heap_end: u64,
 }
 

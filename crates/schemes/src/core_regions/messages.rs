@@ -9,7 +9,6 @@ use durawarp_persist::journal::Author;
 /// A region: its core, and how many regions that core opened before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CoreRegion {
-    /// The core.
     pub core: u16,
     /// From 0.
     pub number: u32,

@@ -82,7 +82,6 @@ struct Buffer {
     last: u64,
     /// Every entry up to this one is durable.
     prefix: u64,
-    /// The last fence.
     last_fence: u64,
     /// What the next entry depends on.
     accumulated: Dependencies,

@@ -27,13 +27,9 @@ pub enum DelegatedMessage {
     /// To the controller: bytes of a line.
     Persist(Persist),
     /// To the controller: an ordering fence of the hart; what follows of it comes after what came before.
-    Barrier {
-        /// The hart.
-        hart: u16,
-    },
+    Barrier { hart: u16 },
     /// From the controller: what came of an entry is durable.
     Drained {
-        /// The hart.
         hart: u16,
         /// Its entry.
         id: u64,
@@ -43,7 +39,6 @@ pub enum DelegatedMessage {
     /// To the home of a line that was passed on, and from there to all that got it: entries of a buffer up to
     /// this one are durable.
     Resolved {
-        /// The hart.
         hart: u16,
         /// The entry.
         id: u64,

@@ -24,7 +24,6 @@ const REMOTE_ALIGNMENT: u64 = 1 << 20;
 /// What a machine of cores is to run.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuLoad<'a> {
-    /// The process.
     pub process: &'a Process,
     /// Files that it may open.
     pub files: &'a [File],

@@ -23,7 +23,6 @@ pub(super) struct MemoryParts<'a> {
     pub(super) persist: &'a PersistSpec,
     /// Bytes of a channel's DRAM cache, where there is one.
     pub(super) dram_cache: Option<u64>,
-    /// Their clock.
     pub(super) clock: Clock,
 }
 

@@ -10,7 +10,6 @@ use durawarp_schemes::baseline::BASE;
 /// How persistency is done, and whether it is written down.
 #[derive(Debug, Clone)]
 pub struct Persistency {
-    /// The scheme.
     pub scheme: Arc<dyn Scheme>,
     /// Components keep journals of what happens to persistent memory.
     pub journal: bool,

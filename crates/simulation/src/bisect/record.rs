@@ -27,7 +27,6 @@ pub struct RunRecord {
     pub version: String,
     /// What ran, in words.
     pub title: String,
-    /// Its epochs.
     pub epochs: Epochs,
     /// Names of the components.
     pub components: Vec<String>,

@@ -15,7 +15,6 @@ use durawarp_machine::cpu::CpuSpec;
 pub struct Derived {
     /// What it is, with its unit.
     pub name: &'static str,
-    /// Its value.
     pub value: f64,
     /// Parameters that one changes to change it.
     pub plainly_of: &'static [&'static str],

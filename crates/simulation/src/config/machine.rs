@@ -16,7 +16,6 @@ use durawarp_schemes::catalogue;
 /// A machine, resolved: one with a GPU, unless `S` says otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineConfig<S = MachineSpec> {
-    /// Its name.
     pub name: String,
     /// One line about it.
     pub description: String,

@@ -17,7 +17,6 @@ use durawarp_workload::{CrashCondition, Expected};
 /// What became of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Condition {
-    /// Its name.
     pub name: String,
     /// Its expression.
     pub holds: String,

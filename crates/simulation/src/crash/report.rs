@@ -29,7 +29,6 @@ pub struct Channels {
     pub channels: u64,
     /// Verbs posted.
     pub verbs: u64,
-    /// Acknowledgements.
     pub acknowledgements: u64,
     /// Changes of what is durable of them, and acknowledgements.
     pub history: Judgement,

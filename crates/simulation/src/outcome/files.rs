@@ -15,7 +15,6 @@ const ALL_MAX_BYTES: usize = 1 << 20;
 pub struct FileOutcome {
     /// Its path, as the process named it.
     pub path: String,
-    /// Bytes.
     pub bytes: u64,
     /// BLAKE3 of its content, in hexadecimal.
     pub blake3: String,

@@ -33,7 +33,6 @@ pub struct Repeating {
     pub address: Option<u64>,
     /// The object or buffer that it lies in.
     pub object: String,
-    /// Its value.
     pub value: Option<u64>,
     /// Failed `sc` of its core so far.
     pub failed_conditionals: u64,

@@ -24,7 +24,6 @@ pub struct SlotPlaces {
 pub struct HartSlots {
     /// Hart of the machine.
     pub hart: u32,
-    /// Its core.
     pub core: u32,
     /// Slots in which instructions were dispatched.
     pub used: u64,
@@ -58,7 +57,6 @@ pub struct PlaceSlots {
     pub pc: u64,
     /// Symbol and offset, or its address.
     pub place: String,
-    /// The cause.
     pub cause: String,
     /// Slots of all harts.
     pub slots: u64,

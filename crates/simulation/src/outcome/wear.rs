@@ -13,7 +13,6 @@ pub struct Wear {
     pub most_of_a_bank: u64,
     /// Its controller, and its number there.
     pub worst_bank: (u64, u64),
-    /// Bytes of a line.
     pub line_bytes: u64,
     /// How long the devices last; `None` where cells bear any number of writes, or the run took no time.
     pub lifetimes: Option<Lifetimes>,

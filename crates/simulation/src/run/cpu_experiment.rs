@@ -13,7 +13,6 @@ use super::regions_of_cores::check_process;
 /// What to simulate on a machine of CPU cores, and how far.
 #[derive(Debug, Clone)]
 pub struct CpuExperiment {
-    /// The machine.
     pub machine: CpuMachine,
     /// The program, with its profile, parameters, arguments and seed.
     pub program: CpuProgram,

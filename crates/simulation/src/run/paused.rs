@@ -10,7 +10,6 @@ use durawarp_riscv::process::Process;
 /// A machine of cores under way.
 #[derive(Debug)]
 pub struct PausedCpu {
-    /// The machine.
     pub machine: Assembly,
 }
 

@@ -26,7 +26,6 @@ const TRACED_WARP: u32 = 32;
 /// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`](super::Recipe) that makes one.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// The machine.
     pub machine: MachineConfig,
     /// The workload, with its profile, parameters, inputs and seed.
     pub workload: Resolved,

@@ -60,7 +60,6 @@ pub(crate) const SCHEMA: i64 = 1;
 /// A sweep file, read.
 #[derive(Debug, Clone)]
 pub struct SweepFile {
-    /// Its name.
     pub name: String,
     /// What it is about, in its author's words.
     pub description: Option<String>,

@@ -10,9 +10,7 @@ use durawarp_base::diagnostic::Diagnostic;
 /// A number that an outcome has.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Metric {
-    /// Name.
     pub name: String,
-    /// Unit.
     pub unit: String,
     /// What it is.
     pub meaning: String,

@@ -30,7 +30,6 @@ pub struct Plan {
     pub file: SweepFile,
     /// The keys that points are told by: [`WORDS`], then those of axes.
     pub columns: Vec<String>,
-    /// The points.
     pub points: Vec<Planned>,
     /// Of each figure of the file, the figures that it comes to.
     pub grids: Vec<Vec<Grid>>,

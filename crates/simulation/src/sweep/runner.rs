@@ -123,7 +123,6 @@ impl std::fmt::Debug for Turn<'_> {
 pub enum Came<R> {
     /// A result.
     Of {
-        /// The result.
         result: R,
         /// It counts as failed.
         failed: bool,

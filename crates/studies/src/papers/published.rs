@@ -11,7 +11,6 @@ pub struct Value {
     pub kernel: &'static str,
     /// Scheme or column.
     pub quantity: &'static str,
-    /// Value.
     pub value: &'static str,
     /// Where in the paper.
     pub source: &'static str,

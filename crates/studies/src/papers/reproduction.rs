@@ -23,7 +23,6 @@ pub struct RunRecord {
 /// Everything that was found.
 #[derive(Debug, Clone)]
 pub struct Reproduction {
-    /// The paper.
     pub paper: &'static Paper,
     /// What was asked for, and the machine, in words: name and value.
     pub settings: Vec<(String, String)>,

@@ -7,9 +7,7 @@ use durawarp_simulation::outcome::Outcome;
 /// What tells a run from the others of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Workload.
     pub workload: &'static str,
-    /// Scheme.
     pub scheme: &'static str,
     /// What is otherwise about it, in a word or two; empty where nothing is.
     pub about: String,

@@ -12,7 +12,6 @@ use durawarp_plot::Tidy;
 pub enum Cell {
     /// Words.
     Text(String),
-    /// A count.
     Count(u64),
     /// A number, with digits after the point for people.
     Number(f64, usize),

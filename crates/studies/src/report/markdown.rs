@@ -11,7 +11,6 @@ use super::table::Table;
 /// A part of a paragraph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
-    /// Text.
     Text(String),
     /// Text that stands out.
     Strong(String),

@@ -17,7 +17,6 @@ pub struct Table {
     /// What it shows; a line above it.
     #[serde(default)]
     pub caption: Option<String>,
-    /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows. Cells beyond the columns are not shown, missing ones are empty.
     pub rows: Vec<Vec<String>>,

@@ -8,7 +8,6 @@ use durawarp_simulation::sweep::Done;
 /// A workload's cycles when a number was changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Workload.
     pub workload: String,
     /// Core cycles of the machine as it is.
     pub base_cycles: u64,

@@ -63,7 +63,6 @@ pub enum Expected {
     Holds,
     /// Some image violates it.
     Violated,
-    /// Nothing.
     Nothing,
 }
 

@@ -9,7 +9,6 @@ use durawarp_riscv::syscalls::File;
 /// What a run left.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran<'a> {
-    /// Exit code.
     pub exit_code: i32,
     /// Standard output.
     pub stdout: &'a [u8],

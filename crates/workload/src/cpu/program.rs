@@ -26,7 +26,6 @@ pub struct CpuProgram {
     pub name: String,
     /// What it is, in a sentence.
     pub description: String,
-    /// Profile.
     pub profile: String,
     /// Every parameter and its value.
     pub params: BTreeMap<String, Value>,
@@ -55,7 +54,6 @@ pub struct CpuProgram {
 /// A check of what a run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuCheck {
-    /// Its name.
     pub name: String,
     /// What it compares.
     pub kind: CpuCheckKind,
@@ -64,7 +62,6 @@ pub struct CpuCheck {
 /// What a check compares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CpuCheckKind {
-    /// The exit code is this.
     ExitCode(i32),
     /// Standard output is this, but for an end of line at its end.
     Stdout(String),

@@ -36,7 +36,6 @@ pub(crate) struct Readable {
 /// What an expression may name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
-    /// Variables.
     pub(crate) variables: Vec<Variable>,
     /// Slots of a frame that holds them; the variables of sums come after.
     pub(crate) slots: u16,

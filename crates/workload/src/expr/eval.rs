@@ -30,7 +30,6 @@ pub(crate) enum EvalFault {
     NotAnInteger(f64),
     /// An index outside the buffer.
     OutOfRange {
-        /// The index.
         index: i64,
         /// Elements of the buffer.
         len: u64,

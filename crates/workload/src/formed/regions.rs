@@ -24,7 +24,6 @@ pub struct KernelRegions {
     pub kernel: String,
     /// The kernel in regions.
     pub formed: Arc<Formed>,
-    /// Launches.
     pub launches: u64,
     /// Warp instructions of the kernel as it was.
     pub original: u64,

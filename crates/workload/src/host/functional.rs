@@ -29,7 +29,6 @@ pub struct FunctionalRun {
 pub struct LaunchCount {
     /// Kernel name.
     pub kernel: String,
-    /// CTAs.
     pub ctas: u64,
     /// Instructions and other counts of the driver.
     pub counts: Counts,

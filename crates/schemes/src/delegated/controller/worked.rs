@@ -19,11 +19,9 @@ use durawarp_persist::{Banks, ControllerHandler, Event, Handler, HandlerPlace, O
 /// A request: the `number`-th of a hart, both from 1, as the paper writes 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkedRequest {
-    /// The hart.
     pub hart: u16,
     /// Its place in the hart's order.
     pub number: u32,
-    /// The bank.
     pub bank: u16,
 }
 

@@ -21,7 +21,6 @@
 pub(super) struct Unit {
     /// Warp instructions.
     pub(super) size: f64,
-    /// Ticks.
     pub(super) ticks: f64,
 }
 

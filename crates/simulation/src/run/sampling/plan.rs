@@ -119,7 +119,6 @@ pub(super) struct Cut {
     pub(super) warm: u64,
     /// The first wave of each sample, rising.
     pub(super) samples: Vec<u64>,
-    /// Waves of a sample.
     pub(super) sample_waves: u64,
     /// The first wave of the tail, which has one to two.
     pub(super) tail: u64,

@@ -14,7 +14,6 @@ const MAX_ROWS: usize = 100_000;
 /// What varies.
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// Its keys.
     pub keys: Vec<String>,
     /// Their values.
     pub rows: Vec<Row>,

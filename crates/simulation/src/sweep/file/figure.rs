@@ -44,7 +44,6 @@ pub struct FigureSpec {
     pub each: Vec<String>,
     /// Keys over whose values geometric means are taken.
     pub mean: Vec<String>,
-    /// Its title.
     pub title: Option<String>,
     /// What stands below it instead of the key.
     pub x_label: Option<String>,
@@ -93,7 +92,6 @@ pub(crate) const KINDS: [(&str, Kind); 6] = [
 /// What a figure shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
-    /// A metric.
     Metric(Metric),
     /// What resident warps did: the accounts of their cycles.
     Stalls,

@@ -13,7 +13,6 @@ use durawarp_base::document::{Place, TomlTable};
 /// A value and where it is written.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The value.
     pub value: Value,
     pub(in super::super) place: Place,
 }

@@ -3,7 +3,6 @@
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// Its unit; empty for names and texts.
     pub unit: String,

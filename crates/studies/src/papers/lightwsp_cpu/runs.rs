@@ -48,7 +48,6 @@ const MEMORIES: [&str; 4] = ["cxl-i-cpu", "cxl-ii-cpu", "cxl-iii-cpu", "cxl-pmem
 pub struct Variant {
     /// What it is called.
     pub name: String,
-    /// Scheme.
     pub scheme: &'static str,
     /// Machine, where that is not the request's.
     pub machine: Option<&'static str>,

@@ -46,7 +46,6 @@ pub(super) enum PointState {
 pub(super) enum Datum {
     /// Nothing: why.
     None(String),
-    /// A value.
     Value(f64),
     /// Parts by name; and what the whole of them is over that of the baseline.
     Parts(Vec<(String, f64)>, f64),

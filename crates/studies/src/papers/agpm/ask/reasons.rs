@@ -9,7 +9,6 @@ const LEAST: usize = 16;
 /// A kernel's most frequent reason and the way that follows from it, found and published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Judged {
-    /// Kernel.
     pub kernel: &'static str,
     /// Letters: found, published.
     pub reason: [&'static str; 2],
