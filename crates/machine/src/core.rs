@@ -23,6 +23,7 @@ mod commit;
 mod counters;
 mod dispatch;
 mod execute;
+mod handler_host;
 mod hart;
 mod hart_regions;
 mod insert;
@@ -31,7 +32,6 @@ mod l1d;
 mod leave;
 mod load_order;
 mod parameters;
-mod policy;
 mod predictor;
 mod program;
 mod record;
@@ -79,11 +79,11 @@ pub use wiring::CoreWiring;
 use cache::Cache;
 use cause::{Cause, Lost};
 use commit::Committed;
+use handler_host::CoreHost;
 use hart::{Blocked, Hart, Moment};
 use hart_regions::HartRegions;
 use kept::{ArrivedLine, Filled, Probe};
 use l1d::L1d;
-use policy::Policy;
 use program::Program;
 use record::CoreRecord;
 use remote::Remote;
@@ -96,7 +96,7 @@ pub struct Core {
     harts: Vec<Hart>,
     cache: Cache,
     program: Program,
-    policy: Policy,
+    host: CoreHost,
     record: CoreRecord,
     remote: Remote,
     /// The first cycle that has not been executed.
@@ -126,7 +126,7 @@ impl Core {
             harts: (0..spec.harts as u8).map(hart).collect(),
             cache: Cache::new(L1d::new(&l1d), spec.mshr_entries, wiring.ports),
             program: Program::new(&spec, &l1d, &wiring),
-            policy: Policy::new(handler, wiring.ports, journal),
+            host: CoreHost::new(handler, wiring.ports, journal),
             record: CoreRecord::new(spec.width, wiring.index, journal),
             remote: Remote::new(wiring.ports, spec.harts),
             next: 0,
@@ -171,7 +171,7 @@ impl Core {
 
     /// What its handler has to tell.
     pub fn report(&self) -> HandlerReport {
-        self.policy.report()
+        self.host.report()
     }
 
     /// How many harts it has.
@@ -232,17 +232,17 @@ impl Core {
     /// Keeps a timeline from now on, of at most `spans` spans of each kind.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.record.watch.get_or_insert_default().timeline = Some(HartTimeline::new(spans));
-        self.policy.keep_timeline(spans);
+        self.host.keep_timeline(spans);
     }
 
     /// With a timeline: what the scheme's handler held of each hart.
     pub fn handler_levels(&self) -> Option<&HandlerLevels> {
-        self.policy.levels.as_deref()
+        self.host.levels.as_deref()
     }
 
     /// With a timeline: recoverable regions of each hart.
     pub fn region_spans(&self) -> Option<&RegionSpans> {
-        self.policy.regions.as_deref()
+        self.host.regions.as_deref()
     }
 
     /// The timeline, where it keeps one: what each hart did.
@@ -273,8 +273,8 @@ impl Core {
         cx: &mut Ctx<'_, Msg>,
         act: impl FnOnce(&mut Hart, &mut Moment<'_, '_>) -> R,
     ) -> R {
-        let Core { harts, cache, program, policy, record, remote, changed, .. } = self;
-        let mut moment = Moment { now, program, cache, record, policy, remote, cx, changed };
+        let Core { harts, cache, program, host, record, remote, changed, .. } = self;
+        let mut moment = Moment { now, program, cache, record, host, remote, cx, changed };
         let result = act(&mut harts[hart], &mut moment);
         if !self.changed.is_empty() {
             self.tell_changed(now, cx);
@@ -290,8 +290,8 @@ impl Core {
             return;
         }
         let mut lines = std::mem::take(&mut self.changed);
-        let Core { harts, cache, program, policy, record, remote, changed, .. } = self;
-        let mut moment = Moment { now, program, cache, record, policy, remote, cx, changed };
+        let Core { harts, cache, program, host, record, remote, changed, .. } = self;
+        let mut moment = Moment { now, program, cache, record, host, remote, cx, changed };
         for (line, by) in lines.drain(..) {
             if by.is_some() && moment.program.weakened.lacks(OrderRule::Siblings) {
                 continue;
@@ -428,7 +428,7 @@ impl Core {
     /// slots.
     fn follow(&mut self, hart: u32, dependencies: Option<Box<Dependencies>>, cx: &mut Ctx<'_, Msg>) {
         let slots = dependencies.as_ref().map_or(0, |_| self.program.slot(hart, 0));
-        self.policy.taken(slots, dependencies, self.record.journal.as_mut(), cx);
+        self.host.taken(slots, dependencies, self.record.journal.as_mut(), cx);
     }
 
     fn hart_of(&self, hart: u32) -> usize {
@@ -472,8 +472,8 @@ impl Core {
 
     /// A line has come, and may have to wait for a place.
     fn fill(&mut self, arrival: ArrivedLine, now: u64, cx: &mut Ctx<'_, Msg>) {
-        let Core { cache, record, policy, .. } = self;
-        match cache.fill(arrival, &mut record.counters, policy, cx) {
+        let Core { cache, record, host, .. } = self;
+        match cache.fill(arrival, &mut record.counters, host, cx) {
             Ok(Filled { tag, evicted, probe }) => {
                 self.filled(tag, evicted, now, cx);
                 // What waited for the line is performed: it may go on to who has asked since.
@@ -488,7 +488,7 @@ impl Core {
     /// Lines that the scheme had stay may go now.
     fn release_kept(&mut self, cx: &mut Ctx<'_, Msg>) {
         let now = self.program.clock.cycle_at_or_after(cx.now());
-        for line in self.cache.answer_recalls(&mut self.policy, cx) {
+        for line in self.cache.answer_recalls(&mut self.host, cx) {
             self.changed.push((line, None));
         }
         self.tell_changed(now, cx);
@@ -503,12 +503,12 @@ impl Core {
             self.cache.kept.reserved.push(probe);
             return;
         }
-        let Some(probe) = self.cache.probe_now(probe, &mut self.policy) else { return };
+        let Some(probe) = self.cache.probe_now(probe, &mut self.host) else { return };
         let Probe { line, invalidate, room, .. } = probe;
-        let lost = if self.policy.renames && invalidate {
-            region::probe(&mut self.cache, &mut self.policy, line, room, cx)
+        let lost = if self.host.renames && invalidate {
+            region::probe(&mut self.cache, &mut self.host, line, room, cx)
         } else {
-            self.cache.probe(line, invalidate, room, &mut self.policy, cx)
+            self.cache.probe(line, invalidate, room, &mut self.host, cx)
         };
         if lost {
             self.changed.push((line, None));
@@ -590,7 +590,7 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 #[inline]
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     // Most runs have none of these, and ask once a cycle.
-    let noted = m.record.watch.is_some() || hart.regions.is_some() || m.policy.renames;
+    let noted = m.record.watch.is_some() || hart.regions.is_some() || m.host.renames;
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
         let inserted = matches!(retires, Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd);
@@ -636,7 +636,7 @@ fn note_retired(hart: &mut Hart, number: u64, retires: Retires, cycle: u64, m: &
     if let Some(regions) = &mut hart.regions {
         regions.retired(hart.window.entry(number));
     }
-    if m.policy.renames {
+    if m.host.renames {
         region::retired(hart, number, cycle, m);
     }
 }
@@ -649,8 +649,8 @@ impl Component<Msg> for Core {
         let message = match message {
             Msg::Cpu(message) => message,
             Msg::Scheme { from, message } => {
-                self.policy.receive(from, message, self.record.journal.as_mut(), cx);
-                if self.policy.victims.is_some() {
+                self.host.receive(from, message, self.record.journal.as_mut(), cx);
+                if self.host.victims.is_some() {
                     self.release_kept(cx);
                 }
                 // A store, or a fence, may have waited for it.
@@ -662,7 +662,7 @@ impl Component<Msg> for Core {
         match message {
             CpuMsg::Data { tag, grant, data, dependencies } => {
                 let line = self.cache.line_of(tag);
-                self.policy.taken(line, dependencies, self.record.journal.as_mut(), cx);
+                self.host.taken(line, dependencies, self.record.journal.as_mut(), cx);
                 self.fill(ArrivedLine { tag, grant, data, probe: None }, now, cx);
             }
             CpuMsg::Probe { line, invalidate, recall, room } => {
@@ -670,10 +670,10 @@ impl Component<Msg> for Core {
                 self.probe(Probe { line, invalidate, recall, room }, now, cx);
             }
             CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
-            CpuMsg::Cleaned { tag, room } if self.policy.renames => {
-                let Core { cache, policy, record, program, .. } = self;
+            CpuMsg::Cleaned { tag, room } if self.host.renames => {
+                let Core { cache, host, record, program, .. } = self;
                 let journal = record.journal.as_mut();
-                if let Some(line) = region::written_back(cache, policy, journal, program.clock, (tag, room), cx) {
+                if let Some(line) = region::written_back(cache, host, journal, program.clock, (tag, room), cx) {
                     self.changed.push((line, None));
                     self.tell_changed(now, cx);
                 }

@@ -55,8 +55,8 @@
 //! modelled: bandwidth of ports and banks, limits on requests that wait, prefetch.
 
 mod directory;
+mod handler_host;
 mod parameters;
-mod policy;
 mod request;
 mod service;
 #[cfg(test)]
@@ -81,8 +81,8 @@ use super::slice_timeline::SliceTimeline;
 use super::writes_under_way::WritesUnderWay;
 
 use directory::Directory;
+use handler_host::HomeHost;
 pub use parameters::{HomeCounters, LlcSpec};
-use policy::Policy;
 use request::{Ask, CoreSet, HomeRequest, PendingAnswer};
 use transactions::Transactions;
 
@@ -116,7 +116,7 @@ pub struct HomeSlice {
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<SliceTimeline>>,
     counters: HomeCounters,
-    policy: Option<Box<Policy>>,
+    host: Option<Box<HomeHost>>,
 }
 
 impl HomeSlice {
@@ -142,7 +142,7 @@ impl HomeSlice {
             journal: None,
             timeline: None,
             counters: HomeCounters::default(),
-            policy: None,
+            host: None,
         }
     }
 
@@ -178,12 +178,12 @@ impl HomeSlice {
     /// without, or to the DRAM caches.
     pub fn host(&mut self, handler: Option<Box<dyn Handler>>) {
         let handler = handler.filter(|handler| handler.interests().dependencies);
-        self.policy = handler.map(|handler| Box::new(Policy::new(handler, self.ports)));
+        self.host = handler.map(|handler| Box::new(HomeHost::new(handler, self.ports)));
     }
 
     /// What its handler has to tell.
     pub fn report(&self) -> HandlerReport {
-        self.policy.as_ref().map(|policy| policy.report()).unwrap_or_default()
+        self.host.as_ref().map(|host| host.report()).unwrap_or_default()
     }
 
     /// How full its queues are.
@@ -266,8 +266,8 @@ impl HomeSlice {
 
     /// A core brings a line, or its bytes, which depend on something.
     fn note_dependencies(&mut self, line: u64, dependencies: Option<Box<Dependencies>>, cx: &mut Ctx<'_, Msg>) {
-        if let (Some(policy), Some(dependencies)) = (&mut self.policy, dependencies) {
-            policy.taken(line, &dependencies, cx);
+        if let (Some(host), Some(dependencies)) = (&mut self.host, dependencies) {
+            host.taken(line, &dependencies, cx);
         }
     }
 
@@ -330,8 +330,8 @@ impl Component<Msg> for HomeSlice {
             }
             Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
             Msg::Scheme { from, message } => {
-                let Some(policy) = &mut self.policy else { panic!("a slice without a handler received a message") };
-                policy.receive(from, message, cx);
+                let Some(host) = &mut self.host else { panic!("a slice without a handler received a message") };
+                host.receive(from, message, cx);
                 self.release_kept(cx);
             }
             other => panic!("a home slice received {other:?}"),

@@ -49,7 +49,7 @@ use super::slice_timeline::SliceTimeline;
 
 use array::LineArray;
 use durability::Durability;
-use handler_host::HandlerHost;
+use handler_host::SliceHost;
 use input::{DataPort, InputBuffer};
 use mshr::{MshrFile, NO_MSHR};
 pub use parameters::{L2Counters, L2Spec, WriteMiss};
@@ -69,7 +69,7 @@ pub struct L2Slice {
     memory: MemoryPort,
     durability: Durability,
     write_back_all: WriteBackAll,
-    host: HandlerHost,
+    host: SliceHost,
     /// Dirty lines of persistent memory leave without being written: a controller's handler has their bytes.
     drops: bool,
     counters: L2Counters,
@@ -112,7 +112,7 @@ impl L2Slice {
             memory: MemoryPort::new(wiring.ports, wiring.memory_credits),
             durability: Durability::new(),
             write_back_all: WriteBackAll::default(),
-            host: HandlerHost::default(),
+            host: SliceHost::default(),
             drops: false,
             counters: L2Counters::default(),
             spec,
@@ -121,7 +121,7 @@ impl L2Slice {
 
     /// Hosts a scheme's handler from now on, which may move bytes to these lines of DRAM.
     pub fn host(&mut self, handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) {
-        self.host = HandlerHost::new(handler, reserved);
+        self.host = SliceHost::new(handler, reserved);
     }
 
     /// Dirty lines of persistent memory leave without being written from now on.

@@ -56,7 +56,7 @@ pub use wear::CellWear;
 
 use channel::Channel;
 use dram_cache::{DirtyVictims, DramCache};
-use handler_host::HandlerHost;
+use handler_host::ControllerHost;
 use images::is_cached;
 use open_rows::OpenRows;
 use pending_write::{DRAM_CACHE, NOBODY};
@@ -68,7 +68,7 @@ pub struct MemoryController {
     /// From the arrival of a read that the WPQ answers to its data.
     forward: Time,
     /// A scheme's handler here, where it has one.
-    handler_host: Option<Box<HandlerHost>>,
+    handler_host: Option<Box<ControllerHost>>,
     /// In front of persistent memory, where that is used as volatile memory.
     dram_cache: Option<Box<DramCache>>,
 }
@@ -113,7 +113,7 @@ impl MemoryController {
             let (first, count) = media.nvm_banks();
             let of = Box::new(move |line| media.place(Medium::Nvm, images::in_channel(map, line)).bank - first);
             handler.banks(Banks { count, of });
-            Box::new(HandlerHost::new(handler, noting))
+            Box::new(ControllerHost::new(handler, noting))
         });
     }
 

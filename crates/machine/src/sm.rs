@@ -70,9 +70,9 @@ pub use standing::{CachedLine, OpenLoad, ResidentWarp, Residents, Stands};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 
-use self::core::Core;
+use self::core::IssueCore;
 use front_end::FrontEndWaits;
-use handler_host::HandlerHost;
+use handler_host::SmHost;
 use lsu::Lsu;
 use memory_side::{MemorySide, memory_side};
 use record::Record;
@@ -84,10 +84,10 @@ pub struct Sm {
     p: SmParameters,
     w: SmWiring,
     launch: Option<Arc<Launch>>,
-    core: Core,
+    core: IssueCore,
     lsu: Lsu,
     memory: MemorySide,
-    host: HandlerHost,
+    host: SmHost,
     front_end: FrontEndWaits,
     record: Record,
     /// The program failed here: nothing issues any more.
@@ -102,11 +102,11 @@ impl Sm {
         let wants = handler.interests();
         Sm {
             launch: None,
-            core: Core::new(&p),
+            core: IssueCore::new(&p),
             lsu: Lsu::new(p.sm.lsu_entries),
             memory: memory_side(&p, &w, wants.persist_order),
             front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
-            host: HandlerHost::new(handler, journal),
+            host: SmHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
             p,

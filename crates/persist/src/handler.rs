@@ -152,7 +152,7 @@ pub trait SmHandler: Handler {
 
     /// A warp asks for the write-back of lines of persistent memory.
     fn write_back(&mut self, _write_back: &WriteBack<'_>, _outbox: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Done
+        WriteBackRule::Written
     }
 
     /// A warp issues a fence.
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(handler.offer(&join, outbox), Admission::Goes);
         assert!(!handler.bypasses_l1(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
         let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
-        assert_eq!(handler.write_back(&write_back, outbox), WriteBackRule::Done);
+        assert_eq!(handler.write_back(&write_back, outbox), WriteBackRule::Written);
         assert_eq!(handler.fence(FenceKind::Ofence), FenceRule::WaitDurable);
         let passes = SynchronisationRule { fence: FenceRule::Pass, forgets: false };
         assert_eq!(handler.synchronise(Synchronisation::Acquire { wide: true }), passes);

@@ -109,8 +109,8 @@ pub enum WriteBackClass {
 /// What becomes of a write-back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteBackRule {
-    /// It is done.
-    Done,
+    /// The host writes the line back.
+    Written,
     /// The scheme has no use for it.
     Dropped,
 }

@@ -181,7 +181,7 @@ impl SmHandler for BaselineSm {
             WriteBackClass::Data => self.past.covers(write_back),
             WriteBackClass::Flush => false,
         };
-        if self.of.logs && !nothing_left { WriteBackRule::Done } else { WriteBackRule::Dropped }
+        if self.of.logs && !nothing_left { WriteBackRule::Written } else { WriteBackRule::Dropped }
     }
 
     fn fence(&mut self, _: FenceKind) -> FenceRule {
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(stored(nt, StoreClass::Log).route, Route::NonTemporal);
         assert_eq!(stored(temporal, StoreClass::Log).route, Route::Temporal);
         assert_eq!(written_back(nt, WriteBackClass::Log), WriteBackRule::Dropped);
-        assert_eq!(written_back(temporal, WriteBackClass::Log), WriteBackRule::Done);
+        assert_eq!(written_back(temporal, WriteBackClass::Log), WriteBackRule::Written);
         assert_eq!(nt.fence(FenceKind::Sfence), FenceRule::WaitDurable);
     }
 
@@ -266,8 +266,8 @@ mod tests {
             handler.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, outbox)
         };
         assert_eq!(after(StoreClass::Data, false), WriteBackRule::Dropped);
-        assert_eq!(after(StoreClass::Data, true), WriteBackRule::Done, "an atomic's bytes are in the L2");
-        assert_eq!(after(StoreClass::Log, false), WriteBackRule::Done);
+        assert_eq!(after(StoreClass::Data, true), WriteBackRule::Written, "an atomic's bytes are in the L2");
+        assert_eq!(after(StoreClass::Log, false), WriteBackRule::Written);
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl SmHandler for BuclSm {
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
-        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
+        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Written }
     }
 }
 
@@ -211,6 +211,6 @@ mod tests {
                 .write_back(&WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[128] }, &mut Outbox::default())
         };
         assert_eq!(asked(5), WriteBackRule::Dropped);
-        assert_eq!(asked(4), WriteBackRule::Done);
+        assert_eq!(asked(4), WriteBackRule::Written);
     }
 }

@@ -129,7 +129,7 @@ impl SmHandler for PmemSpecSm {
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
-        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
+        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Written }
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {
@@ -224,8 +224,12 @@ mod tests {
         assert_eq!(asked(StoreClass::Log, false, WriteBackClass::Log), past);
         assert_eq!(asked(StoreClass::Data, false, WriteBackClass::Data), past);
         assert_eq!(asked(StoreClass::NonTemporal, false, WriteBackClass::Data), past);
-        assert_eq!(asked(StoreClass::Data, true, WriteBackClass::Data), (Route::Temporal, WriteBackRule::Done));
-        assert_eq!(asked(StoreClass::Data, false, WriteBackClass::Flush).1, WriteBackRule::Done, "loads want it gone");
+        assert_eq!(asked(StoreClass::Data, true, WriteBackClass::Data), (Route::Temporal, WriteBackRule::Written));
+        assert_eq!(
+            asked(StoreClass::Data, false, WriteBackClass::Flush).1,
+            WriteBackRule::Written,
+            "loads want it gone"
+        );
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Scope {
 /// Write-backs where every store bypasses the caches: nothing is left to write, but a flush also makes lines
 /// leave.
 pub fn flushes_only(write_back: &WriteBack<'_>) -> WriteBackRule {
-    if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+    if write_back.class == WriteBackClass::Flush { WriteBackRule::Written } else { WriteBackRule::Dropped }
 }
 
 /// What an SM keeps in order.

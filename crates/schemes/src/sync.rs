@@ -62,7 +62,7 @@ mod tests {
             assert_eq!(handler.fence(kind), FenceRule::WaitDurable);
         }
         let clean = WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[64] };
-        assert_eq!(handler.write_back(&clean, outbox), WriteBackRule::Done);
+        assert_eq!(handler.write_back(&clean, outbox), WriteBackRule::Written);
         for (class, route) in [(StoreClass::Data, Route::Temporal), (StoreClass::NonTemporal, Route::NonTemporal)] {
             let rule = handler.store(&Store::of(class), outbox);
             assert_eq!((rule.route, rule.wait), (route, false));

@@ -176,7 +176,7 @@ impl SmHandler for ThemisSm {
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
-        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
+        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Written }
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {
@@ -244,7 +244,7 @@ mod tests {
         }
         assert_eq!(route(&mut handler, StoreClass::Data, &[0]), Route::Temporal);
         let write_back = WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[0] };
-        assert_eq!(handler.write_back(&write_back, &mut Outbox::default()), WriteBackRule::Done);
+        assert_eq!(handler.write_back(&write_back, &mut Outbox::default()), WriteBackRule::Written);
     }
 
     #[test]

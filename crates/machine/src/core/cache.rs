@@ -20,9 +20,9 @@ use durawarp_persist::handler::Offer;
 use durawarp_riscv::instruction::Op;
 
 use super::counters::CoreCounters;
+use super::handler_host::CoreHost;
 use super::kept::{ArrivedLine, Filled, KeptLines};
 use super::l1d::{L1d, LineBytes, LineState};
-use super::policy::Policy;
 
 /// No line begins here.
 const NO_LINE: u64 = u64::MAX;
@@ -171,19 +171,19 @@ impl Cache {
         &mut self,
         arrival: ArrivedLine,
         counters: &mut CoreCounters,
-        policy: &mut Policy,
+        host: &mut CoreHost,
         cx: &mut Ctx<'_, Msg>,
     ) -> Result<Filled, ArrivedLine> {
-        let Some(place) = self.place_for(self.line_of(arrival.tag), policy) else { return Err(arrival) };
+        let Some(place) = self.place_for(self.line_of(arrival.tag), host) else { return Err(arrival) };
         let ArrivedLine { tag, grant, data, probe } = arrival;
         let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
         self.busy -= 1;
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
-        if policy.renames {
+        if host.renames {
             if let Some((old, LineState::Modified)) = evicted {
                 // Its bytes go home as a write-back, and it leaves silently: probes come for it still.
-                policy.offer(&Offer::GiveUp(old));
-                self.write_back_asked(0, policy, cx);
+                host.offer(&Offer::GiveUp(old));
+                self.write_back_asked(0, host, cx);
             }
         } else if let Some((old, LineState::Modified)) = evicted {
             counters.puts += 1;
@@ -191,7 +191,7 @@ impl Cache {
             self.puts.push((old, bytes));
             let mut room = self.pool.take();
             put_bytes(&mut room, &bytes);
-            let dependencies = policy.dependencies(old);
+            let dependencies = host.dependencies(old);
             self.send(old, CpuMsg::Put { line: old, from: self.from, data: room, dependencies }, 0, cx);
         }
         let state = match grant {
@@ -222,7 +222,7 @@ impl Cache {
         line: u64,
         invalidate: bool,
         mut room: Box<Line>,
-        policy: &mut Policy,
+        host: &mut CoreHost,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
         let place = self.l1.find(line);
@@ -243,7 +243,7 @@ impl Cache {
             dirty = true;
             put_bytes(&mut room, bytes);
         }
-        let dependencies = policy.dependencies(line);
+        let dependencies = host.dependencies(line);
         self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room, dependencies }, 0, cx);
         invalidate && place.is_some()
     }
@@ -263,7 +263,7 @@ impl Cache {
         line: u64,
         flush: bool,
         delay: Time,
-        policy: &mut Policy,
+        host: &mut CoreHost,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
         let mut room = self.pool.take();
@@ -285,16 +285,16 @@ impl Cache {
         let tag = self.next_cleaning;
         self.next_cleaning = tag.wrapping_add(1);
         self.cleanings.push(Cleaning { hart, tag, line, sent: cx.now() + delay });
-        let dependencies = policy.dependencies(line);
-        let (from, at_once) = (self.from, policy.renames);
+        let dependencies = host.dependencies(line);
+        let (from, at_once) = (self.from, host.renames);
         self.send(line, CpuMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies }, delay, cx);
         flush && place.is_some()
     }
 
     /// Lines are written back at the handler's word, after `delay` ticks.
-    pub(super) fn write_back_asked(&mut self, delay: Time, policy: &mut Policy, cx: &mut Ctx<'_, Msg>) {
-        for line in policy.take_cleans() {
-            self.clean(0, line, false, delay, policy, cx);
+    pub(super) fn write_back_asked(&mut self, delay: Time, host: &mut CoreHost, cx: &mut Ctx<'_, Msg>) {
+        for line in host.take_cleans() {
+            self.clean(0, line, false, delay, host, cx);
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) fn call(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) {
     hart.thread = Thread::Calling(None);
     let call = Box::new(Call { hart: id, number, args, now_ns: m.program.ns(cycle) });
     let delay = m.program.until(cycle, m.cx);
-    let dependencies = m.policy.regions_so_far();
+    let dependencies = m.host.regions_so_far();
     m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Call { call, dependencies }), delay);
 }
 
@@ -55,7 +55,7 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, step: u64, m: &mut Moment<
             at += some;
         }
     }
-    if m.policy.front_end {
+    if m.host.front_end {
         checkpoint(hart, &reply.then, step, &mut left, m);
     }
     hart.thread = Thread::Writing(Box::new(Writing { left, then: reply.then, over: false }), woken);
@@ -101,7 +101,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
     let pc = hart.front.pc;
     let Thread::Writing(writing, woken) = &mut hart.thread else { return false };
     // What the call has seen of other cores persists before it.
-    if !m.policy.may_synchronise(hart.index) {
+    if !m.host.may_synchronise(hart.index) {
         return false;
     }
     let mut some = false;
@@ -135,7 +135,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
             let begins = match child {
-                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.policy.regions_so_far() },
+                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.host.regions_so_far() },
                 None => CpuMsg::Born { thread: result, state },
             };
             m.cx.send(m.program.to_os, Msg::Cpu(begins), delay);
@@ -147,7 +147,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             hart.front.leaves = false;
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);
-            let dependencies = m.policy.regions_so_far();
+            let dependencies = m.host.regions_so_far();
             m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Ended { hart: id, dependencies }), delay);
         }
         Then::Exit(_) => {
@@ -168,7 +168,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
 
 /// The thread ends with its region.
 fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
-    if m.policy.front_end {
+    if m.host.front_end {
         m.record.counters.regions += 1;
         commit::leave(hart, pc, cycle, m);
     }
@@ -179,13 +179,13 @@ fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
 /// storing it stores first.
 pub(super) fn stopped(hart: &mut Hart, state: &HartState, cycle: u64, m: &mut Moment<'_, '_>) {
     match &mut hart.thread {
-        Thread::Running if m.policy.front_end => {
+        Thread::Running if m.host.front_end => {
             let left = slots(state, m.program.first_hart + u32::from(hart.index), m).into();
             hart.thread = Thread::Writing(Box::new(Writing { left, then: Then::Exit(0), over: false }), None);
         }
-        Thread::Writing(writing, _) if m.policy.front_end => writing.over = true,
+        Thread::Writing(writing, _) if m.host.front_end => writing.over = true,
         // Before a call nothing is stored; but the region may have been begun (`id_draw = "paper"`).
-        Thread::Calling(_) | Thread::Waiting if m.policy.front_end => {
+        Thread::Calling(_) | Thread::Waiting if m.host.front_end => {
             hart.thread = Thread::Stopped;
             commit::leave(hart, hart.front.pc, cycle, m);
         }
@@ -204,7 +204,7 @@ fn fail(hart: &mut Hart, kind: FaultKind, m: &mut Moment<'_, '_>) {
 /// The wait of a hart is over: its call returns.
 pub(super) fn woken(hart: &mut Hart, by: Woken, m: &Moment<'_, '_>) {
     match &mut hart.thread {
-        Thread::Waiting if m.policy.front_end => {
+        Thread::Waiting if m.host.front_end => {
             let (mut left, then) = (VecDeque::new(), Then::Return(by.result));
             checkpoint(hart, &then, by.step, &mut left, m);
             hart.thread = Thread::Writing(Box::new(Writing { left, then, over: false }), None);

@@ -8,9 +8,9 @@ use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::{WriteBackClass, WriteBackRule};
 
 use super::cache::Asked;
+use super::handler_host::Performed;
 use super::hart::{Hart, Moment};
 use super::l1d::{LineState, line_of};
-use super::policy::Performed;
 use super::region;
 use super::store_queue::{StoreEntry, StoreKind, StoreQueue};
 use super::weakened::OrderRule;
@@ -40,7 +40,7 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
             committed
         }
         StoreKind::Fence => {
-            if !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters) {
+            if !m.host.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters) {
                 return Committed::Waits;
             }
             order(hart, entry.pc, cycle, m);
@@ -98,7 +98,7 @@ fn store(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
         return Committed::Waits;
     };
     if Medium::of(address) == Medium::Nvm
-        && !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
+        && !m.host.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
     {
         return Committed::Waits;
     }
@@ -127,19 +127,19 @@ pub(super) fn performed(
 ) {
     let time = m.program.clock.cycles(cycle);
     m.record.performed(time, hart, pc, address, width, value);
-    if !m.policy.hears_stores() && !m.policy.renames {
+    if !m.host.hears_stores() && !m.host.renames {
         return;
     }
     if Medium::of(address) == Medium::Nvm {
         let store = Performed { author: m.record.author(hart, pc), address, width, value, checkpoint };
-        if m.policy.renames {
+        if m.host.renames {
             return region::stored(&store, cycle, m);
         }
-        m.policy.stored(&store, time, m.record.journal.as_mut(), m.cx);
-    } else if m.policy.tracks {
+        m.host.stored(&store, time, m.record.journal.as_mut(), m.cx);
+    } else if m.host.tracks {
         let line = line_of(address);
         m.record.note(time, FactKind::PerformedVolatile, hart, pc, line);
-        m.policy.tell(&Event::StoredVolatile { hart, line }, time, m.record.journal.as_mut(), m.cx);
+        m.host.tell(&Event::StoredVolatile { hart, line }, time, m.record.journal.as_mut(), m.cx);
     }
 }
 
@@ -148,14 +148,14 @@ pub(super) fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_
     let time = m.program.clock.cycles(cycle);
     m.record.counters.regions += 1;
     let author = m.record.author(hart.index, pc);
-    m.policy.tell(&Event::RegionEnds { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
+    m.host.tell(&Event::RegionEnds { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
 }
 
 /// A hart's thread ends, or stops, behind the stores before it: its region ends, and none follows.
 pub(super) fn leave(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
     let time = m.program.clock.cycles(cycle);
     let author = m.record.author(hart.index, pc);
-    m.policy.tell(&Event::WarpExits { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
+    m.host.tell(&Event::WarpExits { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
 }
 
 /// An ordering fence takes its place behind the stores before it.
@@ -163,7 +163,7 @@ pub(super) fn order(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
     let time = m.program.clock.cycles(cycle);
     m.record.counters.ordering_fences += 1;
     m.record.note(time, FactKind::EpochEnded, hart.index, pc, 0);
-    m.policy.tell(&Event::Fenced { warp: hart.index }, time, m.record.journal.as_mut(), m.cx);
+    m.host.tell(&Event::Fenced { warp: hart.index }, time, m.record.journal.as_mut(), m.cx);
 }
 
 fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>) {
@@ -173,9 +173,9 @@ fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
     // Nothing of DRAM becomes durable; but a flushed line leaves all caches.
     let rule = if Medium::of(line) == Medium::Nvm {
         let write_back = WriteBack { class, warp: hart.index, lines: &[line] };
-        m.policy.write_back(&write_back)
+        m.host.write_back(&write_back)
     } else if flush {
-        WriteBackRule::Done
+        WriteBackRule::Written
     } else {
         WriteBackRule::Dropped
     };
@@ -188,7 +188,7 @@ fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>
         m.record.note(m.program.clock.cycles(cycle), FactKind::WroteBack, hart.index, entry.pc, line);
     }
     let delay = m.program.until(cycle, m.cx);
-    if m.cache.clean(hart.index, line, flush, delay, m.policy, m.cx) {
+    if m.cache.clean(hart.index, line, flush, delay, m.host, m.cx) {
         m.changed.push((line, None));
     }
 }

@@ -143,10 +143,10 @@ fn merged(line: u64, stored: u64, mask: u8) -> u64 {
 /// A hart has loaded bytes of a line in the L1: what it stores next may follow from what others stored there.
 #[inline]
 pub(super) fn observed(hart: u8, line: u64, m: &mut Moment<'_, '_>) {
-    if m.policy.tracks {
+    if m.host.tracks {
         let time = m.program.clock.cycles(m.now).max(m.cx.now());
         m.record.observed(time, hart, line);
-        m.policy.tell(&Event::Observed { hart, line }, time, m.record.journal.as_mut(), m.cx);
+        m.host.tell(&Event::Observed { hart, line }, time, m.record.journal.as_mut(), m.cx);
     }
 }
 

@@ -9,10 +9,10 @@ use durawarp_riscv::semantics::flag;
 
 use super::cache::Cache;
 use super::cause::Cause;
+use super::handler_host::CoreHost;
 use super::hart_regions::HartRegions;
 use super::load_order::LoadOrder;
 use super::parameters::CoreSpec;
-use super::policy::Policy;
 use super::predictor::{Prediction, Predictor};
 use super::program::Program;
 use super::record::CoreRecord;
@@ -31,7 +31,7 @@ pub(super) struct Moment<'a, 'c> {
     pub(super) program: &'a Program,
     pub(super) cache: &'a mut Cache,
     pub(super) record: &'a mut CoreRecord,
-    pub(super) policy: &'a mut Policy,
+    pub(super) host: &'a mut CoreHost,
     pub(super) remote: &'a mut Remote,
     pub(super) cx: &'a mut Ctx<'c, Msg>,
     /// Lines that were lost by the core, or written by a hart, which are to be told to all harts but that

@@ -32,7 +32,7 @@ pub(super) fn step(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Optio
         return stall(hart.retires_at(cycle));
     }
     // The store that is performed last, a cleaned line, or the scheme has this looked at again.
-    if !hart.stores.is_empty() || m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index) {
+    if !hart.stores.is_empty() || m.cache.cleanings_of(hart.index) > 0 || !m.host.is_durable(hart.index) {
         return stall(None);
     }
     let state = Box::new(hart.state());

@@ -25,8 +25,8 @@ use durawarp_riscv::instruction::{Class, Inst, NOWHERE, X0};
 
 use super::cache::Cache;
 use super::cause::Cause;
+use super::handler_host::{CoreHost, Performed};
 use super::hart::{Hart, Moment, Stall};
-use super::policy::{Performed, Policy};
 
 fn reason(inst: &Inst) -> Option<RegionEnd> {
     match inst.class() {
@@ -47,7 +47,7 @@ pub(super) fn admit(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_,
         None if inst.rd == NOWHERE || reason(inst).is_some() => return Ok(()),
         None => {
             let in_flight = hart.renaming.in_flight(&hart.window, inst.rd);
-            match m.policy.offer(&Offer::Rename { hart: hart.index, register: inst.rd, in_flight }) {
+            match m.host.offer(&Offer::Rename { hart: hart.index, register: inst.rd, in_flight }) {
                 Admission::Goes => return Ok(()),
                 Admission::Held => return Err(hart.behind_oldest(cycle)),
                 Admission::Waits => {}
@@ -81,12 +81,12 @@ pub(super) fn synchronise(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Mome
 
 /// All is performed: the region has ended if it is durable, too.
 fn end(hart: &Hart, reason: RegionEnd, since: u64, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
-    if m.policy.offer(&Offer::Durable { hart: hart.index }) != Admission::Goes {
-        m.cache.write_back_asked(m.program.until(cycle, m.cx), m.policy, m.cx);
+    if m.host.offer(&Offer::Durable { hart: hart.index }) != Admission::Goes {
+        m.cache.write_back_asked(m.program.until(cycle, m.cx), m.host, m.cx);
         return false;
     }
     let event = Event::RegionPersisted { hart: hart.index, reason, waited: cycle - since };
-    m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+    m.host.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
     true
 }
 
@@ -102,7 +102,7 @@ pub(super) fn retired(hart: &mut Hart, number: u64, cycle: u64, m: &mut Moment<'
     });
     let register = (writes != NOWHERE).then_some(writes);
     let event = Event::Retired { hart: hart.index, register, stored };
-    m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+    m.host.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
 }
 
 fn bit(register: u8) -> u64 {
@@ -111,23 +111,23 @@ fn bit(register: u8) -> u64 {
 
 /// A hart has stored to persistent memory.
 pub(super) fn stored(store: &Performed, cycle: u64, m: &mut Moment<'_, '_>) {
-    m.policy.stored(store, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+    m.host.stored(store, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
     let delay = m.program.until(cycle, m.cx);
-    m.cache.write_back_asked(delay, m.policy, m.cx);
+    m.cache.write_back_asked(delay, m.host, m.cx);
 }
 
 /// What an atomic of a hart wrote has been stored.
 pub(super) fn atomic(hart: &Hart, cycle: u64, m: &mut Moment<'_, '_>) {
     let event = Event::AtomicPerformed { warp: hart.index };
-    m.policy.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
+    m.host.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
 }
 
 /// A home takes a line; its probe may have to wait. True when the L1 has lost it.
-pub(super) fn probe(cache: &mut Cache, policy: &mut Policy, line: u64, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
-    if policy.offer(&Offer::GiveUp(line)) == Admission::Goes {
-        return cache.probe(line, true, room, policy, cx);
+pub(super) fn probe(cache: &mut Cache, host: &mut CoreHost, line: u64, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
+    if host.offer(&Offer::GiveUp(line)) == Admission::Goes {
+        return cache.probe(line, true, room, host, cx);
     }
-    cache.write_back_asked(0, policy, cx);
+    cache.write_back_asked(0, host, cx);
     cache.hold_probe(line, room);
     false
 }
@@ -135,7 +135,7 @@ pub(super) fn probe(cache: &mut Cache, policy: &mut Policy, line: u64, room: Box
 /// A write-back is acknowledged: others may leave, and a probe may be answered. The line that is lost.
 pub(super) fn written_back(
     cache: &mut Cache,
-    policy: &mut Policy,
+    host: &mut CoreHost,
     journal: Option<&mut Notebook>,
     clock: Clock,
     (tag, room): (u16, Box<Line>),
@@ -143,8 +143,8 @@ pub(super) fn written_back(
 ) -> Option<u64> {
     let (line, sent) = cache.cleaned(tag, room)?;
     let cycles = clock.cycle_at_or_after(cx.now().saturating_sub(sent));
-    policy.tell(&Event::WrittenBack { line, cycles }, cx.now(), journal, cx);
-    cache.write_back_asked(0, policy, cx);
+    host.tell(&Event::WrittenBack { line, cycles }, cx.now(), journal, cx);
+    cache.write_back_asked(0, host, cx);
     let room = cache.take_probe(line)?;
-    probe(cache, policy, line, room, cx).then_some(line)
+    probe(cache, host, line, room, cx).then_some(line)
 }

@@ -29,14 +29,14 @@ use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
 pub(super) fn persist_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
-    let rule = if inst.op == Op::PmDfence { m.policy.dfence } else { m.policy.ofence };
+    let rule = if inst.op == Op::PmDfence { m.host.dfence } else { m.host.ofence };
     rule != FenceRule::Pass && rule != FenceRule::Ordered
 }
 
 /// A fence orders what is persistent without waiting.
 pub(super) fn orders(inst: &Inst, m: &Moment<'_, '_>) -> bool {
     let by_fence = inst.class() == Class::Fence && m.program.spec.fence_persists;
-    (inst.op == Op::PmOfence || by_fence) && m.policy.ofence == FenceRule::Ordered
+    (inst.op == Op::PmOfence || by_fence) && m.host.ofence == FenceRule::Ordered
 }
 
 /// The instruction is one of durability.
@@ -65,12 +65,12 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
         // The store that is performed last has this looked at again.
         return stall(None);
     }
-    if (m.policy.renames || m.policy.synchronises) && !region::synchronise(hart, inst, cycle, m) {
+    if (m.host.renames || m.host.synchronises) && !region::synchronise(hart, inst, cycle, m) {
         return Err(Stall { cause: Cause::Persist, until: None });
     }
     let waits = is_persist(inst, m);
-    if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.policy.is_durable(hart.index))
-        || orders(inst, m) && !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
+    if waits && (m.cache.cleanings_of(hart.index) > 0 || !m.host.is_durable(hart.index))
+        || orders(inst, m) && !m.host.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
     {
         return stall(None);
     }
@@ -191,12 +191,12 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         return false;
     };
     // The line may have brought something that has to come before.
-    if !m.policy.may_synchronise(hart.index) {
+    if !m.host.may_synchronise(hart.index) {
         return false;
     }
     if write
         && Medium::of(address) == Medium::Nvm
-        && !m.policy.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
+        && !m.host.admits(hart.index, (cycle, m.program.clock), &mut m.record.counters)
     {
         return false;
     }
@@ -234,7 +234,7 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         m.changed.push((line, Some(hart.index)));
         m.record.retired(m.program.clock.cycles(cycle), hart.index, pc, address, width.into(), new);
         commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);
-        if m.policy.renames && inst.class() == Class::Amo {
+        if m.host.renames && inst.class() == Class::Amo {
             region::atomic(hart, cycle, m);
         }
     }

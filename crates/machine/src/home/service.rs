@@ -189,7 +189,7 @@ impl HomeSlice {
 
     /// The scheme has a line stay.
     fn keeps(&mut self, line: u64) -> bool {
-        Medium::of(line) == Medium::Nvm && self.policy.as_mut().is_some_and(|policy| policy.keeps(line))
+        Medium::of(line) == Medium::Nvm && self.host.as_mut().is_some_and(|host| host.keeps(line))
     }
 
     /// Lines that stayed make room if they may now.
@@ -226,8 +226,8 @@ impl HomeSlice {
                 let grant = self.directory.grant(place, self.core(from), want);
                 self.directory.read(place, &mut room);
                 // Nothing that the OS reads is followed.
-                let policy = self.policy.as_mut().filter(|_| from.index() < self.cores);
-                let dependencies = policy.and_then(|policy| policy.given(line, from.number()));
+                let host = self.host.as_mut().filter(|_| from.index() < self.cores);
+                let dependencies = host.and_then(|host| host.given(line, from.number()));
                 self.send(from, CpuMsg::Data { tag, grant, data: room, dependencies }, cx);
             }
             Ask::Clean { flush } => {
@@ -270,11 +270,11 @@ impl HomeSlice {
         dependencies: Option<Box<Dependencies>>,
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<Box<Dependencies>> {
-        let policy = self.policy.as_mut()?;
+        let host = self.host.as_mut()?;
         // Of bytes that nothing makes durable nobody waits for those before.
         let on = dependencies?;
-        let before = policy.given(line, self.cores as u16);
-        policy.taken(line, &on, cx);
+        let before = host.given(line, self.cores as u16);
+        host.taken(line, &on, cx);
         before
     }
 
@@ -310,7 +310,7 @@ impl HomeSlice {
 
     /// A line without copies leaves its place, which stays locked or not; requests of it may wait.
     fn evict(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
-        let of_scheme = self.policy.is_some()
+        let of_scheme = self.host.is_some()
             && !self.directory.is_plain(place)
             && self.directory.line_at(place).is_some_and(|line| Medium::of(line) == Medium::Nvm);
         if of_scheme && !self.memory_caches {
@@ -395,11 +395,11 @@ impl HomeSlice {
 
     /// The place for a line that is not there: that of the least recently used line that may leave.
     fn victim(&mut self, line: u64) -> Option<usize> {
-        if self.policy.is_none() {
+        if self.host.is_none() {
             return self.directory.victim(line);
         }
         let places = self.directory.victims(line);
-        let ways = self.policy.as_ref().map_or(usize::MAX, |policy| policy.searched_ways(self.directory.ways()));
+        let ways = self.host.as_ref().map_or(usize::MAX, |host| host.searched_ways(self.directory.ways()));
         places.into_iter().take(ways).find(|&place| {
             let line = self.directory.line_at(place);
             line.is_none_or(|line| !self.keeps(line))

@@ -13,7 +13,7 @@ use durawarp_persist::handler::{
 
 /// A handler, if there is one, and what belongs to it.
 #[derive(Debug, Default)]
-pub(super) struct HandlerHost {
+pub(super) struct SliceHost {
     handler: Option<Box<dyn Handler>>,
     /// What the handler wants to hear of; nothing without one.
     pub(super) wants: Interests,
@@ -27,13 +27,13 @@ pub(super) struct HandlerHost {
     named: Vec<u64>,
 }
 
-state!(HandlerHost { parts: handler, outbox; saved: next_reserved, moves_in, named; kept: wants, reserved });
+state!(SliceHost { parts: handler, outbox; saved: next_reserved, moves_in, named; kept: wants, reserved });
 
-impl HandlerHost {
+impl SliceHost {
     /// Hosts a handler, which may move bytes to these lines of DRAM.
     pub(super) fn new(handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) -> Self {
         let wants = handler.as_ref().map(|handler| handler.interests()).unwrap_or_default();
-        HandlerHost { handler, wants, reserved, ..HandlerHost::default() }
+        SliceHost { handler, wants, reserved, ..SliceHost::default() }
     }
 
     /// The next line that bytes are moved to.
@@ -66,7 +66,7 @@ impl HandlerHost {
         }
     }
 
-    /// The lines that a marker of a requester waits for; to be given back by [`HandlerHost::keep`].
+    /// The lines that a marker of a requester waits for; to be given back by [`SliceHost::keep`].
     pub(super) fn drain(&mut self, from: u16) -> Vec<u64> {
         let mut lines = std::mem::take(&mut self.named);
         lines.clear();

@@ -46,7 +46,7 @@ value!(record ParkedRead { read, tokens });
 
 /// A handler and what its host does for it.
 #[derive(Debug)]
-pub(super) struct HandlerHost {
+pub(super) struct ControllerHost {
     handler: Box<dyn ControllerHandler>,
     outbox: Outbox,
     undo_log: UndoLog,
@@ -59,12 +59,12 @@ pub(super) struct HandlerHost {
     under_way: Vec<(Time, u64)>,
 }
 
-state!(HandlerHost { parts: handler, outbox; saved: undo_log, slice_writes, parked, repeated, under_way });
+state!(ControllerHost { parts: handler, outbox; saved: undo_log, slice_writes, parked, repeated, under_way });
 
-impl HandlerHost {
+impl ControllerHost {
     /// Hosts a handler; `noting` where what it says of regions is written down.
     pub(super) fn new(handler: Box<dyn ControllerHandler>, noting: bool) -> Self {
-        HandlerHost {
+        ControllerHost {
             handler,
             outbox: Outbox::of_host(noting),
             undo_log: UndoLog::default(),

@@ -14,9 +14,9 @@ use durawarp_persist::handler::Event;
 use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::{FenceKind, PersistScope};
 
-use super::core::Core;
+use super::core::IssueCore;
 use super::cta::{BarrierState, CtaSlot};
-use super::handler_host::HandlerHost;
+use super::handler_host::SmHost;
 use super::record::Record;
 use super::slots::{FenceOrder, UnderWay};
 use super::wait::Wait;
@@ -44,7 +44,7 @@ fn warps_of(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Core {
+impl IssueCore {
     /// No CTA is resident.
     pub(super) fn is_free(&self) -> bool {
         self.ctas.iter().all(CtaSlot::is_free)
@@ -62,7 +62,7 @@ impl Core {
         cta: u64,
         cycle: u32,
         launch: &Launch,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
     ) -> Result<usize, TraceFault> {
         let Some(index) = self.ctas.iter().position(CtaSlot::is_free) else {
             panic!("CTA {cta} sent to a full SM");

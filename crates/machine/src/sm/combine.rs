@@ -20,7 +20,7 @@ use durawarp_persist::handler::{Access, AccessKind, Admission, Departure, Event,
 use durawarp_persist::journal::FactKind;
 
 use super::cleaning::cleaning_tag;
-use super::handler_host::HandlerHost;
+use super::handler_host::SmHost;
 use super::lsu::Entry;
 use super::memory_side::MemorySide;
 use super::record::Record;
@@ -50,7 +50,7 @@ impl MemorySide {
     }
 
     /// Sends a line's combined bytes, if it has any. The caller has made sure of room in the miss queue.
-    pub(super) fn clean_now(&mut self, line: u64, host: &mut HandlerHost, record: &mut Record, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn clean_now(&mut self, line: u64, host: &mut SmHost, record: &mut Record, cx: &mut Ctx<'_, Msg>) {
         if self.l1.is_dirty(line) {
             let number = self.leaving.cleaning.number();
             self.send_cleaning(number, line, host, record, cx);
@@ -61,7 +61,7 @@ impl MemorySide {
         &mut self,
         number: u64,
         line: u64,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
         record: &mut Record,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
@@ -91,7 +91,7 @@ impl MemorySide {
     }
 
     /// A marker is at the head of the load-store unit: what its handler names leaves the L1 before it.
-    pub(super) fn marker_at_head(&mut self, marker: &Marker, host: &mut HandlerHost) {
+    pub(super) fn marker_at_head(&mut self, marker: &Marker, host: &mut SmHost) {
         host.tell(&Event::Marker(marker));
         let lines = std::mem::take(host.outbox.cleans());
         if self.l1.combines() {
@@ -100,14 +100,14 @@ impl MemorySide {
     }
 
     /// Takes over the lines that the handler wants cleaned.
-    pub(super) fn take_cleans(&mut self, host: &mut HandlerHost) {
+    pub(super) fn take_cleans(&mut self, host: &mut SmHost) {
         for line in std::mem::take(host.outbox.cleans()) {
             self.leaving.cleaning.ask(line);
         }
     }
 
     /// Cleans the next line that is to be cleaned.
-    pub(super) fn clean_next(&mut self, host: &mut HandlerHost, record: &mut Record, cx: &mut Ctx<'_, Msg>) -> Cleaned {
+    pub(super) fn clean_next(&mut self, host: &mut SmHost, record: &mut Record, cx: &mut Ctx<'_, Msg>) -> Cleaned {
         let persist = loop {
             if let Some(&persist) = host.outbox.persists().front() {
                 break Some(persist);
@@ -141,7 +141,7 @@ impl MemorySide {
         &mut self,
         head: &mut Entry,
         cta: u8,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
         record: &mut Record,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
@@ -197,7 +197,7 @@ impl MemorySide {
     pub(super) fn make_way(
         &mut self,
         line: u64,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
         record: &mut Record,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
@@ -211,7 +211,7 @@ impl MemorySide {
     }
 
     /// The S-FIFO has no room for a line, as its head waits for its handler's word to leave.
-    fn is_full_for(&mut self, line: u64, host: &mut HandlerHost) -> bool {
+    fn is_full_for(&mut self, line: u64, host: &mut SmHost) -> bool {
         self.leaving.order.is_some()
             && !self.l1.is_dirty(line)
             && self.l1.overflow().is_some_and(|head| self.must_leave(head, host))
@@ -226,7 +226,7 @@ impl MemorySide {
     }
 
     /// Tells a handler that watches of the line that left the L1 since it was told last.
-    pub(super) fn tell_replaced(&mut self, host: &mut HandlerHost) {
+    pub(super) fn tell_replaced(&mut self, host: &mut SmHost) {
         if let Some(line) = self.l1.take_replaced()
             && host.wants.accesses
             && Medium::of(line) == Medium::Nvm

@@ -18,7 +18,7 @@ use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
 #[derive(Debug)]
-pub(super) struct Core {
+pub(super) struct IssueCore {
     pub(super) slots: Vec<WarpSlot>,
     pub(super) schedulers: Vec<Scheduler>,
     pub(super) timers: Timers,
@@ -38,12 +38,12 @@ pub(super) struct Core {
     pub(super) prefetches: bool,
 }
 
-state!(Core { sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size, latency, interval });
+state!(IssueCore { sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size, latency, interval });
 
-impl Core {
+impl IssueCore {
     /// No warps.
     pub(super) fn new(p: &SmParameters) -> Self {
-        Core {
+        IssueCore {
             slots: (0..p.sm.warps).map(|slot| WarpSlot::new((slot % p.sm.schedulers) as u8)).collect(),
             schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
             timers: Timers::default(),
@@ -76,7 +76,7 @@ impl Core {
         self.settle_now(warp, from, launch);
     }
 
-    /// [`Core::settle`] where it is called for every instruction.
+    /// [`IssueCore::settle`] where it is called for every instruction.
     #[inline(always)]
     pub(super) fn settle_now(&mut self, warp: usize, from: u32, launch: &Launch) {
         let kernel = &*launch.kernel;

@@ -19,8 +19,8 @@ use durawarp_kernel::launch::Launch;
 use durawarp_kernel::memory::{CHECKPOINT_AREA, Medium, resolve_generic};
 use durawarp_persist::handler::{Admission, Event, Offer, PathStore};
 
-use super::core::Core;
-use super::handler_host::HandlerHost;
+use super::core::IssueCore;
+use super::handler_host::SmHost;
 use super::lsu::Entry;
 use super::record::Record;
 use super::slots::WarpSlot;
@@ -74,8 +74,8 @@ impl FrontEndWaits {
         warp: usize,
         cycle: u32,
         launch: &Launch,
-        core: &mut Core,
-        host: &mut HandlerHost,
+        core: &mut IssueCore,
+        host: &mut SmHost,
     ) -> bool {
         let waits = self.blocks(warp, launch, true, &core.slots[warp], host);
         let full = waits && self.full >> warp & 1 == 1;
@@ -94,7 +94,7 @@ impl FrontEndWaits {
         launch: &Launch,
         ask: bool,
         slot: &WarpSlot,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
     ) -> bool {
         let inst = &launch.kernel.code[slot.warp.pc() as usize];
         let (atomic, ends) = match inst.op {
@@ -130,7 +130,7 @@ impl FrontEndWaits {
         lanes: u64,
         launch: &Launch,
         slot: &WarpSlot,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
     ) -> bool {
         let inst = &launch.kernel.code[slot.warp.pc() as usize];
         let mut address = [0; 64];
@@ -160,8 +160,8 @@ impl FrontEndWaits {
         &mut self,
         cycle: u32,
         launch: &Launch,
-        core: &mut Core,
-        host: &mut HandlerHost,
+        core: &mut IssueCore,
+        host: &mut SmHost,
         record: &mut Record,
     ) -> u64 {
         let mut waiting = self.waiting;
@@ -191,7 +191,7 @@ impl FrontEndWaits {
         slot: &WarpSlot,
         line: u64,
         content: &Line,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
         record: &Record,
     ) {
         let author = record.author(slot);
@@ -219,7 +219,7 @@ impl FrontEndWaits {
         slot: &mut WarpSlot,
         atomics: &Atomics,
         pool: &mut LinePool,
-        host: &mut HandlerHost,
+        host: &mut SmHost,
         record: &Record,
     ) -> bool {
         if Medium::of(atomics.line) == Medium::Nvm {
@@ -248,14 +248,14 @@ impl FrontEndWaits {
     }
 
     /// The picked warp issues a fence.
-    pub(super) fn orders_copies(&self, warp: usize, host: &mut HandlerHost) {
+    pub(super) fn orders_copies(&self, warp: usize, host: &mut SmHost) {
         if self.present {
             host.tell(&Event::Fenced { warp: warp as u8 });
         }
     }
 
     /// The picked warp's region ends.
-    pub(super) fn end_region(&self, warp: usize, slot: &WarpSlot, host: &mut HandlerHost, record: &Record) {
+    pub(super) fn end_region(&self, warp: usize, slot: &WarpSlot, host: &mut SmHost, record: &Record) {
         if self.present {
             let author = record.author(slot);
             host.tell(&Event::RegionEnds { warp: warp as u8, author });
@@ -264,7 +264,7 @@ impl FrontEndWaits {
 
     /// A warp has exited, and nothing of it is under way but copies: true when these have arrived; else it
     /// waits here.
-    pub(super) fn is_copied(&mut self, warp: usize, slot: &WarpSlot, host: &mut HandlerHost, record: &Record) -> bool {
+    pub(super) fn is_copied(&mut self, warp: usize, slot: &WarpSlot, host: &mut SmHost, record: &Record) -> bool {
         let author = record.author(slot);
         host.tell(&Event::WarpExits { warp: warp as u8, author });
         let copied = host.allows(&Offer::Retire { warp: warp as u8 });

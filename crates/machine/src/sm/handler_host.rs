@@ -17,7 +17,7 @@ use durawarp_persist::handler::{
 
 /// A handler and what belongs to it.
 #[derive(Debug)]
-pub(super) struct HandlerHost {
+pub(super) struct SmHost {
     pub(super) handler: Box<dyn SmHandler>,
     pub(super) wants: Interests,
     pub(super) outbox: Outbox,
@@ -33,12 +33,12 @@ pub(super) struct HandlerHost {
     pub(super) grid_left: u32,
 }
 
-state!(HandlerHost { parts: handler, outbox; saved: departures, held, lines, store_waits, grid_left; kept: wants });
+state!(SmHost { parts: handler, outbox; saved: departures, held, lines, store_waits, grid_left; kept: wants });
 
-impl HandlerHost {
+impl SmHost {
     /// Hosts a handler, with a journal or without.
     pub(super) fn new(handler: Box<dyn SmHandler>, journal: bool) -> Self {
-        HandlerHost {
+        SmHost {
             wants: handler.interests(),
             outbox: Outbox::of_host(journal),
             departures: 0,

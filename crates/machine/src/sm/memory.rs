@@ -19,7 +19,7 @@ use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::Event;
 
 use super::copies::{CopyUnderWay, check_copy, write_copy};
-use super::core::Core;
+use super::core::IssueCore;
 use super::front_end::FrontEndWaits;
 use super::lsu::{Lsu, NO_LOAD, Work};
 use super::memory_side::MemorySide;
@@ -106,7 +106,7 @@ fn in_reach(share: &Share<'_>, mut f: impl FnMut(usize, &[u16; 64], u64)) {
 pub(super) fn issue_memory(
     warp: usize,
     lanes: u64,
-    core: &mut Core,
+    core: &mut IssueCore,
     lsu: &mut Lsu,
     memory: &mut MemorySide,
     front_end: &FrontEndWaits,
@@ -189,7 +189,7 @@ impl Share<'_> {
     fn access(
         self,
         space: Space,
-        core: &mut Core,
+        core: &mut IssueCore,
         lsu: &mut Lsu,
         memory: &mut MemorySide,
         front_end: &FrontEndWaits,
@@ -211,7 +211,7 @@ impl Share<'_> {
         *self.load
     }
 
-    fn constant(self, core: &mut Core, m: &mut Moment<'_>) -> Result<(), Fault> {
+    fn constant(self, core: &mut IssueCore, m: &mut Moment<'_>) -> Result<(), Fault> {
         let launch = m.launch;
         self.check("const", launch.const_bank.len() as u64, core, m)?;
         if self.mem.kind != MemKind::Load {
@@ -235,7 +235,7 @@ impl Share<'_> {
         Ok(())
     }
 
-    fn shared(mut self, core: &mut Core, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
+    fn shared(mut self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
         let launch = m.launch;
         self.check("shared", u64::from(launch.shared_bytes), core, m)?;
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
@@ -309,7 +309,7 @@ impl Share<'_> {
 
     fn local(
         mut self,
-        core: &mut Core,
+        core: &mut IssueCore,
         lsu: &mut Lsu,
         memory: &mut MemorySide,
         m: &mut Moment<'_>,
@@ -373,7 +373,7 @@ impl Share<'_> {
 
     fn global(
         mut self,
-        core: &mut Core,
+        core: &mut IssueCore,
         lsu: &mut Lsu,
         memory: &mut MemorySide,
         front_end: &FrontEndWaits,
@@ -477,7 +477,7 @@ impl Share<'_> {
     }
 
     /// Bounds and alignment in a space that starts at 0.
-    fn check(&self, space: &'static str, size: u64, core: &Core, m: &Moment<'_>) -> Result<(), Fault> {
+    fn check(&self, space: &'static str, size: u64, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
         let bytes = u64::from(self.bytes);
         // What all addresses are at most is enough as a rule, and found faster than the greatest.
         let bits = self.bits();
@@ -513,7 +513,7 @@ impl Share<'_> {
     }
 
     /// Bounds and alignment of global accesses, all lanes at once when they are in one allocation.
-    fn check_global(&self, core: &Core, m: &Moment<'_>) -> Result<(), Fault> {
+    fn check_global(&self, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
         let (low, high, bits) = self.extent();
         let last = u64::from(self.bytes) - 1;
         if bits & (self.alignment() - 1) == 0

@@ -8,7 +8,7 @@ use durawarp_checkpoint::state;
 
 use super::cleaning::Cleaning;
 use super::persist_order::PersistOrder;
-use super::port::MemoryPort;
+use super::port::SlicePort;
 use super::wiring::{SmParameters, SmWiring};
 
 /// What leaves a combining L1: cleanings, who waits for them, and the order that a handler keeps.
@@ -29,7 +29,7 @@ pub(super) struct MemorySide {
     pub(super) l1: L1,
     /// Lines that leave a write-combining L1.
     pub(super) leaving: Leaving,
-    pub(super) port: MemoryPort,
+    pub(super) port: SlicePort,
 }
 
 state!(MemorySide { parts: l1, leaving, port });
@@ -40,6 +40,6 @@ pub(super) fn memory_side(p: &SmParameters, w: &SmWiring, persist_order: bool) -
     MemorySide {
         l1: L1::new(&p.l1, w.line_bytes),
         leaving: Leaving { cleaning: Cleaning::default(), releases: 0, order: ordered.then(Box::default) },
-        port: MemoryPort::new(p, w),
+        port: SlicePort::new(p, w),
     }
 }

@@ -2,7 +2,7 @@
 
 use durawarp_kernel::launch::Launch;
 
-use super::handler_host::HandlerHost;
+use super::handler_host::SmHost;
 use super::record::Record;
 use super::wiring::{SmParameters, SmWiring};
 
@@ -13,6 +13,6 @@ pub(super) struct Moment<'a> {
     pub(super) launch: &'a Launch,
     pub(super) p: &'a SmParameters,
     pub(super) w: &'a SmWiring,
-    pub(super) host: &'a mut HandlerHost,
+    pub(super) host: &'a mut SmHost,
     pub(super) record: &'a mut Record,
 }

@@ -23,7 +23,7 @@ use durawarp_persist::handler::{Event, Joining, Offer};
 use durawarp_persist::journal::FactKind;
 
 use super::cleaning::cleaning_tag;
-use super::handler_host::HandlerHost;
+use super::handler_host::SmHost;
 use super::memory_side::MemorySide;
 use super::record::Record;
 use super::slots::WarpSlot;
@@ -35,7 +35,7 @@ impl MemorySide {
     }
 
     /// True when a line has dirty bytes that only its handler lets leave; it is told that they must.
-    pub(super) fn must_leave(&self, line: u64, host: &mut HandlerHost) -> bool {
+    pub(super) fn must_leave(&self, line: u64, host: &mut SmHost) -> bool {
         let waits = self.is_ordered(line) && self.l1.is_dirty(line);
         if waits {
             host.tell(&Event::Wanted(line));
@@ -44,7 +44,7 @@ impl MemorySide {
     }
 
     /// A store of a warp and its CTA may join its line now.
-    pub(super) fn joins(&mut self, line: u64, by: (u8, u8), after: u64, host: &mut HandlerHost) -> bool {
+    pub(super) fn joins(&mut self, line: u64, by: (u8, u8), after: u64, host: &mut SmHost) -> bool {
         let Some(order) = &mut self.leaving.order else { return true };
         let store = Joining { line, by, number: order.next_join(), after };
         let joins = host.allows(&Offer::Join(store));
@@ -55,7 +55,7 @@ impl MemorySide {
     }
 
     /// The head is an atomic on persistent memory behind fences that did not wait: true while it has to.
-    pub(super) fn atomic_waits(&self, line: u64, cta: u8, after: u64, host: &mut HandlerHost) -> bool {
+    pub(super) fn atomic_waits(&self, line: u64, cta: u8, after: u64, host: &mut SmHost) -> bool {
         let waits = Medium::of(line) == Medium::Nvm
             && self.leaving.order.as_ref().is_some_and(|order| order.is_pending(cta, after));
         if waits {
@@ -89,7 +89,7 @@ impl MemorySide {
     }
 
     /// What left is durable.
-    pub(super) fn persisted(&mut self, persist: Box<Persist>, host: &mut HandlerHost, record: &mut Record) {
+    pub(super) fn persisted(&mut self, persist: Box<Persist>, host: &mut SmHost, record: &mut Record) {
         let id = persist.mark;
         self.port.end_persist(persist, host, record);
         let Some(order) = &mut self.leaving.order else { unreachable!("a line left by its handler's word") };
@@ -104,7 +104,7 @@ impl MemorySide {
     }
 
     /// A fence lets its warp go on before what it stored is durable.
-    pub(super) fn pass_ordered(&mut self, slot: &WarpSlot, host: &mut HandlerHost, record: &mut Record) {
+    pub(super) fn pass_ordered(&mut self, slot: &WarpSlot, host: &mut SmHost, record: &mut Record) {
         record.note(slot, FactKind::FenceOrdered, 0);
         record.counters.pm_fences_ordered += 1;
         let (cta, number, author) = (slot.cta, slot.order.past, record.author(slot));

@@ -20,7 +20,7 @@ use durawarp_persist::handler::{Load, Store, Synchronisation, WriteBack};
 use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::{FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
-use super::core::Core;
+use super::core::IssueCore;
 use super::front_end::FrontEndWaits;
 use super::lsu::{Entry, Lsu, NO_LOAD, Work};
 use super::memory_side::MemorySide;
@@ -220,7 +220,7 @@ fn write_back_lines(kind: RequestKind, warp: u8, slot: &mut WarpSlot, lsu: &mut 
 pub(super) fn issue_persistency(
     warp: usize,
     lanes: u64,
-    core: &mut Core,
+    core: &mut IssueCore,
     lsu: &mut Lsu,
     memory: &mut MemorySide,
     front_end: &FrontEndWaits,
@@ -272,7 +272,12 @@ pub(super) fn issue_persistency(
 }
 
 /// A warp releases: where its handler orders persists, a fence whose order passes on to who acquires.
-fn release_persists(warp: usize, wide: bool, core: &mut Core, m: &mut Moment<'_>) -> Option<(FenceKind, FenceRule)> {
+fn release_persists(
+    warp: usize,
+    wide: bool,
+    core: &mut IssueCore,
+    m: &mut Moment<'_>,
+) -> Option<(FenceKind, FenceRule)> {
     if !m.host.wants.persist_order {
         return None;
     }
@@ -289,7 +294,7 @@ fn release_persists(warp: usize, wide: bool, core: &mut Core, m: &mut Moment<'_>
 }
 
 /// A warp acquires: what its CTA has released comes before what it stores from now on.
-fn acquire_persists(warp: usize, wide: bool, core: &mut Core, l1: &mut L1, m: &mut Moment<'_>) {
+fn acquire_persists(warp: usize, wide: bool, core: &mut IssueCore, l1: &mut L1, m: &mut Moment<'_>) {
     if !m.host.wants.persist_order {
         return;
     }
@@ -334,7 +339,8 @@ fn issue_write_back(
     }
     m.record.counters.pm_write_backs += 1;
     let write_back = WriteBack { class, warp, lines: &m.host.lines };
-    if !m.host.lines.is_empty() && m.host.handler.write_back(&write_back, &mut m.host.outbox) == WriteBackRule::Done {
+    if !m.host.lines.is_empty() && m.host.handler.write_back(&write_back, &mut m.host.outbox) == WriteBackRule::Written
+    {
         m.record.counters.pm_write_back_accesses += persistent as u64;
         m.record.counters.pm_log_write_back_accesses +=
             if class == WriteBackClass::Log { persistent as u64 } else { 0 };

@@ -8,13 +8,13 @@ use durawarp_engine::{Ctx, Time};
 use durawarp_persist::handler::Event;
 use durawarp_persist::journal::FactKind;
 
-use super::handler_host::HandlerHost;
+use super::handler_host::SmHost;
 use super::record::Record;
 use super::wiring::{SmParameters, SmWiring};
 
 /// What requests leave by.
 #[derive(Debug)]
-pub(super) struct MemoryPort {
+pub(super) struct SlicePort {
     pub(super) network: Network,
     pub(super) line_pool: LinePool,
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
@@ -23,12 +23,12 @@ pub(super) struct MemoryPort {
     pub(super) requester: Requester,
 }
 
-state!(MemoryPort { parts: network; kept: line_pool, spare_persists, requester });
+state!(SlicePort { parts: network; kept: line_pool, spare_persists, requester });
 
-impl MemoryPort {
+impl SlicePort {
     /// An idle port.
     pub(super) fn new(p: &SmParameters, w: &SmWiring) -> Self {
-        MemoryPort {
+        SlicePort {
             network: Network::new(&p.crossbar, w.ports, w.port.clone(), p.l1.miss_queue_entries),
             line_pool: LinePool::default(),
             spare_persists: Vec::new(),
@@ -49,7 +49,7 @@ impl MemoryPort {
     }
 
     /// A persist's acknowledgement is here.
-    pub(super) fn end_persist(&mut self, mut persist: Box<Persist>, host: &mut HandlerHost, record: &mut Record) {
+    pub(super) fn end_persist(&mut self, mut persist: Box<Persist>, host: &mut SmHost, record: &mut Record) {
         if let Some(line) = persist.line.take() {
             self.line_pool.give(line);
         }
@@ -65,7 +65,7 @@ impl MemoryPort {
     }
 
     /// Sends held requests that nothing holds any more, as far as the miss queue has room.
-    pub(super) fn release_held(&mut self, host: &mut HandlerHost, now: Time, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn release_held(&mut self, host: &mut SmHost, now: Time, cx: &mut Ctx<'_, Msg>) {
         while self.network.has_room()
             && let Some(mut request) = host.release()
         {

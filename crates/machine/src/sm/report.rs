@@ -2,15 +2,15 @@
 use durawarp_kernel::ir::Op;
 use durawarp_kernel::launch::Launch;
 
-use super::core::Core;
-use super::handler_host::HandlerHost;
+use super::core::IssueCore;
+use super::handler_host::SmHost;
 use super::memory_side::MemorySide;
 use super::record::Record;
 use super::slots::WarpSlot;
 use super::wait::Wait;
 
 /// Reports every resident warp.
-pub(super) fn report_warps(core: &Core, launch: &Launch, record: &Record, out: &mut Vec<durawarp_engine::Wait>) {
+pub(super) fn report_warps(core: &IssueCore, launch: &Launch, record: &Record, out: &mut Vec<durawarp_engine::Wait>) {
     let kernel = &launch.kernel;
     for (index, slot) in core.slots.iter().enumerate().filter(|(_, s)| s.wait != Wait::NoWarp) {
         let pos = kernel.pos.get(slot.warp.pc() as usize).copied().unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn report_warps(core: &Core, launch: &Launch, record: &Record, out: &
     }
 }
 
-fn describe(core: &Core, index: usize, slot: &WarpSlot, launch: &Launch) -> String {
+fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) -> String {
     let under_way = slot.under_way;
     match slot.wait {
         Wait::NoWarp => String::new(),
@@ -53,7 +53,7 @@ fn describe(core: &Core, index: usize, slot: &WarpSlot, launch: &Launch) -> Stri
 }
 
 /// Reports the handler, the L1 and the miss queue.
-pub(super) fn report_memory(host: &HandlerHost, memory: &MemorySide, out: &mut Vec<durawarp_engine::Wait>) {
+pub(super) fn report_memory(host: &SmHost, memory: &MemorySide, out: &mut Vec<durawarp_engine::Wait>) {
     for (who, what) in host.report().waits {
         out.push(durawarp_engine::Wait { who, what, on: None, since: 0 });
     }

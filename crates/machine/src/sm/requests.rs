@@ -16,7 +16,7 @@ use durawarp_kernel::ir::{CacheOp, MemKind, Op, Space, StoreHint};
 use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::{Access, AccessKind, Admission, Departure, Event, Load};
 
-use super::handler_host::HandlerHost;
+use super::handler_host::SmHost;
 use super::lsu::{Entry, Lsu, NO_LOAD, Work};
 use super::memory_side::MemorySide;
 use super::moment::Moment;
@@ -52,7 +52,7 @@ impl LoadAccess {
 }
 
 /// A load has to wait for what is held.
-fn load_waits(line: u64, host: &mut HandlerHost) -> bool {
+fn load_waits(line: u64, host: &mut SmHost) -> bool {
     let load = Departure { cta: 0, line, is_load: true, is_non_temporal: false, after: 0 };
     host.wants.departures && host.admits(load) != Admission::Goes
 }
@@ -323,7 +323,7 @@ impl Lsu {
         hit: bool,
         memory: &mut MemorySide,
         slots: &[WarpSlot],
-        host: &mut HandlerHost,
+        host: &mut SmHost,
     ) {
         memory.tell_replaced(host);
         let access = load.access;

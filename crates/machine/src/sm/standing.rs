@@ -7,7 +7,7 @@ use crate::msg::MAX_LINE_BYTES;
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::warp::Warp;
 
-use super::core::Core;
+use super::core::IssueCore;
 use super::lsu::Lsu;
 use super::memory_side::MemorySide;
 use super::wait::Wait;
@@ -68,7 +68,7 @@ pub struct Residents<'a> {
 /// The resident warps of an SM with this launch; none where there is no warp.
 pub(super) fn residents<'a>(
     launch: &'a Arc<Launch>,
-    (core, lsu, memory): (&'a Core, &Lsu, &'a MemorySide),
+    (core, lsu, memory): (&'a IssueCore, &Lsu, &'a MemorySide),
     caches_loads: bool,
 ) -> Option<Residents<'a>> {
     let resident = |slot: usize| resident(slot, core, lsu);
@@ -77,7 +77,7 @@ pub(super) fn residents<'a>(
     (!warps.is_empty()).then_some(Residents { launch, warps, lines, caches_loads })
 }
 
-fn resident<'a>(slot: usize, core: &'a Core, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
+fn resident<'a>(slot: usize, core: &'a IssueCore, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
     let at = &core.slots[slot];
     let stands = match at.wait {
         Wait::NoWarp => return None,

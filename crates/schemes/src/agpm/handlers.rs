@@ -282,7 +282,7 @@ impl SmHandler for SmSelector {
             self.report.dropped_write_backs += 1;
             WriteBackRule::Dropped
         } else {
-            WriteBackRule::Done
+            WriteBackRule::Written
         }
     }
 }

@@ -165,18 +165,18 @@ fn log_updates_or_all_stores_take_the_way_that_is_selected() {
 #[test]
 fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
     let mut sm = Sm::new(&[]);
-    let (done, dropped) = (WriteBackRule::Done, WriteBackRule::Dropped);
+    let (written, dropped) = (WriteBackRule::Written, WriteBackRule::Dropped);
     sm.store(StoreClass::Log, false, &[0, 128]);
-    assert_eq!(sm.write_back(WriteBackClass::Flush, &[0]), done, "a flush is another matter");
+    assert_eq!(sm.write_back(WriteBackClass::Flush, &[0]), written, "a flush is another matter");
     assert_eq!(sm.write_back(WriteBackClass::Log, &[0]), dropped);
-    assert_eq!(sm.write_back(WriteBackClass::Log, &[0]), done);
+    assert_eq!(sm.write_back(WriteBackClass::Log, &[0]), written);
     assert_eq!(sm.write_back(WriteBackClass::Data, &[128]), dropped);
     // What the program itself non-temporal stores is not the scheme's.
     sm.store(StoreClass::NonTemporal, false, &[256]);
-    assert_eq!(sm.write_back(WriteBackClass::Data, &[256]), done);
+    assert_eq!(sm.write_back(WriteBackClass::Data, &[256]), written);
     sm.store(StoreClass::Log, false, &[384]);
     sm.store(StoreClass::Data, false, &[384]);
-    assert_eq!(sm.write_back(WriteBackClass::Log, &[384]), done, "the caches have bytes of it");
+    assert_eq!(sm.write_back(WriteBackClass::Log, &[384]), written, "the caches have bytes of it");
     let expected = LogReport { non_temporal: 2, dropped_write_backs: 2, ..LogReport::default() };
     assert_eq!((sm.report(), sm.report()), (Some(expected), None), "told once");
 }

@@ -13,15 +13,15 @@ use durawarp_persist::handler::{
 
 /// A handler and its outbox.
 #[derive(Debug)]
-pub(super) struct Policy {
+pub(super) struct HomeHost {
     handler: Box<dyn Handler>,
     outbox: Outbox,
     ports: Ports,
 }
 
-impl Policy {
-    pub(super) fn new(handler: Box<dyn Handler>, ports: Ports) -> Policy {
-        Policy { handler, outbox: Outbox::default(), ports }
+impl HomeHost {
+    pub(super) fn new(handler: Box<dyn Handler>, ports: Ports) -> HomeHost {
+        HomeHost { handler, outbox: Outbox::default(), ports }
     }
 
     /// What the handler has to tell.

@@ -27,7 +27,7 @@ use super::counters::CoreCounters;
 
 /// The scheme's handler in a core. What fences do does not change in a run.
 #[derive(Debug)]
-pub(super) struct Policy {
+pub(super) struct CoreHost {
     handler: Box<dyn SmHandler>,
     outbox: Outbox,
     ports: Ports,
@@ -66,12 +66,12 @@ pub(super) struct Performed {
     pub(super) checkpoint: bool,
 }
 
-impl Policy {
-    pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> Policy {
+impl CoreHost {
+    pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> CoreHost {
         let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
         let interests = handler.interests();
         let Interests { dependencies: tracks, front_end, renaming: renames, synchronises, victims, .. } = interests;
-        Policy {
+        CoreHost {
             handler,
             outbox: Outbox::of_host(journal),
             ports,
