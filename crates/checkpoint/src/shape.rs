@@ -46,6 +46,28 @@ macro_rules! state {
     (@load kept $field:ident $from:ident) => { let _ = ($field, &$from); };
 }
 
+/// `save` and `load` of another trait, such as that of components: those of [`Stateful`](crate::Stateful), or
+/// with `none` those of something that does not change while it runs.
+#[macro_export]
+macro_rules! state_methods {
+    () => {
+        fn save(&self, out: &mut $crate::StateWriter) {
+            $crate::Stateful::save(self, out);
+        }
+
+        fn load(&mut self, from: &mut $crate::StateReader<'_>) -> Result<(), $crate::LoadFault> {
+            $crate::Stateful::load(self, from)
+        }
+    };
+    (none) => {
+        fn save(&self, _: &mut $crate::StateWriter) {}
+
+        fn load(&mut self, _: &mut $crate::StateReader<'_>) -> Result<(), $crate::LoadFault> {
+            Ok(())
+        }
+    };
+}
+
 /// Implements [`Storable`](crate::Storable) of a struct with these fields, of one around another
 /// value, or of an enum with these variants.
 #[macro_export]

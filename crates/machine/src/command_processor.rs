@@ -26,7 +26,7 @@ use durawarp_base::counters;
 use durawarp_base::spec;
 use durawarp_base::stats::Histogram;
 use durawarp_base::timeline::{Label, Recorder};
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, state, state_methods, value};
 use durawarp_engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use durawarp_kernel::host::{HostAction, HostProgram, SampleStep};
 use durawarp_kernel::launch::{Launch, LiveLaunches};
@@ -532,13 +532,7 @@ impl CommandProcessor {
 }
 
 impl Component<Msg> for CommandProcessor {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {

@@ -5,7 +5,7 @@
 //! command processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and
 //! the wires' bandwidth: few messages come here, never one an access.
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Component, Ctx, StateDigest};
 use durawarp_persist::handler::{Handler, Outbox, Peer, report_of};
 
@@ -35,13 +35,7 @@ impl Hub {
 }
 
 impl Component<Msg> for Hub {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let Msg::Scheme { from, message } = message else { panic!("a scheme's hub received {message:?}") };

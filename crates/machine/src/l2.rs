@@ -33,7 +33,7 @@ mod service;
 mod write_back_all;
 
 use durawarp_base::timeline::Growth;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use durawarp_persist::handler::{Handler, Move, Peer};
 use durawarp_persist::journal::Notebook;
@@ -287,13 +287,7 @@ impl L2Slice {
 }
 
 impl Component<Msg> for L2Slice {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.host.outbox.at(cx.now());

@@ -34,7 +34,7 @@ mod wear;
 mod write_queue;
 
 use durawarp_base::timeline::Growth;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::{Banks, ControllerHandler, Held};
@@ -376,13 +376,7 @@ impl MemoryController {
 }
 
 impl Component<Msg> for MemoryController {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.note_growth(cx.now());

@@ -23,7 +23,7 @@
 use std::collections::VecDeque;
 
 use durawarp_base::counters;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 
 use super::crossbar::{CrossbarSpec, PortEnd};
@@ -177,13 +177,7 @@ impl Switch {
 }
 
 impl Component<Msg> for Switch {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let (input, output, port, bytes, message) = match (self.ports.owner(), message) {

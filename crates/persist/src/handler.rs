@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state_methods};
 
 pub use super::access::{
     Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
@@ -209,11 +209,7 @@ pub fn report_of(handler: &(impl Handler + ?Sized)) -> HandlerReport {
 pub struct Idle;
 
 impl Handler for Idle {
-    fn save(&self, _: &mut StateWriter) {}
-
-    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Ok(())
-    }
+    state_methods!(none);
 }
 
 /// Latencies of links between handlers, in ps.

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, state, state_methods, value};
 
 use super::handler::{Handler, Outbox, Peer, SchemeMessage, opened};
 
@@ -128,13 +128,7 @@ impl Gathering {
 }
 
 impl Handler for Gathering {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let GatherMessage::Done(barrier) = opened(message) else {

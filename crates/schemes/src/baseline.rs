@@ -14,7 +14,7 @@
 //! for GPUs" (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency
 //! operations differs: the first four replace them, the last two rely on them.
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::Handler;
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::vocab::Machines;
@@ -148,13 +148,7 @@ struct BaselineSm {
 state!(BaselineSm { parts: past; kept: of });
 
 impl Handler for BaselineSm {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.of.cta_end
@@ -190,11 +184,7 @@ impl SmHandler for BaselineSm {
 }
 
 impl Handler for Baseline {
-    fn save(&self, _: &mut StateWriter) {}
-
-    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Ok(())
-    }
+    state_methods!(none);
 
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.kernel_end

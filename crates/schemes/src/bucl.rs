@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use durawarp_base::choice;
 use durawarp_base::spec;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::{
     Handler, HandlerPlace, Interests, Load, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack,
@@ -86,13 +86,7 @@ struct BuclSm {
 state!(BuclSm { parts: past; kept: spec });
 
 impl Handler for BuclSm {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { loads: true, ..Interests::default() }

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use durawarp_base::spec;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{LoadFault, StateReader, state, state_methods, value};
 use durawarp_persist::kernel_order::{Gathering, KernelOrder, read_gathered};
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
@@ -237,13 +237,7 @@ impl EpochTagSm {
 }
 
 impl Handler for EpochTagSm {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { persist_order: true, departures: !self.combines, ..Interests::default() }

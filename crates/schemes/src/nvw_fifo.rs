@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use durawarp_base::choice;
 use durawarp_base::spec;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::storage::StorageCost;
 use durawarp_persist::{
     Access, AccessKind, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Marker,
@@ -152,13 +152,7 @@ impl L1Fifo {
 }
 
 impl Handler for L1Fifo {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { accesses: self.combines, ..Interests::default() }
@@ -253,13 +247,7 @@ impl SliceFifo {
 }
 
 impl Handler for SliceFifo {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { accesses: true, durability: true, ..Interests::default() }
@@ -294,11 +282,7 @@ struct KernelEndHost {
 }
 
 impl Handler for KernelEndHost {
-    fn save(&self, _: &mut StateWriter) {}
-
-    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Ok(())
-    }
+    state_methods!(none);
 
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         match self.kernel_end {

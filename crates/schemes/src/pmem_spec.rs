@@ -26,7 +26,7 @@ mod parameters;
 use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::sync::Arc;
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state};
+use durawarp_checkpoint::{LoadFault, StateReader, Storable, state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::{
     Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
@@ -80,13 +80,7 @@ impl PmemSpecSm {
 }
 
 impl Handler for PmemSpecSm {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { accesses: self.spec.detect, departures: self.fifo.is_some(), ..Interests::default() }
@@ -146,11 +140,7 @@ struct PmemSpecHost {
 }
 
 impl Handler for PmemSpecHost {
-    fn save(&self, _: &mut StateWriter) {}
-
-    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Ok(())
-    }
+    state_methods!(none);
 
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
         if self.detects {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use durawarp_base::choice;
 use durawarp_base::spec;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, NonTemporalOrder, Offer,
@@ -135,13 +135,7 @@ impl ThemisSm {
 }
 
 impl Handler for ThemisSm {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { departures: true, ..Interests::default() }

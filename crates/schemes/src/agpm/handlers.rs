@@ -25,7 +25,7 @@ use super::parameters::{
     AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
     Statistics,
 };
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::handler::Move;
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::selection::Locality;
@@ -196,13 +196,7 @@ impl SmSelector {
 }
 
 impl Handler for SmSelector {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         let shared_memory = matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured);
@@ -347,13 +341,7 @@ impl Bank {
 }
 
 impl Handler for Bank {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { accesses: true, ..Interests::default() }

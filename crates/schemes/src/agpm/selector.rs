@@ -28,7 +28,7 @@ use super::parameters::{
     AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
 };
 use super::reason::{Evidence, Reason, Rules};
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::Time;
 use durawarp_persist::selection::{Locality, Period, Selection};
 use durawarp_persist::{
@@ -40,11 +40,7 @@ use durawarp_persist::{
 pub(super) struct AgpmHost;
 
 impl Handler for AgpmHost {
-    fn save(&self, _: &mut StateWriter) {}
-
-    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Ok(())
-    }
+    state_methods!(none);
 
     fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         if let Event::KernelStarts(kernel) = event {
@@ -385,13 +381,7 @@ impl Selector {
 }
 
 impl Handler for Selector {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {

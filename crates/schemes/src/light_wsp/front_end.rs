@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::Time;
 use durawarp_persist::handler::{
     Admission, Dependency, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer,
@@ -542,13 +542,7 @@ impl FrontEndBuffer {
 }
 
 impl Handler for FrontEndBuffer {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         let victims = self.spec.search(Snoop::Feb);

@@ -45,7 +45,7 @@ use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::core_regions::account::{Account, Stage};
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::handler::{
     ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
@@ -504,13 +504,7 @@ impl GatedQueue {
 }
 
 impl Handler for GatedQueue {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let order = match (opened(message), from) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state, value};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::handler::{Handler, HandlerReport, Outbox, Peer, SchemeMessage, opened};
 
 use super::messages::RegionMessage;
@@ -117,13 +117,7 @@ impl RegionSequencer {
 }
 
 impl Handler for RegionSequencer {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {

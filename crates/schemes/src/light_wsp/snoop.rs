@@ -13,7 +13,7 @@
 
 use hashbrown::HashMap;
 
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::handler::{
     AccessKind, Admission, Event, Handler, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, VictimSearch,
     opened,
@@ -49,13 +49,7 @@ impl VictimSnoop {
 }
 
 impl Handler for VictimSnoop {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { accesses: true, victims: self.search, dependencies: true, ..Interests::default() }

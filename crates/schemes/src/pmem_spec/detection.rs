@@ -22,7 +22,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::parameters::PmemSpecSpec;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
+use durawarp_checkpoint::{StateWriter, Storable, state, state_methods, value};
 use durawarp_persist::{
     Access, AccessKind, Event, Handler, HandlerPlace, HandlerReport, Interests, Outbox, Peer, SchemeMessage, opened,
 };
@@ -157,13 +157,7 @@ impl Detector {
 }
 
 impl Handler for Detector {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn interests(&self) -> Interests {
         Interests { accesses: true, ..Interests::default() }
@@ -208,13 +202,7 @@ impl Counter {
 }
 
 impl Handler for Counter {
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match DetectionMessage::of(message) {
