@@ -37,11 +37,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use durawarp_persist::vocab::{CommitRule, Machines, RegionRule};
-use durawarp_persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
+use durawarp_persist::vocab::{CommitRule, RegionRule};
 
-use super::core_regions::buffer::{CoreBuffer, PathRule};
-use super::core_regions::{self, lines::HomeLines};
+use super::core_regions::buffer::PathRule;
+use super::core_regions::{CoreRegions, REGIONS};
 
 pub use parameters::CapriSpec;
 
@@ -51,73 +50,18 @@ pub const DEFAULTS: &str = include_str!("capri/capri.toml");
 /// Bytes that it adds to each core: LightWSP section V-G4.
 pub const BYTES_PER_CORE: u64 = 54 << 10;
 
-/// The scheme.
-#[derive(Debug, Clone)]
-pub struct Capri {
-    spec: Arc<CapriSpec>,
-}
-
-impl Capri {
-    /// With these parameters.
-    pub fn new(spec: CapriSpec) -> Capri {
-        Capri { spec: Arc::new(spec) }
-    }
-}
-
-impl Scheme for Capri {
-    fn name(&self) -> &'static str {
-        "capri"
-    }
-
-    fn description(&self) -> &'static str {
-        "whole-system persistence: regions over a path of whole lines that stops at every boundary (Capri, HPDC'22)"
-    }
-
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        let &CapriSpec { feb_entries, entry_bytes, path_mb_s, .. } = &*self.spec;
-        Box::new(CoreBuffer::new(PathRule { feb_entries, entry_bytes, path_mb_s, stops: true }, place))
-    }
-
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        Some(Box::new(HomeLines::new(place)))
-    }
-
-    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        Some(Box::new(back_end::BackEndBuffer::new(self.spec.clone(), place)))
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        Some(core_regions::path_links(self.spec.path_latency_ns, self.spec.ack_latency_ns))
-    }
-
-    fn drops_evictions(&self) -> bool {
-        true
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
-    }
-
-    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
-        core_regions::unfit(place)
-    }
-
-    fn regions(&self) -> Option<RegionRule> {
-        let spec = &self.spec;
-        Some(RegionRule {
-            threshold_stores: spec.threshold_stores,
-            unroll: spec.unroll,
-            speculative_unroll: spec.speculative_unroll,
-            unroll_factor: spec.unroll_factor,
-            prune: spec.prune,
-            uniform_once: false,
-            after_sync: true,
-            of_ctas: false,
-            commit: CommitRule::Pipelined,
-        })
-    }
-
-    fn logs(&self) -> bool {
-        false
+/// With these parameters.
+pub fn capri(spec: CapriSpec) -> CoreRegions {
+    let CapriSpec { feb_entries, entry_bytes, path_mb_s, path_latency_ns, ack_latency_ns, .. } = spec;
+    let CapriSpec { threshold_stores, unroll, speculative_unroll, unroll_factor, prune, .. } = spec;
+    let commit = CommitRule::Pipelined;
+    let spec = Arc::new(spec);
+    CoreRegions {
+        name: "capri",
+        description: "whole-system persistence: regions over a path of whole lines that stops at every boundary (Capri, HPDC'22)",
+        path: PathRule { feb_entries, entry_bytes, path_mb_s, stops: true },
+        latencies: (path_latency_ns, ack_latency_ns),
+        regions: RegionRule { threshold_stores, unroll, speculative_unroll, unroll_factor, prune, commit, ..REGIONS },
+        controller: Box::new(move |place| Box::new(back_end::BackEndBuffer::new(spec.clone(), place))),
     }
 }

@@ -7,8 +7,8 @@ use super::agpm::parameters::AgpmSpec;
 use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
-use super::capri::{self, Capri, CapriSpec};
-use super::cwsp::{self, Cwsp, CwspSpec};
+use super::capri::{self, CapriSpec, capri};
+use super::cwsp::{self, CwspSpec, cwsp};
 use super::delegated::{self, BroiSpec, Delegated, EpochSpec};
 pub use super::entry::{Entry, Faults, Parameters};
 use super::epoch_tag::{self, EpochTag};
@@ -53,8 +53,8 @@ static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::parametrised(delegated::BROI_DEFAULTS, BroiSpec::faults, |spec| Arc::new(Delegated::Broi(spec))),
         Entry::fixed(PspIdeal),
         Entry::parametrised(ppa::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Ppa::new(spec))),
-        Entry::parametrised(capri::DEFAULTS, CapriSpec::faults, |spec| Arc::new(Capri::new(spec))),
-        Entry::parametrised(cwsp::DEFAULTS, CwspSpec::faults, |spec| Arc::new(Cwsp::new(spec))),
+        Entry::parametrised(capri::DEFAULTS, CapriSpec::faults, |spec| Arc::new(capri(spec))),
+        Entry::parametrised(cwsp::DEFAULTS, CwspSpec::faults, |spec| Arc::new(cwsp(&spec))),
     ]
 });
 

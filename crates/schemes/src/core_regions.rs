@@ -28,29 +28,18 @@ pub mod buffer;
 pub mod held;
 pub mod lines;
 pub mod messages;
+mod scheme;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use durawarp_base::spec::Nanos;
-use durawarp_persist::{HandlerPlace, PathLinks};
 
 use super::entry::Faults;
 
-/// Links of such a scheme, which has no hub.
-pub fn path_links(path: Nanos, ack: Nanos) -> PathLinks {
-    PathLinks { path_ps: path.ps, ack_ps: ack.ps, step_ps: 0, hub_ps: path.ps }
-}
+pub use scheme::{CoreRegions, REGIONS};
 
 /// What is wrong with the latencies of its links.
 pub fn link_faults(path: Nanos, ack: Nanos) -> Faults {
     let links = [("path_latency_ns", path), ("ack_latency_ns", ack)];
     links.into_iter().filter(|(_, link)| link.ps == 0).map(|(key, _)| (key, "a link takes time".to_owned())).collect()
-}
-
-/// Why it cannot be on a machine, if it cannot.
-pub fn unfit(place: HandlerPlace) -> Option<(String, String)> {
-    (place.harts > 1).then(|| {
-        let why = format!("a core's regions are those of one hart, and a core has {}", place.harts);
-        ("core.harts".to_owned(), why)
-    })
 }

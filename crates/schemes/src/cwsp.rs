@@ -32,86 +32,27 @@ mod speculative;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use durawarp_persist::vocab::{CommitRule, RegionRule};
 
-use durawarp_persist::vocab::{CommitRule, Machines, RegionRule};
-use durawarp_persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
-
-use super::core_regions::buffer::{CoreBuffer, PathRule};
-use super::core_regions::{self, lines::HomeLines};
+use super::core_regions::buffer::PathRule;
+use super::core_regions::{CoreRegions, REGIONS};
 
 pub use parameters::CwspSpec;
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("cwsp/cwsp.toml");
 
-/// The scheme.
-#[derive(Debug, Clone)]
-pub struct Cwsp {
-    spec: Arc<CwspSpec>,
-}
-
-impl Cwsp {
-    /// With these parameters.
-    pub fn new(spec: CwspSpec) -> Cwsp {
-        Cwsp { spec: Arc::new(spec) }
-    }
-}
-
-impl Scheme for Cwsp {
-    fn name(&self) -> &'static str {
-        "cwsp"
-    }
-
-    fn description(&self) -> &'static str {
-        "whole-system persistence: stores are written ahead with undo logs, in LightWSP's regions (cWSP; no idempotence)"
-    }
-
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        let &CwspSpec { feb_entries, entry_bytes, path_mb_s, .. } = &*self.spec;
-        Box::new(CoreBuffer::new(PathRule { feb_entries, entry_bytes, path_mb_s, stops: false }, place))
-    }
-
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        Some(Box::new(HomeLines::new(place)))
-    }
-
-    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        Some(Box::new(speculative::SpeculativeWrites::new(place)))
-    }
-
-    fn path_links(&self) -> Option<PathLinks> {
-        Some(core_regions::path_links(self.spec.path_latency_ns, self.spec.ack_latency_ns))
-    }
-
-    fn drops_evictions(&self) -> bool {
-        true
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
-    }
-
-    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
-        core_regions::unfit(place)
-    }
-
-    fn regions(&self) -> Option<RegionRule> {
-        let spec = &self.spec;
-        Some(RegionRule {
-            threshold_stores: spec.threshold_stores,
-            unroll: spec.unroll,
-            speculative_unroll: spec.speculative_unroll,
-            unroll_factor: spec.unroll_factor,
-            prune: spec.prune,
-            uniform_once: false,
-            after_sync: true,
-            of_ctas: false,
-            commit: CommitRule::Speculative,
-        })
-    }
-
-    fn logs(&self) -> bool {
-        false
+/// With these parameters.
+pub fn cwsp(spec: &CwspSpec) -> CoreRegions {
+    let &CwspSpec { feb_entries, entry_bytes, path_mb_s, path_latency_ns, ack_latency_ns, .. } = spec;
+    let &CwspSpec { threshold_stores, unroll, speculative_unroll, unroll_factor, prune, .. } = spec;
+    let commit = CommitRule::Speculative;
+    CoreRegions {
+        name: "cwsp",
+        description: "whole-system persistence: stores are written ahead with undo logs, in LightWSP's regions (cWSP; no idempotence)",
+        path: PathRule { feb_entries, entry_bytes, path_mb_s, stops: false },
+        latencies: (path_latency_ns, ack_latency_ns),
+        regions: RegionRule { threshold_stores, unroll, speculative_unroll, unroll_factor, prune, commit, ..REGIONS },
+        controller: Box::new(|place| Box::new(speculative::SpeculativeWrites::new(place))),
     }
 }

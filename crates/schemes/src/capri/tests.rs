@@ -4,6 +4,7 @@ use super::*;
 use crate::core_regions::messages::{CoreRegion, CoreRegionMessage};
 use crate::core_regions::tests::{PLACE, copied, sent};
 use crate::entry::values_of;
+use durawarp_persist::Handler;
 use durawarp_persist::handler::{Event, Outbox, Peer};
 
 fn spec(change: impl Fn(&mut CapriSpec)) -> CapriSpec {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::core_regions::messages::{CoreRegion, CoreRegionMessage};
 use crate::core_regions::tests::{PLACE, copied, sent};
+use durawarp_persist::Handler;
 use durawarp_persist::handler::{Event, Outbox, Peer};
 
 struct Controller {
