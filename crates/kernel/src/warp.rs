@@ -380,11 +380,6 @@ impl Warp {
         (self.cta, self.first_thread + lane)
     }
 
-    /// A register's value in one lane, for tests and debuggers.
-    pub fn read32(&self, slot: Slot, lane: u32) -> u32 {
-        self.groups[lane as usize / LANES].r32[usize::from(slot)][lane as usize % LANES]
-    }
-
     /// A 64-bit register's value in one lane, for tests and debuggers.
     pub fn read64(&self, slot: Slot, lane: u32) -> u64 {
         self.groups[lane as usize / LANES].r64[usize::from(slot)][lane as usize % LANES]

@@ -90,11 +90,6 @@ impl PortEnd {
         self.free_at
     }
 
-    /// Flits that still wait or move in the port at `now`, rounded up.
-    pub fn backlog_flits(&self, now: Time) -> u64 {
-        self.clock.cycle_at_or_after(self.free_at.saturating_sub(now))
-    }
-
     /// The first time at which no more than `flits` flits are left in the port.
     pub fn backlog_at_most(&self, flits: u32) -> Time {
         self.free_at.saturating_sub(self.clock.cycles(u64::from(flits)))
@@ -174,7 +169,6 @@ mod tests {
         let mut p = port();
         assert_eq!(p.inject(1, 128), 18 + 5 * 18);
         assert_eq!(p.inject(20, 0), 18 + 6 * 18);
-        assert_eq!(p.backlog_flits(18 + 4 * 18), 2);
         assert_eq!(p.backlog_at_most(2), 18 + 4 * 18);
     }
 
