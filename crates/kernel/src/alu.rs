@@ -739,13 +739,7 @@ pub enum HalfType {
     Bf16x2,
 }
 
-value!(choice HalfType {
-        F16,
-        F16x2,
-        Bf16,
-        Bf16x2,
-    }
-);
+value!(choice HalfType { F16, F16x2, Bf16, Bf16x2 });
 
 impl HalfType {
     /// The format of each value.

@@ -324,19 +324,7 @@ pub enum Elem {
     F64,
 }
 
-value!(choice Elem {
-        U8,
-        S8,
-        U16,
-        S16,
-        U32,
-        S32,
-        F32,
-        U64,
-        S64,
-        F64,
-    }
-);
+value!(choice Elem { U8, S8, U16, S16, U32, S32, F32, U64, S64, F64 });
 
 impl Elem {
     /// Bytes of one element.
@@ -430,24 +418,9 @@ pub enum AtomOp {
 }
 
 value!(choice AtomOp {
-        None,
-        Add,
-        AddHalf(kind),
-        Inc,
-        Dec,
-        Min,
-        Max,
-        And,
-        Or,
-        Xor,
-        Exch,
-        Cas,
-        PhaseBegin,
-        PhaseArrive,
-        PhaseArriveBehindCopies,
-        PhaseAwait,
-    }
-);
+    None, Add, AddHalf(kind), Inc, Dec, Min, Max, And, Or, Xor, Exch, Cas, PhaseBegin, PhaseArrive,
+    PhaseArriveBehindCopies, PhaseAwait,
+});
 
 /// A CTA barrier operation (`bar.sync`, `bar.arrive`, `bar.red`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -624,51 +597,13 @@ pub enum Class {
 }
 
 value!(choice Class {
-        Int,
-        IntMul,
-        IntDiv,
-        Logic,
-        Compare,
-        MinMax,
-        Convert,
-        Fp32,
-        Fp32Div,
-        Fp64,
-        Fp64Div,
-        Sfu,
-        Shuffle,
-        Vote,
-        Const,
-        Mem,
-        Control,
-        Matrix,
-        MatrixHalf,
-    }
-);
+    Int, IntMul, IntDiv, Logic, Compare, MinMax, Convert, Fp32, Fp32Div, Fp64, Fp64Div, Sfu, Shuffle, Vote, Const, Mem,
+    Control, Matrix, MatrixHalf,
+});
 
 impl Class {
-    /// Every class, in the order of their discriminants.
-    pub const ALL: [Class; 19] = [
-        Class::Int,
-        Class::IntMul,
-        Class::IntDiv,
-        Class::Logic,
-        Class::Compare,
-        Class::MinMax,
-        Class::Convert,
-        Class::Fp32,
-        Class::Fp32Div,
-        Class::Fp64,
-        Class::Fp64Div,
-        Class::Sfu,
-        Class::Shuffle,
-        Class::Vote,
-        Class::Const,
-        Class::Mem,
-        Class::Control,
-        Class::Matrix,
-        Class::MatrixHalf,
-    ];
+    /// How many there are.
+    pub const COUNT: usize = Class::MatrixHalf as usize + 1;
 }
 
 /// A place in a PTX file, 1-based.

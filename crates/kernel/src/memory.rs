@@ -37,11 +37,7 @@ pub enum Medium {
     Nvm,
 }
 
-value!(choice Medium {
-        Dram,
-        Nvm,
-    }
-);
+value!(choice Medium { Dram, Nvm });
 
 impl Medium {
     /// The medium that a global address lies in.

@@ -20,13 +20,7 @@ pub enum Fold {
     ArgMax,
 }
 
-value!(choice Fold {
-        Sum,
-        Min,
-        Max,
-        ArgMax,
-    }
-);
+value!(choice Fold { Sum, Min, Max, ArgMax });
 
 impl Fold {
     /// Every one, by its name in manifests.

@@ -124,15 +124,7 @@ enum Step {
     Over,
 }
 
-value!(choice Step {
-        Idle,
-        Launch(dispatch, barrier),
-        WritingBack(boundary),
-        Looking(look),
-        Transfer,
-        Over,
-    }
-);
+value!(choice Step { Idle, Launch(dispatch, barrier), WritingBack(boundary), Looking(look), Transfer, Over });
 
 /// The command processor.
 #[derive(Debug)]
@@ -155,7 +147,10 @@ pub struct CommandProcessor {
     ctas_ended: u64,
 }
 
-state!(CommandProcessor { parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, l1, pace, ports, timeline });
+state!(CommandProcessor {
+    parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, l1, pace,
+    ports, timeline
+});
 
 /// How the command processor is wired.
 #[derive(Debug)]

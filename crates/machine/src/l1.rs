@@ -162,7 +162,10 @@ pub struct L1 {
     sfifo_entries: usize,
 }
 
-state!(L1 { parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, merges, combines, writes_local_back, sfifo_entries });
+state!(L1 {
+    parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, merges,
+    combines, writes_local_back, sfifo_entries
+});
 
 impl L1 {
     /// An empty cache with lines of `line_bytes`.

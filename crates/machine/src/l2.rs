@@ -75,7 +75,10 @@ pub struct L2Slice {
     counters: L2Counters,
 }
 
-state!(L2Slice { parts: input, array, mshrs, data_port, injection, memory, durability, write_back_all, host; saved: counters; kept: spec, slice, ports, drops });
+state!(L2Slice {
+    parts: input, array, mshrs, data_port, injection, memory, durability, write_back_all, host; saved: counters;
+    kept: spec, slice, ports, drops
+});
 
 /// How a slice is wired and what it may use of its neighbours.
 #[derive(Debug, Clone)]

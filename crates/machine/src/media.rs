@@ -45,11 +45,7 @@ pub enum Direction {
     Write,
 }
 
-value!(choice Direction {
-        Read,
-        Write,
-    }
-);
+value!(choice Direction { Read, Write });
 
 /// A bank's place in the channel: DRAM banks first, then NVM banks.
 pub type BankId = u16;
@@ -140,7 +136,10 @@ pub struct Media {
     loses_rows: bool,
 }
 
-state!(Media { sized: banks; saved: last_column, group_ready, last_activate, bus_free, bus_last, write_free; kept: clock, devices, read_to_write, write_to_read, bytes_per_cycle, write_rate, loses_rows });
+state!(Media {
+    sized: banks; saved: last_column, group_ready, last_activate, bus_free, bus_last, write_free; kept: clock, devices,
+    read_to_write, write_to_read, bytes_per_cycle, write_rate, loses_rows
+});
 
 impl Media {
     /// Idle devices with every row closed.

@@ -108,18 +108,7 @@ pub enum RequestKind {
     Marker,
 }
 
-value!(choice RequestKind {
-        Read,
-        Write,
-        Atomic,
-        NonTemporal,
-        WriteBack,
-        WriteBackToL2,
-        Flush,
-        WriteBackAll,
-        Marker,
-    }
-);
+value!(choice RequestKind { Read, Write, Atomic, NonTemporal, WriteBack, WriteBackToL2, Flush, WriteBackAll, Marker });
 
 impl RequestKind {
     /// Its payload is written.
@@ -209,13 +198,7 @@ pub enum Payload {
     Persist(Box<Persist>),
 }
 
-value!(choice Payload {
-        None,
-        Line(line),
-        Atomics(atomics),
-        Persist(persist),
-    }
-);
+value!(choice Payload { None, Line(line), Atomics(atomics), Persist(persist) });
 
 impl Payload {
     /// The line in it.
@@ -454,10 +437,12 @@ pub enum Msg {
     Network(NetworkMsg),
 }
 
-value!(choice Msg { Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
+value!(choice Msg {
+    Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
     MemoryRead(read), MemoryWrite(write), MemoryData { tag, sectors, data },
     MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start { launch, l1_ways }, Cta(cta),
-    CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message) });
+    CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message),
+});
 
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
 

@@ -38,7 +38,10 @@ pub(super) struct Network {
     pub(super) bytes_in: u64,
 }
 
-state!(Network { parts: credits, injection, ejection; saved: queue, arriving, bytes_out, bytes_in; kept: ports, injection_flits, capacity });
+state!(Network {
+    parts: credits, injection, ejection; saved: queue, arriving, bytes_out, bytes_in; kept: ports, injection_flits,
+    capacity
+});
 
 impl Network {
     /// An idle end with room for `capacity` waiting requests.

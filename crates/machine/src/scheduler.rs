@@ -38,14 +38,7 @@ pub enum Unit {
     Tensor = 4,
 }
 
-value!(choice Unit {
-        Core,
-        Fp64,
-        Sfu,
-        Memory,
-        Tensor,
-    }
-);
+value!(choice Unit { Core, Fp64, Sfu, Memory, Tensor });
 
 /// Places for units: a power of two, so that to find one takes no division.
 pub const UNITS: usize = 8;

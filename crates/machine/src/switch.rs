@@ -107,7 +107,9 @@ pub struct Switch {
     counters: SwitchCounters,
 }
 
-state!(Switch { sized: queues, input_free_at, output_free_at; parts: matching, end; saved: counters; kept: ports, clock, speedup });
+state!(Switch {
+    sized: queues, input_free_at, output_free_at; parts: matching, end; saved: counters; kept: ports, clock, speedup
+});
 
 impl Switch {
     /// An empty switch, of requests or of replies as its ports say. `end` is any port of the crossbar.

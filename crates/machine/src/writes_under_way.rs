@@ -25,11 +25,7 @@ enum Waiter<A> {
     Group(u64),
 }
 
-value!(choice Waiter<A: Storable> {
-        Ack(ack),
-        Group(number),
-    }
-);
+value!(choice Waiter<A: Storable> { Ack(ack), Group(number) });
 
 /// A write that is not durable yet.
 #[derive(Debug)]

@@ -32,7 +32,10 @@ pub struct KernelFacts {
     pub log_write_backs_per_warp: u64,
 }
 
-value!(record KernelFacts { kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, half_warps_per_warp, persists_per_warp, log_write_backs_per_warp });
+value!(record KernelFacts {
+    kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, half_warps_per_warp, persists_per_warp,
+    log_write_backs_per_warp,
+});
 
 /// A store to persistent memory that a warp issues.
 #[derive(Debug, Clone, Copy)]

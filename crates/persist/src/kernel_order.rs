@@ -25,11 +25,7 @@ enum GatherMessage {
     Go(u64),
 }
 
-value!(choice GatherMessage {
-        Done(kernel),
-        Go(kernel),
-    }
-);
+value!(choice GatherMessage { Done(kernel), Go(kernel) });
 
 /// Reads a message between SMs and [`Gathering`], for schemes that have such.
 ///

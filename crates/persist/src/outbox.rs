@@ -37,17 +37,7 @@ pub enum Peer {
     Nic,
 }
 
-value!(choice Peer {
-        Sm(sm),
-        Slice(slice),
-        SliceOf(line),
-        Hub,
-        Host,
-        Controller(controller),
-        ControllerOf(line),
-        Nic,
-    }
-);
+value!(choice Peer { Sm(sm), Slice(slice), SliceOf(line), Hub, Host, Controller(controller), ControllerOf(line), Nic });
 
 /// What handlers of one scheme tell each other: the scheme's own type, plain data.
 pub trait SchemeMessage: Any + Debug + Send {
@@ -99,11 +89,7 @@ pub enum Move {
     In(u32),
 }
 
-value!(choice Move {
-        Out(bytes),
-        In(bytes),
-    }
-);
+value!(choice Move { Out(bytes), In(bytes) });
 
 impl Outbox {
     /// Of a host that keeps a journal, or does not.

@@ -75,7 +75,9 @@ pub struct ControllerWaits {
     pub for_several_ticks: u64,
 }
 
-value!(record ControllerWaits { boundary_ticks, boundary_ack_ticks, flush_ticks, flush_ack_ticks, for_controller_ticks, for_several_ticks });
+value!(record ControllerWaits {
+    boundary_ticks, boundary_ack_ticks, flush_ticks, flush_ack_ticks, for_controller_ticks, for_several_ticks,
+});
 
 /// An episode of the fallback: a full gated queue, whose oldest region is written before its boundary has
 /// come.
@@ -120,7 +122,9 @@ pub struct RegionReport {
     pub atomics_waited_for_lines: u64,
 }
 
-value!(record RegionReport { sizes, checkpoints, warps, controllers, overflows, overflow_episodes, regions_numbered, atomics_waited_for_lines });
+value!(record RegionReport {
+    sizes, checkpoints, warps, controllers, overflows, overflow_episodes, regions_numbered, atomics_waited_for_lines,
+});
 
 impl RegionSizes {
     /// A region of so many stores has ended.

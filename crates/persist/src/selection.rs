@@ -85,8 +85,10 @@ pub struct Period {
     pub next_path: String,
 }
 
-value!(record Period { kernel, launch, number, complete, threshold_logs, logs, launch_logs, begin_ticks, end_ticks, temporal_logs,
-    non_temporal_logs, requests, wait_cycles, l1, l2, saturated, spills, refills, path, reason, next_path });
+value!(record Period {
+    kernel, launch, number, complete, threshold_logs, logs, launch_logs, begin_ticks, end_ticks, temporal_logs,
+    non_temporal_logs, requests, wait_cycles, l1, l2, saturated, spills, refills, path, reason, next_path,
+});
 
 impl Period {
     /// Core cycles that a persist waited, on average.
@@ -116,7 +118,9 @@ pub struct Selection {
     pub reservation_bytes: u64,
 }
 
-value!(record Selection { periods, complete, changes, reasons, temporal_logs, non_temporal_logs, dropped_write_backs, reservation_bytes });
+value!(record Selection {
+    periods, complete, changes, reasons, temporal_logs, non_temporal_logs, dropped_write_backs, reservation_bytes,
+});
 
 impl Selection {
     /// Periods that are kept.

@@ -47,12 +47,7 @@ pub enum Route {
     Dropped,
 }
 
-value!(choice Route {
-        Temporal,
-        NonTemporal,
-        Dropped,
-    }
-);
+value!(choice Route { Temporal, NonTemporal, Dropped });
 
 /// What the program says about a store to persistent memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,12 +121,7 @@ pub enum PersistScope {
     Kernel,
 }
 
-value!(choice PersistScope {
-        Thread,
-        Cta,
-        Kernel,
-    }
-);
+value!(choice PersistScope { Thread, Cta, Kernel });
 
 impl PersistScope {
     /// Every scope, the narrowest first.
@@ -164,15 +154,7 @@ pub enum FenceKind {
     BarrierKernel,
 }
 
-value!(choice FenceKind {
-        Sfence,
-        Ofence,
-        Dfence,
-        BarrierThread,
-        BarrierCta,
-        BarrierKernel,
-    }
-);
+value!(choice FenceKind { Sfence, Ofence, Dfence, BarrierThread, BarrierCta, BarrierKernel });
 
 /// Why a region of a hart ends that hardware delimits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,13 +233,7 @@ pub enum FenceRule {
     Marker,
 }
 
-value!(choice FenceRule {
-        Pass,
-        WaitDurable,
-        Ordered,
-        Marker,
-    }
-);
+value!(choice FenceRule { Pass, WaitDurable, Ordered, Marker });
 
 /// What hardware orders of non-temporal stores, beyond what fences wait for. Stores are of one SM, in the
 /// order of issue.
@@ -290,11 +266,7 @@ pub enum Boundary {
     WriteBackL2,
 }
 
-value!(choice Boundary {
-        None,
-        WriteBackL2,
-    }
-);
+value!(choice Boundary { None, WriteBackL2 });
 
 /// When a controller of a scheme of recoverable regions goes on to the next region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -79,11 +79,7 @@ enum QueuedPersist {
     Order,
 }
 
-value!(choice QueuedPersist {
-        Block(block),
-        Order,
-    }
-);
+value!(choice QueuedPersist { Block(block), Order });
 
 #[derive(Debug, Default)]
 struct BufferTally {

@@ -50,8 +50,8 @@ pub struct Counts {
     pub warp_instructions: u64,
     /// Instructions, one a lane whose guard held.
     pub thread_instructions: u64,
-    /// Warp instructions by class, in the order of [`Class::ALL`].
-    pub by_class: [u64; Class::ALL.len()],
+    /// Warp instructions by class, in the order of [`Class`].
+    pub by_class: [u64; Class::COUNT],
     /// Memory fences.
     pub fences: u64,
     /// PM operations that are not stores.

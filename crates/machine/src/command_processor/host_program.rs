@@ -43,7 +43,9 @@ pub(super) struct HostThread {
 }
 
 // How far the program is comes first, before all components: launches follow from it.
-state!(HostThread { saved: read, excused, ended, paused; kept: program, received, launches, launched, halts, halts_after_launches });
+state!(HostThread {
+    saved: read, excused, ended, paused; kept: program, received, launches, launched, halts, halts_after_launches
+});
 
 impl HostThread {
     /// A thread before the first step of `program`.

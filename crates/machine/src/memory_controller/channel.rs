@@ -72,7 +72,9 @@ pub(super) struct Channel {
     pub(super) finished: Vec<(Time, u64)>,
 }
 
-state!(Channel { parts: media, images, reads, writes, arbiter, wear; saved: counters, finished; kept: spec, clock, ports, notes });
+state!(Channel {
+    parts: media, images, reads, writes, arbiter, wear; saved: counters, finished; kept: spec, clock, ports, notes
+});
 
 impl Channel {
     /// An idle channel over its bytes.

@@ -27,18 +27,21 @@ pub(super) struct IssueCore {
     /// Lanes of a warp.
     pub(super) warp_size: u32,
     /// Cycles from issue to result, by class.
-    pub(super) latency: [u32; Class::ALL.len()],
+    pub(super) latency: [u32; Class::COUNT],
     /// Cycles for which an instruction keeps its unit, by class.
-    pub(super) interval: [u32; Class::ALL.len()],
+    pub(super) interval: [u32; Class::COUNT],
     /// Warp instructions issued, by class.
-    pub(super) class_counts: [u64; Class::ALL.len()],
+    pub(super) class_counts: [u64; Class::COUNT],
     /// Asynchronous copies under way.
     pub(super) copies: Copies,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
 }
 
-state!(IssueCore { sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size, latency, interval });
+state!(IssueCore {
+    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size,
+    latency, interval
+});
 
 impl IssueCore {
     /// No warps.
@@ -52,7 +55,7 @@ impl IssueCore {
             warp_size: p.sm.warp_size,
             latency: p.latency.by_class(&p.tensor),
             interval: p.interval.by_class(&p.tensor),
-            class_counts: [0; Class::ALL.len()],
+            class_counts: [0; Class::COUNT],
             copies: Copies::new(p.sm.warps),
             prefetches: false,
         }

@@ -79,7 +79,9 @@ pub(super) struct CtaSlot {
     pub(super) boundary: Boundary,
 }
 
-value!(record CtaSlot { cta, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary });
+value!(record CtaSlot {
+    cta, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary,
+});
 
 impl CtaSlot {
     /// No CTA is there.

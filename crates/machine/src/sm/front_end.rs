@@ -46,7 +46,9 @@ pub(super) struct FrontEndWaits {
     accesses: Vec<LineAccess>,
 }
 
-state!(FrontEndWaits { saved: waiting, full, draining, checkpoint_area; kept: present, coalescer, line_bytes, accesses });
+state!(FrontEndWaits {
+    saved: waiting, full, draining, checkpoint_area; kept: present, coalescer, line_bytes, accesses
+});
 
 impl FrontEndWaits {
     /// Nobody waits.

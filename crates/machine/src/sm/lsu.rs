@@ -39,14 +39,7 @@ pub(super) enum Work {
     Mark,
 }
 
-value!(choice Work {
-        Shared,
-        Load,
-        LoadPast,
-        Send,
-        Mark,
-    }
-);
+value!(choice Work { Shared, Load, LoadPast, Send, Mark });
 
 /// One memory instruction (or the part of it in one space).
 #[derive(Debug)]
@@ -82,7 +75,9 @@ pub(super) struct Entry {
     pub(super) marker: Option<Marker>,
 }
 
-value!(record Entry { warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker });
+value!(record Entry {
+    warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker,
+});
 
 impl Default for Entry {
     fn default() -> Self {
@@ -212,7 +207,9 @@ pub(super) struct Lsu {
     pub(super) blocked: bool,
 }
 
-state!(Lsu { saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics });
+state!(Lsu {
+    saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics
+});
 
 impl Lsu {
     pub(super) fn new(capacity: u32) -> Self {

@@ -41,37 +41,77 @@ spec! {
     }
 }
 
-spec! {
+/// Declares a Spec with a key for each class of arithmetic, then its own keys, and those in the order of [`Class`].
+macro_rules! spec_by_class {
+    ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        spec! {
+            $(#[$meta])*
+            pub struct $name {
+                /// Integer addition, subtraction.
+                int_cycles: u32 where 1..=10000,
+                /// Integer multiply, multiply-add.
+                int_mul_cycles: u32 where 1..=10000,
+                /// Integer division, remainder.
+                int_div_cycles: u32 where 1..=10000,
+                /// Moves, selects, logic, shifts, bit operations, signs of floats.
+                logic_cycles: u32 where 1..=10000,
+                /// Comparisons.
+                compare_cycles: u32 where 1..=10000,
+                /// `min`, `max` of integers, single and half precision.
+                min_max_cycles: u32 where 1..=10000,
+                /// Conversions.
+                convert_cycles: u32 where 1..=10000,
+                /// Single- and half-precision add, multiply, fused multiply-add.
+                fp32_cycles: u32 where 1..=10000,
+                /// Single-precision IEEE division, reciprocal, square root.
+                fp32_div_cycles: u32 where 1..=10000,
+                /// Double-precision add, multiply, fused multiply-add.
+                fp64_cycles: u32 where 1..=10000,
+                /// Double-precision division, reciprocal, square root.
+                fp64_div_cycles: u32 where 1..=10000,
+                /// Special functions.
+                sfu_cycles: u32 where 1..=10000,
+                /// Shuffles, `match`, `redux`.
+                shuffle_cycles: u32 where 1..=10000,
+                /// Votes.
+                vote_cycles: u32 where 1..=10000,
+                $($own)*
+            }
+        }
+
+        impl $name {
+            /// The classes of arithmetic, then these others.
+            fn then(&self, others: [u32; Class::COUNT - 14]) -> [u32; Class::COUNT] {
+                let [reads, memory, control, matrix, half] = others;
+                [
+                    self.int_cycles,
+                    self.int_mul_cycles,
+                    self.int_div_cycles,
+                    self.logic_cycles,
+                    self.compare_cycles,
+                    self.min_max_cycles,
+                    self.convert_cycles,
+                    self.fp32_cycles,
+                    self.fp32_div_cycles,
+                    self.fp64_cycles,
+                    self.fp64_div_cycles,
+                    self.sfu_cycles,
+                    self.shuffle_cycles,
+                    self.vote_cycles,
+                    reads,
+                    memory,
+                    control,
+                    matrix,
+                    half,
+                ]
+            }
+        }
+    };
+}
+
+spec_by_class! {
     /// Cycles from the issue of an instruction to the issue of one that uses its result, by class.
     pub struct LatencySpec {
-        /// Integer addition, subtraction.
-        int_cycles: u32 where 1..=10000,
-        /// Integer multiply, multiply-add.
-        int_mul_cycles: u32 where 1..=10000,
-        /// Integer division, remainder.
-        int_div_cycles: u32 where 1..=10000,
-        /// Moves, selects, logic, shifts, bit operations, signs of floats.
-        logic_cycles: u32 where 1..=10000,
-        /// Comparisons.
-        compare_cycles: u32 where 1..=10000,
-        /// `min`, `max` of integers, single and half precision.
-        min_max_cycles: u32 where 1..=10000,
-        /// Conversions.
-        convert_cycles: u32 where 1..=10000,
-        /// Single- and half-precision add, multiply, fused multiply-add.
-        fp32_cycles: u32 where 1..=10000,
-        /// Single-precision IEEE division, reciprocal, square root.
-        fp32_div_cycles: u32 where 1..=10000,
-        /// Double-precision add, multiply, fused multiply-add.
-        fp64_cycles: u32 where 1..=10000,
-        /// Double-precision division, reciprocal, square root.
-        fp64_div_cycles: u32 where 1..=10000,
-        /// Special functions.
-        sfu_cycles: u32 where 1..=10000,
-        /// Shuffles, `match`, `redux`.
-        shuffle_cycles: u32 where 1..=10000,
-        /// Votes.
-        vote_cycles: u32 where 1..=10000,
         /// Reads of parameters and constants; each further address of a warp adds a cycle.
         const_cycles: u32 where 1..=10000,
         /// Branches and other control: to the warp's next instruction.
@@ -79,37 +119,9 @@ spec! {
     }
 }
 
-spec! {
+spec_by_class! {
     /// Cycles for which an instruction holds its unit of the scheduler, by class.
     pub struct IntervalSpec {
-        /// Integer addition, subtraction.
-        int_cycles: u32 where 1..=10000,
-        /// Integer multiply, multiply-add.
-        int_mul_cycles: u32 where 1..=10000,
-        /// Integer division, remainder.
-        int_div_cycles: u32 where 1..=10000,
-        /// Moves, selects, logic, shifts, bit operations, signs of floats.
-        logic_cycles: u32 where 1..=10000,
-        /// Comparisons.
-        compare_cycles: u32 where 1..=10000,
-        /// `min`, `max` of integers, single and half precision.
-        min_max_cycles: u32 where 1..=10000,
-        /// Conversions.
-        convert_cycles: u32 where 1..=10000,
-        /// Single- and half-precision add, multiply, fused multiply-add.
-        fp32_cycles: u32 where 1..=10000,
-        /// Single-precision IEEE division, reciprocal, square root.
-        fp32_div_cycles: u32 where 1..=10000,
-        /// Double-precision add, multiply, fused multiply-add.
-        fp64_cycles: u32 where 1..=10000,
-        /// Double-precision division, reciprocal, square root.
-        fp64_div_cycles: u32 where 1..=10000,
-        /// Special functions.
-        sfu_cycles: u32 where 1..=10000,
-        /// Shuffles, `match`, `redux`.
-        shuffle_cycles: u32 where 1..=10000,
-        /// Votes.
-        vote_cycles: u32 where 1..=10000,
         /// Reads of parameters and constants.
         const_cycles: u32 where 1..=10000,
         /// Memory accesses.
@@ -142,56 +154,18 @@ impl TensorSpec {
 }
 
 impl LatencySpec {
-    /// Cycles from issue to result, in the order of [`Class::ALL`]; memory instructions have their own ways.
-    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::ALL.len()] {
-        [
-            self.int_cycles,
-            self.int_mul_cycles,
-            self.int_div_cycles,
-            self.logic_cycles,
-            self.compare_cycles,
-            self.min_max_cycles,
-            self.convert_cycles,
-            self.fp32_cycles,
-            self.fp32_div_cycles,
-            self.fp64_cycles,
-            self.fp64_div_cycles,
-            self.sfu_cycles,
-            self.shuffle_cycles,
-            self.vote_cycles,
-            self.const_cycles,
-            1,
-            self.control_cycles,
-            tensor.matrix_cycles,
-            tensor.half_cycles,
-        ]
+    /// Cycles from issue to result, in the order of [`Class`]; memory instructions have their own ways.
+    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::COUNT] {
+        self.then([self.const_cycles, 1, self.control_cycles, tensor.matrix_cycles, tensor.half_cycles])
     }
 }
 
 impl IntervalSpec {
-    /// Cycles for which an instruction keeps its unit, in the order of [`Class::ALL`].
-    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::ALL.len()] {
-        [
-            self.int_cycles,
-            self.int_mul_cycles,
-            self.int_div_cycles,
-            self.logic_cycles,
-            self.compare_cycles,
-            self.min_max_cycles,
-            self.convert_cycles,
-            self.fp32_cycles,
-            self.fp32_div_cycles,
-            self.fp64_cycles,
-            self.fp64_div_cycles,
-            self.sfu_cycles,
-            self.shuffle_cycles,
-            self.vote_cycles,
-            self.const_cycles,
-            self.memory_cycles,
-            self.control_cycles,
-            tensor.matrix_interval_cycles,
-            tensor.half_interval_cycles,
-        ]
+    /// Cycles for which an instruction keeps its unit, in the order of [`Class`].
+    pub(super) fn by_class(&self, tensor: &TensorSpec) -> [u32; Class::COUNT] {
+        let TensorSpec { matrix_interval_cycles, half_interval_cycles, .. } = *tensor;
+        let &IntervalSpec { const_cycles, memory_cycles, control_cycles, .. } = self;
+        self.then([const_cycles, memory_cycles, control_cycles, matrix_interval_cycles, half_interval_cycles])
     }
 }
 

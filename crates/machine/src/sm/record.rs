@@ -45,7 +45,10 @@ pub(super) struct Record {
     warp_size: u32,
 }
 
-state!(Record { saved: counters, tensor, by_kernel, stalls, on_dram, launches, now; kept: journal, timeline, clock, link, sm, warp_size });
+state!(Record {
+    saved: counters, tensor, by_kernel, stalls, on_dram, launches, now; kept: journal, timeline, clock, link, sm,
+    warp_size
+});
 
 impl Record {
     /// An empty record, with a journal or without.

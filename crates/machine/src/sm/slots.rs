@@ -103,7 +103,10 @@ pub(super) struct WarpSlot {
     pub(super) issued_at: u32,
 }
 
-value!(record WarpSlot { warp, scheduler, class, unit, ready_at, wait, account, rank, cta, not_before, until, under_way, order, releasing, since, issued_at });
+value!(record WarpSlot {
+    warp, scheduler, class, unit, ready_at, wait, account, rank, cta, not_before, until, under_way, order, releasing,
+    since, issued_at,
+});
 
 impl WarpSlot {
     /// An empty slot of a scheduler.
@@ -211,7 +214,10 @@ pub(super) struct Accounts {
     ticked: bool,
 }
 
-value!(record Accounts { count, sum, issued_now, issued_in, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit, asleep_on_memory, next, ticked });
+value!(record Accounts {
+    count, sum, issued_now, issued_in, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit,
+    asleep_on_memory, next, ticked,
+});
 
 impl Accounts {
     /// Accounts for every cycle before `cycle`.

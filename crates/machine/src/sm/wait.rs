@@ -66,7 +66,10 @@ pub(super) enum Wait {
     Drained,
 }
 
-value!(choice Wait { NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Performed(then), Released(then), Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained });
+value!(choice Wait {
+    NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Performed(then), Released(then),
+    Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
+});
 
 /// What an ordinary fence asks for once loads and stores are performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,12 +81,7 @@ pub(super) enum AfterFence {
     Barrier(FenceKind, FenceRule),
 }
 
-value!(choice AfterFence {
-        Nothing,
-        Sfence,
-        Barrier(kind, rule),
-    }
-);
+value!(choice AfterFence { Nothing, Sfence, Barrier(kind, rule) });
 
 /// A wait that is passed in memory is written in parts and read whole, which costs 10 % of a run of `fma`.
 const _: () = assert!(size_of::<Wait>() <= 8, "a wait is passed in a register");
@@ -109,17 +107,7 @@ pub(super) enum Account {
     Draining,
 }
 
-value!(choice Account {
-        Empty,
-        Ready,
-        Execution,
-        Memory,
-        Barrier,
-        Fence,
-        Persist,
-        Draining,
-    }
-);
+value!(choice Account { Empty, Ready, Execution, Memory, Barrier, Fence, Persist, Draining });
 
 /// Number of accounts.
 pub(super) const ACCOUNTS: usize = 8;

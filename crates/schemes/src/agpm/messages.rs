@@ -45,8 +45,10 @@ pub(super) enum AgpmMessage {
     Moved(Box<BufferEntry>),
 }
 
-value!(choice AgpmMessage { KernelStart(facts), KernelEnd, Report(report), Count, Counts { locality, saturated, spills, refills },
-    Path { kernel, route }, Moved(entry) });
+value!(choice AgpmMessage {
+    KernelStart(facts), KernelEnd, Report(report), Count, Counts { locality, saturated, spills, refills },
+    Path { kernel, route }, Moved(entry),
+});
 
 impl AgpmMessage {
     /// What a message of this scheme says.

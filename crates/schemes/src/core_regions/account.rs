@@ -26,14 +26,7 @@ pub enum Stage {
     FlushAcks,
 }
 
-value!(choice Stage {
-        Unknown,
-        Boundary,
-        BoundaryAcks,
-        Flush,
-        FlushAcks,
-    }
-);
+value!(choice Stage { Unknown, Boundary, BoundaryAcks, Flush, FlushAcks });
 
 /// The oldest region of an order, since when it is in its stage.
 #[derive(Debug, Clone, Copy, Default)]

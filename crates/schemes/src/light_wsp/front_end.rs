@@ -60,11 +60,7 @@ enum Item {
     End(Author),
 }
 
-value!(choice Item {
-        Store(warp, author, copied),
-        End(author),
-    }
-);
+value!(choice Item { Store(warp, author, copied), End(author) });
 
 /// A region that its controllers do not have whole.
 #[derive(Debug)]
@@ -103,14 +99,7 @@ enum Leave {
     Used,
 }
 
-value!(choice Leave {
-        None,
-        WithId,
-        Asked,
-        Granted,
-        Used,
-    }
-);
+value!(choice Leave { None, WithId, Asked, Granted, Used });
 
 /// A warp.
 #[derive(Debug, Default)]
@@ -186,7 +175,9 @@ struct FrontEndTally {
     conflicts: u64,
 }
 
-value!(record FrontEndTally { joined, stores, entries, most_entries, late_atomics, persisting_ticks, full_ticks, looked, conflicts });
+value!(record FrontEndTally {
+    joined, stores, entries, most_entries, late_atomics, persisting_ticks, full_ticks, looked, conflicts,
+});
 
 /// The persist path of an SM.
 #[derive(Debug)]
@@ -227,7 +218,10 @@ pub(super) struct FrontEndBuffer {
     report: RegionReport,
 }
 
-state!(FrontEndBuffer { sized: warps, owners; parts: path; saved: used, empty, inside, kept, opened, committed, queue, copies, tally, report; kept: spec, place, share });
+state!(FrontEndBuffer {
+    sized: warps, owners; parts: path; saved: used, empty, inside, kept, opened, committed, queue, copies, tally,
+    report; kept: spec, place, share
+});
 
 impl FrontEndBuffer {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {

@@ -95,7 +95,9 @@ struct Region {
     spills: bool,
 }
 
-value!(record Region { entries, held, waiting, flushing, boundary, bounded, boundary_acks, flushes, done, flush_acks, spills });
+value!(record Region {
+    entries, held, waiting, flushing, boundary, bounded, boundary_acks, flushes, done, flush_acks, spills,
+});
 
 impl Region {
     /// All its stores that have come are held, or written in the fallback: before its boundary counts nothing
@@ -165,7 +167,9 @@ struct GateTally {
     most_entries: u64,
 }
 
-value!(record GateTally { committed, overflows, spilled, waited, hits, hits_waited, hits_merged, hit_fallbacks, most_entries });
+value!(record GateTally {
+    committed, overflows, spilled, waited, hits, hits_waited, hits_merged, hit_fallbacks, most_entries,
+});
 
 /// The handler of a controller.
 #[derive(Debug)]
@@ -186,7 +190,9 @@ pub(super) struct GatedQueue {
     account: Account,
 }
 
-state!(GatedQueue { sized: orders; saved: entries, by_line, waiting, arrivals, used, held_entries, tally, account; kept: spec, place });
+state!(GatedQueue {
+    sized: orders; saved: entries, by_line, waiting, arrivals, used, held_entries, tally, account; kept: spec, place
+});
 
 impl GatedQueue {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {

@@ -78,21 +78,10 @@ pub enum RegionMessage {
 }
 
 value!(choice RegionMessage {
-        Store(tag, warp, copied),
-        Boundary(tag, owner),
-        Taken(warp, entries),
-        Bounded(tag, owner),
-        BoundaryAck(tag),
-        FlushAck(tag),
-        Arrived(line),
-        Draw(warp, lines),
-        Keep(warp, lines),
-        Performed(warp),
-        Granted(warp, tag),
-        Kept(warp),
-        Committed,
-    }
-);
+    Store(tag, warp, copied), Boundary(tag, owner), Taken(warp, entries), Bounded(tag, owner), BoundaryAck(tag),
+    FlushAck(tag), Arrived(line), Draw(warp, lines), Keep(warp, lines), Performed(warp), Granted(warp, tag), Kept(warp),
+    Committed,
+});
 
 impl SchemeMessage for RegionMessage {
     fn save(&self, out: &mut StateWriter) {

@@ -51,14 +51,7 @@ pub(super) enum DetectionMessage {
     Told(Found),
 }
 
-value!(choice DetectionMessage {
-        Acquire,
-        Id(id),
-        KernelEnd,
-        Tell,
-        Told(found),
-    }
-);
+value!(choice DetectionMessage { Acquire, Id(id), KernelEnd, Tell, Told(found) });
 
 impl DetectionMessage {
     /// What a message of this scheme says.
