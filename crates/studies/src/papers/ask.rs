@@ -41,6 +41,19 @@ impl Ask {
         Ask { text, verdict: if holds { Verdict::Met } else { Verdict::NotMet }, evidence }
     }
 
+    /// An ask about a value: whether it holds, and the numbers behind it; without the value, why it cannot be judged.
+    pub fn about<T>(
+        text: &'static str,
+        value: Option<T>,
+        missing: &str,
+        judge: impl FnOnce(T) -> (bool, String),
+    ) -> Self {
+        match value.map(judge) {
+            Some((holds, evidence)) => Ask::of(text, holds, evidence),
+            None => Ask::unjudged(text, missing),
+        }
+    }
+
     /// An ask that cannot be judged, and why.
     pub fn unjudged(text: &'static str, why: impl Into<String>) -> Self {
         Ask { text, verdict: Verdict::NotApplicable, evidence: why.into() }

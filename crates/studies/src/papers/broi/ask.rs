@@ -6,6 +6,8 @@ pub(crate) use crate::papers::Ask;
 /// Rounding, where equal values meet an order.
 const EQUAL: f64 = 1e-9;
 
+const NOT_RUN: &str = "not all of it was run";
+
 /// Values by program.
 pub(crate) type Bars = [(&'static str, Option<f64>)];
 
@@ -20,10 +22,7 @@ fn words(bars: &Bars, digits: usize) -> String {
 /// An ask about values all of which are there.
 fn of_all(text: &'static str, bars: &Bars, evidence: String, holds: impl Fn(&[f64]) -> bool) -> Ask {
     let values: Option<Vec<f64>> = bars.iter().map(|(_, value)| *value).collect();
-    match values.filter(|values| !values.is_empty()) {
-        Some(values) => Ask::of(text, holds(&values), evidence),
-        None => Ask::unjudged(text, "not all of it was run"),
-    }
+    Ask::about(text, values.filter(|values| !values.is_empty()), NOT_RUN, |values| (holds(&values), evidence))
 }
 
 /// A schedule is what the paper says.
@@ -35,20 +34,17 @@ pub(crate) fn exactly(text: &'static str, ours: &str, printed: &str) -> Ask {
 /// Fig. 3 (b): the steps at which the second bank has its first request, under the global epochs and BROI.
 pub(crate) fn second_bank(epoch: Option<usize>, broi: Option<usize>) -> Ask {
     let text = "BROI brings a request of the second bank into the very next step, sooner than the epochs";
-    match epoch.zip(broi) {
-        Some((epoch, broi)) => {
-            Ask::of(text, broi == 2 && broi < epoch, format!("step {broi}, of the epochs step {epoch}"))
-        }
-        None => Ask::unjudged(text, "no request of the second bank was served"),
-    }
+    Ask::about(text, epoch.zip(broi), "no request of the second bank was served", |(epoch, broi)| {
+        (broi == 2 && broi < epoch, format!("step {broi}, of the epochs step {epoch}"))
+    })
+}
+
+fn share(text: &'static str, share: Option<f64>, holds: fn(f64) -> bool) -> Ask {
+    Ask::about(text, share, NOT_RUN, |share| (holds(share), format!("{:.1} %", share * 100.0)))
 }
 
 /// Section III: shares of requests stalled by their bank, and of entries with conflicts between threads.
 pub(crate) fn motivation(stalled: Option<f64>, conflicts: Option<f64>) -> Vec<Ask> {
-    let share = |text: &'static str, share: Option<f64>, holds: fn(f64) -> bool| match share {
-        Some(share) => Ask::of(text, holds(share), format!("{:.1} %", share * 100.0)),
-        None => Ask::unjudged(text, "not all of it was run"),
-    };
     vec![
         share("20 to 60 % of requests are stalled by bank conflicts", stalled, |share| (0.2..=0.6).contains(&share)),
         share("fewer than 3 % of entries have conflicts between threads", conflicts, |share| share < 0.03),
@@ -69,23 +65,19 @@ pub(crate) fn memory(ratios: &Bars, mean: Option<f64>) -> Vec<Ask> {
 /// Figures 9 and 10: mean gains of BROI over Epoch.
 pub(crate) fn hybrid_gain(local: Option<f64>, hybrid: Option<f64>) -> Ask {
     let text = "the hybrid scenario gains no less than the local one";
-    match local.zip(hybrid) {
-        Some((local, hybrid)) => {
-            Ask::of(text, hybrid >= local - EQUAL, format!("hybrid {hybrid:.3}, local {local:.3}"))
-        }
-        None => Ask::unjudged(text, "not all of it was run"),
-    }
+    Ask::about(text, local.zip(hybrid), NOT_RUN, |(local, hybrid)| {
+        (hybrid >= local - EQUAL, format!("hybrid {hybrid:.3}, local {local:.3}"))
+    })
 }
 
 /// Fig. 9: mean memory throughput under Epoch and BROI.
 pub(crate) fn hybrid_throughput(local: [Option<f64>; 2], hybrid: [Option<f64>; 2]) -> Ask {
     let text = "memory throughput is larger in the hybrid scenario, under either scheme";
     let both = local[0].zip(local[1]).zip(hybrid[0].zip(hybrid[1]));
-    let Some(((local_epoch, local_broi), (epoch, broi))) = both else {
-        return Ask::unjudged(text, "not all of it was run");
-    };
-    let evidence = format!("epoch {local_epoch:.2} to {epoch:.2}, broi {local_broi:.2} to {broi:.2} GB/s");
-    Ask::of(text, epoch > local_epoch && broi > local_broi, evidence)
+    Ask::about(text, both, NOT_RUN, |((local_epoch, local_broi), (epoch, broi))| {
+        let evidence = format!("epoch {local_epoch:.2} to {epoch:.2}, broi {local_broi:.2} to {broi:.2} GB/s");
+        (epoch > local_epoch && broi > local_broi, evidence)
+    })
 }
 
 /// Fig. 4, of the network alone, and the share of the network in a transaction under Sync.
@@ -93,16 +85,10 @@ pub(crate) fn calibration(ratio: Option<f64>, published: Option<f64>, share: Opt
     let fits = "the calibrated network is within 5 % of the paper's 4.6 (an input, no evidence)";
     let trips = "over 90 % of the time to persist is round trips (an input, no evidence)";
     vec![
-        match ratio.zip(published) {
-            Some((ratio, published)) => {
-                Ask::of(fits, (ratio / published - 1.0).abs() <= 0.05, format!("{ratio:.3}, published {published}"))
-            }
-            None => Ask::unjudged(fits, "not all of it was run"),
-        },
-        match share {
-            Some(share) => Ask::of(trips, share > 0.9, format!("{:.1} %", share * 100.0)),
-            None => Ask::unjudged(trips, "not all of it was run"),
-        },
+        Ask::about(fits, ratio.zip(published), NOT_RUN, |(ratio, published)| {
+            ((ratio / published - 1.0).abs() <= 0.05, format!("{ratio:.3}, published {published}"))
+        }),
+        self::share(trips, share, |share| share > 0.9),
     ]
 }
 
@@ -116,16 +102,15 @@ pub(crate) fn mixes(gains: &Bars, mean: Option<f64>) -> Vec<Ask> {
         Some(memcached) if rest.len() == 4 => {
             of_all(text, &rest, evidence(), |gains| gains.iter().all(|gain| holds(*gain, memcached)))
         }
-        _ => Ask::unjudged(text, "not all of it was run"),
+        _ => Ask::unjudged(text, NOT_RUN),
     };
     let mean_text = "the mean gain is 1.5 to 2.6";
     vec![
         of_rest(least, &|gain, memcached| gain > memcached),
         of_rest(others, &|gain, _| gain > 1.5),
-        match mean.filter(|_| gains.len() == 5) {
-            Some(mean) => Ask::of(mean_text, (1.5..=2.6).contains(&mean), format!("{mean:.3}, published 1.93")),
-            None => Ask::unjudged(mean_text, "not all of it was run"),
-        },
+        Ask::about(mean_text, mean.filter(|_| gains.len() == 5), NOT_RUN, |mean| {
+            ((1.5..=2.6).contains(&mean), format!("{mean:.3}, published 1.93"))
+        }),
     ]
 }
 
@@ -137,7 +122,7 @@ pub(crate) fn elements(points: &[(u32, Option<f64>)]) -> Vec<Ask> {
     let (gains, falls) = ("BSP gains at every size", "the gain does not rise beyond 512 B");
     let all: Option<Vec<(u32, f64)>> = points.iter().map(|(bytes, gain)| gain.map(|gain| (*bytes, gain))).collect();
     let Some(all) = all.filter(|all| !all.is_empty()) else {
-        return [gains, falls].map(|text| Ask::unjudged(text, "not all of it was run")).to_vec();
+        return [gains, falls].map(|text| Ask::unjudged(text, NOT_RUN)).to_vec();
     };
     let evidence: Vec<String> = all.iter().map(|(bytes, gain)| format!("{bytes} B {gain:.3}")).collect();
     let evidence = evidence.join("; ");
@@ -160,7 +145,7 @@ pub(crate) fn operations(ratios: &Bars, mean: Option<f64>, mops: &Bars) -> Vec<A
                 best.is_some_and(|(name, _)| *name == "ssca2")
             })
         } else {
-            Ask::unjudged(highest, "not all of it was run")
+            Ask::unjudged(highest, NOT_RUN)
         },
     ]
 }
@@ -169,9 +154,7 @@ pub(crate) fn operations(ratios: &Bars, mean: Option<f64>, mops: &Bars) -> Vec<A
 pub(crate) fn scaling(points: &[(u32, Option<[f64; 2]>)]) -> Ask {
     let text = "throughput never falls with more cores until more than 90 % of the banks are busy";
     let all: Option<Vec<(u32, [f64; 2])>> = points.iter().map(|(cores, of)| of.map(|of| (*cores, of))).collect();
-    let Some(all) = all.filter(|all| !all.is_empty()) else {
-        return Ask::unjudged(text, "not all of it was run");
-    };
+    let Some(all) = all.filter(|all| !all.is_empty()) else { return Ask::unjudged(text, NOT_RUN) };
     let told = all.iter().map(|(cores, [mops, busy])| format!("{cores} cores {mops:.3} Mops, {:.0} %", busy * 100.0));
     let evidence = told.collect::<Vec<_>>().join("; ");
     let holds = all.windows(2).all(|pair| pair[0].1[1] > 0.9 || pair[1].1[0] >= pair[0].1[0] - EQUAL);

@@ -31,10 +31,7 @@ impl Bars {
     }
 
     pub(crate) fn ask(&self, text: &'static str, holds: impl Fn(&[f64]) -> bool) -> Ask {
-        match self.values() {
-            Some(values) => Ask::of(text, holds(&values), self.words()),
-            None => Ask::unjudged(text, "not all of it was run"),
-        }
+        Ask::about(text, self.values(), "not all of it was run", |values| (holds(&values), self.words()))
     }
 
     /// An ask about an effect that so many events of the runs caused.
@@ -73,10 +70,7 @@ pub(crate) fn rate(
     words: impl Fn(f64) -> String,
     holds: impl Fn(f64) -> bool,
 ) -> Ask {
-    match rate {
-        Some(rate) => Ask::of(text, holds(rate), words(rate)),
-        None => Ask::unjudged(text, "nothing of it was counted"),
-    }
+    Ask::about(text, rate, "nothing of it was counted", |rate| (holds(rate), words(rate)))
 }
 
 /// Figure 7.
@@ -142,13 +136,12 @@ pub(crate) fn warps(bars: &Bars) -> Vec<Ask> {
 /// times fewer).
 pub(crate) fn overflows(small: Option<f64>, large: Option<f64>) -> Ask {
     let text = "a WPQ of 256 entries overflows less than half as often as one of 64";
-    match small.zip(large) {
-        Some((0.0, _)) => Ask::unjudged(text, "a WPQ of 64 never overflowed: these sizes say nothing about it"),
-        Some((small, large)) => {
-            Ask::of(text, large * 2.0 < small, format!("{small:.3} and {large:.3} per 10,000 instructions"))
-        }
-        None => Ask::unjudged(text, "nothing of it was counted"),
+    if small == Some(0.0) && large.is_some() {
+        return Ask::unjudged(text, "a WPQ of 64 never overflowed: these sizes say nothing about it");
     }
+    Ask::about(text, small.zip(large), "nothing of it was counted", |(small, large)| {
+        (large * 2.0 < small, format!("{small:.3} and {large:.3} per 10,000 instructions"))
+    })
 }
 
 /// Figure 17, CXL-I, -II, -III and -PMEM.

@@ -85,9 +85,9 @@ pub(crate) fn memories(bars: &Bars) -> Ask {
 
 /// Section V-G3: instructions more as a share, instructions and stores of a region.
 pub(crate) fn regions([more, instructions, stores]: [Option<f64>; 3]) -> Vec<Ask> {
-    let band = |text, value: Option<f64>, [least, most]: [f64; 2]| match value {
-        Some(value) => Ask::of(text, (least..=most).contains(&value), format!("{value:.2}")),
-        None => Ask::unjudged(text, "nothing of it was run"),
+    let band = |text, value: Option<f64>, [least, most]: [f64; 2]| {
+        let judge = |value| ((least..=most).contains(&value), format!("{value:.2}"));
+        Ask::about(text, value, "nothing of it was run", judge)
     };
     vec![
         band("regions have 20 to 200 instructions", instructions, [20.0, 200.0]),

@@ -102,10 +102,9 @@ pub(crate) fn scopes(wg: &Curve, kr: &Curve, fast: &Curve) -> Vec<Ask> {
         _ => Ask::unjudged(text, two),
     };
     let text = "the overhead of kr rises with the size";
-    let rises = match kr.slope() {
-        Some(slope) => Ask::of(text, slope > 0.0, format!("{:+.2} points a MB: {}", slope * 100.0, kr.words())),
-        None => Ask::unjudged(text, two),
-    };
+    let rises = Ask::about(text, kr.slope(), two, |slope| {
+        (slope > 0.0, format!("{:+.2} points a MB: {}", slope * 100.0, kr.words()))
+    });
     vec![
         at_every_size("the overhead of wg is below that of kr at every size", &[wg, kr], |times| times[0] < times[1]),
         flat,
