@@ -82,7 +82,7 @@ struct VerbEnd {
 
 /// A channel.
 #[derive(Debug, Default)]
-struct Channel {
+struct ClientChannel {
     /// What has not gone to the buffer.
     arrivals: VecDeque<Arrival>,
     /// Verbs that did, and are not durable.
@@ -102,7 +102,7 @@ pub struct Nic {
     peers: PeerChannels,
     handler: Box<dyn Handler>,
     outbox: Outbox,
-    channels: Vec<Channel>,
+    channels: Vec<ClientChannel>,
     /// Boxes for lines that go to their homes.
     rooms: LinePool,
     counters: NicCounters,
@@ -121,7 +121,7 @@ impl Nic {
     /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
     /// servers'; with `journal` it keeps one.
     pub fn new(handler: Box<dyn Handler>, ports: Ports, channels: u16, peers: PeerChannels, journal: bool) -> Nic {
-        let channels = (0..channels).map(|_| Channel::default()).collect();
+        let channels = (0..channels).map(|_| ClientChannel::default()).collect();
         Nic {
             ports,
             ddio: ports.roster().ddio,

@@ -27,7 +27,7 @@ const BYTES: usize = CPU_LINE_BYTES as usize;
 
 /// What the slice knows of the line at a place.
 #[derive(Debug, Clone, Copy, Default)]
-struct LineState {
+struct DirectoryEntry {
     address: u64,
     /// The core that may change it: one bit, or none.
     owner: CoreSet,
@@ -46,7 +46,7 @@ pub(super) struct Directory {
     map: Interleave,
     ways: usize,
     tags: TagArray,
-    lines: Vec<LineState>,
+    lines: Vec<DirectoryEntry>,
     /// Of all places, one after the other: as zeros, so that memory of the host is taken by lines that come.
     bytes: Vec<u8>,
 }
@@ -58,7 +58,7 @@ impl Directory {
             map,
             ways,
             tags: TagArray::new(places / ways, ways),
-            lines: vec![LineState::default(); places],
+            lines: vec![DirectoryEntry::default(); places],
             bytes: vec![0; BYTES * places],
         }
     }
@@ -105,14 +105,14 @@ impl Directory {
     /// Puts a line without copies into a place, whose line has left.
     pub(super) fn replace(&mut self, place: usize, line: u64) {
         self.tags.replace(place, self.number(line));
-        self.lines[place] = LineState { address: line, ..LineState::default() };
+        self.lines[place] = DirectoryEntry { address: line, ..DirectoryEntry::default() };
     }
 
     /// Empties a place; it will be taken first.
     pub(super) fn remove(&mut self, place: usize) {
         self.tags.invalidate(place);
         self.tags.lock(place, false);
-        self.lines[place] = LineState::default();
+        self.lines[place] = DirectoryEntry::default();
     }
 
     /// The transaction of a place's line.

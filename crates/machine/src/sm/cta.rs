@@ -39,7 +39,7 @@ impl BarrierState {
 
 /// A persist barrier of a CTA or a kernel, as far as one CTA is concerned.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Arrival {
+pub(super) struct PersistArrival {
     /// Warp slots that wait.
     pub(super) waiting: u64,
     /// A marker follows.
@@ -50,7 +50,7 @@ pub(super) struct Arrival {
     pub(super) since: Time,
 }
 
-value!(record Arrival { waiting, marks, told, since });
+value!(record PersistArrival { waiting, marks, told, since });
 
 /// A resident CTA, or room for one.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ pub(super) struct CtaSlot {
     pub(super) fenced: u64,
     pub(super) barriers: [BarrierState; 16],
     /// Persist barriers of the CTA and of the kernel.
-    arrivals: [Arrival; 2],
+    arrivals: [PersistArrival; 2],
     /// The cleaning that its end waits for; 0 for none.
     pub(super) releasing: u64,
     /// What its scheme wants at its end.
@@ -100,11 +100,11 @@ impl CtaSlot {
         self.shared.resize(shared_bytes as usize, 0);
         self.writers.begin(watched);
         self.barriers = [BarrierState::default(); 16];
-        self.arrivals = [Arrival::default(); 2];
+        self.arrivals = [PersistArrival::default(); 2];
     }
 
     /// Its persist barrier of a scope.
-    pub(super) fn arrival(&mut self, scope: PersistScope) -> &mut Arrival {
+    pub(super) fn arrival(&mut self, scope: PersistScope) -> &mut PersistArrival {
         &mut self.arrivals[usize::from(scope == PersistScope::Kernel)]
     }
 
