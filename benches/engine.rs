@@ -12,7 +12,8 @@
 mod allocator;
 #[path = "engine_models/handover.rs"]
 mod handover;
-#[path = "engine_models/phold.rs"]
+#[path = "../crates/engine/examples/phold.rs"]
+#[allow(dead_code, reason = "an example has more than its model")]
 mod phold;
 #[path = "engine_models/ticks.rs"]
 mod ticks;

@@ -8,7 +8,8 @@
 mod allocator;
 #[path = "engine_models/measure.rs"]
 mod measure;
-#[path = "engine_models/phold.rs"]
+#[path = "../crates/engine/examples/phold.rs"]
+#[allow(dead_code, reason = "an example has more than its model")]
 mod phold;
 #[path = "../src/cli/bench/round_trip.rs"]
 mod round_trip;

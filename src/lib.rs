@@ -89,40 +89,8 @@
 //!
 //! # Use the engine alone
 //!
-//! [`engine`] knows no GPU: components that own their state meet by messages with timestamps, over links of
-//! at least one tick. `examples/own_component.rs` is a standard load of such engines.
-//!
-//! ```
-//! use durawarp::engine::{Component, Ctx, Link, Message, Port, RunEnd, RunOptions, Simulation, Topology};
-//!
-//! #[derive(Debug)]
-//! struct Token(u64);
-//!
-//! impl Message for Token {}
-//!
-//! /// Passes a token on until it has gone round often enough.
-//! struct Node;
-//!
-//! impl Component<Token> for Node {
-//!     fn handle(&mut self, Token(hops): Token, cx: &mut Ctx<'_, Token>) {
-//!         if hops < 10 {
-//!             cx.send(Port(0), Token(hops + 1), 0);
-//!         }
-//!     }
-//!     fn wake(&mut self, cx: &mut Ctx<'_, Token>) {
-//!         cx.send(Port(0), Token(1), 0);
-//!     }
-//! }
-//!
-//! let mut topology = Topology::new();
-//! let [a, b] = ["a", "b"].map(|name| topology.add(name.to_owned(), Box::new(Node)));
-//! topology.connect(a, Port(0), b, Link { latency: 7, phase: 0 });
-//! topology.connect(b, Port(0), a, Link { latency: 5, phase: 0 });
-//! topology.wake_at(a, 0);
-//! let end = Simulation::new(topology).unwrap().run(&RunOptions::default());
-//! // Ten hops, five of 7 ticks and five of 5.
-//! assert!(matches!(end, RunEnd::Finished { at: 60 }), "{end:?}");
-//! ```
+//! [`engine`] is a parallel discrete-event engine that knows no GPU. Its page is a guide with a first model;
+//! `crates/engine/examples` has a standard load, a queueing network beside its theory, and a ring.
 //!
 //! # Features
 //!

@@ -21,7 +21,7 @@ pub enum Blockage {
 ///
 /// # Example: three that wait for each other, and one that waits for them
 /// ```
-/// use durawarp::engine::{Blockage, ComponentId, Wait, blockage};
+/// use durawarp_engine::{Blockage, ComponentId, Wait, blockage};
 /// let wait = |on| Wait { who: String::new(), what: String::new(), on, since: 0 };
 /// let id = ComponentId;
 /// let waits = [(0, 1), (1, 2), (2, 3), (3, 1)].map(|(from, on)| (id(from), wait(Some(id(on)))));

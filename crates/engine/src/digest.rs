@@ -28,7 +28,7 @@ pub(crate) fn fold(digest: u64, time: Time, tie: u64, content: u64) -> u64 {
 ///
 /// # Example: a state is words and bytes in order
 /// ```
-/// use durawarp::engine::StateDigest;
+/// use durawarp_engine::StateDigest;
 /// let of = |words: &[u64], bytes: &[u8]| {
 ///     let mut digest = StateDigest::default();
 ///     words.iter().for_each(|word| digest.word(*word));
@@ -75,7 +75,7 @@ impl StateDigest {
 ///
 /// # Example: the first difference of two runs
 /// ```
-/// use durawarp::engine::{ComponentId, EpochDigests, first_difference};
+/// use durawarp_engine::{ComponentId, EpochDigests, first_difference};
 /// let mut a = EpochDigests::new(1000);
 /// a.record(0, vec![1, 2]);
 /// a.record(4, vec![1, 3]);

@@ -31,7 +31,7 @@ pub(crate) const SEQUENCE_LIMIT: u64 = 1 << 40;
 ///
 /// # Example: the phase decides first, then the origin, then the sequence
 /// ```
-/// use durawarp::engine::{ComponentId, Tie};
+/// use durawarp_engine::{ComponentId, Tie};
 /// let reply = Tie::new(0, ComponentId(7), 12);
 /// let request = Tie::new(1, ComponentId(3), 5);
 /// assert!(reply < request && request < Tie::WAKE);

@@ -37,7 +37,7 @@ const NO_LINKS_LOOKAHEAD: Time = 1 << 20;
 ///
 /// # Example: a window is whole slots from the earliest event's slot on
 /// ```
-/// use durawarp::engine::Horizon;
+/// use durawarp_engine::Horizon;
 /// let horizon = Horizon::of_lookahead(Some(120));
 /// assert_eq!((horizon.slot_ticks(), horizon.window_ticks()), (8, 120));
 /// let round = horizon.window(1003, None);
@@ -146,7 +146,7 @@ impl Window {
 ///
 /// # Example: limits are inclusive, epochs end before their boundary
 /// ```
-/// use durawarp::engine::Clip;
+/// use durawarp_engine::Clip;
 /// let clip = Clip { time_limit: Some(2_500), epoch_ticks: Some(1_000) };
 /// assert_eq!(clip.window_end(1_999), Some(2_000));
 /// assert_eq!(clip.window_end(2_000), Some(2_501));

@@ -23,7 +23,7 @@ use super::trace::RoundTrace;
 ///
 /// # Example: two components that count each other down
 /// ```
-/// use durawarp::engine::*;
+/// use durawarp_engine::*;
 ///
 /// struct Countdown(u32); // the message
 /// impl Message for Countdown {

@@ -14,7 +14,7 @@ pub type Time = u64;
 /// The tick rate of a machine: the least common multiple of its clock frequencies.
 ///
 /// ```
-/// use durawarp::engine::Timebase;
+/// use durawarp_engine::Timebase;
 /// let base = Timebase::of_khz(&[1_800_000, 1_400_000, 1_200_000]).unwrap();
 /// assert_eq!(base.tick_khz(), 25_200_000); // 25.2 GHz
 /// assert_eq!(base.clock(1_800_000).period_ticks(), 14);

@@ -39,7 +39,7 @@ pub struct Link {
 ///
 /// # Example: faults name both ends
 /// ```
-/// # use durawarp::engine::*;
+/// # use durawarp_engine::*;
 /// # struct Echo;
 /// # #[derive(Debug)]
 /// # struct Ping;

@@ -16,7 +16,8 @@
 //! between the two steps on both sides.
 //!
 //! Source: the flag barrier with piggy-backed minimum that was measured best (48 ns against 12 us of `std`'s
-//! barrier). Checked with loom: `RUSTFLAGS="--cfg loom" cargo test --release --lib engine::driver::lines`.
+//! barrier). Checked with loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p durawarp-engine --release --lib driver::lines`.
 
 #[cfg(loom)]
 use loom::{

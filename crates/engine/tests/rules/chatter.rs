@@ -3,7 +3,7 @@
 //! What a component does depends on the order in which it handled events, so any change of order changes everything
 //! after it.
 
-use durawarp::engine::{
+use durawarp_engine::{
     Component, ComponentId, Ctx, Link, Message, Port, Reference, RunEnd, RunOptions, Simulation, Topology,
 };
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use durawarp::engine::{
+use durawarp_engine::{
     Blockage, Component, ComponentId, Ctx, Fallback, Inspection, Link, Lookout, Message, Placement, Port, Progress,
     Rebalance, RunEnd, RunOptions, Simulation, Snapshot, Topology, Wait, blockage,
 };

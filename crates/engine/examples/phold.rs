@@ -1,17 +1,26 @@
-//! PHOLD: the standard load of parallel event simulators. Each event makes one event, at a random component and time.
+//! PHOLD, the standard load of parallel event simulators: each event makes one event, at a random component
+//! and time.
+//! Run: `cargo run -p durawarp-engine --example phold`.
 //!
 //! ```text
-//!   component i ──Port(0)──> itself
-//!               ──Port(k)──> component i + stride(k)       latency 100, extra delay U[0, 800)
+//!   component i ──Port(0)── latency 100 ──> itself
+//!               ──Port(k)── latency 100 ──> component i + stride(k)       each after an extra delay of 0 to 799 ticks
 //! ```
-//! Up to 64 components each has a link to every other; beyond that to 15 others, spread over all, since a port for each
-//! of 16,384 others would measure the memory that links take. An event may carry work: a chain of multiplications.
+//! Up to 64 components each has a link to every other; beyond that to 15 others, spread over all: a port for
+//! each of 16,384 others would measure the memory that links take. An event may carry work: a chain of
+//! multiplications. The random numbers are state of the component. The engine calls each component in the
+//! same order at any number of threads, so that they, and all that follows from them, are the same.
+//!
+//! Prints the number of events beside the expected one, and the digest at 1 and at 3 threads. The benches of
+//! the engine run this model at many sizes.
+//!
+//! Source: R. M. Fujimoto, Performance of Time Warp Under Synthetic Workloads, 1990.
 
-use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology};
+use durawarp_engine::{Component, Ctx, Fallback, Link, Message, Port, RunEnd, RunOptions, Simulation, Topology};
 
-/// The least delay of every event, hence the lookahead.
+/// The least delay of every event, hence the lookahead; in ticks.
 pub(crate) const LATENCY: u64 = 100;
-/// Delays beyond it.
+/// Delays beyond it, in ticks.
 pub(crate) const SPREAD: u64 = 800;
 
 /// A run of PHOLD.
@@ -27,11 +36,11 @@ pub(crate) struct Phold {
     pub(crate) work: u32,
     /// The first so many of 8 components do 8 times the work.
     pub(crate) heavy: u64,
-    /// Every event is handled up to this time.
+    /// No event is made from this time on, in ticks.
     pub(crate) until: u64,
 }
 
-/// What travels.
+/// What travels: how often it was sent on.
 #[derive(Debug)]
 pub(crate) struct Job(pub(crate) u64);
 
@@ -53,6 +62,7 @@ struct Node {
 }
 
 impl Node {
+    /// xorshift64*, Vigna 2016.
     fn next_random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -134,4 +144,29 @@ impl Phold {
     pub(crate) fn simulation(&self) -> Simulation<Job> {
         Simulation::new(self.topology()).expect("a sound topology")
     }
+
+    /// Events of a run, about: a job is sent on once in 100 + 400 ticks.
+    pub(crate) fn expected_events(&self) -> u64 {
+        self.components * self.each * self.until / (LATENCY + SPREAD / 2)
+    }
+}
+
+/// What the example runs: half of the events are for another component.
+pub(crate) const MODEL: Phold = Phold { components: 32, each: 8, remote: 512, work: 0, heavy: 0, until: 100_000 };
+
+pub(crate) fn main() {
+    let run = |threads: usize| {
+        let mut simulation = MODEL.simulation();
+        // All of the threads work, even where the host has fewer cores or one alone would be faster.
+        let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
+        let end = simulation.run(&options);
+        assert!(matches!(end, RunEnd::Finished { at } if at >= MODEL.until), "{end:?}");
+        (simulation.stats().events(), simulation.digest())
+    };
+    let (one, three) = (run(1), run(3));
+    assert_eq!(one, three, "the same events and the same states at 1 and at 3 threads");
+    let (events, expected) = (one.0, MODEL.expected_events());
+    assert!(events.abs_diff(expected) < expected / 50, "{events} events, where {expected} are expected");
+    println!("{events} events, where {expected} are expected");
+    println!("digest {:016x} at 1 thread, {:016x} at 3", one.1, three.1);
 }

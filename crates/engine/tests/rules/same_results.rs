@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::chatter::Model;
-use durawarp::engine::{Fallback, Placement, Rebalance, RunEnd, RunOptions, first_difference};
+use durawarp_engine::{Fallback, Placement, Rebalance, RunEnd, RunOptions, first_difference};
 use proptest::prelude::*;
 
 /// Real threads from the first round on.
@@ -140,7 +140,7 @@ proptest! {
         }
         // The last row is the end of the run.
         let last = epochs.rows().last().map(|(_, row)| row.to_vec());
-        let ids = (0..model.components).map(durawarp::engine::ComponentId);
+        let ids = (0..model.components).map(durawarp_engine::ComponentId);
         prop_assert_eq!(last, Some(ids.map(|id| one.component_digest(id)).collect::<Vec<_>>()));
     }
 }
@@ -190,5 +190,5 @@ fn the_first_difference_of_two_runs_is_found() {
     let a = model(vec![(1, 250), (2, 777)]).run(&options);
     let b = model(vec![(1, 250), (2, 778)]).run(&options);
     let found = first_difference(a.epoch_digests().unwrap(), b.epoch_digests().unwrap());
-    assert_eq!(found, Some((7, durawarp::engine::ComponentId(2))));
+    assert_eq!(found, Some((7, durawarp_engine::ComponentId(2))));
 }

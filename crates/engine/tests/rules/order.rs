@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use durawarp::engine::{
+use durawarp_engine::{
     Component, ComponentId, Ctx, Fallback, Link, Message, Placement, Port, Reference, RunEnd, RunOptions, Simulation,
     Time, Topology, TopologyFault,
 };

@@ -3,7 +3,7 @@
 
 use crate::chatter::mix;
 use crate::same_results::all_ways;
-use durawarp::engine::{Component, ComponentId, Ctx, Link, Message, Port, Reference, RunEnd, Simulation, Topology};
+use durawarp_engine::{Component, ComponentId, Ctx, Link, Message, Port, Reference, RunEnd, Simulation, Topology};
 use proptest::prelude::*;
 
 /// What travels between desk, workers and stores.
@@ -241,7 +241,7 @@ proptest! {
             let mut part = Reference::new(model.topology()).expect("a sound topology");
             part.run(Some(cut));
             let epoch_ticks = Some(777);
-            pieces.run(&durawarp::engine::RunOptions { time_limit: Some(cut), epoch_ticks, ..options.clone() });
+            pieces.run(&durawarp_engine::RunOptions { time_limit: Some(cut), epoch_ticks, ..options.clone() });
             prop_assert_eq!(pieces.digest(), part.digest(), "{:?}", options);
             pieces.run(&options);
             prop_assert_eq!(pieces.digest(), reference.digest(), "{:?}", options);
