@@ -89,7 +89,7 @@ impl Timeline {
 ///
 /// # Example: two that overlap, and one after them
 /// ```
-/// use durawarp::timeline::{Label, Slice, packed};
+/// use durawarp_base::timeline::{Label, Slice, packed};
 /// let slice = |start, end| Slice { start, end, label: Label::Kernel { launch: 0 }, cut: false };
 /// let rows = packed(vec![slice(0, 10), slice(5, 8), slice(10, 12)]);
 /// assert_eq!(rows, [vec![slice(0, 10), slice(10, 12)], vec![slice(5, 8)]]);

@@ -104,7 +104,7 @@ pub enum LaunchError {
 ///
 /// # Example: a pointer and a count
 /// ```
-/// # use durawarp::kernel::{launch::ParamBlock, ptx};
+/// # use durawarp_kernel::{launch::ParamBlock, ptx};
 /// # let text = ".version 8.0 .visible .entry k(.param .u64 a, .param .u32 n) { ret; }";
 /// let module = ptx::parse("k.ptx", text).unwrap();
 /// let bytes = ParamBlock::new(&module.kernels[0]).u64(0x1000).u32(7).finish();
@@ -249,7 +249,7 @@ impl Texture {
 ///
 /// # Example: 3 elements of 4 bytes a row, rows 16 bytes apart, 2 rows a slice
 /// ```
-/// use durawarp::kernel::launch::Surface;
+/// use durawarp_kernel::launch::Surface;
 /// let surface = Surface { address: 0x1000, width: 3, height: 2, depth: 1, pitch: 16, element: 4 };
 /// assert_eq!(surface.bytes(), 28);
 /// ```

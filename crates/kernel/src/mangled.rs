@@ -27,7 +27,7 @@ impl SourceName {
     /// Takes a symbol apart; `None` where it is not the mangled name of a function.
     ///
     /// ```
-    /// use durawarp::kernel::mangled::SourceName;
+    /// use durawarp_kernel::mangled::SourceName;
     ///
     /// let name = SourceName::demangle("_ZN4blas4axpyIfEEviPT_").unwrap();
     /// assert_eq!(name.to_string(), "blas::axpy<float>");
@@ -77,7 +77,7 @@ impl SourceName {
 /// A parameter's name for people: compilers number the parameters of a kernel behind its symbol.
 ///
 /// ```
-/// use durawarp::kernel::mangled::parameter;
+/// use durawarp_kernel::mangled::parameter;
 ///
 /// assert_eq!(parameter("_Z5saxpyifPfS__param_2"), "saxpy_param_2");
 /// assert_eq!(parameter("length"), "length");

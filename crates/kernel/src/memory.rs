@@ -126,7 +126,7 @@ impl AddressMap {
     /// Allocates with a margin. Returns the address of the buffer, which lies after the padding.
     ///
     /// ```
-    /// use durawarp::kernel::memory::{AddressMap, Margin, Medium};
+    /// use durawarp_kernel::memory::{AddressMap, Margin, Medium};
     /// let mut map = AddressMap::default();
     /// map.allocate("a", 100, Medium::Dram);
     /// let b = map.allocate_within("b", 100, Margin { padding: 16, guard: 4096 }, Medium::Dram);
@@ -230,7 +230,7 @@ pub fn resolve_generic(address: u64) -> (Space, u64) {
 ///
 /// # Example: one buffer
 /// ```
-/// use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
+/// use durawarp_kernel::memory::{AddressMap, FlatMemory, Medium};
 /// let mut map = AddressMap::default();
 /// let a = map.allocate("a", 16, Medium::Dram);
 /// let mut memory = FlatMemory::new(&map);

@@ -68,7 +68,7 @@ const PARAM_BANK_ALIGN: u32 = 16;
 ///     add.s64 %rd3, %rd1, %rd2;\n\
 ///     st.global.u32 [%rd3], %r1;\n\
 ///     ret;\n}\n";
-/// let module = durawarp::kernel::ptx::parse("store.ptx", text).unwrap();
+/// let module = durawarp_kernel::ptx::parse("store.ptx", text).unwrap();
 /// assert_eq!(module.kernels[0].code.len(), 6);
 /// ```
 pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
@@ -145,7 +145,7 @@ pub struct KernelReport {
 /// # Example: one kernel of two can run
 /// ```
 /// let text = ".version 8.0 .entry good() { ret; }\n.entry bad() {\n  retrn;\n}";
-/// let report = durawarp::kernel::ptx::check("k.ptx", text);
+/// let report = durawarp_kernel::ptx::check("k.ptx", text);
 /// assert!(report.kernels[0].supported && !report.kernels[1].supported);
 /// assert_eq!(
 ///     report.unsupported[0].to_string(),

@@ -171,7 +171,7 @@ pub struct Formed {
 ///
 /// # Example: a loop that stores, in regions of at most 8 stores
 /// ```
-/// use durawarp::kernel::{ptx, regions};
+/// use durawarp_kernel::{ptx, regions};
 /// let text = ".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 n) {\n\
 ///     .reg .u32 %r<3>; .reg .u64 %d<2>; .reg .pred %p<2>;\nld.param.u64 %d1, [out];\nld.param.u32 %r1, [n];\n\
 ///     mov.u32 %r2, 0;\nL:\nst.global.u32 [%d1], %r2;\nadd.s64 %d1, %d1, 4;\nadd.u32 %r2, %r2, 1;\n\

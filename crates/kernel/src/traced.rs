@@ -89,7 +89,7 @@ impl Accesses {
 ///
 /// # Example: two lanes load, then exit
 /// ```
-/// use durawarp::kernel::traced::WarpTrace;
+/// use durawarp_kernel::traced::WarpTrace;
 /// let mut trace = WarpTrace::default();
 /// trace.step(0, 0b11);
 /// trace.access(&[0x1000, 0x1004]);

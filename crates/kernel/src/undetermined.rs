@@ -28,7 +28,7 @@ pub fn float_atomic(kernel: &Kernel) -> Option<u32> {
 ///
 /// # Example: a kernel that stores the clock, and one that reads it in vain
 /// ```
-/// # use durawarp::kernel::{ir::MachineRead, ptx, undetermined::machine_reads};
+/// # use durawarp_kernel::{ir::MachineRead, ptx, undetermined::machine_reads};
 /// let of = |body: &str| {
 ///     let text = format!(".version 8.0 .visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %d;
 ///         ld.param.u64 %d, [a]; mov.u32 %r1, %clock; {body} ret; }}");

@@ -16,7 +16,7 @@ use durawarp_checkpoint::value;
 ///
 /// # Example: the second is done before the first
 /// ```
-/// use durawarp::persist::sequence::Sequence;
+/// use durawarp_persist::sequence::Sequence;
 /// let mut sequence = Sequence::default();
 /// let (first, second) = (sequence.issue(), sequence.issue());
 /// sequence.complete(second);

@@ -23,7 +23,7 @@ use super::tidy::{Tidy, full};
 ///
 /// # Example: two kernels under two schemes
 /// ```
-/// use durawarp::plot::{Axis, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
+/// use durawarp_plot::{Axis, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
 /// let bars = GroupedBars {
 ///     sheet: Sheet::one_column().better(Better::Lower),
 ///     axis: Axis::new("execution time over base", ""),
@@ -36,7 +36,7 @@ use super::tidy::{Tidy, full};
 /// };
 /// assert!(bars.svg()?.starts_with("<svg"));
 /// assert!(bars.csv()?.contains("bar,NW,themis,2200000.0,1.1,"));
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupedBars {
@@ -158,7 +158,7 @@ impl Mean {
 ///
 /// # Example
 /// ```
-/// use durawarp::plot::geometric_mean;
+/// use durawarp_plot::geometric_mean;
 /// assert!((geometric_mean([1.0, 4.0]).unwrap() - 2.0).abs() < 1e-12);
 /// assert_eq!(geometric_mean([]), None);
 /// assert_eq!(geometric_mean([1.0, 0.0]), None);

@@ -18,7 +18,7 @@ use super::tidy::{Tidy, full};
 ///
 /// # Example: latencies of persists
 /// ```
-/// use durawarp::plot::{Axis, Cdf, CdfSeries, Scale, Sheet};
+/// use durawarp_plot::{Axis, Cdf, CdfSeries, Scale, Sheet};
 /// let latency = Cdf {
 ///     sheet: Sheet::one_column(),
 ///     x: Axis::new("latency of a persist", "ns").scale(Scale::Log10),
@@ -26,7 +26,7 @@ use super::tidy::{Tidy, full};
 ///     series: vec![CdfSeries::of("base", &[120.0, 80.0, 800.0, 80.0])],
 /// };
 /// assert_eq!(latency.csv()?, "series,x,share\nbase,80.0,0.5\nbase,120.0,0.75\nbase,800.0,1.0\n");
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cdf {

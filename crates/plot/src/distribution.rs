@@ -14,7 +14,7 @@ use super::tidy::{Tidy, full};
 ///
 /// # Example: lines touched by a warp's access
 /// ```
-/// use durawarp::plot::{Distribution, DistributionRow, Sheet};
+/// use durawarp_plot::{Distribution, DistributionRow, Sheet};
 /// let degrees = Distribution {
 ///     sheet: Sheet::one_column(),
 ///     of: "accesses".into(),
@@ -23,7 +23,7 @@ use super::tidy::{Tidy, full};
 ///     rows: vec![DistributionRow::of("NW", &[30.0, 10.0, 10.0])],
 /// };
 /// assert!(degrees.csv()?.contains("NW,1,30.0,0.6"));
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {

@@ -16,7 +16,7 @@ use super::tidy::{Tidy, full};
 ///
 /// # Example: slow-down by two parameters
 /// ```
-/// use durawarp::plot::{Axis, HeatMap, Sheet};
+/// use durawarp_plot::{Axis, HeatMap, Sheet};
 /// let map = HeatMap {
 ///     sheet: Sheet::one_column(),
 ///     axis: Axis::new("slow-down", ""),
@@ -28,7 +28,7 @@ use super::tidy::{Tidy, full};
 /// };
 /// assert!(map.svg()?.contains("1.60"));
 /// assert!(map.csv()?.contains("64,320,\n"));
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {

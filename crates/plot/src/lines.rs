@@ -20,7 +20,7 @@ use super::tidy::{Tidy, full};
 ///
 /// # Example: strong scaling
 /// ```
-/// use durawarp::plot::{Axis, LineSeries, Lines, Scale, Sheet};
+/// use durawarp_plot::{Axis, LineSeries, Lines, Scale, Sheet};
 /// let scaling = Lines {
 ///     sheet: Sheet::one_column(),
 ///     x: Axis::new("threads", "").scale(Scale::Log2),
@@ -30,7 +30,7 @@ use super::tidy::{Tidy, full};
 /// };
 /// assert!(scaling.svg()?.contains("ideal"));
 /// assert!(scaling.csv()?.contains("SGEMM,2.0,1.9,"));
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lines {

@@ -19,7 +19,7 @@ use super::tidy::{Tidy, full};
 ///
 /// # Example: what warps of one kernel wait for
 /// ```
-/// use durawarp::plot::{Axis, Sheet, Stack, StackGroup, StackedBars};
+/// use durawarp_plot::{Axis, Sheet, Stack, StackGroup, StackedBars};
 /// let stalls = StackedBars {
 ///     sheet: Sheet::one_column(),
 ///     axis: Axis::new("resident warp cycles", "%"),
@@ -32,7 +32,7 @@ use super::tidy::{Tidy, full};
 /// };
 /// assert!(stalls.svg()?.contains("persist"));
 /// assert!(stalls.csv()?.contains("NW,themis,persist,15.0"));
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StackedBars {

@@ -33,7 +33,7 @@ const GAP: f64 = 13.0;
 ///
 /// # Example: two periods of one kernel
 /// ```
-/// use durawarp::plot::{Axis, Sheet, Step, Steps};
+/// use durawarp_plot::{Axis, Sheet, Step, Steps};
 /// let step = |state: &str, threshold: f64| Step {
 ///     series: "atax".into(), state: state.into(), begins: false, values: vec![Some(threshold)],
 /// };
@@ -46,7 +46,7 @@ const GAP: f64 = 13.0;
 /// };
 /// assert!(steps.svg()?.contains("through"));
 /// assert!(steps.csv()?.contains("1,atax,through,9000.0"));
-/// # Ok::<(), durawarp::plot::FigureError>(())
+/// # Ok::<(), durawarp_plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Steps {

@@ -37,7 +37,7 @@ pub(super) fn units_per_em() -> f64 {
 ///
 /// # Example
 /// ```
-/// use durawarp::plot::text_width;
+/// use durawarp_plot::text_width;
 /// assert!(text_width("StreamTriad", 7.0) > text_width("NW", 7.0));
 /// assert_eq!(text_width("00", 10.0), 2.0 * text_width("7", 10.0));
 /// ```

@@ -42,8 +42,8 @@ pub const fn length(half: u16) -> u8 {
 /// one.
 ///
 /// ```
-/// use durawarp::riscv::decode::decode;
-/// use durawarp::riscv::instruction::{A0, Op};
+/// use durawarp_riscv::decode::decode;
+/// use durawarp_riscv::instruction::{A0, Op};
 /// let add = decode(0x00b5_0533); // add a0, a0, a1
 /// assert_eq!((add.op, add.rd, add.sources(), add.length), (Op::Add, A0, [10, 11, 0], 4));
 /// let short = decode(0x0000_952e); // c.add a0, a1

@@ -136,9 +136,9 @@ pub struct Outcome {
 /// # Example: a program of four instructions
 /// ```
 /// use std::sync::Arc;
-/// use durawarp::riscv::elf::{Executable, Segment};
-/// use durawarp::riscv::functional::{End, Options, run};
-/// use durawarp::riscv::process::{Process, Start};
+/// use durawarp_riscv::elf::{Executable, Segment};
+/// use durawarp_riscv::functional::{End, Options, run};
+/// use durawarp_riscv::process::{Process, Start};
 /// // li a0, 41; addi a0, a0, 1; li a7, 93 (exit); ecall
 /// let words = [0x0290_0513u32, 0x0015_0513, 0x05d0_0893, 0x0000_0073];
 /// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -250,7 +250,7 @@ impl Inst {
     /// writes, 2 reads, 4 output, 8 input. `fence.tso` does not have writes before it order reads after it.
     ///
     /// ```
-    /// use durawarp::riscv::decode::decode;
+    /// use durawarp_riscv::decode::decode;
     /// assert_eq!(decode(0x0310_000f).ordered(), (0b0011, 0b0001)); // fence rw, w
     /// ```
     #[inline]

@@ -24,7 +24,7 @@ pub const PM_MAX_BYTES: u64 = 1 << 37;
 ///
 /// # Example: what lies where
 /// ```
-/// use durawarp::riscv::memory::{PM_START, MemoryPlace, Windows};
+/// use durawarp_riscv::memory::{PM_START, MemoryPlace, Windows};
 /// let windows = Windows { memory_bytes: 1 << 20, pm_bytes: 1 << 16 };
 /// assert_eq!(windows.place(0x1_0000, 8), Some(MemoryPlace::Main(0x1_0000)));
 /// assert_eq!(windows.place(PM_START + 64, 8), Some(MemoryPlace::Persistent(64)));

@@ -28,7 +28,7 @@ impl Experiment {
     ///
     /// # Example: a vector addition under LightWSP
     /// ```
-    /// use durawarp::Experiment;
+    /// use durawarp_simulation::Experiment;
     ///
     /// let outcome = Experiment::of("vecadd").scheme("light-wsp").profile("ci").run().unwrap();
     /// assert!(outcome.verification.unwrap().passed);
@@ -69,7 +69,7 @@ impl Recipe {
     ///
     /// # Example: undo logging survives a power failure
     /// ```
-    /// use durawarp::{CrashRequest, Experiment};
+    /// use durawarp_simulation::{CrashRequest, Experiment};
     ///
     /// let recipe = Experiment::of("atax").params([("NX", 16), ("NY", 16)]).scheme("store+clwb").set("sm.count", 2);
     /// let request = CrashRequest { allowed: None, overtaking: 0, ..CrashRequest::default() };
@@ -139,7 +139,7 @@ impl Sweep {
     ///
     /// # Example: two schemes on two sizes of the L2
     /// ```
-    /// use durawarp::Experiment;
+    /// use durawarp_simulation::Experiment;
     ///
     /// let sweep = Experiment::of("atax").params([("NX", 16), ("NY", 16)]).set("sm.count", 2).sweep();
     /// let points = sweep.axis("scheme", ["base", "strict"]).axis("l2.slice_kb", [128, 256]).run().unwrap();

@@ -17,7 +17,7 @@ const STEPS: usize = 1 << STEP_BITS;
 ///
 /// # Example: a hundred values
 /// ```
-/// let mut h = durawarp::stats::Histogram::default();
+/// let mut h = durawarp_base::stats::Histogram::default();
 /// (1..=100).for_each(|value| h.record(value));
 /// assert_eq!((h.count(), h.sum(), h.percentile(50), h.percentile(99), h.max()), (100, 5050, 50, 99, 100));
 /// ```

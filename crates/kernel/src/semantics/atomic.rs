@@ -13,8 +13,8 @@ use super::{half, phase};
 ///
 /// # Example: an increment wraps at its operand
 /// ```
-/// use durawarp::kernel::ir::{AtomOp, Elem};
-/// use durawarp::kernel::semantics::atomic::apply_atomic;
+/// use durawarp_kernel::ir::{AtomOp, Elem};
+/// use durawarp_kernel::semantics::atomic::apply_atomic;
 /// assert_eq!(apply_atomic(AtomOp::Inc, Elem::U32, 6, 7, 0), 7);
 /// assert_eq!(apply_atomic(AtomOp::Inc, Elem::U32, 7, 7, 0), 0);
 /// ```

@@ -11,7 +11,7 @@ use super::fields::{bits, rs2};
 /// What a word is of that is not executed.
 ///
 /// ```
-/// use durawarp::riscv::decode::unsupported;
+/// use durawarp_riscv::decode::unsupported;
 /// assert_eq!(unsupported(0x0000_7057), Some("vectors: V"));
 /// ```
 pub fn unsupported(word: u32) -> Option<&'static str> {

@@ -21,9 +21,9 @@ pub enum PersistFence {
 ///
 /// # Example: bytes that are stored
 /// ```
-/// use durawarp::riscv::elf::{Executable, Segment};
-/// use durawarp::riscv::functional::{Observer, Options, run_observed};
-/// use durawarp::riscv::process::{Process, Start};
+/// use durawarp_riscv::elf::{Executable, Segment};
+/// use durawarp_riscv::functional::{Observer, Options, run_observed};
+/// use durawarp_riscv::process::{Process, Start};
 ///
 /// struct StoredBytes(usize);
 ///

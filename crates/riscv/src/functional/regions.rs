@@ -58,10 +58,10 @@ struct OpenRegion {
 /// # Example: a power failure after every step
 /// ```
 /// # use std::sync::Arc;
-/// # use durawarp::riscv::elf::{Executable, Function, Segment};
-/// # use durawarp::riscv::functional::{End, Options, RegionRun};
-/// # use durawarp::riscv::process::{Process, Start};
-/// # use durawarp::riscv::regions::{form, RegionOptions};
+/// # use durawarp_riscv::elf::{Executable, Function, Segment};
+/// # use durawarp_riscv::functional::{End, Options, RegionRun};
+/// # use durawarp_riscv::process::{Process, Start};
+/// # use durawarp_riscv::regions::{form, RegionOptions};
 /// // sd x0, -8(sp); li a0, 41; addi a0, a0, 1; li a7, 93 (exit); ecall
 /// let words = [0xfe01_3c23u32, 0x0290_0513, 0x0015_0513, 0x05d0_0893, 0x0000_0073];
 /// # let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -7,8 +7,8 @@ use super::super::instruction::{Op, of_classes};
 /// The upper half of the result of a word counts for nothing. Another instruction leaves it.
 ///
 /// ```
-/// use durawarp::riscv::instruction::Op;
-/// use durawarp::riscv::semantics::atomic;
+/// use durawarp_riscv::instruction::Op;
+/// use durawarp_riscv::semantics::atomic;
 /// assert_eq!(atomic::stored(Op::AmomaxD, 5, -1i64 as u64), 5);
 /// assert_eq!(atomic::stored(Op::AmomaxuD, 5, -1i64 as u64), u64::MAX);
 /// ```

@@ -42,7 +42,7 @@ impl LineWrites {
     ///
     /// # Example: three lines
     /// ```
-    /// let of = durawarp::outcome::LineWrites::of([(0, 1), (128, 4), (256, 3)]);
+    /// let of = durawarp_simulation::outcome::LineWrites::of([(0, 1), (128, 4), (256, 3)]);
     /// assert_eq!((of.lines, of.writes, of.most, of.most_line), (3, 8, 4, 128));
     /// assert_eq!(of.steps, [(1, 1), (2, 0), (4, 2)]);
     /// ```

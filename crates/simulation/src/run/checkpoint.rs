@@ -66,7 +66,7 @@ const OTHERS: [&str; 8] = [
 ///
 /// # Example: latencies, and no sizes
 /// ```
-/// use durawarp::run::checkpoint::may_change;
+/// use durawarp_simulation::run::checkpoint::may_change;
 /// assert!(may_change("nvm.t_rcd_ns") && may_change("sm.latency_cycles"));
 /// assert!(!may_change("l2.slice_kb") && !may_change("clock.core_mhz"));
 /// ```

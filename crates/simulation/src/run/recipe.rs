@@ -131,7 +131,8 @@ impl Recipe {
     ///
     /// # Example: a key that does not exist
     /// ```
-    /// let faults = durawarp::Experiment::of("vecadd").set("l2.slice_k", 256).set("profil", "ci").build().unwrap_err();
+    /// use durawarp_simulation::Experiment;
+    /// let faults = Experiment::of("vecadd").set("l2.slice_k", 256).set("profil", "ci").build().unwrap_err();
     /// assert!(faults.to_string().contains("did you mean `l2.slice_kb`?"));
     /// assert!(faults.to_string().contains("did you mean `profile`?"));
     /// ```
@@ -309,7 +310,7 @@ impl Recipe {
     ///
     /// # Example: memory gets slower at cycle 1000
     /// ```
-    /// use durawarp::Experiment;
+    /// use durawarp_simulation::Experiment;
     ///
     /// let before = Experiment::of("gemm").profile("ci");
     /// let slower = before.clone().set("dram.t_cl_ns", 80).fork_from(1000, before).run().unwrap();
@@ -356,9 +357,9 @@ impl Recipe {
     ///
     /// # Example: the same recipe again
     /// ```
-    /// let recipe = durawarp::Experiment::of("vecadd").scheme("strict").set("params.N", 64);
-    /// let set = |all: durawarp::Recipe, (key, value): (String, String)| all.set(&key, value);
-    /// let again = recipe.keys().into_iter().fold(durawarp::Experiment::of(""), set);
+    /// let recipe = durawarp_simulation::Experiment::of("vecadd").scheme("strict").set("params.N", 64);
+    /// let set = |all: durawarp_simulation::Recipe, (key, value): (String, String)| all.set(&key, value);
+    /// let again = recipe.keys().into_iter().fold(durawarp_simulation::Experiment::of(""), set);
     /// assert_eq!(again.keys(), recipe.keys());
     /// ```
     pub fn keys(&self) -> Vec<(String, String)> {

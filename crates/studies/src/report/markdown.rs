@@ -30,7 +30,7 @@ impl From<&str> for Span {
 ///
 /// # Example
 /// ```
-/// use durawarp::report::{Column, Markdown, Table};
+/// use durawarp_studies::report::{Column, Markdown, Table};
 /// let mut table = Table::new([Column::text("kernel"), Column::number("cycles")]);
 /// table.row(["a|b", "12"]);
 /// let mut page = Markdown::new();

@@ -17,7 +17,7 @@ pub fn group_digits(grouped: bool) {
 ///
 /// # Example: a million
 /// ```
-/// assert_eq!(durawarp::report::count(1_234_567), "1234567");
+/// assert_eq!(durawarp_studies::report::count(1_234_567), "1234567");
 /// ```
 pub fn count(value: u64) -> String {
     let digits = value.to_string();

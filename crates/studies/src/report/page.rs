@@ -18,8 +18,8 @@ use durawarp_plot::{Figure, FigureError};
 ///
 /// # Example
 /// ```
-/// use durawarp::plot::{Axis, LineSeries, Lines, Sheet};
-/// use durawarp::report::{Column, Drawing, Page, Table};
+/// use durawarp_plot::{Axis, LineSeries, Lines, Sheet};
+/// use durawarp_studies::report::{Column, Drawing, Page, Table};
 /// let lines = Lines {
 ///     sheet: Sheet::one_column(),
 ///     x: Axis::new("threads", ""),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use durawarp::report::{Column, Table};
+/// use durawarp_studies::report::{Column, Table};
 /// let mut table = Table::new([Column::text("kernel"), Column::number("cycles")]);
 /// table.row(["NW", "1024"]);
 /// assert_eq!(table.rows.len(), 1);
