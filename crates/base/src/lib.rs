@@ -6,7 +6,7 @@
 //! | [`diagnostic`] | faults with file, line and column, all at once, and names that are near |
 //! | [`input`] | files as text and bytes |
 //! | [`document`] | documents in TOML: what may stand in them, drafts, overrides |
-//! | [`spec`] | parameters as fields with meaning, unit and range |
+//! | [`mod@spec`] | parameters as fields with meaning, unit and range |
 //! | [`stats`] | counters with descriptions, histograms, tables |
 //! | [`timeline`] | spans and levels over time, bounded in number |
 //!

@@ -258,7 +258,7 @@ impl Core {
         }
     }
 
-    /// How its counters grew until `now`, where it kept a timeline, in the order of [`grown`].
+    /// How its counters grew until `now`, where it kept a timeline, in the order of `grown`.
     pub fn growth(&self, now: Time) -> Option<Growth> {
         let mut growth = self.timeline()?.growth.clone();
         growth.note(now, &grown(&self.record.counters));

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`config`] | machines and schemes as documents, presets, imports of other simulators' files |
 //! | [`assemble`] | components and links of a machine |
-//! | [`run`] | recipes, experiments, checkpoints, sampling, the reference beside a run |
+//! | [`mod@run`] | recipes, experiments, checkpoints, sampling, the reference beside a run |
 //! | [`outcome`] | what came of a run, as plain data |
 //! | [`crash`] | power failures at every instant that matters |
 //! | [`bisect`], [`determinism`] | where two runs part; whether any number of threads gives the same |

@@ -300,7 +300,7 @@ impl Workload {
     }
 
     /// As [`Workload::resolve`], for a scheme that demands something. Experiments are made by
-    /// [`Experiment::of`](durawarp_simulation::run::Experiment::of), which knows what their scheme demands.
+    /// `Experiment::of` of the crate `simulation`, which knows what their scheme demands.
     ///
     /// # Errors
     /// As [`Workload::resolve`]; what stands in the way of the instrumentation.
@@ -377,7 +377,7 @@ impl Resolved {
     }
 
     /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes
-    /// out. That of a trace is another one, which [`run`](durawarp_simulation::run::run) gives its machine.
+    /// out. That of a trace is another one, which `run` of the crate `simulation` gives its machine.
     pub fn host(&self) -> WorkloadHost {
         WorkloadHost::new(self.plan.clone())
     }
