@@ -1,6 +1,8 @@
-//! Which crate may use which: the manifests say what ARCHITECTURE.md says.
+//! Which crate may use which, and how large the seam between machine and scheme is: the sources say what
+//! ARCHITECTURE.md says.
 //!
-//! The compiler holds what the manifests say. This holds that nobody adds a line to one in passing.
+//! The compiler holds what the manifests say. This holds that nobody adds a line to one in passing, nor a method to a
+//! trait of the seam.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,13 +15,23 @@ fn dependencies(manifest: &str) -> Vec<String> {
     ours.map(|rest| rest.split(['.', ' ', '=']).next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Rows `| crate | ... | may use |` of the table under "## Crates".
+/// The map.
+fn map() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("the map")
+}
+
+/// The rows of the table in a section of a page, as cells. A row of a table opens with a span of code.
+fn rows<'a>(page: &'a str, section: &str) -> Vec<Vec<&'a str>> {
+    let (_, text) = page.split_once(&format!("\n## {section}\n")).expect("ARCHITECTURE.md has the section");
+    let text = text.split_once("\n## ").map_or(text, |(text, _)| text);
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+/// Crates with those that they may use, by the map.
 fn written(page: &str) -> BTreeMap<String, Vec<String>> {
-    let (_, section) = page.split_once("## Crates").expect("ARCHITECTURE.md has a section `Crates`");
-    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
-    rows.map(|row| {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let rows = rows(page, "Crates").into_iter();
+    rows.map(|cells| {
         let names = cells[cells.len() - 1].split([',', ' ']).filter(|name| name.starts_with('`'));
         let mut uses: Vec<String> = names.map(|name| name.trim_matches('`').to_owned()).collect();
         uses.sort();
@@ -39,6 +51,43 @@ fn a_crate_uses_what_the_map_says_and_no_other() {
         found.insert(entry.file_name().to_string_lossy().into_owned(), uses);
     }
     assert!(found.len() > 10, "the crates were found");
-    let map = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
-    assert_eq!(written(&map), found, "left: ARCHITECTURE.md, right: the manifests");
+    assert_eq!(written(&map()), found, "left: ARCHITECTURE.md, right: the manifests");
+    let said = format!("There are {} crates.", found.len());
+    assert!(map().contains(&said), "ARCHITECTURE.md does not say: {said}");
+}
+
+/// Public traits of a file with the number of their methods, in order.
+fn traits(text: &str) -> Vec<(String, usize)> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if let Some(head) = line.strip_prefix("pub trait ") {
+            found.push((head.split([':', '<', ' ']).next().unwrap_or_default().to_owned(), 0));
+            inside = true;
+        } else if line == "}" {
+            inside = false;
+        } else if let Some((_, methods)) = found.last_mut().filter(|_| inside && line.starts_with("    fn ")) {
+            *methods += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn the_seam_has_the_methods_that_the_map_counts() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/persist/src/handler.rs");
+    let found = traits(&std::fs::read_to_string(file).expect("the seam"));
+    assert!(found.len() > 3, "the traits were found");
+    let map = map();
+    let said = rows(&map, "The seam between machine and scheme").into_iter();
+    let said: Vec<(String, usize)> =
+        said.map(|cells| (cells[0].trim_matches('`').to_owned(), cells[1].parse().expect("a number"))).collect();
+    assert_eq!(said, found, "left: ARCHITECTURE.md, right: crates/persist/src/handler.rs");
+}
+
+#[test]
+fn methods_of_traits_are_counted_and_no_others() {
+    let text = "pub trait A: Send {\n    /// fn\n    fn a(&self);\n\n    fn b(&self) {\n        fn c() {}\n    }\n}\n\
+                impl A for B {\n    fn a(&self) {}\n}\npub trait C<T> {}\n";
+    assert_eq!(traits(text), [("A".to_owned(), 2), ("C".to_owned(), 0)]);
 }

@@ -1,8 +1,21 @@
 //! Programs: PTX text, the dense IR it becomes, what each instruction means, and a reference executor.
 //!
-//! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute
-//! the same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran
-//! it.
+//! ```text
+//!  text ─ ptx ─> ir: Program, Inst ─┬─ regions: boundaries and checkpoints added ─> ir
+//!                                   └─ launch ─> warp ─ semantics ─> values        host: what a host program asks for
+//! ```
+//! | module | what it has |
+//! |---|---|
+//! | [`ptx`] | the front end: calls inlined, recursive functions as subroutines with a stack |
+//! | [`ir`], [`semantics`], [`warp`], [`memory`] | instructions, their meaning, warps, addresses |
+//! | [`launch`], [`host`], [`traced`] | grids and parameters; the host program's words; warps whose way a trace gives |
+//! | [`functional`] | the reference executor; races, reads of what nobody has written |
+//! | [`regions`] | LightWSP's recoverable regions, a pass from IR to IR; restarts from checkpoints |
+//! | [`undetermined`] | what no functional run can know of a kernel |
+//!
+//! Invariants: knows no time and no machine. Both drivers (the functional one here, the timed SMs in
+//! `machine`) execute the same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on
+//! which of them ran it.
 
 pub(crate) mod alu;
 mod cfg;

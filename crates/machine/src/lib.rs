@@ -1,14 +1,50 @@
-//! The simulated GPU: streaming multiprocessors, crossbar, L2 slices, memory controllers, command processor.
+//! Components of GPUs and of servers of CPU cores, as they behave in time; values travel with their messages.
 //!
 //! ```text
-//!  command processor ──CTAs──> SM 0..n  [schedulers, LSU, L1D, shared memory]
-//!         │ host reads/writes     │ requests                ▲ replies
-//!         └───────────────> crossbar ports (injection here, ejection there)
-//!                                 ▼                         │
-//!                          L2 slices 0..m ──reads/writes──> memory controllers (DRAM and NVM)
+//!  GPU   command processor ──CTAs──> SM 0..n  [schedulers, LSU, L1D, shared memory]
+//!               │ host reads/writes     │ requests                ▲ replies
+//!               └───────────────> crossbar ports (injection here, ejection there)
+//!                                       ▼                         │
+//!                                L2 slices 0..m ──reads/writes──> memory controllers (DRAM and NVM)
+//!
+//!  CPU   operating system ──calls──> core 0..n ──lines──> home slices 0..m ──reads/writes──> memory controllers
+//!        clients ──verbs──> network interface ──lines──────────^
 //! ```
-//! Components meet only through [`msg`]; values travel with the messages. Kernels come from
-//! [`durawarp_kernel`].
+//! Components are compositions of parts, each with state of its own:
+//!
+//! * [`sm`]: `core` (warps, CTAs, schedulers, scoreboard), `lsu`, `memory` (the L1 and the port to slices),
+//!   `front_end`, `host` (the scheme's handler), `record`; `walk` is the way of an instruction through them.
+//! * [`l2`]: input, array, MSHRs, port to memory, writes that are not durable, handler; `service` is the walk
+//!   of a request through them.
+//! * [`memory_controller`]: queues, arbiter, [`media`], DRAM cache, images of memory, handler.
+//! * [`command_processor`]: host program, dispatch of CTAs, DMA, barrier of a kernel, looks, persistency of
+//!   the host.
+//! * [`core`]: of a hart window, store queue, load order, predictor; of all harts L1D, program, record.
+//! * [`home`]: directory, transactions (one a line), port to memory, handler; `service` is the walk of a
+//!   request.
+//! * [`os`], [`nic`], [`poster`], [`client`]: system calls; the network interface, its half for verbs of
+//!   harts; what sends requests over the network.
+//! * [`hub`], [`switch`]: a scheme's own component; a crossbar in one place, where a machine asks for one.
+//!
+//! A verb of a part gets the other parts that it needs as arguments, and gives back as a value what is to be
+//! done then (`Stepped`, `LoadDone`, `AllArrived`). Components meet only through messages ([`msg`],
+//! [`coherence`], [`verbs`]); [`ports`] numbers their ports. Of what both kinds of machine have, there is
+//! one: controllers, media, `memory_port`, `writes_under_way`.
+//!
+//! * Constant pipeline delays lie on links, where they widen the engine's lookahead. Back-pressure is by
+//!   credits, which travel on links, too. The crossbar is its ports, each owned by the component at that end:
+//!   a hub that all traffic crossed would serialise every run.
+//! * A launch alone decides how many CTAs an SM holds ([`occupancy`]) and how an array is split between L1
+//!   and shared memory ([`carveout`]). An address belongs to a channel, to one of its slices, and by its
+//!   range to a medium ([`address`]).
+//! * What the host does outside simulated time goes by the same links without ports, credits or counters
+//!   ([`look`]).
+//! * What stays in hosts is what every scheme's program means or all of them wait for: which warps have come
+//!   to a persist barrier, the way of a marker, which stores are in which dirty line. Order is the scheme's.
+//!
+//! Invariants: a component reads no counter, journal or timeline; whoever answers a request has had a credit
+//! for it. `tests/machine/coherence` holds the homes to one memory, `tests/machine/litmus` the cores to an
+//! enumeration of RVWMO's axioms and of total store order. Not modelled: what the head of each file says.
 
 pub mod address;
 pub mod cache;

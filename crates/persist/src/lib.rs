@@ -1,6 +1,20 @@
 //! What machine, schemes and oracle share about persistency: words, the seam between a scheme and its hosts,
 //! and the journal of physical facts.
 //!
+//! | module | what it has |
+//! |---|---|
+//! | [`handler`] | the seam: traits of handlers, and of the scheme that makes them |
+//! | [`event`], [`outbox`] | what a host offers, tells and asks; what a handler does |
+//! | [`vocab`], [`access`] | the words of both: classes of stores, fences, boundaries, rules |
+//! | [`journal`], [`image`], [`kernel_order`] | facts of a run, what is durable after them, order of kernels |
+//! | [`undo`] | layout of undo logs, and recovery by them |
+//! | [`dependency`], [`sequence`], [`non_temporal`] | dependencies of stores, completion windows, their order |
+//! | [`selection`], [`regions`], [`storage`] | what a scheme reports: paths, regions, hardware |
+//!
+//! A host asks a handler by three verbs ([`event`]): an *offer* is about to happen, an *event* has happened,
+//! a *report* is asked at the end. A handler says in its [`Interests`] what it wants to hear of, so that a
+//! host does not pay for what no handler wants.
+//!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
 #![warn(missing_docs)]

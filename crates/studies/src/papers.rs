@@ -23,6 +23,10 @@
 //! * what its figures show one by one (`kernels`), and what it does otherwise than our manifests about undo
 //!   logging.
 //!
+//! Runs, tables and asks are functions, and no files with expressions. Figures share runs, and every reading
+//! of a text repeats them. Tables join runs with facts of a workload. An ask depends on which runs there are,
+//! and says what its verdict rests on. A language for all that would be larger than the functions.
+//!
 //! Invariants: a run serves every figure that needs it; tables and verdicts are pure functions of outcomes; a
 //! scheme that the catalogue does not have is left out and said so.
 

@@ -11,7 +11,11 @@
 //!
 //! A *fork* first brings every component to one instant, and goes on from there with other values of
 //! parameters that nothing in the machine's state was sized or placed by: durations, bandwidths, energies,
-//! thresholds ([`may_change`]). What is under way then goes on as it began.
+//! thresholds ([`may_change`]). What is under way then goes on as it began. No link may become shorter: new
+//! messages would overtake those under way.
+//!
+//! The host program is saved as what its steps received, and replayed: launches follow from it, and
+//! components name them by number. A scheme whose handlers cannot be saved is refused before the run.
 //!
 //! Invariant: a [`Resumed`] fits its experiment: loading it was tried. Not here: files (`file`), experiments
 //! that are forks from the first (`fork`).
