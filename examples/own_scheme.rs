@@ -11,12 +11,13 @@
 //! | a store is acknowledged as durable | frees its entry |
 //!
 //! Where a kernel ends, the L2 writes back what atomics left dirty there: then all stores of the kernel are
-//! durable. The handlers decide; the machine does the rest, counts it, and the oracle judges what the scheme
-//! promises. The scheme is an example, not a published one.
+//! durable. The handlers decide; the machine does the rest, and counts it. What the scheme promises it
+//! declares ([`Scheme::promises`]): by that the oracle judges what its handlers do. A scheme that declares
+//! nothing promises nothing. The scheme is an example, not a published one.
 
 use durawarp::persist::{
-    Admission, Boundary, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Route, Scheme,
-    SmHandler, Store, StoreRule,
+    Admission, Boundary, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Promises, Route,
+    Scheme, SmHandler, Store, StoreRule,
 };
 use durawarp::{CrashRequest, Diagnostics, Experiment};
 
@@ -98,6 +99,11 @@ impl Scheme for PersistWindow {
 
     fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(AtKernelEnd)
+    }
+
+    /// What the command processor's handler has to see to.
+    fn promises(&self) -> Promises {
+        Promises { kernel_end: true, ..Promises::NONE }
     }
 
     /// Programs keep no undo logs under it.

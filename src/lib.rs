@@ -45,8 +45,10 @@
 //! # Write a scheme
 //!
 //! A [`Scheme`](persist::Scheme) makes handlers, one for each SM and one for the host, which decide which way
-//! a store takes, what a fence waits for and what a boundary writes back. A recipe takes it in place of a
-//! name. `examples/own_scheme.rs` is one with a policy; [`schemes`] has those that are built in, and their
+//! a store takes, what a fence waits for and what a boundary writes back. What it promises of a power failure
+//! it declares ([`Scheme::promises`](persist::Scheme::promises)), and crash tests judge its handlers by that;
+//! the one below declares nothing, so that it promises nothing. A recipe takes a scheme in place of a name.
+//! `examples/own_scheme.rs` is one with a policy; [`schemes`] has those that are built in, and their
 //! catalogue.
 //!
 //! ```

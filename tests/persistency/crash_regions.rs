@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::regions::{AsPublished, JudgeOptions, RegionFacts, judge_recovery, judge_regions};
 use durawarp::oracle::verdict::Property;
+use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::RegionStep;
 use durawarp::persist::{Domain, Fact, FactKind, Journal, PmImage};
 use durawarp::run::{Conduct, Experiment};
@@ -154,7 +155,7 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
             _ => changed.note_data(fact.time, fact.kind, fact.line, fact.mask, fact.author, &line),
         }
     }
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: SMS };
     let order = RunOrder::new(&changed, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
     let facts = RegionFacts::new(&order, &initial, controllers, SMS, false).unwrap();

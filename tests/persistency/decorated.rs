@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use durawarp::persist::vocab::Machines;
 use durawarp::persist::{
-    ControllerHandler, Handler, HandlerPlace, NonTemporalOrder, PathLinks, RegionRule, Scheme, SmHandler, StorageCost,
+    ControllerHandler, Handler, HandlerPlace, PathLinks, Promises, RegionRule, Scheme, SmHandler, StorageCost,
 };
 
 /// What is put around the handlers of a scheme.
@@ -86,24 +86,12 @@ impl<D: Decorator> Scheme for Decorated<D> {
         self.0.of().machines()
     }
 
-    fn orders_epochs(&self) -> bool {
-        self.0.of().orders_epochs()
-    }
-
-    fn caches_survive(&self) -> bool {
-        self.0.of().caches_survive()
-    }
-
     fn drops_evictions(&self) -> bool {
         self.0.of().drops_evictions()
     }
 
-    fn saves_registers(&self) -> bool {
-        self.0.of().saves_registers()
-    }
-
-    fn non_temporal_order(&self) -> NonTemporalOrder {
-        self.0.of().non_temporal_order()
+    fn promises(&self) -> Promises {
+        self.0.of().promises()
     }
 
     fn storage(&self, place: HandlerPlace) -> Vec<StorageCost> {

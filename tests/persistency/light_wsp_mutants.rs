@@ -21,12 +21,13 @@ use durawarp::engine::Time;
 use durawarp::machine::address::Interleave;
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::regions::{
     AsPublished, AtPowerFailure, JudgeOptions, Knowledge, RegionFacts, judge_recovery, judge_regions,
 };
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
+use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
     Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
@@ -428,7 +429,7 @@ fn faults_of_recovery_are_found_after_failures_of_the_right_machine() {
     {
         let experiment = experiment(Fault::None, &format!("{sets} {mode}"));
         let (journal, initial) = journal_of(&experiment, &Conduct::default());
-        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
+        let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: SMS };
         let order = RunOrder::new(&journal, &initial, model);
         let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), SMS, false).unwrap();
         let facts = facts.committed_by(commit);

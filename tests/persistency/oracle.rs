@@ -7,11 +7,12 @@ use durawarp::oracle::allowed::{Allowed, Budget};
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
 use durawarp::oracle::judge::{Rules, Watch, judge_actual, judge_allowed};
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Verdict;
 use durawarp::persist::image::PmImage;
 use durawarp::persist::journal::{Author, FactKind, Journal};
+use durawarp::persist::promises::Promises;
 use durawarp::persist::undo::{COMPLETE, IN_TX, LogSlot, Transaction, UndoLog};
 use durawarp::persist::vocab::Domain;
 
@@ -61,11 +62,11 @@ fn judge(ctas: u64, elements: u64, double: bool, mut lap: impl FnMut(&str, &Verd
             persist(&mut journal, Author { cta: cta as u32, ..Author::default() }, address, value);
         }
     }
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises { strict: true, ..Promises::NONE }, host: HOST };
     let order = RunOrder::new(&journal, &initial, model);
     let states = CrashStates::new(&journal, &initial, Domain::Adr).expect("all inside");
     lap("order", &Verdict { points: journal.facts().len() as u64, ..Verdict::default() });
-    let history = judge_history(&states, &order, true, 10);
+    let history = judge_history(&states, &order, 10);
     lap("history", &history);
     let stop = AtomicBool::new(false);
     let watch = Watch { stop: &stop, progress: &|_, _| {} };

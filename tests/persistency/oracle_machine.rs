@@ -13,12 +13,13 @@ use durawarp::oracle::allowed::{Allowed, Budget};
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
 use durawarp::oracle::judge::{Rules, Watch, judge_actual, judge_allowed};
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Verdict;
 use durawarp::persist::Scheme;
 use durawarp::persist::image::PmImage;
 use durawarp::persist::journal::Journal;
+use durawarp::persist::promises::Promises;
 use durawarp::persist::undo::{LogSlot, Transaction, UndoLog};
 use durawarp::persist::vocab::Domain;
 use durawarp::schemes::catalogue;
@@ -114,16 +115,11 @@ fn the_history_of_every_scheme_in_every_domain_is_without_fault() {
             for (body, l2) in [(CROWD.to_owned(), "l2.slice_kb=2"), (transaction(""), "l2.slice_kb=128")] {
                 let overrides = format!("persist.domain={name} {l2}");
                 let (initial, journal, host, _) = run(&body, &overrides, scheme.clone());
-                let guarantees = Guarantees {
-                    cta_end: scheme.name() == "epoch-cta",
-                    kernel_end: scheme.name() == "epoch-kernel",
-                    past: scheme.non_temporal_order(),
-                };
-                let order = RunOrder::new(&journal, &initial, Model { domain, guarantees, host });
+                let promises = scheme.promises();
+                let order = RunOrder::new(&journal, &initial, Model { domain, promises, host });
                 assert_eq!(order.faults(), [], "{} {overrides}", scheme.name());
                 let states = CrashStates::new(&journal, &initial, domain).expect("all inside");
-                let strict = scheme.name() == "strict";
-                let found = judge_history(&states, &order, strict, 3);
+                let found = judge_history(&states, &order, 3);
                 assert_eq!(found.failures, [], "{} {overrides}", scheme.name());
                 // Regions have a history of their own (`crash_regions.rs`).
                 let none = scheme.name() == "base" || scheme.regions().is_some();
@@ -149,7 +145,7 @@ fn judge(barrier: &str, scheme: &str) -> [Verdict; 2] {
     let expected = (0..CTAS).map(|cta| Expected { old: words(cta, 0), new: words(cta, 100) }).collect();
     let rule = UndoRule::new(UndoLog { transactions: (0..CTAS).map(transaction).collect() }, expected, true);
     let domain = Domain::Adr;
-    let order = RunOrder::new(&journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(&journal, &initial, Model { domain, promises: Promises::NONE, host });
     let states = CrashStates::new(&journal, &initial, domain).expect("all inside");
     let regions = Regions::of(rule.log());
     let stop = AtomicBool::new(false);

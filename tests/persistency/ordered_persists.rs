@@ -11,8 +11,9 @@ use durawarp::kernel::memory::Medium;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::{CrashStates, Plan};
 use durawarp::oracle::history::judge_history;
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::verdict::{Property, Verdict};
+use durawarp::persist::promises::Promises;
 use durawarp::persist::{
     Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Interests, NonTemporalOrder, Offer,
     Outbox, PmImage, Route, Scheme, SmHandler, Store, StoreRule,
@@ -59,11 +60,11 @@ fn history(bench: &Bench, ran: &Ran) -> Verdict {
     let initial = PmImage::new(start, vec![0; (end - start) as usize]);
     let journal = ran.assembly.journal();
     let domain = ran.spec.persist.domain;
-    let guarantees = Guarantees { past: NonTemporalOrder::Epochs, ..Guarantees::default() };
-    let order = RunOrder::new(&journal, &initial, Model { domain, guarantees, host: ran.spec.sm.count as u16 });
+    let promises = Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE };
+    let order = RunOrder::new(&journal, &initial, Model { domain, promises, host: ran.spec.sm.count as u16 });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
-    judge_history(&states, &order, false, 3)
+    judge_history(&states, &order, 3)
 }
 
 /// Two stores of one thread with something between.
@@ -313,8 +314,8 @@ impl Scheme for Disorder {
         Box::new(Disorder)
     }
 
-    fn non_temporal_order(&self) -> NonTemporalOrder {
-        NonTemporalOrder::Epochs
+    fn promises(&self) -> Promises {
+        Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
     }
 
     fn logs(&self) -> bool {

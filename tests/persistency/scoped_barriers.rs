@@ -6,8 +6,9 @@ use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::oracle::crash::CrashStates;
 use durawarp::oracle::history::{judge_claim, judge_history};
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::verdict::Property;
+use durawarp::persist::promises::Promises;
 use durawarp::persist::{Domain, Fact, FactKind, PersistScope, PmImage};
 
 /// `%out` in persistent memory, `%a` and `%b` in DRAM.
@@ -150,10 +151,10 @@ fn judged(ran: &Ran, out: u64, claim: Option<PersistScope>) -> Vec<Property> {
     let journal = ran.assembly.journal();
     let initial = PmImage::new(out, vec![0; 1 << 17]);
     let states = CrashStates::new(&journal, &initial, Domain::Media).unwrap();
-    let model = Model { domain: Domain::Media, guarantees: Guarantees::default(), host: ran.spec.sm.count as u16 };
+    let model = Model { domain: Domain::Media, promises: Promises::NONE, host: ran.spec.sm.count as u16 };
     let order = RunOrder::new(&journal, &initial, model);
     let verdict = match claim {
-        None => judge_history(&states, &order, false, 100),
+        None => judge_history(&states, &order, 100),
         Some(claim) => judge_claim(&states, &order, claim, 100),
     };
     assert!(verdict.failures.iter().all(|failure| failure.property != Property::Scope || failure.witness.is_some()));

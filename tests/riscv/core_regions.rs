@@ -12,9 +12,10 @@ use durawarp::determinism::{Way, compare_all, difference, run_one};
 use durawarp::engine::{Rebalance, Time};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, RunOrder};
+use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::regions::{AsPublished, AtPowerFailure, JudgeOptions, RegionFacts, judge_recovery};
 use durawarp::outcome::End;
+use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::{CommitRule, Domain, RegionStep};
 use durawarp::persist::{
     Admission, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox,
@@ -287,7 +288,7 @@ fn an_undo_log_of_cwsp_that_is_taken_back_oldest_first_is_found() {
     let logged = |step| journal.facts().iter().filter(|fact| fact.kind == FactKind::Region(step)).count();
     assert!(logged(RegionStep::Logged) > 100 && logged(RegionStep::Logged) == logged(RegionStep::Spilled));
     let host = experiment.machine.spec.core.count as u16 + 1;
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host };
     let order = RunOrder::new(&journal, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
     let facts = RegionFacts::new(&order, &initial, controllers, host, false).unwrap();

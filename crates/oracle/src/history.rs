@@ -23,14 +23,13 @@ use super::{LINE, WORDS, runs};
 use durawarp_persist::journal::{Fact, FactKind};
 use durawarp_persist::vocab::{Domain, PersistScope};
 
-/// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. The guarantees
-/// of `order` decide for which ends of CTAs and kernels P2 holds, and what P5 orders. Keeps the first `keep`
-/// failures.
+/// Judges the history of a run: the facts' agreement, P0 and P9, and what the promises of `order` name of P1,
+/// P2 (ends of CTAs and kernels) and P5. Keeps the first `keep` failures.
 ///
 /// # Panics
 /// When states and order are not of the same journal.
-pub fn judge_history(states: &CrashStates<'_>, order: &RunOrder<'_>, strict: bool, keep: usize) -> Verdict {
-    judge(states, order, strict, None, keep)
+pub fn judge_history(states: &CrashStates<'_>, order: &RunOrder<'_>, keep: usize) -> Verdict {
+    judge(states, order, None, keep)
 }
 
 /// The same, but for persist barriers: each counts as one of scope `claim`, which shows what a program lacks
@@ -39,16 +38,10 @@ pub fn judge_history(states: &CrashStates<'_>, order: &RunOrder<'_>, strict: boo
 /// # Panics
 /// When states and order are not of the same journal.
 pub fn judge_claim(states: &CrashStates<'_>, order: &RunOrder<'_>, claim: PersistScope, keep: usize) -> Verdict {
-    judge(states, order, false, Some(claim), keep)
+    judge(states, order, Some(claim), keep)
 }
 
-fn judge(
-    states: &CrashStates<'_>,
-    order: &RunOrder<'_>,
-    strict: bool,
-    claim: Option<PersistScope>,
-    keep: usize,
-) -> Verdict {
+fn judge(states: &CrashStates<'_>, order: &RunOrder<'_>, claim: Option<PersistScope>, keep: usize) -> Verdict {
     assert!(std::ptr::eq(states.journal(), order.journal), "states and order of different journals");
     let mut history = History {
         states,
@@ -64,8 +57,8 @@ fn judge(
         verdict: Verdict { points: states.changes(), exhaustive: true, ..Verdict::default() },
     };
     // Every change of the durable state is judged, whether or not another left the same image: what is judged
-    // here is how a state came about.
-    history.run(strict);
+    // here is how a state came about. A claim is about persist barriers alone.
+    history.run(order.promises.strict && claim.is_none());
     let History { mut verdict, bad_points, .. } = history;
     verdict.distinct = states.changes();
     verdict.judged = verdict.distinct;
@@ -382,23 +375,24 @@ fn spread(mask: u128, data: &[u8]) -> [u8; LINE] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::order::{Guarantees, Model};
+    use super::super::order::Model;
     use super::super::script::{HOST, Script, warp};
     use super::*;
     use durawarp_persist::image::PmImage;
     use durawarp_persist::journal::Author;
+    use durawarp_persist::promises::Promises;
     use durawarp_persist::vocab::NonTemporalOrder;
 
-    fn judge(script: &Script, domain: Domain, guarantees: Guarantees, strict: bool) -> Vec<Failure> {
+    fn judge(script: &Script, domain: Domain, promises: Promises) -> Vec<Failure> {
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
-        let order = RunOrder::new(&script.journal, &initial, Model { domain, guarantees, host: HOST });
-        judge_history(&states, &order, strict, 100).failures
+        let order = RunOrder::new(&script.journal, &initial, Model { domain, promises, host: HOST });
+        judge_history(&states, &order, 100).failures
     }
 
     fn properties(script: &Script, strict: bool) -> Vec<Property> {
-        let all = Guarantees { cta_end: true, kernel_end: true, ..Guarantees::default() };
-        judge(script, Domain::Adr, all, strict).into_iter().map(|failure| failure.property).collect()
+        let all = Promises { strict, cta_end: true, kernel_end: true, ..Promises::NONE };
+        judge(script, Domain::Adr, all).into_iter().map(|failure| failure.property).collect()
     }
 
     #[test]
@@ -407,7 +401,7 @@ mod tests {
         script.store(warp(0), 0, 1).through(warp(1), 0, 2).accepted(0, 2);
         assert_eq!(properties(&script, false), []);
         script.accepted(0, 1);
-        let failures = judge(&script, Domain::Adr, Guarantees::default(), false);
+        let failures = judge(&script, Domain::Adr, Promises::NONE);
         assert_eq!(failures.len(), 1);
         let witness = failures[0].witness.as_ref().unwrap();
         assert_eq!((&failures[0].property, failures[0].point, failures[0].time), (&Property::Value, 2, 6));
@@ -436,8 +430,8 @@ mod tests {
         let merged = [1, 0, 0, 0, 3, 0, 0, 0];
         script.data(FactKind::AtMedia, 0, &merged, Author::default());
         script.data(FactKind::Accepted, 0, &merged, Author::default());
-        assert_eq!(judge(&script, Domain::Media, Guarantees::default(), false), []);
-        assert_eq!(judge(&script, Domain::Adr, Guarantees::default(), false).len(), 1);
+        assert_eq!(judge(&script, Domain::Media, Promises::NONE), []);
+        assert_eq!(judge(&script, Domain::Adr, Promises::NONE).len(), 1);
     }
 
     #[test]
@@ -445,7 +439,7 @@ mod tests {
         let judged = |value: u32| {
             let mut script = Script::default();
             script.store(warp(0), 0, 0x0101_0101).store(warp(0), 0, 0x0202_0202).at_media(0, value);
-            judge(&script, Domain::Media, Guarantees::default(), false).len()
+            judge(&script, Domain::Media, Promises::NONE).len()
         };
         assert_eq!([0x0202_0101, 0x0102_0102, 0x0202_0202].map(judged), [0; 3]);
         assert_eq!([0x0202_0901, 0x0902_0102, 0x0209_0202].map(judged), [1; 3], "whichever byte it is");
@@ -456,7 +450,7 @@ mod tests {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).store(warp(0), 128, 2).accepted(128, 2).accepted(0, 1);
         assert_eq!(properties(&script, false), []);
-        let failures = judge(&script, Domain::Adr, Guarantees::default(), true);
+        let failures = judge(&script, Domain::Adr, Promises { strict: true, ..Promises::NONE });
         assert_eq!(failures.len(), 1);
         assert_eq!((&failures[0].property, failures[0].point), (&Property::Strict, 1));
         let Some(Witness { missing: Some(missing), present: Some(present) }) = &failures[0].witness else { panic!() };
@@ -497,8 +491,8 @@ mod tests {
         other.store(warp(0), 0, 1).fence(warp(0)).write_back(warp(0), 0).fence(warp(1));
         assert_eq!(properties(&other, false), []);
         // Under media, acceptance is not enough.
-        assert_eq!(judge(&on_time, Domain::Media, Guarantees::default(), false).len(), 1);
-        assert_eq!(judge(&early, Domain::Eadr, Guarantees::default(), false), []);
+        assert_eq!(judge(&on_time, Domain::Media, Promises::NONE).len(), 1);
+        assert_eq!(judge(&early, Domain::Eadr, Promises::NONE), []);
     }
 
     #[test]
@@ -513,19 +507,19 @@ mod tests {
 
     #[test]
     fn a_store_must_not_be_performed_before_what_the_machine_orders_before_it_is_durable() {
-        let ordered = Guarantees { past: NonTemporalOrder::BeforeCached, ..Guarantees::default() };
+        let ordered = Promises { non_temporal: NonTemporalOrder::BeforeCached, ..Promises::NONE };
         for domain in [Domain::Adr, Domain::Media] {
             let mut early = Script::default();
             early.through(warp(0), 0, 1).store(warp(1), 128, 2).accepted(0, 1).at_media(0, 1);
-            let failures = judge(&early, domain, ordered, false);
+            let failures = judge(&early, domain, ordered);
             assert_eq!(failures.iter().map(|f| f.property.clone()).collect::<Vec<_>>(), [Property::Ordered]);
             let witness = failures[0].witness.as_ref().unwrap();
             let lines = [&witness.missing, &witness.present].map(|persist| persist.as_ref().unwrap().line);
             assert_eq!(lines, [0, 128]);
-            assert_eq!(judge(&early, domain, Guarantees::default(), false), []);
+            assert_eq!(judge(&early, domain, Promises::NONE), []);
             let mut on_time = Script::default();
             on_time.through(warp(0), 0, 1).accepted(0, 1).at_media(0, 1).store(warp(1), 128, 2);
-            assert_eq!(judge(&on_time, domain, ordered, false), []);
+            assert_eq!(judge(&on_time, domain, ordered), []);
         }
     }
 
@@ -538,12 +532,12 @@ mod tests {
             early.store(warp(0), 0, 1).store(warp(1), 8, 2).write_back(warp(1), 8).accepted(8, 2);
             let mut on_time = early.clone();
             early.fact(kind, 0, author).accepted(0, 1);
-            let all = Guarantees { kernel_end: true, ..Guarantees::default() };
-            let failures = judge(&early, Domain::Adr, all, false);
+            let all = Promises { kernel_end: true, ..Promises::NONE };
+            let failures = judge(&early, Domain::Adr, all);
             assert_eq!(failures.len(), 1, "{kind:?}");
             assert!(failures[0].what.ends_with("while bytes at 0x0 were not durable"), "{}", failures[0].what);
             on_time.accepted(0, 1).fact(kind, 0, author);
-            assert_eq!(judge(&on_time, Domain::Adr, all, false), []);
+            assert_eq!(judge(&on_time, Domain::Adr, all), []);
         }
     }
 
@@ -578,7 +572,7 @@ mod tests {
             let mut early = Script::default();
             early.store(warp(0), 0, 1).fact(end, 0, author).accepted(0, 1);
             assert_eq!(properties(&early, false), [Property::Epoch]);
-            assert_eq!(judge(&early, Domain::Adr, Guarantees::default(), false), []);
+            assert_eq!(judge(&early, Domain::Adr, Promises::NONE), []);
             let mut on_time = Script::default();
             on_time.store(warp(0), 0, 1).accepted(0, 1).fact(end, 0, author);
             assert_eq!(properties(&on_time, false), []);
@@ -619,7 +613,7 @@ mod tests {
         let script = after_a_barrier(PersistScope::Thread, [128, 256, 0]);
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
-        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+        let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
         let order = RunOrder::new(&script.journal, &initial, model);
         let found = judge_claim(&states, &order, PersistScope::Cta, 100).failures;
         assert_eq!(found.len(), 1);
@@ -692,8 +686,9 @@ mod tests {
 
     /// The failures' texts, where all that can be promised is.
     fn messages(script: &Script, strict: bool) -> Vec<String> {
-        let guarantees = Guarantees { cta_end: true, kernel_end: true, past: NonTemporalOrder::BeforeCached };
-        judge(script, Domain::Adr, guarantees, strict).into_iter().map(|failure| failure.what).collect()
+        let non_temporal = NonTemporalOrder::BeforeCached;
+        let promises = Promises { strict, cta_end: true, kernel_end: true, non_temporal, ..Promises::NONE };
+        judge(script, Domain::Adr, promises).into_iter().map(|failure| failure.what).collect()
     }
 
     #[test]
@@ -744,9 +739,9 @@ mod tests {
         let verdict = |script: &Script, keep| {
             let initial = PmImage::new(0, vec![0; 1024]);
             let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
-            let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+            let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
             let order = RunOrder::new(&script.journal, &initial, model);
-            judge_history(&states, &order, false, keep)
+            judge_history(&states, &order, keep)
         };
         let mut script = Script::default();
         script.store(warp(0), 0, 1).accepted(0, 9).accepted(0, 1).accepted(0, 8).accepted(0, 1);

@@ -30,28 +30,18 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{LINE, WORDS, runs};
 use durawarp_persist::image::PmImage;
 use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::{Domain, NonTemporalOrder, PersistScope};
 
 const NONE: u32 = u32::MAX;
-
-/// What a scheme may promise beyond fences that wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Guarantees {
-    /// At the end of a CTA all its stores are durable.
-    pub cta_end: bool,
-    /// At the end of a kernel all its stores are durable.
-    pub kernel_end: bool,
-    /// What the machine orders of non-temporal stores.
-    pub past: NonTemporalOrder,
-}
 
 /// What the model has to know besides the facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
     /// What survives.
     pub domain: Domain,
-    /// What else is promised.
-    pub guarantees: Guarantees,
+    /// What the scheme promises.
+    pub promises: Promises,
     /// The SM number under which the host's facts are noted.
     pub host: u16,
 }
@@ -144,8 +134,8 @@ pub struct RunOrder<'a> {
     pub(super) lines: Vec<Line>,
     pub(super) warps: Vec<WarpStores>,
     pub(super) events: Vec<IntervalEvent>,
-    /// What the machine orders of non-temporal stores.
-    pub(super) past: NonTemporalOrder,
+    /// What the scheme promises.
+    pub(super) promises: Promises,
     /// Line and version of each fact that is a store, an atomic or a performance.
     place: Vec<(u32, u32)>,
     /// Stores that were combined with a later one, by version.
@@ -212,7 +202,7 @@ impl<'a> RunOrder<'a> {
             lines: addresses.iter().map(line).collect(),
             warps: Vec::new(),
             events: Vec::new(),
-            past: model.guarantees.past,
+            promises: model.promises,
             place: vec![(NONE, NONE); journal.facts().len()],
             combined: Vec::new(),
             faults: Vec::new(),
@@ -373,10 +363,10 @@ impl Reader<'_, '_> {
                 }
                 // Epochs end for the host always, for CTAs and kernels where the machine promises it.
                 FactKind::KernelStarted => self.end_epoch(at, (NONE, None)),
-                FactKind::CtaEnded if self.model.guarantees.cta_end => {
+                FactKind::CtaEnded if self.model.promises.cta_end => {
                     self.end_epoch(at, (fact.author.launch, Some(fact.author.cta)));
                 }
-                FactKind::KernelEnded if self.model.guarantees.kernel_end => {
+                FactKind::KernelEnded if self.model.promises.kernel_end => {
                     self.end_epoch(at, (fact.author.launch, None));
                 }
                 // A line's combined stores are collected until it leaves the L1; then they are one version.
@@ -430,17 +420,17 @@ impl Reader<'_, '_> {
         pending.open.push((at, fact.kind == FactKind::StoredNonTemporal));
         if fact.kind == FactKind::StoredNonTemporal {
             pending.covered.push((at, true));
-            if self.model.guarantees.past != NonTemporalOrder::ByFences {
+            if self.model.promises.non_temporal != NonTemporalOrder::ByFences {
                 self.paths.entry(self.path_of(fact)).or_default().push_back(at);
             }
         } else {
             pending.cached.insert(line, at);
         }
         let Author { launch, cta, .. } = fact.author;
-        if self.model.guarantees.cta_end {
+        if self.model.promises.cta_end {
             self.epochs.entry((launch, Some(cta))).or_default().push(at);
         }
-        if self.model.guarantees.kernel_end {
+        if self.model.promises.kernel_end {
             self.epochs.entry((launch, None)).or_default().push(at);
         }
     }
@@ -494,7 +484,7 @@ impl Reader<'_, '_> {
             self.epochs.entry((NONE, None)).or_default().push(at);
         }
         // The store has its version by now, and guarantees what the machine orders before it.
-        if let Some(program) = program.filter(|_| self.model.guarantees.past != NonTemporalOrder::ByFences) {
+        if let Some(program) = program.filter(|_| self.model.promises.non_temporal != NonTemporalOrder::ByFences) {
             self.come_before(at, program);
         }
     }
@@ -568,7 +558,7 @@ impl Reader<'_, '_> {
     /// alone.
     fn path_of(&self, fact: &Fact) -> Path {
         let Author { sm, launch, cta, .. } = fact.author;
-        (sm, (self.model.guarantees.past == NonTemporalOrder::BeforeCachedOfCta).then_some((launch, cta)))
+        (sm, (self.model.promises.non_temporal == NonTemporalOrder::BeforeCachedOfCta).then_some((launch, cta)))
     }
 
     /// What the machine orders before a store is guaranteed when that is performed.
@@ -577,7 +567,7 @@ impl Reader<'_, '_> {
         let own = &facts[store as usize];
         let path = self.path_of(own);
         let Some(waiting) = self.paths.get_mut(&path) else { return };
-        let mut count = match (own.kind, self.model.guarantees.past) {
+        let mut count = match (own.kind, self.model.promises.non_temporal) {
             (
                 FactKind::StoredNonTemporal,
                 NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta,

@@ -99,7 +99,7 @@ impl<'a> Overtaking<'a> {
                 FactKind::FenceOrdered => Some(1),
                 _ => None,
             };
-            if let Some(which) = which.filter(|_| order.past != NonTemporalOrder::ByFences) {
+            if let Some(which) = which.filter(|_| order.promises.non_temporal != NonTemporalOrder::ByFences) {
                 paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
             }
             // A store's position has the clock before its own fact: it does not come before itself.
@@ -249,7 +249,7 @@ impl<'a> Overtaking<'a> {
         let own = self.fact(store);
         let Some([past, fences]) = self.paths.get(&(own.author.launch, own.author.cta)) else { return Vec::new() };
         let clock = self.clock_at(store);
-        let whole = match self.order.past {
+        let whole = match self.order.promises.non_temporal {
             NonTemporalOrder::Fifo => true,
             NonTemporalOrder::Epochs => false,
             NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta => {
@@ -338,7 +338,7 @@ impl<'a> Overtaking<'a> {
         *bound = version.max(*bound);
         let mut stores: Vec<u32> = with().collect();
         // So does what is in a line with a store that is certain, where the machine orders it by itself.
-        if self.order.past != NonTemporalOrder::ByFences {
+        if self.order.promises.non_temporal != NonTemporalOrder::ByFences {
             for (&line, bounds) in &bounds {
                 stores.extend(self.along(line as usize, 0..bounds.must, false));
                 stores.extend(self.along(line as usize, 0..bounds.through, true));
@@ -375,10 +375,11 @@ fn join(clock: &mut Clock, other: &Clock) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::order::{Guarantees, Model};
+    use super::super::order::Model;
     use super::super::script::{HOST, Script, warp};
     use super::*;
     use durawarp_persist::journal::Author;
+    use durawarp_persist::promises::Promises;
     use durawarp_persist::vocab::Domain;
 
     const LOG: u64 = 0;
@@ -397,8 +398,8 @@ mod tests {
 
     fn state_of(script: &Script, nth_from_end: usize, past: NonTemporalOrder) -> [u8; 3] {
         let initial = PmImage::new(0, vec![0; 512]);
-        let guarantees = Guarantees { past, ..Guarantees::default() };
-        let model = Model { domain: Domain::Adr, guarantees, host: HOST };
+        let promises = Promises { non_temporal: past, ..Promises::NONE };
+        let model = Model { domain: Domain::Adr, promises, host: HOST };
         let order = RunOrder::new(&script.journal, &initial, model);
         assert!(order.faults().is_empty(), "{:?}", order.faults());
         let overtaking = Overtaking::new(&order, &initial);

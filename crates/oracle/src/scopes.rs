@@ -98,11 +98,12 @@ impl Scopes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::order::{Guarantees, Model};
+    use super::super::order::Model;
     use super::super::script::{HOST, Script, warp};
     use super::*;
     use durawarp_persist::image::PmImage;
     use durawarp_persist::journal::Author;
+    use durawarp_persist::promises::Promises;
     use durawarp_persist::vocab::Domain;
 
     /// Of each store, by its fact, where it stands; and each instance's scope and epochs.
@@ -110,7 +111,7 @@ mod tests {
 
     fn scopes(script: &Script, claim: Option<PersistScope>, stores: &[u32]) -> Found {
         let initial = PmImage::new(0, vec![0; 512]);
-        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+        let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
         let scopes = Scopes::new(&RunOrder::new(&script.journal, &initial, model), claim);
         assert_eq!(scopes.any(), !scopes.instances.is_empty());
         assert!(scopes.instances.iter().all(|instance| instance.confirmed == Some((0, 0))));

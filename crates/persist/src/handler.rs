@@ -31,10 +31,9 @@ pub use super::access::{
 pub use super::dependency::{Dependencies, Dependency};
 pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
+use super::promises::Promises;
 use super::storage::StorageCost;
-use super::vocab::{
-    Boundary, FenceKind, FenceRule, Machines, NonTemporalOrder, RegionRule, Route, StoreClass, StoreRule, WriteBackRule,
-};
+use super::vocab::{Boundary, FenceKind, FenceRule, Machines, RegionRule, Route, StoreClass, StoreRule, WriteBackRule};
 
 /// Where a handler sits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -295,33 +294,16 @@ pub trait Scheme: Send + Sync + Debug {
         None
     }
 
-    /// It promises an order of persists by epochs and by what threads saw of each other, without a fence that
-    /// waits. Its handlers in cores follow dependencies.
-    fn orders_epochs(&self) -> bool {
-        false
-    }
-
-    /// Caches survive a power failure under it, whatever the machine's `persist.domain` says. Asked of a
-    /// scheme of CPUs.
-    fn caches_survive(&self) -> bool {
-        false
-    }
-
     /// Persistent memory has all that is stored from its handlers: dirty lines that leave caches are dropped,
     /// and a DRAM cache may lie in front. Asked of a scheme of CPUs.
     fn drops_evictions(&self) -> bool {
         false
     }
 
-    /// Registers and stores that are not durable are saved when power fails, and execution goes on where it
-    /// was. All memory is persistent. Asked of a scheme of CPUs.
-    fn saves_registers(&self) -> bool {
-        false
-    }
-
-    /// What it promises about the order of non-temporal stores.
-    fn non_temporal_order(&self) -> NonTemporalOrder {
-        NonTemporalOrder::ByFences
+    /// What it promises of a power failure, by which its handlers are judged. A scheme that declares nothing
+    /// promises nothing.
+    fn promises(&self) -> Promises {
+        Promises::NONE
     }
 
     /// What the storage that it adds to a machine of these SMs and slices costs, where its paper says so.

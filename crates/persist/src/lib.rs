@@ -30,6 +30,7 @@ pub mod kernel_order;
 pub mod non_temporal;
 pub mod outbox;
 mod part;
+pub mod promises;
 pub mod regions;
 pub mod selection;
 pub mod sequence;
@@ -46,6 +47,7 @@ pub use handler::{
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use part::Part;
+pub use promises::{Promises, Survives};
 pub use storage::StorageCost;
 pub use vocab::{
     Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionEnd,

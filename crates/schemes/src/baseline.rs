@@ -17,6 +17,7 @@
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::Handler;
 use durawarp_persist::non_temporal::NonTemporalStores;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Machines;
 use durawarp_persist::{
     Boundary, FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule,
@@ -42,6 +43,7 @@ pub struct Baseline {
     cta_end: Boundary,
     kernel_end: Boundary,
     machines: Machines,
+    promises: Promises,
 }
 
 /// Persistent memory without persistency: operations on it and logs are taken out of the program.
@@ -56,6 +58,7 @@ pub const BASE: Baseline = Baseline {
     cta_end: Boundary::None,
     kernel_end: Boundary::None,
     machines: Machines::Both,
+    promises: Promises::NONE,
 };
 
 /// Strict persistency: every store is durable before the warp's next instruction.
@@ -66,6 +69,7 @@ pub const STRICT: Baseline = Baseline {
     non_temporal: Route::NonTemporal,
     wait: true,
     machines: Machines::Gpu,
+    promises: Promises { strict: true, ..Promises::NONE },
     ..BASE
 };
 
@@ -75,6 +79,7 @@ pub const EPOCH_CTA: Baseline = Baseline {
     description: "the L2's dirty lines are written back at the end of each CTA (PACT'19 epoch persistency, CTA)",
     cta_end: Boundary::WriteBackL2,
     machines: Machines::Gpu,
+    promises: Promises { cta_end: true, ..Promises::NONE },
     ..BASE
 };
 
@@ -84,6 +89,7 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     description: "the L2's dirty lines are written back at the end of each kernel (PACT'19 epoch persistency, kernel)",
     kernel_end: Boundary::WriteBackL2,
     machines: Machines::Gpu,
+    promises: Promises { kernel_end: true, ..Promises::NONE },
     ..BASE
 };
 
@@ -210,6 +216,10 @@ impl Scheme for Baseline {
 
     fn machines(&self) -> Machines {
         self.machines
+    }
+
+    fn promises(&self) -> Promises {
+        self.promises
     }
 
     fn logs(&self) -> bool {

@@ -35,6 +35,7 @@ mod queues;
 #[cfg(test)]
 mod tests;
 
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Machines;
 use durawarp_persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
 
@@ -97,8 +98,10 @@ impl Scheme for Delegated {
         Machines::Cpu
     }
 
-    fn orders_epochs(&self) -> bool {
-        true
+    /// Buffered strict persistency: epochs are durable in order, behind the program's back (MICRO'18, section
+    /// II).
+    fn promises(&self) -> Promises {
+        Promises { epochs: true, ..Promises::NONE }
     }
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {

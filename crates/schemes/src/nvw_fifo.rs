@@ -33,6 +33,7 @@ use std::sync::Arc;
 use durawarp_base::choice;
 use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods, value};
+use durawarp_persist::promises::Promises;
 use durawarp_persist::storage::StorageCost;
 use durawarp_persist::{
     Access, AccessKind, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Marker,
@@ -322,6 +323,11 @@ impl Scheme for NvwFifo {
 
     fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(KernelEndHost { kernel_end: self.spec.kernel_end })
+    }
+
+    /// The end of a kernel, by request: the paper says nothing of it. Barriers are judged by their definition.
+    fn promises(&self) -> Promises {
+        Promises { kernel_end: self.spec.kernel_end == KernelEnd::WriteBack, ..Promises::NONE }
     }
 
     fn storage(&self, place: HandlerPlace) -> Vec<StorageCost> {

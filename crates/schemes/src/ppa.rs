@@ -36,6 +36,7 @@ mod stores;
 #[cfg(test)]
 mod tests;
 
+use durawarp_persist::promises::{Promises, Survives};
 use durawarp_persist::vocab::Machines;
 use durawarp_persist::{HandlerPlace, Scheme, SmHandler};
 
@@ -79,8 +80,9 @@ impl Scheme for Ppa {
         Machines::Cpu
     }
 
-    fn saves_registers(&self) -> bool {
-        true
+    /// Registers and stores that are not acknowledged are saved just in time (MICRO'23).
+    fn promises(&self) -> Promises {
+        Promises { survives: Survives::Registers, ..Promises::NONE }
     }
 
     /// The programs keep their own.

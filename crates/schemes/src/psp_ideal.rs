@@ -11,6 +11,7 @@
 //! never fill, as a line leaves for memory from the caches alone ("ideal"). Not modelled: the battery, the
 //! time it takes to save what survives.
 
+use durawarp_persist::promises::{Promises, Survives};
 use durawarp_persist::vocab::Machines;
 use durawarp_persist::{
     FenceKind, FenceRule, Handler, HandlerPlace, Outbox, Scheme, SmHandler, WriteBack, WriteBackRule,
@@ -69,8 +70,9 @@ impl Scheme for PspIdeal {
         Machines::Cpu
     }
 
-    fn caches_survive(&self) -> bool {
-        true
+    /// A battery saves the caches (LightWSP section V-D).
+    fn promises(&self) -> Promises {
+        Promises { survives: Survives::Caches, ..Promises::NONE }
     }
 
     /// The programs keep their own.

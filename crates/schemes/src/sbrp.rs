@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods, value};
+use durawarp_persist::promises::Promises;
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
     Offer, Outbox, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackRule,
@@ -280,8 +281,9 @@ impl Scheme for Sbrp {
         Box::new(PersistBuffer::new(&self.spec, place.l1_combines))
     }
 
-    fn non_temporal_order(&self) -> NonTemporalOrder {
-        NonTemporalOrder::Epochs
+    /// `pm.ofence` and releases order without a wait (ASPLOS 2023).
+    fn promises(&self) -> Promises {
+        Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
     }
 
     fn logs(&self) -> bool {

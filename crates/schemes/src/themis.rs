@@ -31,6 +31,7 @@ use durawarp_base::choice;
 use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, NonTemporalOrder, Offer,
     Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
@@ -194,8 +195,9 @@ impl Scheme for Themis {
         Box::new(ThemisSm::new(&self.spec))
     }
 
-    fn non_temporal_order(&self) -> NonTemporalOrder {
-        self.spec.order()
+    /// MICRO 2020: what hardware keeps in order needs no fence that waits.
+    fn promises(&self) -> Promises {
+        Promises { non_temporal: self.spec.order(), ..Promises::NONE }
     }
 
     fn logs(&self) -> bool {

@@ -8,10 +8,10 @@
 //! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A*
 //! (the states that this run really left, one for each change of what is durable), *level B* (states that the
 //! persistency model allows although this run's timing did not leave them) and *level C* (states in which a
-//! warp has run ahead of the others of its CTA as far as barriers let it). What is promised follows from the
-//! scheme: end of CTA or kernel, every store, the program's own undo log, and the conditions of its manifest
-//! ([`conditions`]). Recovery is the program's own kernels where it has some, else that of the undo log.
-//! Where hardware commits recoverable regions, it recovers by itself, and the program is resumed (`regions`).
+//! warp has run ahead of the others of its CTA as far as barriers let it). The scheme declares what it
+//! promises ([`Promises`]), and its handlers are not asked; the program adds its undo log, and the conditions
+//! of its manifest ([`conditions`]). Recovery is the program's own kernels where it has some, else that of
+//! the undo log. Where hardware commits recoverable regions, it recovers by itself, and the program is resumed (`regions`).
 //!
 //! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents
 //! there. Not modelled: time that recovery takes.
@@ -50,13 +50,13 @@ use durawarp_oracle::history::{judge_claim, judge_history};
 use durawarp_oracle::judge::{
     Check, Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store,
 };
-use durawarp_oracle::order::{Guarantees, Model, RunOrder};
+use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::overtaking::Overtaking;
 use durawarp_oracle::regions::Resumes;
 use durawarp_oracle::undo::{Expected, UndoRule};
 use durawarp_oracle::verdict::{Failure, Persist, Verdict, WrongBytes};
-use durawarp_persist::vocab::{Boundary, NonTemporalOrder, StoreClass};
-use durawarp_persist::{FactKind, HandlerPlace, Journal, Outbox, PmImage, Scheme, Store};
+use durawarp_persist::vocab::NonTemporalOrder;
+use durawarp_persist::{FactKind, Journal, PmImage, Promises, Scheme};
 use durawarp_schemes::catalogue;
 use durawarp_workload::{FormedProgram, Resolved, Role, Space};
 pub use found::{Found, Placed};
@@ -65,17 +65,6 @@ pub use output::OutputCounts;
 pub use regions_of_cores::journal_of_cores;
 pub use report::{Channels, CrashReport, Judgement};
 pub use request::{CrashRequest, Phase, Watching};
-
-/// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before
-/// the next: asked of its handlers, as the machine asks them.
-fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
-    let (mut sm, outbox) = (scheme.sm_handler(HandlerPlace::default()), &mut Outbox::default());
-    let cta_end = sm.boundary(outbox) == Boundary::WriteBackL2;
-    let kernel_end = scheme.host_handler().boundary(outbox) == Boundary::WriteBackL2;
-    let past = scheme.non_temporal_order();
-    let strict = past == NonTemporalOrder::Fifo || sm.store(&Store::of(StoreClass::Data), outbox).wait;
-    (Guarantees { cta_end, kernel_end, past }, strict)
-}
 
 /// Puts findings into the terms of the program.
 struct Places<'a> {
@@ -207,8 +196,8 @@ pub fn crash(
 
     let initial = initial_image(&workload.image());
     let host = Requester::command_processor(spec.sm.count as u16).number();
-    let (guarantees, strict) = promises(scheme);
-    let order = RunOrder::new(journal, &initial, Model { domain, guarantees, host });
+    let promises = scheme.promises();
+    let order = RunOrder::new(journal, &initial, Model { domain, promises, host });
     let states = CrashStates::new(journal, &initial, domain)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
     let regions = undo.as_ref().map_or_else(|| by_role(workload), |undo| Regions::of(undo.log()));
@@ -243,7 +232,7 @@ pub fn crash(
         scheme,
         workload,
         stores: fact(&[FactKind::Stored, FactKind::StoredNonTemporal]),
-        order: strict || guarantees.cta_end || guarantees.kernel_end || guarantees.past != NonTemporalOrder::ByFences,
+        order: promises != Promises::NONE,
         fences: barriers || fact(&[FactKind::FencePassed, FactKind::FenceOrdered, FactKind::FenceSettled]),
         recovery: undo.is_some() || kernels.is_some(),
         conditions: bound.iter().any(Bound::is_expected),
@@ -254,15 +243,15 @@ pub fn crash(
     let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
     let history = match request.claim {
         Some(claim) => judge_claim(&states, &order, claim, request.keep),
-        None => judge_history(&states, &order, strict, request.keep),
+        None => judge_history(&states, &order, request.keep),
     };
     // Only promises that the scheme makes and the request asks about are listed.
     let mut promised = Vec::new();
     let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
     promise(true, "durable bytes are bytes that were stored, and never go back (P0)");
-    promise(strict, "a warp's stores become durable in program order (P1)");
-    promise(guarantees.cta_end, "all stores of a CTA are durable when it ends (P2)");
-    promise(guarantees.kernel_end, "all stores of a kernel are durable when it ends (P2)");
+    promise(promises.strict, "a warp's stores become durable in program order (P1)");
+    promise(promises.cta_end, "all stores of a CTA are durable when it ends (P2)");
+    promise(promises.kernel_end, "all stores of a kernel are durable when it ends (P2)");
     if let Some(claim) = request.claim {
         promised.push(format!("claimed: every persist barrier orders as pm.barrier.{} would (P2)", claim.name()));
     }
@@ -272,10 +261,10 @@ pub fn crash(
         barriers && request.claim.is_none(),
         "what a scope stored before a persist barrier is durable before what it stored after (P2)",
     );
-    let epochs = guarantees.past == NonTemporalOrder::Epochs;
-    let in_order = guarantees.past != NonTemporalOrder::ByFences && !epochs;
+    let epochs = promises.non_temporal == NonTemporalOrder::Epochs;
+    let in_order = promises.non_temporal != NonTemporalOrder::ByFences && !epochs;
     promise(epochs, "what a warp stored before a fence is durable before what the program orders behind it (P5)");
-    let of_cta = guarantees.past == NonTemporalOrder::BeforeCachedOfCta;
+    let of_cta = promises.non_temporal == NonTemporalOrder::BeforeCachedOfCta;
     promise(
         of_cta,
         "stores past the caches are durable before later ones of their CTA through them are performed (P5)",

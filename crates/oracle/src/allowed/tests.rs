@@ -7,14 +7,15 @@ use proptest::prelude::*;
 
 use super::super::crash::{CrashStates, hash_of};
 use super::super::history::judge_history;
-use super::super::order::{Guarantees, Model};
+use super::super::order::Model;
 use super::super::script::{HOST, Script, warp};
 use super::*;
 use durawarp_persist::journal::Author;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Domain;
 
 fn order<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
     RunOrder::new(&script.journal, initial, model)
 }
 
@@ -375,7 +376,7 @@ proptest! {
         let initial = blank();
         let order = order(&script, &initial);
         let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
-        prop_assert_eq!(judge_history(&states, &order, false, 10).failures, []);
+        prop_assert_eq!(judge_history(&states, &order, 10).failures, []);
         let allowed = Allowed::new(&order, &initial, Regions::default(), Budget { torn: 8, ..WHOLE });
         let (mut walk, mut cursor) = (allowed.walk(), states.cursor(0).unwrap());
         for end in ends {

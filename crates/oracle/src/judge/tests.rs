@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 
 use super::super::allowed::Budget;
-use super::super::order::{Guarantees, Model};
+use super::super::order::Model;
 use super::super::script::{HOST, Script, warp};
 use super::super::undo::Expected;
 use super::*;
 use durawarp_persist::journal::FactKind;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::undo::{COMPLETE, IN_TX, LogSlot, Transaction, UndoLog};
 use durawarp_persist::vocab::Domain;
 
@@ -41,8 +42,7 @@ struct Both {
 
 fn judge(script: &Script, rules: &Rules<'_>, domain: Domain) -> Both {
     let initial = initial();
-    let order =
-        RunOrder::new(&script.journal, &initial, Model { domain, guarantees: Guarantees::default(), host: HOST });
+    let order = RunOrder::new(&script.journal, &initial, Model { domain, promises: Promises::NONE, host: HOST });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
     let regions = rules.undo.map(|undo| Regions::of(undo.log())).unwrap_or_default();
@@ -298,7 +298,7 @@ fn a_judgement_that_is_stopped_keeps_what_was_judged() {
         script.accepted(nth % 200 * 4, nth as u32 + 100);
     }
     let (initial, stop, seen) = (initial(), AtomicBool::new(false), AtomicUsize::new(0));
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
     let order = RunOrder::new(&script.journal, &initial, model);
     let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
     let holds = |_: &PmImage| {
@@ -368,7 +368,7 @@ fn counts(verdict: &Verdict) -> Counts {
 }
 
 fn order_of<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
     RunOrder::new(&script.journal, initial, model)
 }
 

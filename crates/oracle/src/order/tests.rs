@@ -1,12 +1,13 @@
 //! Tests of the reference model: each rule by hand, and all of them against a naive recomputation.
 
+use durawarp_persist::promises::Promises;
 use proptest::prelude::*;
 
 use super::super::script::{HOST, Script, warp};
 use super::*;
 
 fn model(domain: Domain) -> Model {
-    Model { domain, guarantees: Guarantees::default(), host: HOST }
+    Model { domain, promises: Promises::NONE, host: HOST }
 }
 
 fn blank() -> PmImage {
@@ -183,8 +184,8 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     script.store(warp(0), 0, 1).store(other, 0, 2).fact(FactKind::CtaEnded, 0, warp(0));
     script.fact(FactKind::KernelEnded, 0, kernel);
     for (cta_end, kernel_end, expected) in [(false, false, (0, 0)), (true, false, (1, 1)), (true, true, (1, 2))] {
-        let guarantees = Guarantees { cta_end, kernel_end, ..Guarantees::default() };
-        let order = RunOrder::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
+        let promises = Promises { cta_end, kernel_end, ..Promises::NONE };
+        let order = RunOrder::new(&script.journal, &blank(), Model { promises, ..model(Domain::Adr) });
         let mut instant = order.instants();
         instant.advance_to(5);
         let after_cta = instant.bounds()[0].must;
@@ -196,8 +197,8 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
 /// (must, through, may) of the lines at 0 and 128 after a number of facts, where the machine orders
 /// non-temporal stores.
 fn ordered(script: &Script, past: NonTemporalOrder, facts: usize) -> [(u32, u32, u32); 2] {
-    let guarantees = Guarantees { past, ..Guarantees::default() };
-    let order = RunOrder::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
+    let promises = Promises { non_temporal: past, ..Promises::NONE };
+    let order = RunOrder::new(&script.journal, &blank(), Model { promises, ..model(Domain::Adr) });
     assert_eq!(order.faults(), []);
     let mut instant = order.instants();
     instant.advance_to(facts);

@@ -13,9 +13,10 @@ use std::sync::atomic::AtomicBool;
 use super::super::Draw;
 use super::super::crash::Plan;
 use super::super::judge::Watch;
-use super::super::order::{Guarantees, Model};
+use super::super::order::Model;
 use super::super::verdict::{Failure, Property, Verdict, WrongBytes, WrongValue};
 use super::*;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Domain;
 use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 
@@ -460,7 +461,7 @@ impl Judged {
 
 fn judge(run: &RegionRun, hardware: &dyn AtPowerFailure) -> Judged {
     let initial = initial();
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
     let order = RunOrder::new(&run.journal, &initial, model);
     let facts = RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().committed_by(run.commit);
     let history = judge_regions(&facts, true, 8);
@@ -817,7 +818,7 @@ fn the_hosts_writes_are_part_of_what_memory_should_have() {
 
 fn crash_points(run: &RegionRun) -> u64 {
     let initial = initial();
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
     let order = RunOrder::new(&run.journal, &initial, model);
     RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().changes() + 1
 }

@@ -29,6 +29,7 @@ use durawarp_machine::os::{OperatingSystem, OsWiring};
 use durawarp_machine::ports::{Endpoint, Roster};
 use durawarp_machine::poster::{Poster, PosterWiring};
 use durawarp_persist::handler::{HandlerPlace, Scheme};
+use durawarp_persist::promises::Survives;
 use durawarp_persist::vocab::Domain;
 use durawarp_riscv::hart_state::HartState;
 use durawarp_riscv::instruction::SP;
@@ -47,7 +48,7 @@ pub fn keeps_harts(spec: &CpuSpec, scheme: &dyn Scheme) -> Option<String> {
     let name = scheme.name();
     if scheme.regions().is_some() {
         Some(format!("`{name}` has slots for a thread's registers by its hart"))
-    } else if scheme.saves_registers() {
+    } else if scheme.promises().survives == Survives::Registers {
         Some(format!("`{name}` saves registers, and replays stores, by hart"))
     } else if spec.peers().count > 0 {
         Some("verbs to other servers are counted by hart".to_owned())

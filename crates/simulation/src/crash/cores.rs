@@ -36,9 +36,11 @@ use durawarp_oracle::history::judge_history;
 use durawarp_oracle::judge::{
     Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_epoch_choice, judge_epochs,
 };
-use durawarp_oracle::order::{Guarantees, Model, RunOrder};
+use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::verbs::is_of_clients;
 use durawarp_oracle::verdict::{Failure, Level, Persist, Verdict, Witness};
+use durawarp_persist::promises::Promises;
+use durawarp_persist::promises::Survives;
 use durawarp_persist::undo::RecoveryStep;
 use durawarp_persist::vocab::Domain;
 use durawarp_persist::{Fact, FactKind, Journal, PmImage};
@@ -145,7 +147,7 @@ pub fn crash_cpu(
     let (spec, program) = (&experiment.machine.spec, &experiment.program);
     let domain = spec.persist.domain;
     experiment.check()?;
-    if experiment.scheme.built.saves_registers() {
+    if experiment.scheme.built.promises().survives == Survives::Registers {
         return crash_saved(experiment, request, watching);
     }
     if experiment.scheme.built.regions().is_some() {
@@ -185,7 +187,7 @@ pub fn crash_cpu(
         "durable bytes are bytes that were stored, and never go back (P0)".to_owned(),
         "the program's own recovery exits with 0".to_owned(),
     ];
-    if experiment.scheme.built.orders_epochs() {
+    if experiment.scheme.built.promises().epochs {
         promises.push("what a thread stored before a fence is durable before what follows from it (P5)".to_owned());
     }
     if channels.is_some() {
@@ -242,7 +244,7 @@ impl TestedServer<'_> {
         let domain = spec.persist.domain;
         let [of_clients, journal] = &whole.parted(|fact| is_of_clients(fact, remote));
         let host = Requester::os(spec.core.count as u16).number();
-        let order = RunOrder::new(journal, initial, Model { domain, guarantees: Guarantees::default(), host });
+        let order = RunOrder::new(journal, initial, Model { domain, promises: Promises::NONE, host });
         let states = CrashStates::new(journal, initial, domain).map_err(|outside| {
             Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"))
         })?;
@@ -254,7 +256,7 @@ impl TestedServer<'_> {
         let double = request.double.then_some(Cuts::TO_A_GOOD_END);
         let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), double, keep: request.keep, ..Rules::default() };
         let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
-        let ordered = experiment.scheme.built.orders_epochs().then(|| PersistOrder::new(journal));
+        let ordered = experiment.scheme.built.promises().epochs.then(|| PersistOrder::new(journal));
         let allowed = match &ordered {
             Some(epochs) => AllowedStates::ByEpochs(EpochStates::new(epochs, initial, budget), &order),
             None => AllowedStates::ByFences(Allowed::new(&order, initial, Regions::default(), budget)),
@@ -264,7 +266,7 @@ impl TestedServer<'_> {
         let channels = posted.then(|| channels::judge(of_clients, domain, request, watching));
         // What no image shows: acknowledgements that came too early, values that go back, order that is
         // missing.
-        let mut history = judge_history(&states, &order, false, request.keep);
+        let mut history = judge_history(&states, &order, request.keep);
         if let Some(epochs) = &ordered {
             history = history.with(epochs.judge_history(domain, request.keep), request.keep);
         }

@@ -18,12 +18,13 @@ use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::memory::{FlatMemory, Medium};
 use durawarp_oracle::judge::{Check, Watch};
-use durawarp_oracle::order::{Guarantees, Model, RunOrder};
+use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::regions::{
     AsPublished, JudgeOptions, RegionFacts, Resumes, TwiceResumed, judge_checks, judge_recovery, judge_regions,
     judge_resume,
 };
 use durawarp_oracle::verdict::Verdict;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::{Domain, RegionRule};
 use durawarp_persist::{FactKind, Journal, PmImage};
 
@@ -185,7 +186,7 @@ pub(super) fn judge(
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
     // No guarantee enters the order: the hardware commits regions whole, whatever the fences are.
-    let order = RunOrder::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(journal, initial, Model { domain: Domain::Adr, promises: Promises::NONE, host });
     let facts = RegionFacts::new(&order, initial, controllers, host, rule.of_ctas)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
         .committed_by(rule.commit);

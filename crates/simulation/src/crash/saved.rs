@@ -29,11 +29,12 @@ use durawarp_machine::cpu::CpuMemory;
 use durawarp_machine::ports::Requester;
 use durawarp_oracle::crash::{CrashStates, Plan};
 use durawarp_oracle::history::judge_history;
-use durawarp_oracle::order::{Guarantees, Model, RunOrder};
+use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::replay::{Replay, SavedStores, judge_replay};
 use durawarp_oracle::verdict::{Failure, Level, Property, Verdict};
 use durawarp_oracle::{Draw, verdict};
 use durawarp_persist::PmImage;
+use durawarp_persist::promises::Promises;
 use durawarp_riscv::functional::{self, Options, SavedHart, SavedProcess};
 use durawarp_riscv::process::Process;
 use durawarp_workload::{CpuProgram, Ran};
@@ -82,11 +83,11 @@ pub(super) fn crash_saved(
 
     // What no image shows, and every image by what changed last.
     let host = Requester::os(spec.core.count as u16).number();
-    let order = RunOrder::new(journal, &initial, Model { domain, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(journal, &initial, Model { domain, promises: Promises::NONE, host });
     let states = CrashStates::new(journal, &initial, domain).map_err(outside)?;
     let keep = request.keep;
     let replayed = judge_replay(journal, &initial, LINE_BYTES, Replay::All, keep).map_err(outside)?;
-    let history = judge_history(&states, &order, false, keep).with(replayed, keep);
+    let history = judge_history(&states, &order, keep).with(replayed, keep);
     let wanted = request.resume > 0 && !matches!(request.plan, Plan::Only(_));
     let resume = wanted.then(|| {
         let going_on = GoingOn {

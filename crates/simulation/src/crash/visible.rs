@@ -26,9 +26,10 @@ use durawarp_machine::core::Core;
 use durawarp_machine::ports::Requester;
 use durawarp_oracle::crash::{CrashStates, Plan};
 use durawarp_oracle::history::judge_history;
-use durawarp_oracle::order::{Guarantees, Model, RunOrder};
+use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::verdict::Verdict;
 use durawarp_oracle::visible::{VisibleStores, judge_visibility};
+use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Domain;
 
 use super::image::initial_image;
@@ -73,12 +74,11 @@ pub(super) fn crash_visible(
 
     // What no single image shows, at every change.
     let host = Requester::os(spec.core.count as u16).number();
-    let order =
-        RunOrder::new(journal, &initial, Model { domain: Domain::Eadr, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(journal, &initial, Model { domain: Domain::Eadr, promises: Promises::NONE, host });
     let states = CrashStates::new(journal, &initial, Domain::Eadr).map_err(outside)?;
     let ended = finished.outcome.end == End::Finished;
     let visible = judge_visibility(journal, ended, request.keep);
-    let history = judge_history(&states, &order, false, request.keep).with(visible, request.keep);
+    let history = judge_history(&states, &order, request.keep).with(visible, request.keep);
     // Images, at crash points of the plan.
     let stores = VisibleStores::new(journal, &initial, spec.core.count as usize);
     let images = Images { states: &states, request, watching };

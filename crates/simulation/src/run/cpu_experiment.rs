@@ -5,6 +5,7 @@ use crate::config::presets::DEFAULT_CLUSTER;
 use crate::config::{CpuMachine, SchemeConfig};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_persist::Domain;
+use durawarp_persist::promises::Survives;
 use durawarp_schemes::catalogue;
 use durawarp_workload::CpuProgram;
 
@@ -36,7 +37,7 @@ impl CpuExperiment {
         let experiment = CpuExperiment {
             machine,
             program,
-            persistent: scheme.built.saves_registers(),
+            persistent: scheme.built.promises().survives == Survives::Registers,
             scheme,
             max_cycles: None,
             reference: true,
@@ -104,7 +105,7 @@ impl CpuExperiment {
 
 /// The machine as the scheme has it: where caches survive a power failure, that is the machine's domain.
 fn under(mut machine: CpuMachine, scheme: &SchemeConfig) -> CpuMachine {
-    if scheme.built.caches_survive() && machine.spec.persist.domain != Domain::Eadr {
+    if scheme.built.promises().survives == Survives::Caches && machine.spec.persist.domain != Domain::Eadr {
         machine.spec.persist.domain = Domain::Eadr;
         let source = format!("scheme {}: caches survive", scheme.built.name());
         machine.sources.insert("persist.domain".to_owned(), source);

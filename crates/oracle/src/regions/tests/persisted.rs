@@ -1,6 +1,7 @@
 //! When a region counts as persisted: all controllers have its boundary, and those of all regions before it.
 
 use super::*;
+use durawarp_persist::promises::Promises;
 
 /// The crash points from which on regions count as persisted. `boundaries` are (time, controller, region).
 fn persisted(controllers: usize, regions: u32, boundaries: &[(u64, u16, u32)]) -> Vec<u32> {
@@ -14,8 +15,8 @@ fn persisted(controllers: usize, regions: u32, boundaries: &[(u64, u16, u32)]) -
     for &(time, sm, pc) in boundaries {
         note(time, RegionStep::Bounded, Author { sm, pc, ..Author::default() });
     }
-    let (initial, guarantees) = (initial(), Guarantees::default());
-    let order = RunOrder::new(&journal, &initial, Model { domain: Domain::Adr, guarantees, host: HOST });
+    let (initial, promises) = (initial(), Promises::NONE);
+    let order = RunOrder::new(&journal, &initial, Model { domain: Domain::Adr, promises, host: HOST });
     let facts = RegionFacts::new(&order, &initial, controllers, HOST, false).unwrap();
     facts.regions[0].iter().map(|region| region.persisted).collect()
 }

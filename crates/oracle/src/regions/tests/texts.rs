@@ -3,6 +3,7 @@
 use super::super::super::crash::BeyondEnd;
 use super::super::super::judge::{Check, Condition};
 use super::*;
+use durawarp_persist::promises::Promises;
 
 /// Facts by hand, one tick after the other; bytes are of the line at 0.
 #[derive(Clone, Default)]
@@ -72,7 +73,7 @@ fn with<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(&RegionFacts<'_>) -> R
 
 fn of<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(RegionFacts<'_>) -> R) -> R {
     let initial = initial();
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
     let order = RunOrder::new(&hand.0, &initial, model);
     judge(RegionFacts::new(&order, &initial, 2, HOST, of_ctas).unwrap())
 }
