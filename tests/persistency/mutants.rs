@@ -405,9 +405,13 @@ fn a_promise_stands_though_the_handler_does_not_keep_it() {
     let tiled: (&str, &[(&str, &str)]) = ("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")]);
     let of_cta = ("all stores of a CTA are durable when it ends (P2)", Property::Epoch);
     let of_warp = ("a warp's stores become durable in program order (P1)", Property::Strict);
+    let of_fence = || ("what a fence let pass is durable (P9)", Property::Acknowledged);
     for (workload, scheme, domain, fault, (promise, property)) in [
         (gemm, "epoch-cta", "adr", Fault::EpochEndsAtOnce, of_cta),
         (tiled, "strict", "media", Fault::StrictDoesNotWait, of_warp),
+        (gemm, "nt-store", "adr", Fault::FencesPass, of_fence()),
+        (gemm, "store+clwb", "adr", Fault::FencesPass, of_fence()),
+        (gemm, "themis", "adr", Fault::FencesPass, of_fence()),
     ] {
         let of = |fault| promised_and_lacking(&experiment_of(workload, scheme, fault, FlagBarrier::Safe, domain));
         let (right, wrong) = (of(Fault::None), of(fault));

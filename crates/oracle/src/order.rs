@@ -395,6 +395,7 @@ impl Reader<'_, '_> {
                 | FactKind::PerformedVolatile
                 | FactKind::Observed
                 | FactKind::EpochEnded
+                | FactKind::FenceSkipped(_)
                 | FactKind::Buffered
                 | FactKind::Forgotten
                 | FactKind::Retired

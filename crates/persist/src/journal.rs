@@ -7,12 +7,14 @@
 //!
 //! Invariants: a fact is never changed. Data of a fact is what the mask names; other bytes are not kept.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 
-use super::vocab::{PersistScope, RegionStep};
+use super::promises::{Fences, Promises};
+use super::vocab::{FenceKind, PersistScope, RegionStep};
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +30,9 @@ pub enum FactKind {
     /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, non-temporal
     /// stores were not all.
     FenceOrdered,
+    /// A warp's fence let it go on at once, as its handler had nothing to wait for. What the fence should have
+    /// come to, if anything, the scheme's promises say ([`Journal::held_to`]).
+    FenceSkipped(FenceKind),
     /// What was stored non-temporally before a warp's first such fence that this was not said of yet is
     /// durable, as its SM knows.
     FenceSettled,
@@ -286,6 +291,24 @@ impl Journal {
         [named, others].map(|facts| Journal { facts, chunks: self.chunks.clone() })
     }
 
+    /// The facts with each fence that was skipped as what the scheme promised that it would be, so that a
+    /// handler that does not keep a promise is judged by it all the same.
+    pub fn held_to(&self, promises: &Promises) -> Cow<'_, Journal> {
+        if !self.facts.iter().any(|fact| matches!(fact.kind, FactKind::FenceSkipped(_))) {
+            return Cow::Borrowed(self);
+        }
+        let as_promised = |fact: &Fact| match (fact.kind, promises.fences) {
+            (FactKind::FenceSkipped(_), Fences::None) => None,
+            (FactKind::FenceSkipped(kind), Fences::Dfence) if kind != FenceKind::Dfence => {
+                Some(Fact { kind: FactKind::FenceOrdered, ..*fact })
+            }
+            (FactKind::FenceSkipped(_), _) => Some(Fact { kind: FactKind::FencePassed, ..*fact }),
+            _ => Some(*fact),
+        };
+        let facts = self.facts.iter().filter_map(as_promised);
+        Cow::Owned(Journal { facts: facts.collect(), chunks: self.chunks.clone() })
+    }
+
     /// The bytes of a fact, those of its mask one after the other; empty for one noted without.
     pub fn data(&self, fact: &Fact) -> &[u8] {
         let bytes = fact.mask.count_ones() as usize;
@@ -306,6 +329,7 @@ impl Journal {
             FactKind::Updated
             | FactKind::FencePassed
             | FactKind::FenceOrdered
+            | FactKind::FenceSkipped(_)
             | FactKind::FenceSettled
             | FactKind::BarrierReached
             | FactKind::BarrierPassed
@@ -437,5 +461,23 @@ mod tests {
             );
             assert_eq!(merged.data(found), journal.data(expected));
         }
+    }
+
+    #[test]
+    fn a_fence_that_was_skipped_counts_as_what_was_promised_of_it() {
+        let mut journal = Journal::default();
+        for kind in [FenceKind::Sfence, FenceKind::Dfence] {
+            journal.note(1, FactKind::FenceSkipped(kind), 0, 0, Author::default());
+        }
+        journal.note_data(2, FactKind::Accepted, 0, 1, Author::default(), &[7; 128]);
+        let held_to = |fences| {
+            let held = journal.held_to(&Promises { fences, ..Promises::NONE }).into_owned();
+            let kinds: Vec<FactKind> = held.facts().iter().map(|fact| fact.kind).collect();
+            assert_eq!(held.data(held.facts().last().unwrap()), [7]);
+            kinds
+        };
+        assert_eq!(held_to(Fences::All), [FactKind::FencePassed, FactKind::FencePassed, FactKind::Accepted]);
+        assert_eq!(held_to(Fences::Dfence), [FactKind::FenceOrdered, FactKind::FencePassed, FactKind::Accepted]);
+        assert_eq!(held_to(Fences::None), [FactKind::Accepted]);
     }
 }

@@ -47,7 +47,7 @@ pub use handler::{
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use part::Part;
-pub use promises::{Promises, Survives};
+pub use promises::{Fences, Promises, Survives};
 pub use storage::StorageCost;
 pub use vocab::{
     Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionEnd,

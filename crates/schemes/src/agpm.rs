@@ -20,9 +20,11 @@ pub mod parameters;
 pub mod reason;
 mod selector;
 
+use super::baseline::FENCES_WAIT;
 use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, StateReader, Storable};
+use durawarp_persist::promises::Promises;
 use durawarp_persist::{Handler, HandlerPlace, Scheme, SchemeMessage, SmHandler};
 
 use handlers::{Bank, SmSelector};
@@ -74,6 +76,11 @@ impl Scheme for Agpm {
 
     fn reserves_memory(&self) -> bool {
         self.spec.charge_reservation
+    }
+
+    /// As `store+clwb` and `nt-store`, between which it chooses (AGPM section IV).
+    fn promises(&self) -> Promises {
+        FENCES_WAIT
     }
 
     fn logs(&self) -> bool {

@@ -17,7 +17,7 @@
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::Handler;
 use durawarp_persist::non_temporal::NonTemporalStores;
-use durawarp_persist::promises::Promises;
+use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::vocab::Machines;
 use durawarp_persist::{
     Boundary, FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule,
@@ -93,6 +93,9 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     ..BASE
 };
 
+/// A fence waits for what was written back or went past the caches (AGPM section II, transactions).
+pub(super) const FENCES_WAIT: Promises = Promises { fences: Fences::All, ..Promises::NONE };
+
 /// Undo logging with non-temporal log updates; data is written back by the program. [`nt_store`] has data
 /// past them too, by request.
 pub const NT_STORE: Baseline = Baseline {
@@ -102,6 +105,7 @@ pub const NT_STORE: Baseline = Baseline {
     non_temporal: Route::NonTemporal,
     log: Route::NonTemporal,
     machines: Machines::Gpu,
+    promises: FENCES_WAIT,
     ..BASE
 };
 

@@ -15,12 +15,14 @@
 //! line has no room. A slice is busy when it has no room for a request of this SM. A load past the L1 takes
 //! its line out of it. Not modelled: a predictor of locality.
 
+use super::baseline::FENCES_WAIT;
 use std::sync::Arc;
 
 use durawarp_base::choice;
 use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
+use durawarp_persist::promises::Promises;
 use durawarp_persist::{
     Handler, HandlerPlace, Interests, Load, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack,
     WriteBackClass, WriteBackRule,
@@ -129,6 +131,11 @@ impl Scheme for Bucl {
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(BuclSm { spec: self.spec.clone(), past: NonTemporalStores::default() })
+    }
+
+    /// As `store+clwb` and `nt-store`, between which it chooses (AGPM section V-B).
+    fn promises(&self) -> Promises {
+        FENCES_WAIT
     }
 
     fn logs(&self) -> bool {

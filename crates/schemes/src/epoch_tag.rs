@@ -33,7 +33,7 @@ use std::sync::Arc;
 use durawarp_base::spec;
 use durawarp_checkpoint::{LoadFault, StateReader, state, state_methods, value};
 use durawarp_persist::kernel_order::{Gathering, KernelOrder, read_gathered};
-use durawarp_persist::promises::Promises;
+use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
     Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
@@ -318,7 +318,7 @@ impl Scheme for EpochTag {
 
     /// Barriers order without a wait: buffered epochs (Gope et al., section 6.1).
     fn promises(&self) -> Promises {
-        Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
+        Promises { fences: Fences::Dfence, non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
     }
 
     fn logs(&self) -> bool {

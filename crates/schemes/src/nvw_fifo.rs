@@ -325,7 +325,8 @@ impl Scheme for NvwFifo {
         Box::new(KernelEndHost { kernel_end: self.spec.kernel_end })
     }
 
-    /// The end of a kernel, by request: the paper says nothing of it. Barriers are judged by their definition.
+    /// The end of a kernel, by request: the paper says nothing of it. Fences are barriers here, and those are
+    /// judged by their definition.
     fn promises(&self) -> Promises {
         Promises { kernel_end: self.spec.kernel_end == KernelEnd::WriteBack, ..Promises::NONE }
     }

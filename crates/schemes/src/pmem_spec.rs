@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, StateReader, Storable, state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
-use durawarp_persist::promises::Promises;
+use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
     Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
     NonTemporalOrder, Offer, Outbox, Peer, Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack,
@@ -184,8 +184,13 @@ impl Scheme for PmemSpec {
     /// Strict persistency where the path is a FIFO (ASPLOS 2021); as AGPM ran it, fences alone order.
     fn promises(&self) -> Promises {
         match self.spec.order {
-            Order::Fifo => Promises { strict: true, non_temporal: NonTemporalOrder::Fifo, ..Promises::NONE },
-            Order::Fence => Promises::NONE,
+            Order::Fifo => Promises {
+                strict: true,
+                fences: Fences::Dfence,
+                non_temporal: NonTemporalOrder::Fifo,
+                ..Promises::NONE
+            },
+            Order::Fence => Promises { fences: Fences::All, ..Promises::NONE },
         }
     }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods, value};
-use durawarp_persist::promises::Promises;
+use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
     Offer, Outbox, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackRule,
@@ -283,7 +283,7 @@ impl Scheme for Sbrp {
 
     /// `pm.ofence` and releases order without a wait (ASPLOS 2023).
     fn promises(&self) -> Promises {
-        Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
+        Promises { fences: Fences::Dfence, non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
     }
 
     fn logs(&self) -> bool {

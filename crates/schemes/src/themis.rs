@@ -31,7 +31,7 @@ use durawarp_base::choice;
 use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
-use durawarp_persist::promises::Promises;
+use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
     Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, NonTemporalOrder, Offer,
     Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
@@ -197,7 +197,7 @@ impl Scheme for Themis {
 
     /// MICRO 2020: what hardware keeps in order needs no fence that waits.
     fn promises(&self) -> Promises {
-        Promises { non_temporal: self.spec.order(), ..Promises::NONE }
+        Promises { fences: Fences::Dfence, non_temporal: self.spec.order(), ..Promises::NONE }
     }
 
     fn logs(&self) -> bool {

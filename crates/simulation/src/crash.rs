@@ -55,6 +55,7 @@ use durawarp_oracle::overtaking::Overtaking;
 use durawarp_oracle::regions::Resumes;
 use durawarp_oracle::undo::{Expected, UndoRule};
 use durawarp_oracle::verdict::{Failure, Persist, Verdict, WrongBytes};
+use durawarp_persist::promises::Fences;
 use durawarp_persist::vocab::NonTemporalOrder;
 use durawarp_persist::{FactKind, Journal, PmImage, Promises, Scheme};
 use durawarp_schemes::catalogue;
@@ -197,6 +198,7 @@ pub fn crash(
     let initial = initial_image(&workload.image());
     let host = Requester::command_processor(spec.sm.count as u16).number();
     let promises = scheme.promises();
+    let journal = &*journal.held_to(&promises);
     let order = RunOrder::new(journal, &initial, Model { domain, promises, host });
     let states = CrashStates::new(journal, &initial, domain)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
@@ -232,7 +234,7 @@ pub fn crash(
         scheme,
         workload,
         stores: fact(&[FactKind::Stored, FactKind::StoredNonTemporal]),
-        order: promises != Promises::NONE,
+        order: Promises { fences: Fences::None, ..promises } != Promises::NONE,
         fences: barriers || fact(&[FactKind::FencePassed, FactKind::FenceOrdered, FactKind::FenceSettled]),
         recovery: undo.is_some() || kernels.is_some(),
         conditions: bound.iter().any(Bound::is_expected),

@@ -563,6 +563,7 @@ impl Sm {
         // arrive.
         match (scope, rule) {
             (PersistScope::Thread, FenceRule::Pass) => {
+                self.record.note(&self.core.slots[warp], FactKind::FenceSkipped(kind), 0);
                 self.core.settle(warp, from, launch);
             }
             (PersistScope::Thread, FenceRule::Marker) => {
