@@ -34,10 +34,12 @@ pub enum AluOp {
     Int64(IntOp),
     /// Integer operation on 16-bit values in 32-bit slots.
     Int16(IntOp),
-    /// Integer operation on both halves of 32-bit slots; negative results become 0 when `true`.
-    Pair16(IntOp, bool),
-    /// Integer operation on 32-bit slots whose negative results become 0 (`.relu`).
-    Rectified32(IntOp),
+    /// a + b of both halves of 32-bit slots.
+    PairAdd16,
+    /// The smaller or larger of both halves of 32-bit slots; negative results become 0 when `true`.
+    PairExtreme16(IntExtreme, bool),
+    /// The smaller (`true`) or larger of signed 32-bit slots, or 0 when that is negative (`.relu`).
+    Rectified32(bool),
     /// d(64) = a(32) * b(32), signed when `true`.
     MulWide32(bool),
     /// d(64) = a(32) * b(32) + c(64), signed when `true`.
@@ -179,7 +181,7 @@ pub enum AluOp {
     /// `match.any.sync` (or `.all` with `true`); a is 64-bit when the second flag says so.
     Match(bool, bool),
     /// `redux.sync` over 32-bit a.
-    Redux(IntOp),
+    Redux(ReduxOp),
     /// p = the phase of an `mbarrier` is over, by its word a (64) and the state b (64), or the parity b (32)
     /// when `true`.
     PhaseOver(bool),
@@ -268,6 +270,46 @@ pub enum Split {
     Pack2x8,
     /// {d(8), e(8)} = a(16)
     Unpack2x8,
+}
+
+/// The smaller or the larger of two integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IntExtreme {
+    /// The smaller, signed.
+    MinS,
+    /// The smaller, unsigned.
+    MinU,
+    /// The larger, signed.
+    MaxS,
+    /// The larger, unsigned.
+    MaxU,
+}
+
+impl IntExtreme {
+    /// The smaller or larger, signed or not.
+    pub fn new(least: bool, signed: bool) -> Self {
+        match (least, signed) {
+            (true, true) => IntExtreme::MinS,
+            (true, false) => IntExtreme::MinU,
+            (false, true) => IntExtreme::MaxS,
+            (false, false) => IntExtreme::MaxU,
+        }
+    }
+}
+
+/// What joins the values of lanes (`redux`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReduxOp {
+    /// Their sum.
+    Add,
+    /// The smallest or largest.
+    Extreme(IntExtreme),
+    /// The bits that all have.
+    And,
+    /// The bits that any has.
+    Or,
+    /// The bits that an odd number of them have.
+    Xor,
 }
 
 /// Integer operations whose result has the width of their operands.

@@ -14,6 +14,8 @@
 //! (f64) or `0x7fff` (half precision, as the ISA says); integer division by zero gives all ones, as does its
 //! remainder.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub(super) mod approx;
 pub mod atomic;
 mod bits;
@@ -61,8 +63,9 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         // Integers. Narrow ones have a family of their own, as the upper half of a 16-bit register is
         // unspecified.
         AluOp::Int16(op) => int::execute16(f, inst, op),
-        AluOp::Pair16(op, relu) => int::execute_pair16(f, inst, op, relu),
-        AluOp::Rectified32(op) => int::execute_rectified(f, inst, op),
+        AluOp::PairAdd16 => int::add_pair16(f, inst),
+        AluOp::PairExtreme16(extreme, relu) => int::extreme_pair16(f, inst, extreme, relu),
+        AluOp::Rectified32(least) => int::rectified(f, inst, least),
         AluOp::MulWide32(signed) => int::mul_wide32(f, inst, signed),
         AluOp::MadWide32(signed) => int::mad_wide32(f, inst, signed),
         AluOp::MulWide16(signed) => int::mul_wide16(f, inst, signed, false),

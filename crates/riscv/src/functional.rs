@@ -11,6 +11,8 @@
 //! `sc`. `fence`, cache-line operations and words of persistency have no effect beyond their count; remote
 //! memory completes at once. An [`Observer`] is shown each store, cleaned line and fence of persistency.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod hart;
 mod observer;
 mod regions;

@@ -13,6 +13,8 @@
 //! Invariant: each match over operations has an arm for every operation of its classes, and names the classes
 //! that it does not have: without a wildcard no operation is forgotten.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub mod atomic;
 mod convert;
 mod flagged;
@@ -22,7 +24,7 @@ mod integer;
 mod nearest;
 mod rounding;
 
-pub use flagged::{Flagged, flag, mode};
+pub use flagged::{Flagged, flag};
 pub use float::{CANONICAL_NAN_D, CANONICAL_NAN_S, ReservedRounding, float};
 pub use integer::{integer, taken};
 
@@ -34,7 +36,9 @@ use super::instruction::{Inst, Op, of_classes};
 pub fn target(inst: &Inst, pc: u64, a: u64) -> u64 {
     match inst.op {
         Op::Jalr => a.wrapping_add(inst.imm as u64) & !1,
-        _ => pc.wrapping_add(inst.imm as u64),
+        Op::Jal | of_classes!(Branch) => pc.wrapping_add(inst.imm as u64),
+        of_classes!(Alu Mul Div Load Store LoadReserved StoreConditional Amo Fp FpDiv FpMove FpConvert Fence)
+        | of_classes!(CacheLine Csr System Persist Remote Hint Illegal) => pc.wrapping_add(inst.imm as u64),
     }
 }
 

@@ -29,7 +29,8 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
             // A NaN is the canonical one, or memory would depend on the host.
             Elem::F32 => u64::from(canon32(f32::from_bits(old as u32) + f32::from_bits(a as u32))),
             Elem::F64 => canon64(f64::from_bits(old) + f64::from_bits(a)),
-            _ => old.wrapping_add(a),
+            Elem::U8 | Elem::U16 | Elem::U32 | Elem::U64 => old.wrapping_add(a),
+            Elem::S8 | Elem::S16 | Elem::S32 | Elem::S64 => old.wrapping_add(a),
         },
         AtomOp::AddHalf(ty) => u64::from(half::add(ty, old as u32, a as u32)),
         AtomOp::Inc => {

@@ -83,7 +83,8 @@ fn compared_halves(f: &Frame<'_>, inst: &Inst, cmp: FloatCmp, ty: HalfType, ftz:
 fn compared_upper(f: &Frame<'_>, inst: &Inst, kind: CompareKind) -> Option<u32> {
     match kind {
         CompareKind::Half(cmp, ty, ftz) if ty.is_pair() => Some(compared_halves(f, inst, cmp, ty, ftz, 16)),
-        _ => None,
+        CompareKind::Int16(_) | CompareKind::Int32(_) | CompareKind::Int64(_) => None,
+        CompareKind::F32(..) | CompareKind::F64(_) | CompareKind::Half(..) => None,
     }
 }
 

@@ -107,6 +107,7 @@ fn general(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
 }
 
 /// What a source is, apart from its type.
+#[derive(Clone, Copy)]
 enum Value {
     Int(i128),
     Float(f64),
@@ -124,30 +125,32 @@ fn lane(cvt: Cvt, bits: u64) -> u64 {
             Value::Float(f64::from(f32::from_bits(bits)))
         }
         Num::F64 => Value::Float(f64::from_bits(bits)),
-        from => Value::Int(integer(from, bits)),
+        Num::U8 | Num::S8 | Num::U16 | Num::S16 => Value::Int(integer(cvt.from, bits)),
+        Num::U32 | Num::S32 | Num::U64 | Num::S64 => Value::Int(integer(cvt.from, bits)),
     };
-    match (value, cvt.to.is_float()) {
-        (Value::Int(v), false) => extend(cvt.to, if cvt.sat { clamp(cvt.to, v) } else { v as u64 }),
-        (Value::Float(x), false) => extend(cvt.to, clamp(cvt.to, to_integer(x, cvt.round))),
-        (Value::Int(v), true) => match cvt.to {
-            Num::F32 => finish32(cvt, rounding::int_to_single(v, cvt.round)),
-            Num::F64 => finish64(cvt, rounding::int_to_double(v, cvt.round)),
-            Num::Bf16 => u64::from(rounding::int_to_half(v, HalfFormat::Bf16, cvt.round)),
-            _ => u64::from(rounding::int_to_half(v, HalfFormat::F16, cvt.round)),
-        },
-        (Value::Float(x), true) => {
-            let x = if cvt.integral { to_integral(x, cvt.round) } else { x };
-            match cvt.to {
-                Num::F32 => finish32(cvt, rounding::narrow(x, cvt.round)),
-                Num::F64 => finish64(cvt, x),
-                to => {
-                    let to = if to == Num::Bf16 { HalfFormat::Bf16 } else { HalfFormat::F16 };
-                    let x = if cvt.sat { f64::from_bits(saturate64(x.to_bits())) } else { x };
-                    let half = half::convert(x, to, cvt.round, cvt.relu);
-                    u64::from(if cvt.finite { half::finite(to, half) } else { half })
-                }
-            }
+    let integral = |x: f64| if cvt.integral { to_integral(x, cvt.round) } else { x };
+    let to_half = |format: HalfFormat| match value {
+        Value::Int(v) => u64::from(rounding::int_to_half(v, format, cvt.round)),
+        Value::Float(x) => {
+            let x = integral(x);
+            let x = if cvt.sat { f64::from_bits(saturate64(x.to_bits())) } else { x };
+            let bits = half::convert(x, format, cvt.round, cvt.relu);
+            u64::from(if cvt.finite { half::finite(format, bits) } else { bits })
         }
+    };
+    let to_integer = |to: Num| match value {
+        Value::Int(v) => extend(to, if cvt.sat { clamp(to, v) } else { v as u64 }),
+        // NaN gives 0; far values saturate at the ends of `i128`, beyond every destination.
+        Value::Float(x) => extend(to, clamp(to, to_integral(x, cvt.round) as i128)),
+    };
+    match (cvt.to, value) {
+        (Num::F32, Value::Int(v)) => finish32(cvt, rounding::int_to_single(v, cvt.round)),
+        (Num::F32, Value::Float(x)) => finish32(cvt, rounding::narrow(integral(x), cvt.round)),
+        (Num::F64, Value::Int(v)) => finish64(cvt, rounding::int_to_double(v, cvt.round)),
+        (Num::F64, Value::Float(x)) => finish64(cvt, integral(x)),
+        (Num::F16, _) => to_half(HalfFormat::F16),
+        (Num::Bf16, _) => to_half(HalfFormat::Bf16),
+        (Num::U8 | Num::S8 | Num::U16 | Num::S16 | Num::U32 | Num::S32 | Num::U64 | Num::S64, _) => to_integer(cvt.to),
     }
 }
 
@@ -193,9 +196,4 @@ fn to_integral(x: f64, round: Round) -> f64 {
         Round::Down => x.floor(),
         Round::Up => x.ceil(),
     }
-}
-
-/// NaN gives 0; far values saturate at the ends of `i128`, beyond every destination.
-fn to_integer(x: f64, round: Round) -> i128 {
-    to_integral(x, round) as i128
 }

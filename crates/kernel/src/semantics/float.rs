@@ -39,13 +39,27 @@ fn fma64<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FMA { a.mul_add(b, c) } else { libm::fma(a, b, c) }
 }
 
+/// The pattern of the operations that do not round.
+macro_rules! unrounded {
+    () => {
+        FloatOp::Min
+            | FloatOp::Max
+            | FloatOp::MinNan
+            | FloatOp::MaxNan
+            | FloatOp::Abs
+            | FloatOp::Neg
+            | FloatOp::CopySign
+    };
+}
+
 /// How many sources an operation reads.
 #[inline(always)]
 fn arity(op: FloatOp) -> usize {
     match op {
         FloatOp::Rcp | FloatOp::Sqrt | FloatOp::Abs | FloatOp::Neg => 1,
         FloatOp::Fma => 3,
-        _ => 2,
+        FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Div | FloatOp::Min | FloatOp::Max => 2,
+        FloatOp::MinNan | FloatOp::MaxNan | FloatOp::CopySign => 2,
     }
 }
 
@@ -167,8 +181,7 @@ fn directed32(op: FloatOp, a: &V32, b: &V32, c: &V32, round: Round) -> V32 {
         FloatOp::Div => binary32(a, b, |a, b| rounding::div32(a, b, round)),
         FloatOp::Rcp => unary32(a, |a| rounding::div32(1.0, a, round)),
         FloatOp::Sqrt => unary32(a, |a| rounding::sqrt32(a, round)),
-        // The others do not round.
-        _ => nearest32::<false>(op, a, b, c),
+        unrounded!() => nearest32::<false>(op, a, b, c),
     }
 }
 
@@ -229,7 +242,7 @@ fn directed64(op: FloatOp, a: &V64, b: &V64, c: &V64, round: Round) -> V64 {
             FloatOp::Div => rounding::div64(x, y, round),
             FloatOp::Rcp => rounding::div64(1.0, x, round),
             FloatOp::Sqrt => rounding::sqrt64(x, round),
-            _ => return nearest64::<false>(op, a, b, c),
+            unrounded!() => return nearest64::<false>(op, a, b, c),
         };
         out[i] = canon64(r);
     }

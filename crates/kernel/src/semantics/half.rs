@@ -210,7 +210,7 @@ pub(super) fn convert(x: f64, to: HalfFormat, round: Round, relu: bool) -> u16 {
     let bits = match (to, round) {
         (HalfFormat::F16, Round::Nearest) => narrow::<F16>(x),
         (HalfFormat::Bf16, Round::Nearest) => narrow::<BF16>(x),
-        _ => rounding::double_to_half(x, to, round),
+        (_, Round::Zero | Round::Down | Round::Up) => rounding::double_to_half(x, to, round),
     };
     if relu { rectify(bits) } else { bits }
 }

@@ -3,7 +3,7 @@
 //! Division by zero and its remainder give all ones in every width; `MIN / -1` wraps. Both are what NVIDIA's
 //! compilers make of these operations, where the ISA says "unspecified".
 
-use super::super::alu::{Carry, CarryOp, IntOp, SatOp};
+use super::super::alu::{Carry, CarryOp, IntExtreme, IntOp, SatOp};
 use super::super::ir::Inst;
 use super::{Frame, zip, zip3};
 
@@ -211,9 +211,15 @@ pub(super) fn saturating(f: &mut Frame<'_>, inst: &Inst, op: SatOp) {
     }
 }
 
-/// Both halves of 32 bits.
+/// a + b of both halves of 32 bits.
 #[inline(always)]
-pub(super) fn execute_pair16(f: &mut Frame<'_>, inst: &Inst, op: IntOp, relu: bool) {
+pub(super) fn add_pair16(f: &mut Frame<'_>, inst: &Inst) {
+    f.zip32(inst, |a, b| a.wrapping_add(b) & 0xffff | (a & !0xffff).wrapping_add(b & !0xffff));
+}
+
+/// The smaller or larger of both halves of 32 bits.
+#[inline(always)]
+pub(super) fn extreme_pair16(f: &mut Frame<'_>, inst: &Inst, extreme: IntExtreme, relu: bool) {
     let pair = |of: fn(u16, u16) -> u16| {
         move |a: u32, b: u32| {
             let one = |a: u32, b: u32| {
@@ -223,22 +229,21 @@ pub(super) fn execute_pair16(f: &mut Frame<'_>, inst: &Inst, op: IntOp, relu: bo
             one(a, b) | one(a >> 16, b >> 16) << 16
         }
     };
-    match op {
-        IntOp::MinS => f.zip32(inst, pair(|a, b| (a as i16).min(b as i16) as u16)),
-        IntOp::MinU => f.zip32(inst, pair(u16::min)),
-        IntOp::MaxS => f.zip32(inst, pair(|a, b| (a as i16).max(b as i16) as u16)),
-        IntOp::MaxU => f.zip32(inst, pair(u16::max)),
-        // The front end makes no other one of pairs.
-        _ => f.zip32(inst, pair(u16::wrapping_add)),
+    match extreme {
+        IntExtreme::MinS => f.zip32(inst, pair(|a, b| (a as i16).min(b as i16) as u16)),
+        IntExtreme::MinU => f.zip32(inst, pair(u16::min)),
+        IntExtreme::MaxS => f.zip32(inst, pair(|a, b| (a as i16).max(b as i16) as u16)),
+        IntExtreme::MaxU => f.zip32(inst, pair(u16::max)),
     }
 }
 
 /// `min.relu.s32`, `max.relu.s32`
 #[inline(always)]
-pub(super) fn execute_rectified(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
-    match op {
-        IntOp::MinS => f.zip32(inst, |a, b| (a as i32).min(b as i32).max(0) as u32),
-        _ => f.zip32(inst, |a, b| (a as i32).max(b as i32).max(0) as u32),
+pub(super) fn rectified(f: &mut Frame<'_>, inst: &Inst, least: bool) {
+    if least {
+        f.zip32(inst, |a, b| (a as i32).min(b as i32).max(0) as u32);
+    } else {
+        f.zip32(inst, |a, b| (a as i32).max(b as i32).max(0) as u32);
     }
 }
 

@@ -6,7 +6,7 @@
 //! not enforced: the lanes that execute take part. A shuffle that reads a lane that does not execute gets
 //! that lane's register as it is (the ISA leaves it undefined; here it is at least the same on every host).
 
-use super::super::alu::{IntOp, ShflMode, SpaceTest, VoteOp};
+use super::super::alu::{IntExtreme, ReduxOp, ShflMode, SpaceTest, VoteOp};
 use super::super::ir::{Inst, LANES, NONE};
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::{Frame, V32, bits_of, negation};
@@ -30,7 +30,7 @@ pub(super) fn shuffle(f: &mut Frame<'_>, inst: &Inst, mode: ShflMode) {
         let ok = match mode {
             // For `.up` the clamp is a lower bound.
             ShflMode::Up => from as i32 >= last as i32,
-            _ => from <= last,
+            ShflMode::Down | ShflMode::Bfly | ShflMode::Idx => from <= last,
         };
         out[lane as usize] = a[if ok { from as usize & 31 } else { lane as usize }];
         in_range |= u32::from(ok) << lane;
@@ -69,17 +69,17 @@ pub(super) fn matching(f: &mut Frame<'_>, inst: &Inst, all: bool, wide: bool) {
 }
 
 #[inline(always)]
-pub(super) fn reduce(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
+pub(super) fn reduce(f: &mut Frame<'_>, inst: &Inst, op: ReduxOp) {
     let a = *f.get32(inst.src[0]);
     let join = |x: u32, y: u32| match op {
-        IntOp::Add => x.wrapping_add(y),
-        IntOp::MinS => (x as i32).min(y as i32) as u32,
-        IntOp::MinU => x.min(y),
-        IntOp::MaxS => (x as i32).max(y as i32) as u32,
-        IntOp::MaxU => x.max(y),
-        IntOp::And => x & y,
-        IntOp::Or => x | y,
-        _ => x ^ y,
+        ReduxOp::Add => x.wrapping_add(y),
+        ReduxOp::Extreme(IntExtreme::MinS) => (x as i32).min(y as i32) as u32,
+        ReduxOp::Extreme(IntExtreme::MinU) => x.min(y),
+        ReduxOp::Extreme(IntExtreme::MaxS) => (x as i32).max(y as i32) as u32,
+        ReduxOp::Extreme(IntExtreme::MaxU) => x.max(y),
+        ReduxOp::And => x & y,
+        ReduxOp::Or => x | y,
+        ReduxOp::Xor => x ^ y,
     };
     let mask = f.mask;
     let out = (0..LANES).filter(|i| mask >> i & 1 != 0).map(|i| a[i]).reduce(join).unwrap_or(0);

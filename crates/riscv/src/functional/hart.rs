@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::code::CodeTable;
 use crate::decode::csr;
 use crate::fault::FaultKind;
-use crate::instruction::{Class, Inst, Op, SP};
+use crate::instruction::{Class, Inst, Op, SP, of_classes};
 use crate::memory::Memory;
 use crate::semantics::{self, atomic};
 use crate::verbs::{DESCRIPTOR_BYTES, Logs};
@@ -168,7 +168,10 @@ impl Hart {
             match inst.op {
                 Op::Ecall => return Turn::Call,
                 Op::Pause => return Turn::Over,
-                _ => {}
+                Op::Ebreak
+                | Op::FenceI
+                | of_classes!(Alu Mul Div Branch Jump Load Store LoadReserved StoreConditional Amo Fp FpDiv FpMove)
+                | of_classes!(FpConvert Fence CacheLine Csr Persist Remote Illegal) => {}
             }
         }
         Turn::Over
@@ -205,27 +208,27 @@ impl Hart {
                 store!(shared, self.number, inst, a, b, u64);
                 return Ok(next);
             }
-            op => match op.class() {
-                Class::Alu | Class::Mul | Class::Div => semantics::integer(inst, self.pc, a, b),
-                Class::Branch => {
-                    if semantics::taken(op, a, b) {
-                        next = semantics::target(inst, self.pc, a);
-                    }
-                    return Ok(next);
-                }
-                Class::Jump => {
+            of_classes!(Alu Mul Div) => semantics::integer(inst, self.pc, a, b),
+            of_classes!(Branch) => {
+                if semantics::taken(inst.op, a, b) {
                     next = semantics::target(inst, self.pc, a);
-                    semantics::integer(inst, self.pc, a, b)
                 }
-                Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
-                    let c = self.registers.get(inst.rs3);
-                    let result = semantics::float(inst, a, b, c, self.fcsr);
-                    let result = result.map_err(|mode| FaultKind::Rounding { mode: mode.0 })?;
-                    self.fcsr |= result.flags;
-                    result.value
-                }
-                _ => self.rare(inst, shared, now_ns, a, b)?,
-            },
+                return Ok(next);
+            }
+            of_classes!(Jump) => {
+                next = semantics::target(inst, self.pc, a);
+                semantics::integer(inst, self.pc, a, b)
+            }
+            of_classes!(Fp FpDiv FpMove FpConvert) => {
+                let c = self.registers.get(inst.rs3);
+                let result = semantics::float(inst, a, b, c, self.fcsr);
+                let result = result.map_err(|mode| FaultKind::Rounding { mode: mode.0 })?;
+                self.fcsr |= result.flags;
+                result.value
+            }
+            of_classes!(LoadReserved StoreConditional Amo Fence CacheLine Csr System Persist Remote Hint Illegal) => {
+                self.rare(inst, shared, now_ns, a, b)?
+            }
         };
         self.registers.set(inst.rd, value);
         Ok(next)
@@ -241,24 +244,40 @@ impl Hart {
         a: u64,
         b: u64,
     ) -> Result<u64, FaultKind> {
-        match inst.class() {
-            Class::LoadReserved | Class::StoreConditional | Class::Amo => return self.atomic(inst, shared, a, b),
-            Class::Csr => return Ok(self.csr(inst, now_ns, a)),
-            Class::CacheLine => {
+        let pm = &mut shared.pm;
+        match inst.op {
+            of_classes!(LoadReserved StoreConditional Amo) => return self.atomic(inst, shared, a, b),
+            of_classes!(Csr) => return Ok(self.csr(inst, now_ns, a)),
+            Op::CboClean | Op::CboFlush => {
                 let line = a & !63;
                 shared.memory.read(line, 64).ok_or(unmapped(line, 64, true))?;
-                shared.pm.line_writebacks += 1;
+                pm.line_writebacks += 1;
                 shared.observer.clean(self.number, line);
             }
-            Class::Persist => count(inst, shared, self.number),
-            Class::Remote if inst.op == Op::RdmaPoll => {
+            Op::PmOfence => {
+                pm.order_fences += 1;
+                shared.observer.fence(self.number, PersistFence::Order);
+            }
+            Op::PmDfence => {
+                pm.durability_fences += 1;
+                shared.observer.fence(self.number, PersistFence::Durability);
+            }
+            Op::PmRegion => pm.regions += 1,
+            Op::PmTx => pm.transactions += u64::from(inst.imm == 1),
+            Op::PmOp => pm.operations += 1,
+            Op::PmNt => pm.non_temporal += 1,
+            Op::RdmaPoll => {
                 let peer = shared.logs.peers().peer(a).map_err(FaultKind::Verb)?;
                 return Ok(shared.logs.acknowledged(self.number, peer));
             }
-            Class::Remote => post(shared, self.number, a)?,
-            Class::Illegal => return Err(FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length }),
-            Class::System if inst.op == Op::Ebreak => return Err(FaultKind::Breakpoint),
-            _ => {}
+            Op::RdmaPost => post(shared, self.number, a)?,
+            Op::Illegal => return Err(FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length }),
+            Op::Ebreak => return Err(FaultKind::Breakpoint),
+            // `run` sees to the two that end a turn; harts take turns, so that nothing is left to order.
+            Op::Ecall | Op::Pause | Op::Fence | Op::FenceI => {}
+            of_classes!(Alu Mul Div Branch Jump Load Store Fp FpDiv FpMove FpConvert) => {
+                unreachable!("{} is executed at once", inst.op.name())
+            }
         }
         Ok(0)
     }
@@ -279,18 +298,20 @@ impl Hart {
             _ => shared.memory.load(address).map(u64::from_le_bytes),
         };
         let old = old.ok_or(unmapped(address, width.into(), inst.class() != Class::LoadReserved))?;
-        let (new, result) = match inst.class() {
-            Class::LoadReserved => {
+        let (new, result) = match inst.op {
+            of_classes!(LoadReserved) => {
                 self.reservation = Some((address, width));
                 return Ok(semantics::loaded(inst.op, old));
             }
-            Class::StoreConditional => {
+            of_classes!(StoreConditional) => {
                 if self.reservation.take() != Some((address, width)) {
                     return Ok(1);
                 }
                 (operand, 0)
             }
-            _ => (atomic::stored(inst.op, old, operand), atomic::fetched(width, old)),
+            of_classes!(Amo) => (atomic::stored(inst.op, old, operand), atomic::fetched(width, old)),
+            of_classes!(Alu Mul Div Branch Jump Load Store Fp FpDiv FpMove FpConvert Fence CacheLine Csr System)
+            | of_classes!(Persist Remote Hint Illegal) => unreachable!("{} is no atomic", inst.op.name()),
         };
         match width {
             4 => store(shared, self.number, address, (new as u32).to_le_bytes())?,
@@ -330,26 +351,6 @@ fn store<O: Observer, const N: usize>(
     shared.memory.store(address, bytes).ok_or(unmapped(address, N, true))?;
     shared.observer.store(hart, address, &bytes);
     Ok(())
-}
-
-/// Words of persistency: counted.
-fn count<O: Observer>(inst: &Inst, shared: &mut SharedState<O>, hart: u32) {
-    let pm = &mut shared.pm;
-    match inst.op {
-        Op::PmOfence => {
-            pm.order_fences += 1;
-            shared.observer.fence(hart, PersistFence::Order);
-        }
-        Op::PmDfence => {
-            pm.durability_fences += 1;
-            shared.observer.fence(hart, PersistFence::Durability);
-        }
-        Op::PmRegion => pm.regions += 1,
-        Op::PmTx => pm.transactions += u64::from(inst.imm == 1),
-        Op::PmOp => pm.operations += 1,
-        Op::PmNt => pm.non_temporal += 1,
-        _ => {}
-    }
 }
 
 /// Posts the verb of the descriptor at an address, which is done at once.

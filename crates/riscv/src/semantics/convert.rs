@@ -1,7 +1,7 @@
 //! Conversions in the five rounding modes, with the exceptions that they raise. To an integer: rounded;
 //! outside its range it is invalid, and the end of the range, of a NaN the upper one.
 
-use super::flagged::{Flagged, mode};
+use super::flagged::{Flagged, Rounding};
 use super::format::{Double, Format, Single, Unpacked};
 use super::nearest;
 use super::rounding;
@@ -17,7 +17,7 @@ pub(super) enum Integer {
 
 /// To an integer. One of 32 bits is sign-extended, as the result of any operation on words.
 #[inline]
-pub(super) fn to_integer<F: Format>(bits: u64, to: Integer, mode: u8) -> Flagged {
+pub(super) fn to_integer<F: Format>(bits: u64, to: Integer, mode: Rounding) -> Flagged {
     let value = Unpacked::of::<F>(bits);
     let within = |least: i128, most: i128| rounding::to_integer(value, least, most, mode);
     let (value, flags) = match to {
@@ -34,7 +34,7 @@ pub(super) fn to_integer<F: Format>(bits: u64, to: Integer, mode: u8) -> Flagged
 
 /// Of an integer.
 #[inline]
-pub(super) fn of_integer<F: Format>(register: u64, from: Integer, mode: u8) -> Flagged {
+pub(super) fn of_integer<F: Format>(register: u64, from: Integer, mode: Rounding) -> Flagged {
     let (negative, magnitude) = match from {
         Integer::Word => ((register as i32) < 0, (register as i32).unsigned_abs().into()),
         Integer::UnsignedWord => (false, u64::from(register as u32)),
@@ -46,8 +46,8 @@ pub(super) fn of_integer<F: Format>(register: u64, from: Integer, mode: u8) -> F
 
 /// A double as a single.
 #[inline]
-pub(super) fn narrowed(bits: u64, mode: u8) -> Flagged {
-    if mode == mode::NEAREST_EVEN
+pub(super) fn narrowed(bits: u64, mode: Rounding) -> Flagged {
+    if mode == Rounding::NearestEven
         && let Some((value, flags)) = nearest::narrow(f64::from_bits(bits))
     {
         return Flagged { value: value.to_bits().into(), flags };

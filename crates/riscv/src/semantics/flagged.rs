@@ -19,20 +19,37 @@ pub mod flag {
     pub const ALL: u8 = 31;
 }
 
-/// Rounding modes, as they are encoded.
-pub mod mode {
+/// Rounding modes, in the order of their encodings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rounding {
     /// To nearest, ties to even.
-    pub const NEAREST_EVEN: u8 = 0;
+    NearestEven,
     /// Towards zero.
-    pub const TOWARDS_ZERO: u8 = 1;
+    TowardsZero,
     /// Down.
-    pub const DOWN: u8 = 2;
+    Down,
     /// Up.
-    pub const UP: u8 = 3;
+    Up,
     /// To nearest, ties away from zero.
-    pub const NEAREST_AWAY: u8 = 4;
-    /// Of an instruction: the one in `fcsr`.
-    pub const DYNAMIC: u8 = 7;
+    NearestAway,
+}
+
+impl Rounding {
+    /// The encoding by which an instruction asks for the mode in `fcsr`.
+    pub(super) const DYNAMIC: u8 = 7;
+
+    /// The mode of an encoding; none of one that is reserved.
+    #[inline]
+    pub(super) fn decoded(encoding: u8) -> Option<Rounding> {
+        Some(match encoding {
+            0 => Rounding::NearestEven,
+            1 => Rounding::TowardsZero,
+            2 => Rounding::Down,
+            3 => Rounding::Up,
+            4 => Rounding::NearestAway,
+            _ => return None,
+        })
+    }
 }
 
 /// A result of floating point.

@@ -6,7 +6,7 @@
 
 use super::super::instruction::{Inst, Op, of_classes};
 use super::convert::{self, Integer};
-use super::flagged::{Flagged, flag, mode};
+use super::flagged::{Flagged, Rounding, flag};
 use super::format::{Double, FloatKind, Format, Single, Unpacked};
 use super::nearest;
 use super::rounding;
@@ -60,10 +60,8 @@ const SIGN_D: u64 = Double::SIGN;
 pub fn float(inst: &Inst, a: u64, b: u64, c: u64, fcsr: u8) -> Result<Flagged, ReservedRounding> {
     use Op::*;
     // Moves have no mode; their field is part of the operation and decoded as 0.
-    let mode = if inst.rm == mode::DYNAMIC { fcsr >> 5 } else { inst.rm };
-    if mode > mode::NEAREST_AWAY {
-        return Err(ReservedRounding(mode));
-    }
+    let encoding = if inst.rm == Rounding::DYNAMIC { fcsr >> 5 } else { inst.rm };
+    let mode = Rounding::decoded(encoding).ok_or(ReservedRounding(encoding))?;
     let [sa, sb, sc] = [a, b, c].map(single_bits);
     Ok(match inst.op {
         FaddS => add_s(sa, sb, mode),
@@ -132,32 +130,32 @@ pub fn float(inst: &Inst, a: u64, b: u64, c: u64, fcsr: u8) -> Result<Flagged, R
 macro_rules! arithmetic {
     ($float:ty, $bits:ty, $format:ty, $nearest:ident, $result:expr, $add:ident $multiply:ident $multiply_add:ident $divide:ident $square_root:ident) => {
         #[inline]
-        fn $add(a: $bits, b: $bits, mode: u8) -> Flagged {
+        fn $add(a: $bits, b: $bits, mode: Rounding) -> Flagged {
             arithmetic!(mode, $nearest::add(a, b), $float, $result, rounding::add::<$format>(a, b))
         }
 
         #[inline]
-        fn $multiply(a: $bits, b: $bits, mode: u8) -> Flagged {
+        fn $multiply(a: $bits, b: $bits, mode: Rounding) -> Flagged {
             arithmetic!(mode, $nearest::multiply(a, b), $float, $result, rounding::multiply::<$format>(a, b))
         }
 
         #[inline]
-        fn $multiply_add(a: $bits, b: $bits, c: $bits, mode: u8) -> Flagged {
+        fn $multiply_add(a: $bits, b: $bits, c: $bits, mode: Rounding) -> Flagged {
             arithmetic!(mode, $nearest::multiply_add(a, b, c), $float, $result, rounding::multiply_add::<$format>(a, b, c))
         }
 
         #[inline]
-        fn $divide(a: $bits, b: $bits, mode: u8) -> Flagged {
+        fn $divide(a: $bits, b: $bits, mode: Rounding) -> Flagged {
             arithmetic!(mode, $nearest::divide(a, b), $float, $result, rounding::divide::<$format>(a, b))
         }
 
         #[inline]
-        fn $square_root(a: $bits, mode: u8) -> Flagged {
+        fn $square_root(a: $bits, mode: Rounding) -> Flagged {
             arithmetic!(mode, $nearest::square_root(a), $float, $result, rounding::square_root::<$format>(a))
         }
     };
     ($mode:ident, $nearest:ident::$fast:ident($($operand:ident),+), $float:ty, $result:expr, rounding::$exact:ident::<$format:ty>($($same:ident),+)) => {{
-        if $mode == mode::NEAREST_EVEN
+        if $mode == Rounding::NearestEven
             && let Some((value, flags)) = nearest::$nearest::$fast($(<$float>::from_bits($operand)),+)
         {
             return $result(Flagged { value: u64::from(value.to_bits()), flags });
@@ -181,8 +179,8 @@ fn lesser<F: Format>(a: u64, b: u64, sign: u64) -> Flagged {
         (true, true) => F::CANONICAL_NAN,
         (true, false) => b,
         (false, true) => a,
-        _ if ordered::<F>(a ^ sign) < ordered::<F>(b ^ sign) => a,
-        _ => b,
+        (false, false) if ordered::<F>(a ^ sign) < ordered::<F>(b ^ sign) => a,
+        (false, false) => b,
     };
     Flagged { value, flags: rounding::signalled(&[x, y]) }
 }
@@ -197,7 +195,7 @@ fn comparable<F: Format>(bits: u64) -> Option<i64> {
 fn equal<F: Format>(a: u64, b: u64) -> Flagged {
     match (comparable::<F>(a), comparable::<F>(b)) {
         (Some(a), Some(b)) => quiet((a == b).into()),
-        _ => Flagged { value: 0, flags: rounding::signalled(&[a, b].map(Unpacked::of::<F>)) },
+        (None, _) | (_, None) => Flagged { value: 0, flags: rounding::signalled(&[a, b].map(Unpacked::of::<F>)) },
     }
 }
 
@@ -205,7 +203,7 @@ fn equal<F: Format>(a: u64, b: u64) -> Flagged {
 fn less<F: Format>(a: u64, b: u64, is_so: impl Fn(i64, i64) -> bool) -> Flagged {
     match (comparable::<F>(a), comparable::<F>(b)) {
         (Some(a), Some(b)) => quiet(is_so(a, b).into()),
-        _ => Flagged { value: 0, flags: flag::NV },
+        (None, _) | (_, None) => Flagged { value: 0, flags: flag::NV },
     }
 }
 

@@ -9,8 +9,9 @@
 //! and D: NaNs that result are canonical, tininess is detected after rounding, and infinity times zero is
 //! invalid whatever is added to it.
 
-use super::flagged::{Flagged, flag, mode};
-use super::format::{Double, FloatKind, Format, Single, Unpacked};
+use super::flagged::{Flagged, Rounding, flag};
+use super::format::FloatKind::{Finite, Infinite, Quiet, Signalling, Zero};
+use super::format::{Double, Format, Single, Unpacked};
 
 /// A finite value under way.
 #[derive(Clone, Copy)]
@@ -45,7 +46,7 @@ pub(super) fn of_nan<F: Format>(operands: &[Unpacked]) -> Option<Flagged> {
 
 /// The exception of operands of which one is a signalling NaN.
 pub(super) fn signalled(operands: &[Unpacked]) -> u8 {
-    if operands.iter().any(|operand| operand.kind == FloatKind::Signalling) { flag::NV } else { 0 }
+    if operands.iter().any(|operand| operand.kind == Signalling) { flag::NV } else { 0 }
 }
 
 fn signed<F: Format>(negative: bool, magnitude: u64) -> u64 {
@@ -57,7 +58,7 @@ fn exact<F: Format>(negative: bool, magnitude: u64) -> Flagged {
 }
 
 /// A significand without its lowest bits, rounded, and whether that changed it.
-pub(super) fn dropped(negative: bool, significand: u128, bits: i32, mode: u8) -> (u128, bool) {
+pub(super) fn dropped(negative: bool, significand: u128, bits: i32, mode: Rounding) -> (u128, bool) {
     if bits <= 0 {
         return (significand << -bits, false);
     }
@@ -67,18 +68,18 @@ pub(super) fn dropped(negative: bool, significand: u128, bits: i32, mode: u8) ->
         _ => (significand >> bits, significand & ((1 << bits) - 1), 1 << (bits - 1)),
     };
     let up = match mode {
-        mode::NEAREST_EVEN => rest > half || rest == half && kept & 1 == 1,
-        mode::TOWARDS_ZERO => false,
-        mode::DOWN => negative && rest != 0,
-        mode::UP => !negative && rest != 0,
-        _ => rest >= half,
+        Rounding::NearestEven => rest > half || rest == half && kept & 1 == 1,
+        Rounding::TowardsZero => false,
+        Rounding::Down => negative && rest != 0,
+        Rounding::Up => !negative && rest != 0,
+        Rounding::NearestAway => rest >= half,
     };
     (kept + u128::from(up), rest != 0)
 }
 
 /// Rounds a value that is not zero. Its lowest bit may stand for others below it if it has two bits more than
 /// the format.
-fn round<F: Format>(value: Exact, mode: u8) -> Flagged {
+fn round<F: Format>(value: Exact, mode: Rounding) -> Flagged {
     let Exact { negative, exponent, significand } = value;
     let length = 128 - significand.leading_zeros() as i32;
     let excess = length - F::PRECISION;
@@ -88,10 +89,10 @@ fn round<F: Format>(value: Exact, mode: u8) -> Flagged {
     let magnitude = (((place - F::LAST_PLACE_MIN) as u64) << F::FRACTION) + kept as u64;
     if magnitude >= F::INFINITY {
         let to_infinity = match mode {
-            mode::TOWARDS_ZERO => false,
-            mode::DOWN => negative,
-            mode::UP => !negative,
-            _ => true,
+            Rounding::TowardsZero => false,
+            Rounding::Down => negative,
+            Rounding::Up => !negative,
+            Rounding::NearestEven | Rounding::NearestAway => true,
         };
         let magnitude = if to_infinity { F::INFINITY } else { F::INFINITY - 1 };
         return Flagged { value: signed::<F>(negative, magnitude), flags: flag::OF | flag::NX };
@@ -108,7 +109,7 @@ fn round<F: Format>(value: Exact, mode: u8) -> Flagged {
 }
 
 /// The sum of two values that are not zero.
-fn sum<F: Format>(a: Exact, b: Exact, mode: u8) -> Flagged {
+fn sum<F: Format>(a: Exact, b: Exact, mode: Rounding) -> Flagged {
     let (a, b) = (a.normalised(), b.normalised());
     let (high, low) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
     let below = (high.exponent - low.exponent).min(127);
@@ -127,37 +128,33 @@ fn sum<F: Format>(a: Exact, b: Exact, mode: u8) -> Flagged {
 }
 
 /// The zero that a sum of opposite values is.
-fn zero<F: Format>(mode: u8) -> Flagged {
-    exact::<F>(mode == mode::DOWN, 0)
+fn zero<F: Format>(mode: Rounding) -> Flagged {
+    exact::<F>(mode == Rounding::Down, 0)
 }
 
-pub(super) fn add<F: Format>(a: u64, b: u64, mode: u8) -> Flagged {
+pub(super) fn add<F: Format>(a: u64, b: u64, mode: Rounding) -> Flagged {
     let (x, y) = (Unpacked::of::<F>(a), Unpacked::of::<F>(b));
-    if let Some(nan) = of_nan::<F>(&[x, y]) {
-        return nan;
-    }
     match (x.kind, y.kind) {
-        (FloatKind::Infinite, FloatKind::Infinite) if x.negative != y.negative => canonical::<F>(flag::NV),
-        (FloatKind::Infinite, _) => Flagged { value: a, flags: 0 },
-        (_, FloatKind::Infinite) => Flagged { value: b, flags: 0 },
-        (FloatKind::Zero, FloatKind::Zero) if x.negative != y.negative => zero::<F>(mode),
-        (FloatKind::Zero, _) => Flagged { value: b, flags: 0 },
-        (_, FloatKind::Zero) => Flagged { value: a, flags: 0 },
-        _ => sum::<F>(Exact::of(x), Exact::of(y), mode),
+        (Quiet | Signalling, _) | (_, Quiet | Signalling) => canonical::<F>(signalled(&[x, y])),
+        (Infinite, Infinite) if x.negative != y.negative => canonical::<F>(flag::NV),
+        (Infinite, _) => Flagged { value: a, flags: 0 },
+        (_, Infinite) => Flagged { value: b, flags: 0 },
+        (Zero, Zero) if x.negative != y.negative => zero::<F>(mode),
+        (Zero, _) => Flagged { value: b, flags: 0 },
+        (_, Zero) => Flagged { value: a, flags: 0 },
+        (Finite, Finite) => sum::<F>(Exact::of(x), Exact::of(y), mode),
     }
 }
 
-pub(super) fn multiply<F: Format>(a: u64, b: u64, mode: u8) -> Flagged {
+pub(super) fn multiply<F: Format>(a: u64, b: u64, mode: Rounding) -> Flagged {
     let (x, y) = (Unpacked::of::<F>(a), Unpacked::of::<F>(b));
-    if let Some(nan) = of_nan::<F>(&[x, y]) {
-        return nan;
-    }
     let negative = x.negative != y.negative;
     match (x.kind, y.kind) {
-        (FloatKind::Infinite, FloatKind::Zero) | (FloatKind::Zero, FloatKind::Infinite) => canonical::<F>(flag::NV),
-        (FloatKind::Infinite, _) | (_, FloatKind::Infinite) => exact::<F>(negative, F::INFINITY),
-        (FloatKind::Zero, _) | (_, FloatKind::Zero) => exact::<F>(negative, 0),
-        _ => round::<F>(product(x, y), mode),
+        (Quiet | Signalling, _) | (_, Quiet | Signalling) => canonical::<F>(signalled(&[x, y])),
+        (Infinite, Zero) | (Zero, Infinite) => canonical::<F>(flag::NV),
+        (Infinite, _) | (_, Infinite) => exact::<F>(negative, F::INFINITY),
+        (Zero, _) | (_, Zero) => exact::<F>(negative, 0),
+        (Finite, Finite) => round::<F>(product(x, y), mode),
     }
 }
 
@@ -170,44 +167,39 @@ fn product(x: Unpacked, y: Unpacked) -> Exact {
 }
 
 /// a x b + c, rounded once.
-pub(super) fn multiply_add<F: Format>(a: u64, b: u64, c: u64, mode: u8) -> Flagged {
+pub(super) fn multiply_add<F: Format>(a: u64, b: u64, c: u64, mode: Rounding) -> Flagged {
     let [x, y, z] = [a, b, c].map(Unpacked::of::<F>);
-    let zero_by_infinity =
-        matches!((x.kind, y.kind), (FloatKind::Infinite, FloatKind::Zero) | (FloatKind::Zero, FloatKind::Infinite));
-    if zero_by_infinity {
-        return canonical::<F>(flag::NV);
-    }
-    if let Some(nan) = of_nan::<F>(&[x, y, z]) {
-        return nan;
-    }
     let negative = x.negative != y.negative;
-    let infinite = x.kind == FloatKind::Infinite || y.kind == FloatKind::Infinite;
-    match (infinite, z.kind) {
-        (true, FloatKind::Infinite) if negative != z.negative => return canonical::<F>(flag::NV),
-        (true, _) => return exact::<F>(negative, F::INFINITY),
-        (_, FloatKind::Infinite) => return Flagged { value: c, flags: 0 },
-        _ => {}
-    }
-    match (x.kind == FloatKind::Zero || y.kind == FloatKind::Zero, z.kind) {
-        (true, FloatKind::Zero) if negative != z.negative => zero::<F>(mode),
-        (true, _) => Flagged { value: c, flags: 0 },
-        (_, FloatKind::Zero) => round::<F>(product(x, y), mode),
-        _ => sum::<F>(product(x, y), Exact::of(z), mode),
+    let product_kind = match (x.kind, y.kind) {
+        // Invalid, whatever is added to it.
+        (Infinite, Zero) | (Zero, Infinite) => return canonical::<F>(flag::NV),
+        (Quiet | Signalling, _) | (_, Quiet | Signalling) => Quiet,
+        (Infinite, _) | (_, Infinite) => Infinite,
+        (Zero, _) | (_, Zero) => Zero,
+        (Finite, Finite) => Finite,
+    };
+    match (product_kind, z.kind) {
+        (Quiet | Signalling, _) | (_, Quiet | Signalling) => canonical::<F>(signalled(&[x, y, z])),
+        (Infinite, Infinite) if negative != z.negative => canonical::<F>(flag::NV),
+        (Infinite, _) => exact::<F>(negative, F::INFINITY),
+        (_, Infinite) => Flagged { value: c, flags: 0 },
+        (Zero, Zero) if negative != z.negative => zero::<F>(mode),
+        (Zero, _) => Flagged { value: c, flags: 0 },
+        (Finite, Zero) => round::<F>(product(x, y), mode),
+        (Finite, Finite) => sum::<F>(product(x, y), Exact::of(z), mode),
     }
 }
 
-pub(super) fn divide<F: Format>(a: u64, b: u64, mode: u8) -> Flagged {
+pub(super) fn divide<F: Format>(a: u64, b: u64, mode: Rounding) -> Flagged {
     let (x, y) = (Unpacked::of::<F>(a), Unpacked::of::<F>(b));
-    if let Some(nan) = of_nan::<F>(&[x, y]) {
-        return nan;
-    }
     let negative = x.negative != y.negative;
     match (x.kind, y.kind) {
-        (FloatKind::Infinite, FloatKind::Infinite) | (FloatKind::Zero, FloatKind::Zero) => canonical::<F>(flag::NV),
-        (FloatKind::Infinite, _) => exact::<F>(negative, F::INFINITY),
-        (FloatKind::Zero, _) | (_, FloatKind::Infinite) => exact::<F>(negative, 0),
-        (_, FloatKind::Zero) => Flagged { value: signed::<F>(negative, F::INFINITY), flags: flag::DZ },
-        _ => {
+        (Quiet | Signalling, _) | (_, Quiet | Signalling) => canonical::<F>(signalled(&[x, y])),
+        (Infinite, Infinite) | (Zero, Zero) => canonical::<F>(flag::NV),
+        (Infinite, _) => exact::<F>(negative, F::INFINITY),
+        (Zero, _) | (_, Infinite) => exact::<F>(negative, 0),
+        (_, Zero) => Flagged { value: signed::<F>(negative, F::INFINITY), flags: flag::DZ },
+        (Finite, Finite) => {
             const MORE: i32 = 62;
             let (x, y) = (x.normalised(), y.normalised());
             let (dividend, divisor) = (u128::from(x.significand) << MORE, u128::from(y.significand));
@@ -219,15 +211,14 @@ pub(super) fn divide<F: Format>(a: u64, b: u64, mode: u8) -> Flagged {
     }
 }
 
-pub(super) fn square_root<F: Format>(a: u64, mode: u8) -> Flagged {
+pub(super) fn square_root<F: Format>(a: u64, mode: Rounding) -> Flagged {
     let x = Unpacked::of::<F>(a);
     match x.kind {
-        FloatKind::Quiet => canonical::<F>(0),
-        FloatKind::Signalling => canonical::<F>(flag::NV),
-        FloatKind::Zero => Flagged { value: a, flags: 0 },
-        _ if x.negative => canonical::<F>(flag::NV),
-        FloatKind::Infinite => Flagged { value: a, flags: 0 },
-        FloatKind::Finite => {
+        Quiet | Signalling => canonical::<F>(signalled(&[x])),
+        Zero => Flagged { value: a, flags: 0 },
+        Infinite | Finite if x.negative => canonical::<F>(flag::NV),
+        Infinite => Flagged { value: a, flags: 0 },
+        Finite => {
             let x = x.normalised();
             // The exponent of a square is even.
             let more = 62 + (x.exponent & 1);
@@ -241,19 +232,18 @@ pub(super) fn square_root<F: Format>(a: u64, mode: u8) -> Flagged {
 }
 
 /// A double as a single.
-pub(super) fn narrow(a: u64, mode: u8) -> Flagged {
+pub(super) fn narrow(a: u64, mode: Rounding) -> Flagged {
     let x = Unpacked::of::<Double>(a);
     match x.kind {
-        FloatKind::Quiet => canonical::<Single>(0),
-        FloatKind::Signalling => canonical::<Single>(flag::NV),
-        FloatKind::Infinite => exact::<Single>(x.negative, Single::INFINITY),
-        FloatKind::Zero => exact::<Single>(x.negative, 0),
-        FloatKind::Finite => round::<Single>(Exact::of(x), mode),
+        Quiet | Signalling => canonical::<Single>(signalled(&[x])),
+        Infinite => exact::<Single>(x.negative, Single::INFINITY),
+        Zero => exact::<Single>(x.negative, 0),
+        Finite => round::<Single>(Exact::of(x), mode),
     }
 }
 
 /// An integer by its sign and magnitude.
-pub(super) fn of_integer<F: Format>(negative: bool, magnitude: u64, mode: u8) -> Flagged {
+pub(super) fn of_integer<F: Format>(negative: bool, magnitude: u64, mode: Rounding) -> Flagged {
     match magnitude {
         0 => exact::<F>(false, 0),
         _ => round::<F>(Exact { negative, exponent: 0, significand: magnitude.into() }, mode),
@@ -262,14 +252,12 @@ pub(super) fn of_integer<F: Format>(negative: bool, magnitude: u64, mode: u8) ->
 
 /// An integer of the range from `least` to `most`. What lies outside of it, and NaN, is invalid and gives the
 /// end of the range that is nearer; NaN the upper one.
-pub(super) fn to_integer(value: Unpacked, least: i128, most: i128, mode: u8) -> (i128, u8) {
+pub(super) fn to_integer(value: Unpacked, least: i128, most: i128, mode: Rounding) -> (i128, u8) {
     let invalid = (if value.negative && !value.is_nan() { least } else { most }, flag::NV);
     let (magnitude, inexact) = match value.kind {
-        FloatKind::Zero => return (0, 0),
-        FloatKind::Finite if value.exponent <= 64 => {
-            dropped(value.negative, value.significand.into(), -value.exponent, mode)
-        }
-        _ => return invalid,
+        Zero => return (0, 0),
+        Finite if value.exponent <= 64 => dropped(value.negative, value.significand.into(), -value.exponent, mode),
+        Finite | Infinite | Quiet | Signalling => return invalid,
     };
     let integer = if value.negative { -(magnitude as i128) } else { magnitude as i128 };
     if (least..=most).contains(&integer) { (integer, if inexact { flag::NX } else { 0 }) } else { invalid }

@@ -1,7 +1,7 @@
 //! Integer arithmetic, logic, shifts and bit fields (PTX ISA 9.7.1, 9.7.2, 9.7.8).
 
 use super::super::super::alu::{
-    AluOp, Carry, CarryOp, CountOp, FloatMode, FloatOp, IntOp, PredOp, PrmtMode, Round, SatOp,
+    AluOp, Carry, CarryOp, CountOp, FloatMode, FloatOp, IntExtreme, IntOp, PredOp, PrmtMode, Round, SatOp,
 };
 use super::super::super::ir::{Class, Op};
 use super::super::ast::{Instruction, OperandKind};
@@ -26,15 +26,6 @@ fn by_sign(ty: Ty, signed: IntOp, unsigned: IntOp) -> IntOp {
 
 /// Pairs of 16 bits, signed or not.
 const PAIRS: [(&str, bool); 2] = [("s16x2", true), ("u16x2", false)];
-
-fn extreme_of(least: bool, signed: bool) -> IntOp {
-    match (least, signed) {
-        (true, true) => IntOp::MinS,
-        (true, false) => IntOp::MinU,
-        (false, true) => IntOp::MaxS,
-        (false, false) => IntOp::MaxU,
-    }
-}
 
 impl<'a> Lower<'_, 'a> {
     fn int(&mut self, i: &'a Instruction<'a>, op: IntOp, class: Class, ty: Ty, sources: usize) -> Lowered {
@@ -81,7 +72,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn add(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let adds = i.opcode.text == "add";
         if adds && m.one_of(&PAIRS).is_some() {
-            return self.uniform(i, AluOp::Pair16(IntOp::Add, false), Class::Int, Ty::B32, 2);
+            return self.uniform(i, AluOp::PairAdd16, Class::Int, Ty::B32, 2);
         }
         let (ty, sat) = (self.ty(i, m)?, m.take("sat"));
         if ty.is_float() {
@@ -201,15 +192,16 @@ impl<'a> Lower<'_, 'a> {
     /// `sad`, `div`, `rem`, `min`, `max`, `abs`, `neg`, floats included.
     pub(super) fn arithmetic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let opcode = i.opcode.text;
+        // Pairs, and singles with `.relu`, have operations of their own.
         let extreme = matches!(opcode, "min" | "max");
         if let Some(signed) = if extreme { m.one_of(&PAIRS) } else { None } {
             let relu = signed && m.take("relu");
-            let op = extreme_of(opcode == "min", signed);
-            return self.uniform(i, AluOp::Pair16(op, relu), Class::MinMax, Ty::B32, 2);
+            let op = AluOp::PairExtreme16(IntExtreme::new(opcode == "min", signed), relu);
+            return self.uniform(i, op, Class::MinMax, Ty::B32, 2);
         }
         if extreme && i.mods.iter().any(|word| word.text == "s32") && m.take("relu") {
-            let (ty, op) = (self.ty(i, m)?, extreme_of(opcode == "min", true));
-            return self.uniform(i, AluOp::Rectified32(op), Class::MinMax, ty, 2);
+            let ty = self.ty(i, m)?;
+            return self.uniform(i, AluOp::Rectified32(opcode == "min"), Class::MinMax, ty, 2);
         }
         let approximate = if opcode == "div" { m.one_of(&[("approx", false), ("full", true)]) } else { None };
         let ty = self.ty(i, m)?;
@@ -236,7 +228,8 @@ impl<'a> Lower<'_, 'a> {
             "sad" => self.int(i, by_sign(ty, IntOp::SadS, IntOp::SadU), Class::Int, ty, 3),
             "div" => self.int(i, by_sign(ty, IntOp::DivS, IntOp::DivU), Class::IntDiv, ty, 2),
             "rem" => self.int(i, by_sign(ty, IntOp::RemS, IntOp::RemU), Class::IntDiv, ty, 2),
-            "min" | "max" => self.int(i, extreme_of(opcode == "min", ty.is_signed()), Class::MinMax, ty, 2),
+            "min" => self.int(i, by_sign(ty, IntOp::MinS, IntOp::MinU), Class::MinMax, ty, 2),
+            "max" => self.int(i, by_sign(ty, IntOp::MaxS, IntOp::MaxU), Class::MinMax, ty, 2),
             "abs" => self.int(i, IntOp::Abs, Class::Int, ty, 1),
             _ => self.int(i, IntOp::Neg, Class::Int, ty, 1),
         }

@@ -1,6 +1,6 @@
 //! Shuffles, votes, matches, reductions (PTX ISA 9.7.9.6, 9.7.13).
 
-use super::super::super::alu::{AluOp, IntOp, ShflMode, VoteOp};
+use super::super::super::alu::{AluOp, IntExtreme, ReduxOp, ShflMode, VoteOp};
 use super::super::super::ir::{Class, Op};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
@@ -91,22 +91,19 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn redux(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("sync");
-        let op = m.one_of(&[("add", 0), ("min", 1), ("max", 2), ("and", 3), ("or", 4), ("xor", 5)]);
+        let op = m.one_of(&["add", "min", "max", "and", "or", "xor"].map(|name| (name, name)));
         let ty = self.ty(i, m)?;
         if ty.bits != 32 || ty.is_float() {
             return self.bad_type(i, ty);
         }
         let signed = ty.class == TyClass::Signed;
-        let op = match (op, signed) {
-            (Some(0), _) => IntOp::Add,
-            (Some(1), true) => IntOp::MinS,
-            (Some(1), false) => IntOp::MinU,
-            (Some(2), true) => IntOp::MaxS,
-            (Some(2), false) => IntOp::MaxU,
-            (Some(3), _) => IntOp::And,
-            (Some(4), _) => IntOp::Or,
-            (Some(_), _) => IntOp::Xor,
-            (None, _) => return Err(self.fault(i.opcode.at.clone(), "`redux` needs an operation such as `.add`")),
+        let op = match op {
+            Some("add") => ReduxOp::Add,
+            Some("and") => ReduxOp::And,
+            Some("or") => ReduxOp::Or,
+            Some("xor") => ReduxOp::Xor,
+            Some(extreme) => ReduxOp::Extreme(IntExtreme::new(extreme == "min", signed)),
+            None => return Err(self.fault(i.opcode.at.clone(), "`redux` needs an operation such as `.add`")),
         };
         let [d, a, mask] = self.operands(i)?;
         let src = [self.src(a, ty)?, Arg::None, Arg::None, self.mask(mask)?];
