@@ -15,6 +15,7 @@ use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp::machine::persistence::{PastAck, PastL2, PersistSpec};
 use durawarp::machine::ports::{self, Endpoint, Roster};
+use durawarp::machine::replacement::Replacement;
 use durawarp::persist::{AccessKind, Domain};
 use proptest::prelude::*;
 
@@ -156,6 +157,8 @@ fn l2() -> L2Spec {
         slices: 1,
         slice_kb: 1,
         ways: 2,
+        replacement: Replacement::Lru,
+        replacement_seed: 0,
         mshr_entries: 4,
         mshr_merges: 4,
         pipeline_cycles: 0,

@@ -26,6 +26,7 @@ mod memory_controller;
 mod occupancy;
 mod persist_stalls;
 mod random_kernels;
+mod replacement;
 mod row_buffer;
 mod same_results;
 mod sampled;

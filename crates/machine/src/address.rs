@@ -55,10 +55,10 @@ impl Interleave {
         let chunk = offset_in_medium(address) >> self.chunk_shift;
         let slices = u64::from(self.slices);
         if let Some(shift) = self.slice_shift {
-            return ((chunk + rotation(chunk >> shift)) & (slices - 1)) as u32;
+            return ((chunk + mixed(chunk >> shift)) & (slices - 1)) as u32;
         }
         let (group, place) = (chunk / slices, chunk % slices);
-        ((place + rotation(group) % slices) % slices) as u32
+        ((place + mixed(group) % slices) % slices) as u32
     }
 
     /// The channel that serves an address.
@@ -108,7 +108,7 @@ impl Interleave {
         let (per_channel, slices) = (u64::from(self.slices_per_channel), u64::from(self.slices));
         let (group, place) = (chunk / per_channel, chunk % per_channel);
         let slice = u64::from(channel) * per_channel + place;
-        let turned = rotation(group) % slices;
+        let turned = mixed(group) % slices;
         let first = group * slices;
         (first + (slice + slices - turned) % slices) << self.chunk_shift | within
     }
@@ -137,9 +137,9 @@ pub fn offset_in_medium(address: u64) -> u64 {
     }
 }
 
-/// A well-mixed rotation for a group of chunks (the finaliser of splitmix64).
-fn rotation(group: u64) -> u64 {
-    let z = (group ^ group >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+/// A mixing of 64 bits: the finish of splitmix64.
+pub(crate) fn mixed(word: u64) -> u64 {
+    let z = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
 }

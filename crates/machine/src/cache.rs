@@ -1,12 +1,16 @@
-//! Tag arrays with LRU replacement and an XOR-folded set index, shared by the L1D and the L2 slices.
+//! Tag arrays with an XOR-folded set index, of the L1Ds of SMs, L2 slices and home slices.
 //!
-//! Source: AGPM Table IV ("XOR-indexing, allocate-on-miss, LRU"). The fold XORs every group of index bits of
-//! the line number, so that lines a power of two apart spread over the sets.
+//! Which line leaves is the replacement policy's ([`replacement`](crate::replacement)). Source: AGPM Table IV
+//! ("XOR-indexing, allocate-on-miss"). The fold XORs every group of index bits of the line number, so that
+//! lines a power of two apart spread over the sets.
 //!
 //! Invariants: a line is in at most one way; a locked way (one with a fill under way) is never a victim.
 //! Data, sector validity and dirtiness belong to the owner, in arrays parallel to the ways.
 
 use durawarp_checkpoint::state;
+use smallvec::SmallVec;
+
+use crate::replacement::{EvictionOrder, Replacement};
 
 /// A line number that no line has.
 const EMPTY: u64 = u64::MAX;
@@ -19,28 +23,26 @@ pub struct TagArray {
     open: usize,
     set_bits: u32,
     tags: Vec<u64>,
-    used: Vec<u64>,
+    order: EvictionOrder,
     locked: Vec<bool>,
-    uses: u64,
 }
 
-state!(TagArray { sized: tags, used, locked; saved: uses, open; kept: ways, set_bits });
+state!(TagArray { parts: order; sized: tags, locked; saved: open; kept: ways, set_bits });
 
 impl TagArray {
-    /// An empty array of `sets` (a power of two) times `ways`.
+    /// An empty array of `sets` (a power of two) times `ways`, with a policy and the seed of its draws.
     ///
     /// # Panics
     /// When `sets` is not a power of two or `ways` is 0.
-    pub fn new(sets: usize, ways: usize) -> Self {
+    pub fn new(sets: usize, ways: usize, policy: Replacement, seed: u32) -> Self {
         assert!(sets.is_power_of_two() && ways > 0, "{sets} sets of {ways} ways");
         TagArray {
             ways,
             open: ways,
             set_bits: sets.trailing_zeros(),
             tags: vec![EMPTY; sets * ways],
-            used: vec![0; sets * ways],
+            order: EvictionOrder::new(policy, seed, sets, ways),
             locked: vec![false; sets * ways],
-            uses: 0,
         }
     }
 
@@ -82,32 +84,40 @@ impl TagArray {
         tags[from..].iter().position(|&tag| tag == line).map(|way| first + from + way)
     }
 
-    /// Marks a place as the most recently used.
+    /// Ways of each set.
+    pub fn ways(&self) -> usize {
+        self.ways
+    }
+
+    /// The line in a place is used.
+    #[inline]
     pub fn touch(&mut self, place: usize) {
-        self.uses += 1;
-        self.used[place] = self.uses;
+        self.order.hit(place);
     }
 
-    /// The place to take for a line that is not there: an empty way, else the least recently used one that is
-    /// not locked; `None` when every way is locked.
+    /// The place to take for a line that is not there: an empty way, else the first to leave of those that
+    /// are not locked; `None` when every way is locked.
     pub fn victim(&self, line: u64) -> Option<usize> {
-        let first = self.first_place(line);
-        (first..first + self.open).filter(|&place| !self.locked[place]).min_by_key(|&place| self.used[place])
+        self.order.first(self.unlocked(line))
     }
 
-    /// The places that a line which is not there could take, the least recently used first.
-    pub fn victims(&self, line: u64) -> impl Iterator<Item = usize> {
-        let first = self.first_place(line);
-        let mut ways: smallvec::SmallVec<[usize; 16]> =
-            (first..first + self.open).filter(|&place| !self.locked[place]).collect();
-        ways.sort_unstable_by_key(|&place| self.used[place]);
-        ways.into_iter()
+    /// The places that a line which is not there could take, in the order in which their lines leave.
+    pub fn victims(&self, line: u64) -> SmallVec<[usize; 16]> {
+        let mut places: SmallVec<[usize; 16]> = self.unlocked(line).collect();
+        self.order.sort(&mut places);
+        places
     }
 
-    /// Puts a line into a place and marks it used; returns the line number that was there.
+    #[inline]
+    fn unlocked(&self, line: u64) -> impl Iterator<Item = usize> {
+        let first = self.first_place(line);
+        (first..first + self.open).filter(|&place| !self.locked[place])
+    }
+
+    /// Puts a line into a place; returns the line number that was there.
     pub fn replace(&mut self, place: usize, line: u64) -> Option<u64> {
         let old = std::mem::replace(&mut self.tags[place], line);
-        self.touch(place);
+        self.order.insert(place);
         (old != EMPTY).then_some(old)
     }
 
@@ -116,16 +126,15 @@ impl TagArray {
         (self.tags[place] != EMPTY).then_some(self.tags[place])
     }
 
+    /// The line in a place is about to leave for another, though the place is emptied before that comes.
+    pub fn give_way(&mut self, place: usize) {
+        self.order.give_way(place);
+    }
+
     /// Empties a place; it will be taken first.
     pub fn invalidate(&mut self, place: usize) {
         self.tags[place] = EMPTY;
-        self.used[place] = 0;
-    }
-
-    /// Empties every place; locks stay.
-    pub fn invalidate_all(&mut self) {
-        self.tags.fill(EMPTY);
-        self.used.fill(0);
+        self.order.remove(place);
     }
 
     /// Locks or unlocks a place.
@@ -141,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_unlocked_way_is_the_victim() {
-        let mut tags = TagArray::new(1, 3);
+        let mut tags = TagArray::new(1, 3, Replacement::Lru, 0);
         for line in 0..3 {
             let place = tags.victim(line).unwrap();
             assert_eq!(tags.replace(place, line), None);
@@ -157,21 +166,64 @@ mod tests {
 
     #[test]
     fn lines_a_power_of_two_apart_use_every_set() {
-        let tags = TagArray::new(32, 6);
+        let tags = TagArray::new(32, 6, Replacement::Lru, 0);
         for stride in [32, 64, 1024, 4096] {
             let sets: std::collections::BTreeSet<_> = (0..32).map(|i| tags.first_place(i * stride)).collect();
             assert!(sets.len() >= 16, "stride {stride} uses {} sets", sets.len());
         }
     }
 
+    fn a_policy() -> impl Strategy<Value = Replacement> {
+        use Replacement::{Fifo, Lru, Random, Srrip, TreePlru};
+        prop::sample::select(vec![Lru, Fifo, Random, Srrip, TreePlru])
+    }
+
     proptest! {
+        /// Under each policy.
+        #[test]
+        fn a_victim_is_open_and_unlocked_and_an_empty_way_goes_first(
+            policy in a_policy(),
+            (ways, open) in prop::sample::select(vec![(1, 1), (3, 3), (6, 4), (16, 16), (96, 64)]),
+            steps in prop::collection::vec((0u64..300, 0u8..8, any::<u16>()), 1..600),
+        ) {
+            let mut tags = TagArray::new(4, ways, policy, 5);
+            tags.open(open);
+            for (line, verb, place) in steps {
+                let place = usize::from(place) % tags.places();
+                match verb {
+                    0 => tags.lock(place, true),
+                    1 | 2 => tags.lock(place, false),
+                    3 if !tags.locked[place] => tags.invalidate(place),
+                    _ => {
+                        if let Some(place) = tags.find(line) {
+                            tags.touch(place);
+                            continue;
+                        }
+                        let first = tags.first_place(line);
+                        let mut free: Vec<_> = (first..first + open).filter(|&place| !tags.locked[place]).collect();
+                        let mut victims = tags.victims(line);
+                        let victim = tags.victim(line);
+                        prop_assert_eq!(victim, victims.first().copied());
+                        prop_assert_eq!(tags.victim(line), victim, "to look changes nothing");
+                        victims.sort_unstable();
+                        prop_assert_eq!(&victims[..], &free[..], "each once");
+                        free.retain(|&place| tags.line_at(place).is_none());
+                        if let Some(place) = victim {
+                            prop_assert!(free.is_empty() || free.contains(&place));
+                            tags.replace(place, line);
+                        }
+                    }
+                }
+            }
+        }
+
         /// Against a list of lines per set, kept in order of use.
         #[test]
         fn it_agrees_with_a_recency_list(
             lines in prop::collection::vec(0u64..400, 1..700),
             (ways, open) in prop::sample::select(vec![(3, 3), (100, 67), (64, 1)]),
         ) {
-            let mut tags = TagArray::new(4, ways);
+            let mut tags = TagArray::new(4, ways, Replacement::Lru, 0);
             tags.open(open);
             let mut lists: Vec<Vec<u64>> = vec![Vec::new(); 4];
             for line in lines {

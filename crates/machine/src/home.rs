@@ -71,6 +71,7 @@ use durawarp_persist::handler::{Dependencies, Handler, HandlerReport};
 use durawarp_persist::journal::Notebook;
 use durawarp_persist::vocab::Domain;
 
+use super::cache::TagArray;
 use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg};
 use super::memory_port::MemoryPort;
 use super::msg::{Line, MemoryWrite, Msg};
@@ -126,7 +127,8 @@ impl HomeSlice {
     /// When the ports are those of another component.
     pub fn new(spec: LlcSpec, wiring: HomeWiring) -> HomeSlice {
         let HomeWiring { clock, ports, memory_credits } = wiring;
-        let places = spec.slice_kb as usize * 1024 / CPU_LINE_BYTES as usize;
+        let (places, ways) = (spec.slice_kb as usize * 1024 / CPU_LINE_BYTES as usize, spec.ways as usize);
+        let tags = TagArray::new(places / ways, ways, spec.replacement, spec.replacement_seed);
         HomeSlice {
             ports,
             cores: ports.roster().cores().count(),
@@ -135,7 +137,7 @@ impl HomeSlice {
             domain: Domain::Adr,
             clwb: Clwb::Write,
             memory_caches: false,
-            directory: Directory::new(ports.map(), places, spec.ways as usize),
+            directory: Directory::new(ports.map(), tags),
             transactions: Transactions::default(),
             memory: MemoryPort::new(ports, memory_credits),
             writes: WritesUnderWay::new(),

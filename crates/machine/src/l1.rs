@@ -36,6 +36,7 @@ use durawarp_engine::StateDigest;
 
 use super::cache::TagArray;
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked, sector_bytes, sectors_covered};
+use super::replacement::Replacement;
 
 choice! {
     /// What a store does at the L1.
@@ -67,6 +68,11 @@ spec! {
         unified_kb: u32 where 0..=1024,
         /// Ways of a set; where launches decide the capacity, with all of `unified_kb`.
         ways: u32 where 1..=1024,
+        /// Which line of a full set leaves for another: lru, fifo, random, srrip (2 bits, hit priority) or
+        /// tree_plru.
+        replacement: Replacement,
+        /// Seed of random replacement.
+        replacement_seed: u32,
         /// Misses under way, each of one line.
         mshr_entries: u32 where 1..=4096,
         /// Loads that one MSHR answers.
@@ -171,7 +177,8 @@ impl L1 {
     /// An empty cache with lines of `line_bytes`.
     pub fn new(spec: &L1Spec, line_bytes: u32) -> Self {
         let places = (spec.most_kb() * 1024 / line_bytes) as usize;
-        let tags = TagArray::new(places / spec.ways as usize, spec.ways as usize);
+        let ways = spec.ways as usize;
+        let tags = TagArray::new(places / ways, ways, spec.replacement, spec.replacement_seed);
         let places = tags.places();
         L1 {
             line_shift: line_bytes.trailing_zeros(),
@@ -476,6 +483,8 @@ mod tests {
             kb: 1,
             unified_kb: 0,
             ways: 2,
+            replacement: Replacement::Lru,
+            replacement_seed: 0,
             mshr_entries: mshrs,
             mshr_merges: merges,
             miss_queue_entries: 8,

@@ -38,6 +38,7 @@ use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use durawarp_persist::handler::{Handler, Move, Peer};
 use durawarp_persist::journal::Notebook;
 
+use super::cache::TagArray;
 use super::crossbar::PortEnd;
 use super::look::{Lines, Look, LookKind};
 use super::memory_port::MemoryPort;
@@ -103,12 +104,13 @@ impl L2Slice {
     pub fn new(spec: L2Spec, wiring: L2Wiring) -> Self {
         let Endpoint::Slice(slice) = wiring.ports.owner() else { panic!("the ports of {}", wiring.ports.owner()) };
         let (map, requesters) = (wiring.ports.map(), wiring.ports.roster().requesters());
-        let places = (spec.slice_kb * 1024 / spec.line_bytes) as usize;
+        let (places, ways) = ((spec.slice_kb * 1024 / spec.line_bytes) as usize, spec.ways as usize);
+        let tags = TagArray::new(places / ways, ways, spec.replacement, spec.replacement_seed);
         L2Slice {
             slice,
             ports: wiring.ports,
             input: InputBuffer::new(wiring.port.clone(), wiring.buffer_packets, requesters),
-            array: LineArray::new(map, spec.line_bytes, places, spec.ways as usize),
+            array: LineArray::new(map, spec.line_bytes, tags),
             mshrs: MshrFile::new(places, spec.mshr_entries, spec.mshr_merges),
             data_port: DataPort::new(wiring.clock, spec.port_bytes),
             injection: wiring.port,

@@ -84,6 +84,7 @@ pub mod ports;
 pub mod poster;
 pub mod queue_level;
 pub mod region_spans;
+pub mod replacement;
 mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;

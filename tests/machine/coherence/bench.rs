@@ -14,6 +14,7 @@ use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::Msg;
 use durawarp::machine::persistence::PersistSpec;
 use durawarp::machine::ports::{Endpoint, Requester, Roster};
+use durawarp::machine::replacement::Replacement;
 use durawarp::persist::journal::{FactKind, Journal};
 use durawarp::persist::vocab::Domain;
 
@@ -80,6 +81,8 @@ pub(crate) fn llc() -> LlcSpec {
         slices: 1,
         slice_kb: 1,
         ways: 4,
+        replacement: Replacement::Lru,
+        replacement_seed: 0,
         mshr_entries: 4,
         request_cycles: 14,
         service_cycles: 12,

@@ -5,6 +5,7 @@ use durawarp::engine::RunEnd;
 use durawarp::kernel::memory::{DRAM_BASE, NVM_BASE};
 use durawarp::machine::home::LlcSpec;
 use durawarp::machine::memory_controller::ControllerSpec;
+use durawarp::machine::replacement::Replacement::{Fifo, Lru, Random, Srrip, TreePlru};
 use durawarp::persist::vocab::Domain;
 
 use super::bench::{Bench, Ran, llc};
@@ -39,6 +40,7 @@ fn drawn(seed: u64, acts: u64) -> Bench {
     let llc = LlcSpec {
         slices: 1 + draw.below(2) as u32,
         ways,
+        replacement: [Lru, Fifo, Random, Srrip, TreePlru][seed as usize % 5],
         mshr_entries: 1 + draw.below(4) as u32,
         request_cycles: 1 + draw.below(20) as u32,
         service_cycles: draw.below(6) as u32,

@@ -20,6 +20,7 @@ use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::MemoryController;
 use durawarp::machine::msg::Msg;
 use durawarp::machine::ports::{Endpoint, Roster};
+use durawarp::machine::replacement::Replacement;
 use durawarp::persist::vocab::Domain;
 use durawarp::persist::{Handler, SmHandler};
 use durawarp::riscv::code::CodeTable;
@@ -254,7 +255,7 @@ pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64)
         batch_cycles: cores.batch_cycles,
     };
     let (kb, ways) = if cores.small { (1, 2) } else { (16, 4) };
-    let l1d = L1dSpec { kb, ways, hit_cycles: 4 };
+    let l1d = L1dSpec { kb, ways, replacement: Replacement::Lru, replacement_seed: 0, hit_cycles: 4 };
     let mut ids = Vec::new();
     for index in 0..count as u16 {
         let wiring = CoreWiring {
@@ -286,6 +287,8 @@ pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64)
         slices: 2,
         slice_kb,
         ways,
+        replacement: Replacement::Lru,
+        replacement_seed: 0,
         mshr_entries: 16,
         request_cycles: 14,
         service_cycles: 12,

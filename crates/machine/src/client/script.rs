@@ -5,6 +5,8 @@
 //! Source: the paper emulates persistence in its clients, too, by delays; its mixes give how many
 //! transactions write. Addresses and bytes are ours.
 
+use crate::address::mixed;
+
 use super::parameters::{Addresses, ClientSpec};
 
 /// A run of bytes that a verb writes.
@@ -31,13 +33,6 @@ pub struct Script {
     sequence: u64,
     /// Of what is written.
     content: u64,
-}
-
-/// The finish of splitmix64.
-fn mixed(mut word: u64) -> u64 {
-    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
 }
 
 impl Script {

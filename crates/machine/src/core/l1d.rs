@@ -1,11 +1,12 @@
-//! The L1 data cache of a core: tags, coherence states and bytes, with least-recently-used replacement.
+//! The L1 data cache of a core: tags, coherence states and bytes.
 //!
-//! Invariants: a line is in at most one place; the state of an empty place is [`LineState::Invalid`]. Not
-//! modelled: banks and ports of the array.
+//! Which line leaves is the replacement policy's. Invariants: a line is in at most one place; the state of an
+//! empty place is [`LineState::Invalid`]. Not modelled: banks and ports of the array.
 
 use smallvec::SmallVec;
 
 use crate::coherence::CPU_LINE_BYTES;
+use crate::replacement::EvictionOrder;
 
 use super::parameters::L1dSpec;
 
@@ -42,9 +43,7 @@ pub(super) struct L1d {
     tags: Vec<u64>,
     states: Vec<LineState>,
     bytes: Vec<LineBytes>,
-    /// When a place was used last, by `uses`.
-    used: Vec<u64>,
-    uses: u64,
+    order: EvictionOrder,
     /// Writes after which a byte had another value: nothing of the model reads it.
     changes: u64,
 }
@@ -60,8 +59,7 @@ impl L1d {
             tags: vec![EMPTY; places],
             states: vec![LineState::Invalid; places],
             bytes: vec![[0; CPU_LINE_BYTES as usize]; places],
-            used: vec![0; places],
-            uses: 0,
+            order: EvictionOrder::new(spec.replacement, spec.replacement_seed, places / ways, ways),
             changes: 0,
         }
     }
@@ -82,8 +80,7 @@ impl L1d {
     #[inline]
     pub(super) fn look_up(&mut self, line: u64) -> Option<usize> {
         let place = self.find(line)?;
-        self.uses += 1;
-        self.used[place] = self.uses;
+        self.order.hit(place);
         Some(place)
     }
 
@@ -142,19 +139,17 @@ impl L1d {
         &self.bytes[place]
     }
 
-    /// The place that a line has, or is to take: an empty one, else the one that was used least recently.
+    /// The place that a line has, or is to take: an empty one, else that of the line which leaves first.
     pub(super) fn place_for(&self, line: u64) -> usize {
         let first = self.first_place(line);
-        let of_set = first..first + self.ways;
-        let least = || of_set.clone().min_by_key(|&place| self.used[place]).unwrap_or(first);
-        self.find(line).unwrap_or_else(least)
+        self.find(line).or_else(|| self.order.first(first..first + self.ways)).unwrap_or(first)
     }
 
-    /// The places that a line may take which is not there, the least recently used first.
+    /// The places that a line may take which is not there, in the order in which their lines leave.
     pub(super) fn places_for(&self, line: u64) -> SmallVec<[usize; 8]> {
         let first = self.first_place(line);
         let mut places: SmallVec<[usize; 8]> = (first..first + self.ways).collect();
-        places.sort_by_key(|&place| self.used[place]);
+        self.order.sort(&mut places);
         places
     }
 
@@ -170,18 +165,18 @@ impl L1d {
 
     /// Puts a line into a place.
     pub(super) fn install(&mut self, place: usize, line: u64, state: LineState, bytes: &[u8]) {
-        self.tags[place] = line;
+        let old = std::mem::replace(&mut self.tags[place], line);
         self.states[place] = state;
         self.bytes[place].copy_from_slice(&bytes[..CPU_LINE_BYTES as usize]);
-        self.uses += 1;
-        self.used[place] = self.uses;
+        // A line that was there, for fewer rights, is used and does not come.
+        if old == line { self.order.hit(place) } else { self.order.insert(place) }
     }
 
     /// Empties a place; it is taken first.
     pub(super) fn remove(&mut self, place: usize) {
         self.tags[place] = EMPTY;
         self.states[place] = LineState::Invalid;
-        self.used[place] = 0;
+        self.order.remove(place);
     }
 
     /// The lines that their homes lack, in the order of places.
@@ -200,10 +195,11 @@ pub(super) fn ones(width: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replacement::Replacement;
 
     fn cache() -> L1d {
         // 4 lines: 2 sets of 2 ways would need 256 B; the smallest is 1 KiB, 16 lines.
-        L1d::new(&L1dSpec { kb: 1, ways: 2, hit_cycles: 4 })
+        L1d::new(&L1dSpec { kb: 1, ways: 2, replacement: Replacement::Lru, replacement_seed: 0, hit_cycles: 4 })
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use durawarp_base::choice;
 use durawarp_base::spec;
 
+use crate::replacement::Replacement;
+
 choice! {
     /// Which orders of memory accesses other cores may see.
     pub enum Consistency {
@@ -64,6 +66,11 @@ spec! {
         kb: u32 where 1..=4096,
         /// Ways of a set.
         ways: u32 where 1..=64,
+        /// Which line of a full set leaves for another: lru, fifo, random, srrip (2 bits, hit priority) or
+        /// tree_plru.
+        replacement: Replacement,
+        /// Seed of random replacement.
+        replacement_seed: u32,
         /// Cycles from a load's address to its value, when the line is there.
         hit_cycles: u32 where 1..=100,
     }

@@ -17,6 +17,7 @@ use crate::coherence::{CPU_LINE_MASK, Grant, SystemStep, Want};
 use crate::cpu::CpuMemory;
 use crate::line::Line;
 use crate::ports::{Endpoint, Roster};
+use crate::replacement::Replacement;
 use durawarp_engine::{Clock, Port, Timebase};
 use durawarp_engine::{Link, RunOptions, Simulation, Time, Topology};
 use durawarp_kernel::memory::{DRAM_BASE, NVM_BASE};
@@ -266,7 +267,7 @@ impl World {
             code,
             image: Arc::new(image),
         };
-        let l1d = L1dSpec { kb: 64, ways: 8, hit_cycles: 4 };
+        let l1d = L1dSpec { kb: 64, ways: 8, replacement: Replacement::Lru, replacement_seed: 0, hit_cycles: 4 };
         let harts = spec.harts;
         let mut core = Core::new(spec, l1d, wiring, handler, true);
         for hart in 0..harts {

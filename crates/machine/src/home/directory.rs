@@ -44,7 +44,6 @@ struct DirectoryEntry {
 #[derive(Debug)]
 pub(super) struct Directory {
     map: Interleave,
-    ways: usize,
     tags: TagArray,
     lines: Vec<DirectoryEntry>,
     /// Of all places, one after the other: as zeros, so that memory of the host is taken by lines that come.
@@ -52,15 +51,10 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// No lines, in `places` in sets of `ways`.
-    pub(super) fn new(map: Interleave, places: usize, ways: usize) -> Self {
-        Directory {
-            map,
-            ways,
-            tags: TagArray::new(places / ways, ways),
-            lines: vec![DirectoryEntry::default(); places],
-            bytes: vec![0; BYTES * places],
-        }
+    /// No lines, with these tags.
+    pub(super) fn new(map: Interleave, tags: TagArray) -> Self {
+        let places = tags.places();
+        Directory { map, tags, lines: vec![DirectoryEntry::default(); places], bytes: vec![0; BYTES * places] }
     }
 
     /// The number of a line among those of this slice, by which it finds its set; media have ranges of their
@@ -76,25 +70,24 @@ impl Directory {
         self.tags.find(self.number(line))
     }
 
-    /// Marks a place as the most recently used.
+    /// The line in a place is used.
     pub(super) fn touch(&mut self, place: usize) {
         self.tags.touch(place);
     }
 
-    /// The place to take for a line that is not there: empty, else the least recently used that is not
-    /// locked.
+    /// The place to take for a line that is not there: empty, else the first to leave that is not locked.
     pub(super) fn victim(&self, line: u64) -> Option<usize> {
         self.tags.victim(self.number(line))
     }
 
-    /// The places that it may take, the least recently used first.
+    /// The places that it may take, in the order in which their lines leave.
     pub(super) fn victims(&self, line: u64) -> SmallVec<[usize; 16]> {
-        self.tags.victims(self.number(line)).collect()
+        self.tags.victims(self.number(line))
     }
 
     /// Ways of a set.
     pub(super) fn ways(&self) -> usize {
-        self.ways
+        self.tags.ways()
     }
 
     /// The address of the line at a place; none where the place is empty.
@@ -106,6 +99,11 @@ impl Directory {
     pub(super) fn replace(&mut self, place: usize, line: u64) {
         self.tags.replace(place, self.number(line));
         self.lines[place] = DirectoryEntry { address: line, ..DirectoryEntry::default() };
+    }
+
+    /// The line in a place is about to leave for another, though the place is emptied before that comes.
+    pub(super) fn give_way(&mut self, place: usize) {
+        self.tags.give_way(place);
     }
 
     /// Empties a place; it will be taken first.
@@ -240,9 +238,10 @@ fn of_place(place: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replacement::Replacement;
 
     fn directory() -> Directory {
-        let mut directory = Directory::new(Interleave::new(1, 1, 256), 4, 2);
+        let mut directory = Directory::new(Interleave::new(1, 1, 256), TagArray::new(2, 2, Replacement::Lru, 0));
         directory.replace(0, 64);
         directory
     }

@@ -3,6 +3,8 @@
 use durawarp_base::counters;
 use durawarp_base::spec;
 
+use crate::replacement::Replacement;
+
 spec! {
     /// Parameters of the shared, inclusive last-level cache.
     pub struct LlcSpec {
@@ -12,6 +14,11 @@ spec! {
         slice_kb: u32 where 1..=1048576,
         /// Ways of a set.
         ways: u32 where 1..=64,
+        /// Which line of a full set leaves for another: lru, fifo, random, srrip (2 bits, hit priority) or
+        /// tree_plru.
+        replacement: Replacement,
+        /// Seed of random replacement.
+        replacement_seed: u32,
         /// Lines under way from memory, each with the line that makes room for it, for each slice.
         mshr_entries: u32 where 1..=1024,
         /// Core cycles from a core to a home slice.

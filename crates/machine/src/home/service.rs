@@ -319,6 +319,7 @@ impl HomeSlice {
         } else {
             self.write_back(place, false, cx);
         }
+        self.directory.give_way(place);
         self.remove(place);
     }
 
@@ -393,7 +394,7 @@ impl HomeSlice {
         self.transactions.end(id);
     }
 
-    /// The place for a line that is not there: that of the least recently used line that may leave.
+    /// The place for a line that is not there: that of the first line to leave that may.
     fn victim(&mut self, line: u64) -> Option<usize> {
         if self.host.is_none() {
             return self.directory.victim(line);

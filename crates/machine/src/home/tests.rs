@@ -8,6 +8,7 @@ use super::*;
 use crate::address::Interleave;
 use crate::coherence::Want;
 use crate::ports::{Endpoint, Roster};
+use crate::replacement::Replacement;
 use durawarp_engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
 use durawarp_kernel::memory::NVM_BASE;
 use durawarp_persist::handler::{Admission, Dependency, Event, Offer, Outbox, Peer, SchemeMessage, opened};
@@ -168,16 +169,32 @@ fn played_under(
     memory_caches: bool,
     messages: Vec<(Time, Msg)>,
 ) -> ([Vec<Heard>; 4], HomeCounters) {
-    let spec = LlcSpec {
+    played_in(spec(1, Replacement::Lru), handler, memory_caches, messages)
+}
+
+/// A slice of 1 KiB.
+fn spec(ways: u32, replacement: Replacement) -> LlcSpec {
+    LlcSpec {
         slices: 1,
         slice_kb: 1,
-        ways: 1,
+        ways,
+        replacement,
+        replacement_seed: 0,
         mshr_entries: 2,
         request_cycles: 10,
         service_cycles: 5,
         reply_cycles: 10,
         interleave_bytes: 64,
-    };
+    }
+}
+
+/// The same in a slice with these parameters.
+fn played_in(
+    spec: LlcSpec,
+    handler: Option<Box<dyn Handler>>,
+    memory_caches: bool,
+    messages: Vec<(Time, Msg)>,
+) -> ([Vec<Heard>; 4], HomeCounters) {
     let own = roster().ports(Endpoint::Slice(0));
     let mut home = HomeSlice::new(spec, HomeWiring { clock: Clock::of_period(1), ports: own, memory_credits: (1, 4) });
     home.host(handler);
@@ -215,6 +232,16 @@ fn a_line_of_the_nics_takes_a_place_without_being_read_and_is_what_cores_get() {
     assert_eq!((nic, memory), (vec![heard(115, "written 4 []", 0)], vec![]));
     assert_eq!(core, [heard(215, "data", 4)]);
     assert_eq!((counters.nic_writes, counters.nic_write_hits, counters.fetches), (1, 0, 0));
+}
+
+#[test]
+fn a_line_that_makes_room_ages_its_set_as_srrip_asks() {
+    // Lines of one set of two ways. 0 and 9 are hit. 18 takes the place of 0, which makes 9 distant; so 27
+    // takes the place of 9, and 18 is there still.
+    let reads = [0, 9, 0, 9, 18, 27, 18];
+    let messages = (1..).zip(reads).map(|(nth, line)| (100 * nth, get(0, line, Want::Once))).collect();
+    let counters = played_in(spec(2, Replacement::Srrip), None, false, messages).1;
+    assert_eq!((counters.gets, counters.fetches, counters.get_hits), (7, 4, 3));
 }
 
 #[test]

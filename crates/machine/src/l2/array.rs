@@ -3,7 +3,7 @@
 //! A *place* is a way of a set (`cache`). A sector is *valid* when the array has what memory has, or newer
 //! bytes; a byte is *dirty* when memory does not have it yet. Invariants: bytes marked dirty are never
 //! overwritten by a fill; a place with a fill under way is locked and keeps its line. Source: `SM6_TITANX`
-//! for sectors; AGPM Table IV for the rest (16-way, XOR index, LRU, allocate-on-miss).
+//! for sectors; AGPM Table IV for the rest (16-way, XOR index, allocate-on-miss).
 
 use crate::address::Interleave;
 use crate::cache::TagArray;
@@ -33,12 +33,13 @@ pub(super) struct LineArray {
 state!(LineArray { parts: tags; sized: address, valid, dirty, data; kept: map, line_bytes, changes });
 
 impl LineArray {
-    /// An empty array of `places` in sets of `ways`.
-    pub(super) fn new(map: Interleave, line_bytes: u32, places: usize, ways: usize) -> Self {
+    /// An empty array of lines with these tags.
+    pub(super) fn new(map: Interleave, line_bytes: u32, tags: TagArray) -> Self {
+        let places = tags.places();
         LineArray {
             map,
             line_bytes,
-            tags: TagArray::new(places / ways, ways),
+            tags,
             address: vec![0; places],
             valid: vec![0; places],
             dirty: vec![0; places],
@@ -64,7 +65,7 @@ impl LineArray {
         self.tags.find(self.number(line))
     }
 
-    /// Marks a place as the most recently used.
+    /// The line in a place is used.
     pub(super) fn touch(&mut self, place: usize) {
         self.tags.touch(place);
     }
@@ -74,15 +75,14 @@ impl LineArray {
         self.tags.lock(place, locked);
     }
 
-    /// The place to take for a line that is not there: empty, else the least recently used that is not
-    /// locked.
+    /// The place to take for a line that is not there: empty, else the first to leave that is not locked.
     pub(super) fn victim(&self, line: u64) -> Option<usize> {
         self.tags.victim(self.number(line))
     }
 
-    /// The places that a line which is not there could take, the least recently used first.
+    /// The places that a line which is not there could take, in the order in which their lines leave.
     pub(super) fn victims(&self, line: u64) -> impl Iterator<Item = usize> {
-        self.tags.victims(self.number(line))
+        self.tags.victims(self.number(line)).into_iter()
     }
 
     /// The address of the line at a place; none where the place is empty.
@@ -231,6 +231,7 @@ impl LineArray {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replacement::Replacement;
 
     fn line(byte: u8, mask: u128) -> Line {
         Line { bytes: [byte; MAX_LINE_BYTES], mask, log: false }
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_fill_goes_under_the_dirty_bytes_and_a_clean_takes_them_once() {
-        let mut array = LineArray::new(Interleave::new(1, 1, 256), 128, 4, 2);
+        let mut array = LineArray::new(Interleave::new(1, 1, 256), 128, TagArray::new(2, 2, Replacement::Lru, 0));
         array.replace(0, 256);
         array.store(0, &line(7, 0b11));
         assert_eq!(array.missing(0, 0b0011), 0b0011, "two bytes make no sector valid");
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_sector_that_is_dirty_as_a_whole_is_valid() {
-        let mut array = LineArray::new(Interleave::new(1, 1, 256), 128, 4, 2);
+        let mut array = LineArray::new(Interleave::new(1, 1, 256), 128, TagArray::new(2, 2, Replacement::Lru, 0));
         array.replace(1, 128);
         array.store(1, &line(1, u128::from(u32::MAX) ^ 1));
         assert_eq!(array.missing(1, 0b0001), 0b0001, "one byte is not written");

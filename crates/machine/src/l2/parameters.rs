@@ -4,6 +4,8 @@ use durawarp_base::choice;
 use durawarp_base::counters;
 use durawarp_base::spec;
 
+use crate::replacement::Replacement;
+
 choice! {
     /// What a store to a line that is not there does.
     pub enum WriteMiss {
@@ -27,6 +29,11 @@ spec! {
         slice_kb: u32 where 1..=65536,
         /// Ways of a set.
         ways: u32 where 1..=64,
+        /// Which line of a full set leaves for another: lru, fifo, random, srrip (2 bits, hit priority) or
+        /// tree_plru.
+        replacement: Replacement,
+        /// Seed of random replacement.
+        replacement_seed: u32,
         /// Misses under way, each of one line.
         mshr_entries: u32 where 1..=4096,
         /// Requests that one MSHR holds.

@@ -427,8 +427,8 @@ impl L2Slice {
         bytes
     }
 
-    /// The place that a line may take: the least recently used, or the first of those that the handler wants
-    /// to look at which it does not keep.
+    /// The place that a line may take: that of the line which leaves first, or the first of those that the
+    /// handler wants to look at which it does not keep.
     fn victim(&mut self, line: u64) -> Option<usize> {
         let Some(search) = self.host.wants.victims else { return self.array.victim(line) };
         let (array, host) = (&self.array, &mut self.host);
