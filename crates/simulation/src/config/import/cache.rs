@@ -72,13 +72,18 @@ impl CacheFields {
         (self.sets * self.line_bytes * self.ways) as f64 / 1024.0
     }
 
+    /// The name of its replacement policy.
+    pub(super) fn policy(&self) -> &'static str {
+        if self.replacement == 'F' { "fifo" } else { "lru" }
+    }
+
     /// What of it is otherwise here, but for what writes do.
     pub(super) fn otherwise(&self) -> Vec<String> {
         let mut told = Vec::new();
         if self.kind != 'S' {
             told.push(format!("kind {}: a miss fetches a whole line there, its sectors here", self.kind));
         }
-        if self.replacement != 'L' {
+        if !matches!(self.replacement, 'L' | 'F') {
             told.push(format!("replacement {}: here LRU", self.replacement));
         }
         if self.allocation != 'm' {
@@ -104,6 +109,7 @@ mod tests {
         let numbers = [new.sets, new.line_bytes, new.ways, new.mshr_entries, new.mshr_merges, new.queue_entries];
         assert_eq!(numbers, [4, 128, 64, 512, 8, 16]);
         assert_eq!((new.kind, new.writes, new.index, new.port_bytes), ('S', 'T', Some('L'), Some(32)));
+        assert_eq!((new.policy(), CacheFields::parse("8:64:4,F:B:m:N,A:16:4,4").unwrap().policy()), ("lru", "fifo"));
         let old = CacheFields::parse("64:128:8,L:B:m:N,A:16:4,4").unwrap();
         assert_eq!((old.kind, old.sets, old.ways, old.index, old.port_bytes), ('N', 64, 8, None, None));
         assert_eq!(old.kb(), 64.0);

@@ -209,6 +209,7 @@ fn l1(options: &Options<'_>, keys: &mut Keys<'_>) {
         keys.put("l1.kb", cache.kb(), option, "");
         keys.put("l1.unified_kb", 0.0, "gpgpu_adaptive_cache_config", "");
         keys.word("shared.steps_kb", "\"0\"".to_owned(), "gpgpu_adaptive_cache_config", "");
+        keys.word("l1.replacement", format!("{:?}", cache.policy()), option, "");
         // Stores of global memory evict their line, whatever writes do there.
         keys.word("l1.writes", "\"evict\"".to_owned(), option, "");
         let local = if matches!(cache.writes, 'L' | 'B') { "write_back" } else { "as_global" };
@@ -223,6 +224,7 @@ fn l1(options: &Options<'_>, keys: &mut Keys<'_>) {
             options.tell(option, &format!("port of {bytes} B: here an access takes a cycle"));
         }
         cache.otherwise().iter().for_each(|what| options.tell(option, what));
+        // What is adaptive there overwrites the sizes above.
         adaptive(options, cache.sets * cache.line_bytes, keys);
         keys.word("l1.global_loads", (!skips).to_string(), "gpgpu_gmem_skip_L1D", "");
     } else if options.word(option) == Some("none") {
@@ -272,6 +274,7 @@ fn l2(options: &Options<'_>, keys: &mut Keys<'_>) {
         ] {
             keys.put(&format!("l2.{key}"), value as f64, option, "");
         }
+        keys.word("l2.replacement", format!("{:?}", cache.policy()), option, "");
         let miss = match cache.write_allocation {
             'F' => "fetch",
             'W' => "naive",
