@@ -609,7 +609,7 @@ impl Reader<'_, '_> {
             if version == NONE {
                 let store = self.order.journal.facts()[store as usize];
                 let what = format!(
-                    "the store of pc {} to line {:#x} counts as durable and was never performed",
+                    "the store of pc {} to line {:#x} counts as durable and was not performed before",
                     store.author.pc, store.line
                 );
                 self.fault(at, what);

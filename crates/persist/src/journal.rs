@@ -30,8 +30,8 @@ pub enum FactKind {
     /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, non-temporal
     /// stores were not all.
     FenceOrdered,
-    /// A warp's fence let it go on at once, as its handler had nothing to wait for. What the fence should have
-    /// come to, if anything, the scheme's promises say ([`Journal::held_to`]).
+    /// A warp's fence let it go on at once, as its handler had nothing to wait for. What the fence should
+    /// have come to, if anything, the scheme's promises say ([`Journal::held_to`]).
     FenceSkipped(FenceKind),
     /// What was stored non-temporally before a warp's first such fence that this was not said of yet is
     /// durable, as its SM knows.

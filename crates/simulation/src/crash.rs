@@ -11,7 +11,8 @@
 //! warp has run ahead of the others of its CTA as far as barriers let it). The scheme declares what it
 //! promises ([`Promises`]), and its handlers are not asked; the program adds its undo log, and the conditions
 //! of its manifest ([`conditions`]). Recovery is the program's own kernels where it has some, else that of
-//! the undo log. Where hardware commits recoverable regions, it recovers by itself, and the program is resumed (`regions`).
+//! the undo log. Where hardware commits recoverable regions, it recovers by itself, and the program is
+//! resumed (`regions`).
 //!
 //! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents
 //! there. Not modelled: time that recovery takes.
