@@ -132,7 +132,7 @@ fn other_machines_go_on() {
 fn each_replacement_policy_goes_on_where_it_was() {
     for policy in ["fifo", "random", "srrip", "tree_plru"] {
         let small = ["sm.count=3", "l1.kb=4", "l1.ways=4", "l2.slice_kb=2", "l2.ways=4"];
-        let recipe = recipe("atax", "base").changes(&small).set("l1.replacement", policy).set("l2.replacement", policy);
+        let recipe = recipe("atax", "base").changes(small).set("l1.replacement", policy).set("l2.replacement", policy);
         check_run(&recipe, &[50]);
     }
 }

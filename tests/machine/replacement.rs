@@ -35,7 +35,7 @@ fn check(recipe: &Recipe, caches: [&str; 2], misses: impl Fn(&Outcome) -> [u64; 
 #[test]
 fn each_policy_has_misses_of_its_own_in_the_caches_of_a_gpu() {
     let small = ["l1.kb=4", "l1.ways=8", "l2.slices=2", "controller.channels=2", "l2.slice_kb=4", "l2.ways=8"];
-    let recipe = Experiment::of("conv2d").set("sm.count", 3).profile("ci").changes(&small);
+    let recipe = Experiment::of("conv2d").set("sm.count", 3).profile("ci").changes(small);
     check(&recipe, ["l1", "l2"], |outcome| {
         [outcome.total("sm", "l1_loads") - outcome.total("sm", "l1_hits"), outcome.total("l2", "fetches")]
     });
@@ -44,7 +44,7 @@ fn each_policy_has_misses_of_its_own_in_the_caches_of_a_gpu() {
 #[test]
 fn each_policy_has_misses_of_its_own_in_the_caches_of_cpus() {
     let small = ["l1d.kb=1", "l1d.ways=4", "llc.slice_kb=1", "llc.ways=4"];
-    let recipe = Experiment::of("hash").machine("lightwsp-cpu").profile("ci").changes(&small);
+    let recipe = Experiment::of("hash").machine("lightwsp-cpu").profile("ci").changes(small);
     check(&recipe, ["l1d", "llc"], |outcome| {
         [outcome.total("core", "l1_load_misses"), outcome.total("llc", "fetches")]
     });
