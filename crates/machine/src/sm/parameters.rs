@@ -41,7 +41,7 @@ spec! {
     }
 }
 
-/// Declares a Spec with a key for each class of arithmetic, then its own keys, and those in the order of [`Class`].
+/// Declares a Spec with a key for each class of arithmetic, then its own keys, and all of them by class.
 macro_rules! spec_by_class {
     ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
         spec! {

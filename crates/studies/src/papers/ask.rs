@@ -41,7 +41,8 @@ impl Ask {
         Ask { text, verdict: if holds { Verdict::Met } else { Verdict::NotMet }, evidence }
     }
 
-    /// An ask about a value: whether it holds, and the numbers behind it; without the value, why it cannot be judged.
+    /// An ask about a value: whether it holds, and the numbers behind it. Where there is no value, the ask
+    /// cannot be judged, and says what is `missing`.
     pub fn about<T>(
         text: &'static str,
         value: Option<T>,
