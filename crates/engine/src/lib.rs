@@ -95,7 +95,7 @@
 //! | `TimeLimit` | every event up to the limit is handled, none later | yes |
 //! | `Paused`, `Stopped`, `Quiet` | a pause, a flag of the caller's, a [`Lookout`] that saw no activity | yes |
 //! | `Halted` | a component called [`Ctx::halt`] | yes |
-//! | `Failed` | a component called [`Ctx::fail`] with an error | yes, with the failed component as it is |
+//! | `Failed` | a component called [`Ctx::fail`] with an error | not promised |
 //! | `Panicked` | a component panicked; the others finished the round | no |
 //!
 //! Of several components that fail or halt in a round, the one with the least (time, id) is reported, at any
