@@ -11,7 +11,7 @@
 //! ring and run on by 3 threads, with the digest of the whole one; and one in which a station loses a token,
 //! a deadlock that says who waits for whom.
 
-use durawarp_checkpoint::{Context, LoadFault, StateReader, StateWriter, Stateful, Storable, state, value};
+use durawarp_checkpoint::{Context, LoadFault, StateReader, StateWriter, Storable, state, state_methods, value};
 use durawarp_engine::{
     Blockage, Component, ComponentId, Ctx, Fallback, Link, Message, Port, RunEnd, RunOptions, Simulation, Topology,
     Wait, blockage, load_simulation, save_simulation,
@@ -88,13 +88,7 @@ impl Component<Token> for Station {
         self.passed
     }
 
-    fn save(&self, out: &mut StateWriter) {
-        Stateful::save(self, out);
-    }
-
-    fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
-        Stateful::load(self, from)
-    }
+    state_methods!();
 }
 
 /// The ring. With `lossy`, station 5 keeps the token that comes to it with so many hops left.
