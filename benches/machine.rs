@@ -22,7 +22,10 @@ fn machine(config: &MachineConfig, workload: &Resolved) -> Assembly {
 }
 
 fn run(machine: &mut Assembly, threads: usize, limit: Time) -> u64 {
-    machine.simulation.run(&RunOptions { threads, time_limit: Some(limit), ..RunOptions::default() });
+    durawarp::machine::run(
+        &mut machine.simulation,
+        &RunOptions { threads, time_limit: Some(limit), ..RunOptions::default() },
+    );
     machine.sms().map(|sm| sm.counters().warp_instructions).sum()
 }
 

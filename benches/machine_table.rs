@@ -36,7 +36,7 @@ fn timed(config: &MachineConfig, workload: &Resolved, threads: usize) -> Timed {
     let local = workload.local_bytes() as u32;
     let mut machine = assemble(&config.spec, workload.image(), local, Box::new(workload.host()));
     let since = Instant::now();
-    let end = machine.simulation.run(&RunOptions { threads, ..RunOptions::default() });
+    let end = durawarp::machine::run(&mut machine.simulation, &RunOptions { threads, ..RunOptions::default() });
     let seconds = since.elapsed().as_secs_f64();
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     Timed { seconds, machine }

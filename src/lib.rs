@@ -98,9 +98,9 @@
 //!
 //! | feature | what it adds | crates to compile |
 //! |---|---|---|
-//! | none | experiments, crashes, sweeps, the engine: all that these pages show | 53 |
-//! | `report` | outcomes as tables, figures and pages; papers' experiments | 60 |
-//! | `cli` (default) | the binary `durawarp`; has `report` | 93 |
+//! | none | experiments, crashes, sweeps, the engine: all that these pages show | 82 |
+//! | `report` | outcomes as tables, figures and pages; papers' experiments | 93 |
+//! | `cli` (default) | the binary `durawarp`; has `report` | 126 |
 //!
 //! A program that uses the library takes `durawarp = { path = "..", default-features = false }`. A
 //! [`Diagnostic`] prints as `file:line:column: message (help)` there; the binary draws the line and a caret

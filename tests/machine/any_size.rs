@@ -50,7 +50,7 @@ fn check(name: &str, overrides: &str) {
     let reference = workload.run_functional(&limits).unwrap();
     let mut memory = workload.image();
     let mut assembly = assemble(&spec, memory.clone(), 256, Box::new(workload.host()));
-    let end = assembly.simulation.run(&RunOptions::default());
+    let end = durawarp::machine::run(&mut assembly.simulation, &RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{name} with {overrides}: {end:?}");
     assembly.collect(&mut memory);
     assert!(memory == *reference.memory(), "{name} with {overrides}: memory differs from the functional run's");

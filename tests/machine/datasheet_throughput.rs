@@ -217,7 +217,7 @@ fn run_workload(spec: &MachineSpec, name: &str) -> (u64, u64, u64) {
     let choice = Choice::of_profile("ci");
     let workload = Workload::load(name).unwrap().resolve(&choice).unwrap();
     let mut assembly = durawarp::assemble::assemble(spec, workload.image(), 64, Box::new(workload.host()));
-    let end = assembly.simulation.run(&durawarp::engine::RunOptions::default());
+    let end = durawarp::machine::run(&mut assembly.simulation, &durawarp::engine::RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     let ended = assembly.command_processor().ended().unwrap();
     (ended, assembly.simulation.digest(), spec.timebase().unwrap().tick_khz())

@@ -32,7 +32,7 @@ fn timed(spec: &MachineSpec, workload: &Resolved, reference: &FunctionalRun, opt
     let bindings = host.bindings();
     let mut memory = workload.image();
     let mut assembly = assemble(spec, memory.clone(), 256, Box::new(host));
-    let end = assembly.simulation.run(options);
+    let end = durawarp::machine::run(&mut assembly.simulation, options);
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     assembly.collect(&mut memory);
     let verdict = workload.verify(&memory, &bindings, Evidence { functional: Some(reference), ..Evidence::default() });

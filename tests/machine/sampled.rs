@@ -35,7 +35,7 @@ fn bench() -> (Bench, [u64; 3]) {
 
 fn run(bench: &Bench, actions: Vec<HostAction>) -> Assembly {
     let mut machine = bench.assemble(actions, 0, &Persistency::default());
-    let end = machine.simulation.run(&RunOptions::default());
+    let end = durawarp::machine::run(&mut machine.simulation, &RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     machine
 }
@@ -86,12 +86,12 @@ fn a_pause_halts_and_its_time_does_not_count() {
     let pause = HostAction::Sample(SampleStep::Pause);
     let actions = vec![HostAction::Launch(one), pause, HostAction::Launch(two)];
     let mut machine = bench.assemble(actions, 0, &Persistency::default());
-    let end = machine.simulation.run(&RunOptions::default());
+    let end = durawarp::machine::run(&mut machine.simulation, &RunOptions::default());
     assert!(matches!(end, RunEnd::Halted { .. }), "{end:?}");
     assert_eq!(machine.ended(), Some(through.command_processor().launches()[0].end));
     let processor = machine.id(Endpoint::CommandProcessor).unwrap();
     machine.simulation.wake_at(processor, machine.simulation.reached() + 5000);
-    let end = machine.simulation.run(&RunOptions::default());
+    let end = durawarp::machine::run(&mut machine.simulation, &RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     assert_eq!(machine.command_processor().launches()[1].start, through.command_processor().launches()[1].start);
     assert_eq!(read(&bench, &machine, second), vec![11; ELEMENTS as usize]);

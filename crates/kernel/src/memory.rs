@@ -412,6 +412,7 @@ impl FlatMemory {
     ///
     /// # Errors
     /// When they are not all in one range.
+    #[inline]
     pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Unmapped> {
         let unmapped = Unmapped { address, bytes: data.len() as u64 };
         self.slice_mut(address, data.len()).ok_or(unmapped)?.copy_from_slice(data);

@@ -98,7 +98,7 @@ mod writes_under_way;
 
 use durawarp_base::machine_spec;
 use durawarp_base::spec;
-use durawarp_engine::Timebase;
+use durawarp_engine::{RunEnd, RunOptions, Simulation, Timebase};
 
 use self::command_processor::CommandProcessorSpec;
 use self::crossbar::{CrossbarSpec, SwitchKind};
@@ -277,4 +277,11 @@ impl MachineSpec {
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
     }
+}
+
+/// Runs a machine as [`Simulation::run`] does. The engine's loop over the machine's messages is compiled here,
+/// beside the components and at their level of optimisation; crates above are compiled for size.
+#[inline(never)]
+pub fn run(simulation: &mut Simulation<msg::Msg>, options: &RunOptions<'_>) -> RunEnd {
+    simulation.run(options)
 }

@@ -234,7 +234,7 @@ impl Bench {
         let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
         let actions: Vec<HostAction> = launches.into_iter().map(HostAction::Launch).collect();
         let mut assembly = self.assemble(actions, local, persistency);
-        let end = assembly.simulation.run(options);
+        let end = durawarp::machine::run(&mut assembly.simulation, options);
         assembly.collect(&mut memory);
         Ran { spec: self.spec.clone(), end, assembly, memory }
     }

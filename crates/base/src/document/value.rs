@@ -19,6 +19,7 @@ pub enum Value {
 }
 
 impl Value {
+    #[inline]
     pub fn ty(self) -> Type {
         match self {
             Value::Int(_) => Type::Int,
@@ -26,6 +27,7 @@ impl Value {
         }
     }
 
+    #[inline]
     pub fn bits(self) -> u64 {
         match self {
             Value::Int(value) => value as u64,
@@ -33,6 +35,7 @@ impl Value {
         }
     }
 
+    #[inline]
     pub fn of_bits(bits: u64, ty: Type) -> Self {
         match ty {
             Type::Int => Value::Int(bits as i64),
@@ -41,6 +44,7 @@ impl Value {
     }
 
     /// The value as a float, rounded to the nearest.
+    #[inline]
     pub fn as_f64(self) -> f64 {
         match self {
             Value::Int(value) => value as f64,

@@ -72,7 +72,10 @@ fn begin(fork: &Fork, conduct: &Conduct<'_>) -> Result<Checkpoint, NoBeginning> 
     let mut machine = machine_of(before, image, host, &Conduct { checkpoint: None, ..conduct.clone() });
     let clocks = clocks_of(before);
     let pause_at = Some(clocks.core.cycles(fork.cycle));
-    let end = machine.simulation.run(&RunOptions { pause_at, ..options(clocks, before.max_cycles, conduct) });
+    let end = durawarp_machine::run(
+        &mut machine.simulation,
+        &RunOptions { pause_at, ..options(clocks, before.max_cycles, conduct) },
+    );
     match end {
         RunEnd::Paused { .. } => match checkpoint::save(&machine) {
             Ok(state) => Ok(Checkpoint {

@@ -23,6 +23,6 @@ impl PausedCpu {
     /// Goes on to an instant, in ticks; false when the program was over before, or has failed.
     pub fn go_on(&mut self, until: Time) -> bool {
         let options = RunOptions { threads: 1, time_limit: Some(until), ..RunOptions::default() };
-        matches!(self.machine.simulation.run(&options), RunEnd::TimeLimit { .. })
+        matches!(durawarp_machine::run(&mut self.machine.simulation, &options), RunEnd::TimeLimit { .. })
     }
 }

@@ -77,11 +77,14 @@ impl<'a> RepeatWatch<'a> {
 
     /// Runs the machine to an end of its own, or until all that runs repeats itself.
     pub(super) fn run(&mut self, machine: &mut Assembly, options: &RunOptions<'_>) -> RunEnd {
-        let Some(asked) = self.asked else { return machine.simulation.run(options) };
+        let Some(asked) = self.asked else { return durawarp_machine::run(&mut machine.simulation, options) };
         let next = (machine.simulation.reached() / self.every + 1) * self.every;
         let mut lookout = Lookout { next, every: self.every, found: None, since: 0, activity };
         loop {
-            let end = machine.simulation.run(&RunOptions { lookout: Some(lookout), ..options.clone() });
+            let end = durawarp_machine::run(
+                &mut machine.simulation,
+                &RunOptions { lookout: Some(lookout), ..options.clone() },
+            );
             let RunEnd::Quiet { at, lookout: after } = end else { return end };
             lookout = after;
             let long = at.saturating_sub(lookout.since) >= LIVELOCK * self.every;

@@ -55,7 +55,7 @@ impl Simulated {
         if let RunEnd::Halted { at, .. } = end {
             // What clients persist goes on, so that there it is no backlog.
             left = machine.nics().next().is_none().then(|| Left::of(&machine, at));
-            end = machine.simulation.run(&options);
+            end = durawarp_machine::run(&mut machine.simulation, &options);
         }
         if let RunEnd::TimeLimit { at } = end
             && machine.ended().is_some()
@@ -86,7 +86,7 @@ impl Simulated {
     #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
     pub(super) fn go_on(&mut self, conduct: &Conduct<'_>) {
         let began = Instant::now();
-        self.end = self.machine.simulation.run(&options(self.clocks, None, conduct));
+        self.end = durawarp_machine::run(&mut self.machine.simulation, &options(self.clocks, None, conduct));
         self.wall += began.elapsed();
     }
 

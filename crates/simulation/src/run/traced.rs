@@ -156,7 +156,7 @@ impl<'a> TracedRun<'a> {
         let options = RunOptions { time_limit: Some(before.min(self.limit)), stop: self.stop, ..RunOptions::default() };
         let simulation = &mut self.machine.simulation;
         let end = loop {
-            match simulation.run(&options) {
+            match durawarp_machine::run(simulation, &options) {
                 // The program is over; what it left to be written is of the run.
                 RunEnd::Halted { .. } => {}
                 end => break end,
