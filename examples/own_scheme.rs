@@ -134,7 +134,11 @@ fn main() -> Result<(), Diagnostics> {
     let small = Experiment::of("atax").params([("NX", 32), ("NY", 32)]).set("sm.count", 2);
     let report = small.scheme(PersistWindow { entries: 4 }).crash(&CrashRequest::default())?;
     let promised = "all stores of a kernel are durable when it ends (P2)";
-    assert!(report.holds() && report.promises.iter().any(|promise| promise == promised), "{:?}", report.promises);
+    assert!(
+        report.holds() && report.promises.iter().any(|promise| promise.to_string() == promised),
+        "{:?}",
+        report.promises
+    );
     println!("{promised}: holds in {} states", report.judgements().map(|(_, one)| one.verdict.judged).sum::<u64>());
     Ok(())
 }

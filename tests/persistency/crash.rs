@@ -1,7 +1,7 @@
 //! Recovery kernels and conditions on crash images, and what is wrong with them: never a hang, always a place.
 
 use crate::workload_common::{folder, load, resolve};
-use durawarp::crash::{CrashReport, CrashRequest};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel};
 use durawarp::oracle::verdict::{Failure, Property};
 use durawarp::run::Experiment;
 
@@ -90,7 +90,7 @@ fn judged(test: &str, text: &str, double: bool) -> Result<CrashReport, String> {
 fn first(test: &str, text: &str, double: bool) -> Failure {
     let report = judged(test, text, double).unwrap_or_else(|faults| panic!("{faults}"));
     assert!(report.ended_well() && !report.holds(), "{:?}", report.outcome.verification);
-    report.actual.as_ref().unwrap().verdict.failures[0].clone()
+    report.level(JudgedLevel::Actual).unwrap().verdict.failures[0].clone()
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn recovery_finds_what_survived_and_the_initial_contents_of_dram() {
     let text = manifest(body, &RECOVER.replace("\"&done\"", "\"&given\""));
     let condition = |holds: &str| format!("{text}\n[[crash]]\nname = \"c\"\nholds = \"{holds}\"\n");
     let report = judged("initial", &condition("data[0] == 3"), true).unwrap_or_else(|faults| panic!("{faults}"));
-    assert!(report.holds(), "{:?}", report.actual.as_ref().unwrap().verdict.failures);
+    assert!(report.holds(), "{:?}", report.level(JudgedLevel::Actual).unwrap().verdict.failures);
     assert_eq!(report.recovery, "the program's own kernels");
     let failure = first("initial-wrong", &condition("data[0] == 9"), false);
     assert_eq!(failure.property, Property::Check("c".to_owned()));
@@ -153,7 +153,7 @@ name = "both are 1"
 holds = "data[0] == 1 && done[0] == 1"
 "#;
     let report = judged("loops", &manifest("", more), true).unwrap_or_else(|faults| panic!("{faults}"));
-    assert!(report.holds(), "{:?}", report.actual.as_ref().unwrap().verdict.failures);
+    assert!(report.holds(), "{:?}", report.level(JudgedLevel::Actual).unwrap().verdict.failures);
 }
 
 #[test]
@@ -230,5 +230,5 @@ fn a_violation_that_the_manifest_expects_must_be_found() {
     let found = condition("data[0] == 4");
     assert!(found.holds() && found.conditions[0].first.is_some(), "{:?}", found.conditions);
     let unseen = condition("data[0] > 0");
-    assert!(!unseen.holds() && unseen.actual.as_ref().unwrap().verdict.holds(), "{:?}", unseen.conditions);
+    assert!(!unseen.holds() && unseen.level(JudgedLevel::Actual).unwrap().verdict.holds(), "{:?}", unseen.conditions);
 }

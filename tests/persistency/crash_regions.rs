@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use durawarp::crash::{CrashReport, CrashRequest, journal_of};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, journal_of};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
 use durawarp::oracle::order::{Model, RunOrder};
@@ -57,12 +57,12 @@ fn programs_go_on_from_every_power_failure() {
         let report = judged(&experiment);
         assert!(report.ended_well(), "{workload}: {:?} {:?}", report.outcome.end, report.outcome.verification);
         assert!(report.holds(), "{workload}, {scheme:?}: {}", first(&report));
-        let actual = &report.actual.as_ref().unwrap().verdict;
+        let actual = &report.level(JudgedLevel::Actual).unwrap().verdict;
         assert_eq!((actual.judged, actual.exhaustive), (report.changes + 1, true), "{workload}");
         assert!(report.changes > 20 && report.regions.unwrap() > 8, "{workload}: {:?}", report.regions);
-        assert!(report.resume.as_ref().unwrap().verdict.judged >= 8, "{workload}: {:?}", report.promises);
-        assert!(report.double.as_ref().unwrap().verdict.judged >= 20, "{workload}");
-        assert!(report.allowed.is_none() && report.overtaking.is_none());
+        assert!(report.level(JudgedLevel::Resumed).unwrap().verdict.judged >= 8, "{workload}: {:?}", report.promises);
+        assert!(report.level(JudgedLevel::CutOff).unwrap().verdict.judged >= 20, "{workload}");
+        assert!(report.level(JudgedLevel::Allowed).is_none() && report.level(JudgedLevel::Overtaking).is_none());
     }
 }
 
@@ -85,8 +85,8 @@ fn programs_go_on_where_controllers_go_on_by_themselves() {
             let report = judged(&experiment(workload, params, &set));
             assert!(report.ended_well(), "{workload} {set:?}: {:?}", report.outcome.end);
             assert!(report.holds(), "{workload} {set:?}: {}", first(&report));
-            assert!(report.double.as_ref().unwrap().verdict.judged >= 20, "{workload} {set:?}");
-            assert!(report.resume.as_ref().unwrap().verdict.judged >= 8, "{workload} {set:?}");
+            assert!(report.level(JudgedLevel::CutOff).unwrap().verdict.judged >= 20, "{workload} {set:?}");
+            assert!(report.level(JudgedLevel::Resumed).unwrap().verdict.judged >= 8, "{workload} {set:?}");
         }
     }
 }
@@ -124,11 +124,11 @@ fn critical_sections_are_in_order_in_every_state() {
 fn ids_drawn_at_the_boundary_before_an_atomic_are_found_out_of_order() {
     // Atomics of many warps on the same bins; with the default draw it is one of the programs above.
     let report = judged(&experiment(HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.id_draw=paper"]));
-    assert!(report.ended_well() && !report.history.verdict.holds());
+    assert!(report.ended_well() && !report.level(JudgedLevel::History).unwrap().verdict.holds());
     // Each image is a prefix of the wrong order; it shows when the program goes on from there.
-    assert!(report.actual.as_ref().unwrap().verdict.holds(), "{}", first(&report));
-    assert!(!report.resume.as_ref().unwrap().verdict.holds());
-    let found = &report.history.found[0];
+    assert!(report.level(JudgedLevel::Actual).unwrap().verdict.holds(), "{}", first(&report));
+    assert!(!report.level(JudgedLevel::Resumed).unwrap().verdict.holds());
+    let found = &report.level(JudgedLevel::History).unwrap().found[0];
     assert_eq!(found.failure.property, Property::Regions);
     assert!(found.failure.what.contains(" commits before region "), "{}", found.failure.what);
     // Its witnesses have places in the program.

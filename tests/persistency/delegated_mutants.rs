@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::engine::Time;
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
@@ -237,7 +237,13 @@ fn order_is_broken(test: u64, fault: Fault) -> bool {
 
 fn breaks_order(report: &CrashReport, fault: Fault) -> bool {
     assert_eq!(report.outcome.end, End::Finished, "{fault:?}");
-    report.history.verdict.failures.iter().any(|failure| failure.property == Property::Epochs)
+    report
+        .level(JudgedLevel::History)
+        .unwrap()
+        .verdict
+        .failures
+        .iter()
+        .any(|failure| failure.property == Property::Epochs)
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::decorated::{Decorated, Decorator};
 use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, CrashRequest, Judgement, journal_of};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Judgement, journal_of};
 use durawarp::engine::Time;
 use durawarp::machine::address::Interleave;
 use durawarp::oracle::crash::Plan;
@@ -375,7 +375,9 @@ fn assert_found(fault: Fault, sets: &str, end: &str, [history, actual]: [&str; 2
         other => panic!("{at}: {other:?}"),
     }
     assert!(!report.holds(), "{at}");
-    for (found, words) in [(&report.history, history), (report.actual.as_ref().unwrap(), actual)] {
+    for (found, words) in
+        [(report.level(JudgedLevel::History).unwrap(), history), (report.level(JudgedLevel::Actual).unwrap(), actual)]
+    {
         let what = first(found);
         assert!(what.contains(words) && what.is_empty() == words.is_empty(), "{at}: `{what}`, not `{words}`");
     }

@@ -11,7 +11,7 @@
 
 mod kernels;
 
-use durawarp::crash::{CrashReport, CrashRequest};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel};
 use durawarp::oracle::crash::Plan;
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::workload::Workload;
@@ -129,7 +129,7 @@ impl Case {
                 .flat_map(|(name, judgement)| judgement.found.iter().map(move |found| format!("{name}: {found:?}")));
             return Err(found.take(4).collect::<Vec<_>>().join("\n"));
         }
-        if report.resume.is_none() {
+        if report.level(JudgedLevel::Resumed).is_none() {
             return Err(format!("not resumed: {:?}", report.promises));
         }
         if self.threads {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use durawarp::crash::{CrashReport, CrashRequest};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel};
 use durawarp::persist::Scheme;
 use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
@@ -132,7 +132,7 @@ fn recoverable_regions_hold_with_any_hardware_but_not_with_the_paper_s_holes() {
     ] {
         for program in ["spread", "lock", "id_inversion"] {
             let (violated, holds, report) = violated(program, set);
-            assert!(!violated && holds, "{program} {set:?}: {:?}", report.actual);
+            assert!(!violated && holds, "{program} {set:?}: {:?}", report.level(JudgedLevel::Actual));
         }
     }
     // Fig. 6: without the search of buffers a load is stale. A slow path keeps the store on its way long enough.
@@ -153,7 +153,7 @@ fn recoverable_regions_hold_with_any_hardware_but_not_with_the_paper_s_holes() {
     let slow = "light_wsp.path_mb_s=1000";
     assert!(!violated("id_inversion", &[slow]).0);
     let (violated, _, report) = violated("id_inversion", &[slow, "light_wsp.id_draw=paper"]);
-    assert!(violated && report.history.verdict.failed > 0, "{:?}", report.conditions);
+    assert!(violated && report.level(JudgedLevel::History).unwrap().verdict.failed > 0, "{:?}", report.conditions);
 }
 
 /// What a program does under a scheme that its manifest does not say.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::decorated::{Decorated, Decorator};
 use durawarp::config::{Override, SchemeConfig};
-use durawarp::crash::{CrashReport, CrashRequest, journal_of};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, journal_of};
 use durawarp::kernel::functional::Limits;
 use durawarp::oracle::Regions;
 use durawarp::oracle::allowed::Budget;
@@ -252,7 +252,7 @@ fn the_flag_without_a_barrier_is_found_where_warps_overtake() {
     for scheme in ["nt-store", "store+clwb"] {
         let report = judged(&experiment(scheme, Fault::None, FlagBarrier::Paper, "adr"));
         assert!(levels(&report).ends_with('C'), "{scheme}: {}", levels(&report));
-        let found = &report.overtaking.as_ref().unwrap().found[0];
+        let found = &report.level(JudgedLevel::Overtaking).unwrap().found[0];
         let (missing, present) = (found.missing.as_ref().unwrap(), found.present.as_ref().unwrap());
         assert_eq!(missing.buffer.as_ref().unwrap().0, "tx_flag");
         assert_eq!(present.buffer.as_ref().unwrap().0, "C");
@@ -394,8 +394,9 @@ fn reordered_one(journal: &Journal, fact: &Fact, corrupt: bool) -> [u8; 128] {
 /// Promises of a report, and the properties that its history lacks.
 fn promised_and_lacking(experiment: &Experiment) -> (Vec<String>, Vec<Property>) {
     let report = judged(experiment);
-    let lacking = report.history.verdict.failures.iter().map(|failure| failure.property.clone()).collect();
-    (report.promises, lacking)
+    let history = report.level(JudgedLevel::History).expect("a history");
+    let lacking = history.verdict.failures.iter().map(|failure| failure.property.clone()).collect();
+    (report.promises.iter().map(ToString::to_string).collect(), lacking)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::outcome::End;
@@ -319,7 +319,7 @@ fn by_way_of(ddio: &str, scheme: &str, bytes: &str, protocol: &str, fault: Fault
 }
 
 fn verbs(report: &CrashReport) -> &Verdict {
-    &report.channels.as_ref().unwrap().history.verdict
+    &report.level(JudgedLevel::Verbs).unwrap().verdict
 }
 
 fn finds(verdict: &Verdict, properties: &[Property]) -> bool {
@@ -331,7 +331,7 @@ fn without_a_fault_verbs_and_epochs_are_in_order() {
     for (ddio, scheme, bytes) in [("false", "epoch", "512"), ("false", "broi", "64"), ("true", "broi", "512")] {
         let report = by_way_of(ddio, scheme, bytes, "bsp", Fault::None);
         assert!(report.holds(), "{scheme}, nic.ddio={ddio}: {report:#?}");
-        assert_eq!(report.channels.as_ref().unwrap().verbs, 4 * 12 * 6);
+        assert_eq!(report.levels.channels.unwrap().verbs, 4 * 12 * 6);
     }
 }
 
@@ -346,7 +346,10 @@ fn faults_of_the_nic_are_found_by_what_clients_posted() {
             let report = by_way_of(ddio, scheme, bytes, protocol, fault);
             let verdict = verbs(&report);
             assert!(finds(verdict, &[property]), "{scheme}, nic.ddio={ddio}, {fault:?}: {verdict:#?}");
-            assert!(report.history.verdict.holds(), "the server's own program is right: {scheme}, {fault:?}");
+            assert!(
+                report.level(JudgedLevel::History).unwrap().verdict.holds(),
+                "the server's own program is right: {scheme}, {fault:?}"
+            );
         }
     }
 }
@@ -374,6 +377,10 @@ fn faults_of_the_controller_are_found_in_epochs_of_harts() {
         (Fault::ControllerAnswersAtArrival, &[Property::Epochs, Property::Acknowledged]),
     ] {
         let report = crashed("sps", "broi-cpu", "broi", &[("params.OPS", "40")], fault);
-        assert!(finds(&report.history.verdict, properties), "{fault:?}: {:#?}", report.history.verdict);
+        assert!(
+            finds(&report.level(JudgedLevel::History).unwrap().verdict, properties),
+            "{fault:?}: {:#?}",
+            report.level(JudgedLevel::History).unwrap().verdict
+        );
     }
 }

@@ -229,7 +229,7 @@ fn power_failures_are_judged_server_by_server() {
         let report = crash_cpu(&experiment(cluster), &request, &watching).unwrap();
         assert!(report.holds(), "{report:#?}");
         let judged: Vec<u64> = report.judgements().map(|(_, judgement)| judgement.verdict.judged).collect();
-        let channels = report.channels.as_ref().unwrap();
+        let channels = report.levels.channels.unwrap();
         (judged, channels.channels, channels.verbs, channels.acknowledgements)
     };
     // The second server has no client: its program is judged, and it has no verbs.

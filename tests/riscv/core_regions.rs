@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashReport, CrashRequest, Judgement, Watching, crash_cpu, journal_of_cores};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Judgement, Watching, crash_cpu, journal_of_cores};
 use durawarp::determinism::{Way, compare_all, difference, run_one};
 use durawarp::engine::{Rebalance, Time};
 use durawarp::oracle::crash::Plan;
@@ -111,7 +111,7 @@ fn a_run_is_the_same_whatever_dice_decide_a_thousand_times() {
 
 #[test]
 fn whole_regions_are_recovered_and_programs_go_on_with_one_two_and_four_controllers() {
-    let judged = |judgement: &Option<Judgement>| judgement.as_ref().map_or(0, |j| j.verdict.judged);
+    let judged = |judgement: Option<&Judgement>| judgement.map_or(0, |j| j.verdict.judged);
     for (scheme, channels) in
         SCHEMES.into_iter().flat_map(|scheme| ["1", "2", "4"].into_iter().map(move |channels| (scheme, channels)))
     {
@@ -120,8 +120,8 @@ fn whole_regions_are_recovered_and_programs_go_on_with_one_two_and_four_controll
             let request = CrashRequest { double: channels == "2", resume: 6, ..CrashRequest::default() };
             let report = crash(&experiment(name, scheme, &set), &request);
             assert!(report.holds(), "{name} under {scheme}, {channels} controllers: {report:#?}");
-            assert!(report.regions.unwrap() > 100 && judged(&report.resume) >= 6, "{report:#?}");
-            assert!(judged(&report.actual) > 500, "{report:#?}");
+            assert!(report.regions.unwrap() > 100 && judged(report.level(JudgedLevel::Resumed)) >= 6, "{report:#?}");
+            assert!(judged(report.level(JudgedLevel::Actual)) > 500, "{report:#?}");
         }
     }
 }
@@ -267,8 +267,9 @@ fn a_path_that_goes_on_and_cores_that_wait_for_nobody_are_found() {
         experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
         let report = crash(&experiment, &CrashRequest { resume: 0, ..CrashRequest::default() });
         assert_eq!(report.holds(), fault == Fault::None, "{fault:?} of {scheme}: {report:#?}");
-        let failed = [Some(&report.history), report.actual.as_ref()].into_iter().flatten().map(|j| j.verdict.failed);
-        assert_eq!((report.outcome.end, failed.sum::<u64>() > 0), (End::Finished, fault != Fault::None), "{fault:?}");
+        let failed = [JudgedLevel::History, JudgedLevel::Actual].iter().filter_map(|&level| report.level(level));
+        let failed: u64 = failed.map(|judgement| judgement.verdict.failed).sum();
+        assert_eq!((report.outcome.end, failed > 0), (End::Finished, fault != Fault::None), "{fault:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::verdict::Property;
@@ -45,8 +45,11 @@ fn programs_recover_from_every_state_that_durable_fences_leave() {
     for (name, domain) in [("rbtree", "adr"), ("hash", "media"), ("sps", "adr"), ("kvlog", "adr")] {
         let report = crash(name, "sync", domain, &some()).unwrap();
         assert!(report.holds() && report.changes > 20, "{name} under {domain}: {report:#?}");
-        let judged = |judgement: Option<_>| judgement.map_or(0, |j: durawarp::crash::Judgement| j.verdict.judged);
-        assert!(judged(report.actual.clone()) > 20 && judged(report.allowed.clone()) > 200, "{name}: {report:#?}");
+        let judged = |judgement: Option<&durawarp::crash::Judgement>| judgement.map_or(0, |j| j.verdict.judged);
+        assert!(
+            judged(report.level(JudgedLevel::Actual)) > 20 && judged(report.level(JudgedLevel::Allowed)) > 200,
+            "{name}: {report:#?}"
+        );
     }
 }
 
@@ -67,7 +70,7 @@ fn without_durable_fences_programs_recover_only_where_caches_survive() {
 fn a_missing_fence_is_found_and_its_stores_are_named() {
     let workload = without_fence();
     let report = crash(&workload, "sync", "adr", &some()).unwrap();
-    let allowed = report.allowed.as_ref().unwrap();
+    let allowed = report.level(JudgedLevel::Allowed).unwrap();
     assert!(allowed.verdict.failed > 0, "{allowed:#?}");
     let found = &allowed.found[0];
     assert!(found.failure.what.contains("wrong: "), "{found:#?}");
@@ -84,7 +87,7 @@ fn a_missing_fence_is_found_and_its_stores_are_named() {
     // The same state alone.
     let one = CrashRequest { only_allowed: Some((found.failure.point, found.failure.choice.unwrap())), ..some() };
     let again = crash(&workload, "sync", "adr", &one).unwrap();
-    assert_eq!(again.allowed.unwrap().verdict.failed, 1);
+    assert_eq!(again.level(JudgedLevel::Allowed).unwrap().verdict.failed, 1);
 }
 
 /// The pair of words whose recovery has these arguments.
@@ -112,7 +115,7 @@ fn recovery_that_gives_its_log_up_too_early_fails_only_where_power_fails_in_it()
     for domain in ["adr", "media", "eadr"] {
         assert!(of(&right, domain, true).holds(), "under {domain}");
         let report = of(&early, domain, true);
-        let actual = report.actual.as_ref().unwrap();
+        let actual = report.level(JudgedLevel::Actual).unwrap();
         // With one word changed, giving the log up is too late to take back; with both, undoing one of them.
         let cut = |steps: u32| {
             let what = format!(
@@ -126,7 +129,7 @@ fn recovery_that_gives_its_log_up_too_early_fails_only_where_power_fails_in_it()
             })
         };
         assert!(cut(1) && cut(2), "under {domain}: {actual:#?}");
-        assert!(report.promises.iter().any(|promise| promise.ends_with("(P8)")), "{:?}", report.promises);
+        assert!(report.promises.iter().any(|promise| promise.to_string().ends_with("(P8)")), "{:?}", report.promises);
     }
 }
 

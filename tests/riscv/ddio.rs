@@ -149,7 +149,7 @@ fn power_failures_leave_a_prefix_of_verbs_that_go_through_the_cache() {
     for (scheme, set) in [("epoch", &[][..]), ("broi", &[]), ("broi", &tiny), ("epoch", &plain), ("broi", &plain)] {
         let report = crashed(scheme, set);
         assert!(report.holds(), "{scheme}, {set:?}: {report:#?}");
-        let of = report.channels.as_ref().unwrap();
+        let of = report.levels.channels.unwrap();
         assert_eq!(of.acknowledgements, report.outcome.total("nic", "acks"));
         let plain = report.outcome.total("nic", "plain_lines") / 8;
         assert_eq!(of.verbs, report.outcome.total("client", "verbs") - plain, "those that are promised something");

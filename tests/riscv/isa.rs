@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::riscv::functional::{self, End, Options};
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 
@@ -41,7 +41,7 @@ fn exceptions_outlive_a_power_failure_with_the_registers() {
         let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
         let request = CrashRequest { resume: 60, ..CrashRequest::default() };
         let report = crash_cpu(&experiment(scheme, "2"), &request, &watching).unwrap();
-        let resumed = report.resume.as_ref().map_or(0, |judgement| judgement.verdict.judged);
+        let resumed = report.level(JudgedLevel::Resumed).map_or(0, |judgement| judgement.verdict.judged);
         assert!(report.holds() && resumed >= 50, "{scheme}, {resumed} resumed: {report:#?}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::persist::journal::Author;
 use durawarp::persist::{
@@ -95,11 +95,13 @@ fn whole_regions_are_recovered_and_programs_go_on_with_one_two_and_four_controll
     for channels in ["1", "2", "4"] {
         let experiment = experiment("treap", &[&SMALL[..], &[("controller.channels", channels)]].concat());
         let report = crash(&experiment, &CrashRequest { double: true, resume: 12, ..CrashRequest::default() });
-        let judged =
-            |judgement: &Option<durawarp::crash::Judgement>| judgement.as_ref().map_or(0, |j| j.verdict.judged);
+        let judged = |judgement: Option<&durawarp::crash::Judgement>| judgement.map_or(0, |j| j.verdict.judged);
         assert!(report.holds(), "{channels} controllers: {report:#?}");
-        assert!(report.regions.unwrap() > 100 && judged(&report.resume) >= 12, "{report:#?}");
-        assert!(judged(&report.actual) > 500 && judged(&report.double) > 500, "{report:#?}");
+        assert!(report.regions.unwrap() > 100 && judged(report.level(JudgedLevel::Resumed)) >= 12, "{report:#?}");
+        assert!(
+            judged(report.level(JudgedLevel::Actual)) > 500 && judged(report.level(JudgedLevel::CutOff)) > 500,
+            "{report:#?}"
+        );
     }
 }
 
@@ -243,7 +245,7 @@ fn a_machine_that_loses_a_copy_or_a_checkpoint_or_lets_a_store_be_overtaken_is_f
         let of = experiment.scheme.built.clone();
         experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
         let report = crash(&experiment, &CrashRequest { resume: 0, ..CrashRequest::default() });
-        let found = report.history.verdict.failed > 0;
+        let found = report.level(JudgedLevel::History).unwrap().verdict.failed > 0;
         assert_eq!((found, report.holds()), (fault != Fault::None, fault == Fault::None), "{fault:?}: {report:#?}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use durawarp::Outcome;
 use durawarp::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
-use durawarp::crash::{CPU_BUDGET, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CPU_BUDGET, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::client::{Client, Script};
@@ -275,12 +275,12 @@ fn power_failures_leave_a_prefix_of_each_clients_verbs_beside_a_program_that_rec
         let request = CrashRequest { allowed: Some(budget), ..CrashRequest::default() };
         let report = crash_cpu(&experiment, &request, &watching).unwrap();
         assert!(report.holds(), "{scheme}, {protocol}: {report:#?}");
-        let of = report.channels.as_ref().unwrap();
+        let of = report.levels.channels.unwrap();
         let (verbs, acks) = (report.outcome.total("client", "verbs"), report.outcome.total("nic", "acks"));
         assert_eq!((of.channels, of.verbs, of.acknowledgements), (2, verbs, acks));
-        assert_eq!(of.history.verdict.judged, 8 * verbs + acks, "{scheme}, {protocol}");
-        assert_eq!(of.allowed.as_ref().unwrap().verdict.judged, 16 * 58);
-        assert!(report.changes > 0 && report.promises.iter().any(|promise| promise.contains("(P6)")));
+        assert_eq!(report.level(JudgedLevel::Verbs).unwrap().verdict.judged, 8 * verbs + acks, "{scheme}, {protocol}");
+        assert_eq!(report.level(JudgedLevel::AllowedVerbs).unwrap().verdict.judged, 16 * 58);
+        assert!(report.changes > 0 && report.promises.iter().any(|promise| promise.to_string().contains("(P6)")));
     }
 }
 

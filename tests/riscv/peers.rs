@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use durawarp::assemble::{Assembly, CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::{CpuMachine, Override, SchemeConfig};
-use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CPU_BUDGET, CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::cpu::CpuSpec;
@@ -241,12 +241,13 @@ fn the_log_at_a_peer_and_the_own_table_survive_a_power_failure_of_any_server() {
     for scheme in ["epoch", "broi"] {
         let report = crashed(replicate(scheme, 1, false));
         assert!(report.holds(), "{scheme}: {report:#?}");
-        let channels = report.channels.as_ref().unwrap();
+        let channels = report.levels.channels.unwrap();
         // Two servers, two threads of each, three transactions of six verbs, the last of which is acknowledged.
         assert_eq!((channels.channels, channels.verbs, channels.acknowledgements), (4, 72, 12), "{scheme}");
-        let allowed = channels.allowed.as_ref().unwrap();
-        assert!(allowed.verdict.judged > 100 && channels.history.verdict.judged > 100, "{scheme}: {channels:#?}");
-        assert!(report.changes > 100 && report.allowed.is_some(), "{scheme}: {report:#?}");
+        let judged =
+            [JudgedLevel::Verbs, JudgedLevel::AllowedVerbs].map(|level| report.level(level).unwrap().verdict.judged);
+        assert!(judged.into_iter().all(|judged| judged > 100), "{scheme}: {judged:?}");
+        assert!(report.changes > 100 && report.level(JudgedLevel::Allowed).is_some(), "{scheme}: {report:#?}");
     }
 }
 
@@ -259,10 +260,10 @@ fn a_table_without_a_fence_between_its_transactions_is_found() {
     std::fs::write(folder.join("replicate.elf"), WITHOUT_FENCE).unwrap();
     let recipe = Experiment::of(folder.to_str().unwrap()).profile("ci").scheme("broi");
     let report = crashed(recipe.set("params.PEERS", 1).set("params.SYNC", 0));
-    let failures = &report.allowed.as_ref().unwrap().verdict.failures;
+    let failures = &report.level(JudgedLevel::Allowed).unwrap().verdict.failures;
     assert!(failures.iter().any(|failure| failure.what.contains("exited with 23: wrong table")), "{report:#?}");
     // The verbs have the NIC's order, which needs no fence.
-    assert!(report.channels.as_ref().unwrap().history.verdict.holds());
+    assert!(report.level(JudgedLevel::Verbs).unwrap().verdict.holds());
 }
 
 /// The same facts, but for acknowledgements, which come when the first line is durable.

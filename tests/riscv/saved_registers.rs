@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use durawarp::Experiment;
 use durawarp::assemble::{CpuLoad, Persistency, assemble_cpu};
 use durawarp::config::CpuMachine;
-use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::NVM_BASE;
 use durawarp::oracle::replay::{Replay, judge_replay};
@@ -85,9 +85,17 @@ fn programs_go_on_from_saved_registers_to_their_results() {
     for (name, controllers) in [("hash", 4), ("rbtree", 1), ("treap", 4), ("spin_counter", 2)] {
         let experiment = experiment(name, &[("controller.channels", controllers)]);
         let report = crash(&experiment, 12);
-        assert!(report.holds(), "{name}: {:#?} {:#?}", report.history, report.resume);
-        let resumed = report.resume.as_ref().unwrap().verdict.judged;
-        assert!(report.history.verdict.judged > 1000 && resumed >= 6, "{name}: {report:#?}");
+        assert!(
+            report.holds(),
+            "{name}: {:#?} {:#?}",
+            report.level(JudgedLevel::History),
+            report.level(JudgedLevel::Resumed)
+        );
+        let resumed = report.level(JudgedLevel::Resumed).unwrap().verdict.judged;
+        assert!(
+            report.level(JudgedLevel::History).unwrap().verdict.judged > 1000 && resumed >= 6,
+            "{name}: {report:#?}"
+        );
     }
 }
 
@@ -188,8 +196,14 @@ fn a_machine_that_forgets_or_gives_up_too_early_is_found() {
         let of = experiment.scheme.built.clone();
         experiment.scheme.built = Arc::new(Decorated(Mutant { of, fault }));
         let report = crash(&experiment, 0);
-        let found = report.history.verdict.failures.iter().any(|failure| failure.property == Property::Replay);
-        assert_eq!(found, fault != Fault::None, "{fault:?}: {:#?}", report.history);
+        let found = report
+            .level(JudgedLevel::History)
+            .unwrap()
+            .verdict
+            .failures
+            .iter()
+            .any(|failure| failure.property == Property::Replay);
+        assert_eq!(found, fault != Fault::None, "{fault:?}: {:#?}", report.level(JudgedLevel::History));
     }
 }
 

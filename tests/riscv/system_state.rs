@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashReport, CrashRequest, OutputCounts, Watching, crash_cpu};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, OutputCounts, Watching, crash_cpu};
 use durawarp::outcome::End;
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use rand_pcg::Pcg64;
@@ -53,9 +53,13 @@ fn crash(experiment: &CpuExperiment, request: &CrashRequest) -> CrashReport {
 /// Resumes these scripts from every state under a scheme. How output compared.
 fn resumed(scripts: &[&str], scheme: &str, set: &[(&str, &str)]) -> OutputCounts {
     let report = crash(&experiment(scripts, scheme, set), &CrashRequest { resume: ALL, ..CrashRequest::default() });
-    let resume = report.resume.as_ref().map(|resume| (resume.verdict.judged, resume.found.first()));
+    let resume = report.level(JudgedLevel::Resumed).map(|resume| (resume.verdict.judged, resume.found.first()));
     let end = &report.outcome.end;
-    assert!(report.holds(), "{scripts:?} under {scheme}: {end:?}, {resume:#?}, {:#?}", report.history);
+    assert!(
+        report.holds(),
+        "{scripts:?} under {scheme}: {end:?}, {resume:#?}, {:#?}",
+        report.level(JudgedLevel::History)
+    );
     assert!(resume.is_some_and(|(judged, _)| judged > 20), "{scripts:?} under {scheme}: {resume:?}");
     report.output.unwrap()
 }
@@ -139,9 +143,13 @@ fn another_order_of_threads_output_is_right_unless_the_same_bytes_are_asked_for(
         assert!(output.same > 0 && output.other_order > 0 && output.differs == 0, "under {scheme}: {output:?}");
         let strict = CrashRequest { resume: ALL, strict_output: true, ..CrashRequest::default() };
         let report = crash(&experiment(&["bw", "w"], scheme, &[]), &strict);
-        let found = &report.resume.as_ref().unwrap().found[0];
+        let found = &report.level(JudgedLevel::Resumed).unwrap().found[0];
         assert!(!report.holds() && found.failure.what.contains("standard output from byte 0 on is"), "{found:#?}");
-        assert!(report.promises.iter().any(|promise| promise.contains("byte for byte")), "{:?}", report.promises);
+        assert!(
+            report.promises.iter().any(|promise| promise.to_string().contains("byte for byte")),
+            "{:?}",
+            report.promises
+        );
     }
 }
 

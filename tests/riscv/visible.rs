@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use durawarp::Experiment;
-use durawarp::crash::{CrashReport, CrashRequest, Watching, crash_cpu};
+use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Watching, crash_cpu};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::kernel::memory::NVM_BASE;
 use durawarp::oracle::crash::Plan;
@@ -41,7 +41,8 @@ fn all_that_was_performed_survives_with_the_caches() {
     ] {
         let report = crash(&experiment(name, "psp-ideal", &set), &points(200)).unwrap();
         assert!(report.holds() && report.unjudged.is_none(), "{name} {set:?}: {report:#?}");
-        let (history, actual) = (&report.history.verdict, &report.actual.as_ref().unwrap().verdict);
+        let (history, actual) =
+            (&report.level(JudgedLevel::History).unwrap().verdict, &report.level(JudgedLevel::Actual).unwrap().verdict);
         assert_eq!(report.domain, Domain::Eadr);
         // The images that were planned, but for those of one instant, and that of the end.
         assert!(actual.judged > 100 && actual.judged <= 201, "{name}: {actual:?}");
@@ -55,7 +56,7 @@ fn two_harts_of_a_core_keep_an_order_each() {
     let recipe = Experiment::of("spin_counter").machine("broi-cpu").profile("ci").scheme("psp-ideal").persistent(true);
     let Ok(AnyExperiment::Cpu(experiment)) = recipe.build_any() else { panic!("a program of CPUs") };
     let report = crash(&experiment, &CrashRequest::default()).unwrap();
-    assert!(report.holds() && report.actual.is_some(), "{report:#?}");
+    assert!(report.holds() && report.level(JudgedLevel::Actual).is_some(), "{report:#?}");
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn one_crash_point_is_judged_again_by_its_number() {
     let experiment = experiment("spin_counter", "psp-ideal", &[]);
     let only = |point| CrashRequest { plan: Plan::Only(point), ..CrashRequest::default() };
     let report = crash(&experiment, &only(7)).unwrap();
-    assert_eq!(report.actual.as_ref().unwrap().verdict.judged, 1);
+    assert_eq!(report.level(JudgedLevel::Actual).unwrap().verdict.judged, 1);
     assert!(report.holds(), "{report:#?}");
     let beyond = crash(&experiment, &only(report.changes + 1)).unwrap_err().to_string();
     assert!(beyond.contains("there is no crash point"), "{beyond}");
@@ -148,5 +149,5 @@ fn where_caches_do_not_survive_a_program_without_recovery_is_refused() {
     // The domain decides, not the scheme's name.
     let kept = experiment("spin_counter", "sync", &[("persist.domain", "eadr")]);
     let report = crash(&kept, &CrashRequest { plan: Plan::Count(40), ..CrashRequest::default() }).unwrap();
-    assert!(report.holds() && report.actual.is_some(), "{report:#?}");
+    assert!(report.holds() && report.level(JudgedLevel::Actual).is_some(), "{report:#?}");
 }

@@ -7,58 +7,48 @@
 //! Facts are those of GPUs, with a core for an SM and a hart for a warp: so are history, level A and level B
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
-//! What clients over the network, or harts of other servers, posted is judged by itself ([`channels`]): that
-//! memory is theirs.
-//! Each of several servers is judged by itself ([`servers`](super::servers)). A program without recovery
-//! can be judged where caches survive ([`visible`](super::visible)).
+//! What clients over the network, or harts of other servers, posted is judged by itself
+//! ([`channels`](super::channels)): that memory is theirs. A program without recovery can be judged where
+//! caches survive ([`visible`](super::visible)).
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
 //! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
 //! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
 //!
 //! Not modelled: power failures of the second recovery, time that recovery takes.
 
-use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
-use crate::assemble::CpuLoad;
-use crate::run::{Conduct, CpuExperiment, run_cpu};
+use crate::run::{CpuExperiment, Finished};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_machine::cpu::CpuMemory;
 use durawarp_machine::nodes::NodesSpec;
-use durawarp_machine::ports::Requester;
 use durawarp_oracle::Regions;
 use durawarp_oracle::allowed::{Allowed, Budget};
-use durawarp_oracle::crash::{CrashStates, Plan};
+use durawarp_oracle::crash::Plan;
 use durawarp_oracle::cuts::Cuts;
 use durawarp_oracle::epochs::{EpochStates, PersistOrder};
 use durawarp_oracle::history::judge_history;
-use durawarp_oracle::judge::{
-    Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_epoch_choice, judge_epochs,
-};
-use durawarp_oracle::order::{Model, RunOrder};
-use durawarp_oracle::verbs::is_of_clients;
-use durawarp_oracle::verdict::{Failure, Level, Persist, Verdict, Witness};
-use durawarp_persist::promises::Promises;
+use durawarp_oracle::judge::{Recovery, Rules};
+use durawarp_oracle::verdict::{Failure, Level, Persist, Witness};
 use durawarp_persist::promises::Survives;
 use durawarp_persist::undo::RecoveryStep;
-use durawarp_persist::vocab::Domain;
 use durawarp_persist::{Fact, FactKind, Journal, PmImage};
-use durawarp_riscv::elf::Executable;
 use durawarp_riscv::functional::{self, End, Observer, Options};
 use durawarp_riscv::process::Process;
 use durawarp_workload::CpuProgram;
 
-use super::channels;
+use super::driver::{Crashed, judge_failures};
 use super::durable_steps::DurableSteps;
-use super::found::{Found, Placed};
-use super::image::initial_image;
-use super::regions_of_cores::crash_regions_of_cores;
-use super::report::{CrashReport, Judgement};
-use super::request::{CrashRequest, Phase, Watching};
-use super::saved::crash_saved;
-use super::servers::{JudgedServer, together};
-use super::visible::{crash_visible, is_judged_by_visibility};
+use super::found::Placed;
+use super::promise::Promise;
+use super::ran::JournaledRun;
+use super::regions_of_cores::FormedCores;
+use super::report::{CrashReport, Levels};
+use super::request::{CrashRequest, Watching};
+use super::saved::SavedCores;
+use super::states::{AllowedStates, StateRules, judge_states};
+use super::subject::{Site, Subject, own_load};
+use super::visible::{SurvivingCores, is_judged_by_visibility};
 
 /// How much of level B is judged of a program of CPUs unless something else is asked for: recovery runs a
 /// whole program on each image, thousands of times the work of undoing a log.
@@ -71,22 +61,56 @@ const PM_FILE: &str = "/pm";
 /// Instructions that recovery may take.
 const RECOVERY_INSTRUCTIONS: u64 = 1 << 30;
 
-/// The program with its recovery arguments, and where its persistent memory lies.
-struct ProcessRecovery<'a> {
+/// Runs a program of CPUs once and judges what power failures leave.
+///
+/// # Errors
+/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point
+/// beyond the end of the run; one state of several servers; a claim, which is about kernels.
+pub fn crash_cpu(
+    experiment: &CpuExperiment,
+    request: &CrashRequest,
+    watching: &Watching<'_>,
+) -> Result<CrashReport, Diagnostics> {
+    let crashed = || -> Result<Box<dyn Crashed + '_>, Diagnostics> {
+        experiment.check()?;
+        let scheme = &experiment.scheme.built;
+        Ok(match scheme.regions() {
+            _ if scheme.promises().survives == Survives::Registers => Box::new(SavedCores::new(experiment, request)?),
+            Some(rule) => Box::new(FormedCores::new(experiment, rule, request)?),
+            None if is_judged_by_visibility(experiment) => Box::new(SurvivingCores::new(experiment, request)?),
+            None => Box::new(RecoveringCores::new(experiment, request, watching.stop)?),
+        })
+    };
+    judge_failures(crashed, request, watching)
+}
+
+/// A program of CPUs that recovers by itself.
+struct RecoveringCores<'a> {
+    experiment: &'a CpuExperiment,
     process: Process,
-    program: &'a CpuProgram,
-    /// Where persistent memory lies in an image.
-    memory: CpuMemory,
-    domain: Domain,
-    harts: u32,
+    /// With its recovery arguments.
+    recovery: Process,
     stop: &'a AtomicBool,
 }
 
-impl ProcessRecovery<'_> {
+impl<'a> RecoveringCores<'a> {
+    fn new(experiment: &'a CpuExperiment, request: &CrashRequest, stop: &'a AtomicBool) -> Result<Self, Diagnostics> {
+        let (spec, program) = (&experiment.machine.spec, &experiment.program);
+        refuse(program, &spec.nodes, request)?;
+        // The same executable at boot, in a process of its own.
+        let Some(recovery) = program.recovery_process() else { unreachable!("it is refused without") };
+        Ok(RecoveringCores { experiment, process: program.process()?, recovery: recovery?, stop })
+    }
+
+    /// Where persistent memory lies in an image.
+    fn memory(&self) -> CpuMemory {
+        own_load(self.experiment, &self.process, None).memory()
+    }
+
     /// Recovers an image in place, and tells where it may be cut off.
     fn run_with_steps(&self, image: &mut PmImage) -> Result<Vec<Vec<RecoveryStep>>, String> {
         let survived = image.clone();
-        let mut steps = DurableSteps::new(&survived, self.memory, self.domain);
+        let mut steps = DurableSteps::new(&survived, self.memory(), self.experiment.machine.spec.persist.domain);
         self.run(image, &mut steps)?;
         Ok(steps.into_sequences())
     }
@@ -94,18 +118,18 @@ impl ProcessRecovery<'_> {
     /// Recovers an image in place.
     fn run(&self, image: &mut PmImage, observer: &mut impl Observer) -> Result<(), String> {
         // Main memory is that of a new process; only the persistent window has survived.
-        let mut memory = self.process.memory();
+        let mut memory = self.recovery.memory();
         let bytes = memory.persistent().len();
-        let start = (self.memory.persistent - image.base()) as usize;
+        let start = (self.memory().persistent - image.base()) as usize;
         memory.persistent_mut().copy_from_slice(&image.bytes()[start..start + bytes]);
         let options = Options {
-            harts: self.harts,
+            harts: self.experiment.machine.spec.harts(),
             instructions: RECOVERY_INSTRUCTIONS,
-            files: self.program.files.clone(),
+            files: self.experiment.program.files.clone(),
             stop: Some(self.stop),
             ..Options::default()
         };
-        let outcome = functional::run_observed(&self.process, memory, &options, observer);
+        let outcome = functional::run_observed(&self.recovery, memory, &options, observer);
         image.bytes_mut()[start..start + bytes].copy_from_slice(outcome.memory.persistent());
         // Exit code 0 says that all is right; any other that something is not.
         match outcome.end {
@@ -119,170 +143,107 @@ impl ProcessRecovery<'_> {
             }
             End::Fault(fault) => Err(format!("the program's recovery failed: {fault}")),
             End::Deadlock(harts) => {
-                let waits = functional::waits_in_words(&harts, &self.program.image);
+                let waits = functional::waits_in_words(&harts, &self.experiment.program.image);
                 Err(format!("the program's recovery waits for ever: {waits}"))
             }
             End::Repeats(harts) => {
-                let told = functional::repeats_in_words(&harts, &self.program.image);
+                let told = functional::repeats_in_words(&harts, &self.experiment.program.image);
                 Err(format!("the program's recovery repeats itself for ever: {told}"))
             }
             End::Limit => Err(format!("the program's recovery did not end in {RECOVERY_INSTRUCTIONS} instructions")),
             End::Stopped => Err("stopped".to_owned()),
         }
     }
+
+    /// The order that hardware keeps among epochs, where it does.
+    fn ordered<'j>(&self, journal: &'j Journal) -> Option<PersistOrder<'j>> {
+        self.experiment.scheme.built.promises().epochs.then(|| PersistOrder::new(journal))
+    }
+
+    /// Two stores: an earlier one that the image lacks, and the next one after it that it has, of one hart if
+    /// there are such, else of two.
+    fn witness(&self, ran: &JournaledRun<'_>, failure: &Failure) -> Option<Witness> {
+        let facts = ran.journal.facts().len();
+        let (image, before) = match failure.level {
+            Level::Allowed => {
+                let ordered = self.ordered(ran.journal);
+                allowed_states(ran, ordered.as_ref()).image(failure.point as usize, failure.choice?, facts)?
+            }
+            Level::Actual => (ran.states().ok()?.cursor(failure.point).ok()?.image().clone(), facts),
+            _ => return None,
+        };
+        witness(ran.journal, before, failure.time, &image)
+    }
 }
 
-/// Runs a program of CPUs once and judges what power failures leave.
-///
-/// # Errors
-/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point
-/// beyond the end of the run; one state of several servers; a claim, which is about kernels.
-#[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
-pub fn crash_cpu(
-    experiment: &CpuExperiment,
-    request: &CrashRequest,
-    watching: &Watching<'_>,
-) -> Result<CrashReport, Diagnostics> {
-    let began = Instant::now();
-    let (spec, program) = (&experiment.machine.spec, &experiment.program);
-    let domain = spec.persist.domain;
-    experiment.check()?;
-    if experiment.scheme.built.promises().survives == Survives::Registers {
-        return crash_saved(experiment, request, watching);
+/// What the scheme allows a power failure to leave.
+fn allowed_states<'a>(ran: &JournaledRun<'a>, ordered: Option<&'a PersistOrder<'a>>) -> AllowedStates<'a> {
+    let budget = Budget { seed: ran.request.seed, ..ran.request.allowed.unwrap_or_default() };
+    match ordered {
+        Some(epochs) => AllowedStates::ByEpochs(EpochStates::new(epochs, ran.initial, budget), ran.order),
+        None => AllowedStates::ByFences(Allowed::new(ran.order, ran.initial, Regions::default(), budget)),
     }
-    if experiment.scheme.built.regions().is_some() {
-        return crash_regions_of_cores(experiment, request, watching);
-    }
-    if is_judged_by_visibility(experiment) {
-        return crash_visible(experiment, request, watching, began);
-    }
-    refuse(program, &spec.nodes, request)?;
-    let Some(arguments) = &program.recovery else { unreachable!("it is refused without") };
-    let process = program.process()?;
-    // The program's own memory; that of clients lies behind it.
-    let load = CpuLoad {
-        process: &process,
-        files: &program.files,
-        all_persistent: experiment.persistent,
-        remote_bytes: 0,
-        regions: None,
-    };
-    let remote = load.remote()..load.remote() + spec.remote_bytes();
-    let memory: CpuMemory = load.memory();
-    let Some(recovering) = program.recovery_process() else { unreachable!("it is refused without") };
-    // The same executable at boot, in a process of its own.
-    let recovery =
-        ProcessRecovery { process: recovering?, program, memory, domain, harts: spec.harts(), stop: watching.stop };
-
-    // One run gives every state: journals keep all that changes what is durable.
-    let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
-    let simulated = began.elapsed();
-    let initial = initial_image(&load.image());
-    let tested = TestedServer { experiment, initial: &initial, remote, recovery: &recovery, request, watching };
-    let journals = finished.journal.iter().chain(&finished.other_journals);
-    let judged: Vec<JudgedServer> = journals.map(|journal| tested.judge(journal)).collect::<Result<_, _>>()?;
-    let JudgedServer { changes, fences, history, actual, allowed, channels } = together(judged, request.keep);
-
-    let mut promises = vec![
-        "durable bytes are bytes that were stored, and never go back (P0)".to_owned(),
-        "the program's own recovery exits with 0".to_owned(),
-    ];
-    if experiment.scheme.built.promises().epochs {
-        promises.push("what a thread stored before a fence is durable before what follows from it (P5)".to_owned());
-    }
-    if channels.is_some() {
-        promises.push(
-            "of what a client, or a hart of another server, posted a prefix of verbs is durable, with all that is \
-             acknowledged (P6)"
-                .to_owned(),
-        );
-    }
-    let twice = "recovery of level A, cut off after a durable step, ends well when it starts again (P8)".to_owned();
-    promises.extend(request.double.then_some(twice));
-    promises.extend(fences.then(|| "what a fence let pass is durable (P9)".to_owned()));
-    Ok(CrashReport {
-        domain,
-        recovery: format!("the program itself, with `{}`", arguments.join(" ")),
-        promises,
-        unjudged: None,
-        transactions: 0,
-        image_bytes: initial.bytes().len() as u64,
-        changes,
-        seed: request.seed,
-        history,
-        actual,
-        allowed,
-        overtaking: None,
-        regions: None,
-        double: None,
-        resume: None,
-        channels,
-        output: None,
-        conditions: Vec::new(),
-        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
-        outcome: finished.outcome.clone(),
-    })
 }
 
-/// What the journal of a server is judged with.
-struct TestedServer<'a> {
-    experiment: &'a CpuExperiment,
-    /// Persistent memory of the program, as it begins.
-    initial: &'a PmImage,
-    /// Addresses of the clients' memory.
-    remote: Range<u64>,
-    recovery: &'a ProcessRecovery<'a>,
-    request: &'a CrashRequest,
-    watching: &'a Watching<'a>,
-}
+impl Crashed for RecoveringCores<'_> {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Cores(self.experiment, &self.process, None)
+    }
 
-impl TestedServer<'_> {
-    /// Judges what power failures leave of a server.
-    fn judge(&self, whole: &Journal) -> Result<JudgedServer, Diagnostics> {
-        let TestedServer { experiment, initial, ref remote, recovery, request, watching } = *self;
-        let (spec, program) = (&experiment.machine.spec, &experiment.program);
-        let domain = spec.persist.domain;
-        let [of_clients, journal] = &whole.parted(|fact| is_of_clients(fact, remote));
-        let host = Requester::os(spec.core.count as u16).number();
-        let order = RunOrder::new(journal, initial, Model { domain, promises: Promises::NONE, host });
-        let states = CrashStates::new(journal, initial, domain).map_err(|outside| {
-            Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"))
-        })?;
+    fn site(&self) -> Site {
+        let spec = &self.experiment.machine.spec;
+        let posts = spec.nodes.clients > 0 || spec.nodes.peers() > 0;
+        let remote = own_load(self.experiment, &self.process, None).remote();
+        Site { posted: posts.then(|| remote..remote + spec.remote_bytes()), ..self.subject().site() }
+    }
+
+    fn judge(&self, ran: &JournaledRun<'_>) -> Result<CrashReport, Diagnostics> {
+        let request = ran.request;
+        let states = ran.states()?;
         // Steps are noted only where recovery is cut off at them: that takes longer than recovery alone.
         let at_boot = |image: &mut PmImage| match request.double {
-            true => recovery.run_with_steps(image),
-            false => recovery.run(image, &mut ()).map(|()| Vec::new()),
+            true => self.run_with_steps(image),
+            false => self.run(image, &mut ()).map(|()| Vec::new()),
         };
         let double = request.double.then_some(Cuts::TO_A_GOOD_END);
         let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), double, keep: request.keep, ..Rules::default() };
-        let budget = Budget { seed: request.seed, ..request.allowed.unwrap_or_default() };
-        let ordered = experiment.scheme.built.promises().epochs.then(|| PersistOrder::new(journal));
-        let allowed = match &ordered {
-            Some(epochs) => AllowedStates::ByEpochs(EpochStates::new(epochs, initial, budget), &order),
-            None => AllowedStates::ByFences(Allowed::new(&order, initial, Regions::default(), budget)),
-        };
-        let [actual, of_allowed] = judge(&states, &allowed, &rules, request, watching)?;
-        let posted = spec.nodes.clients > 0 || spec.nodes.peers() > 0;
-        let channels = posted.then(|| channels::judge(of_clients, domain, request, watching));
+        let regions = Regions::default();
+        let by = StateRules { rules, cuts_allowed: false, regions, overtaking: false, promises: true };
+        let ordered = self.ordered(ran.journal);
+        let levels = judge_states(ran, &states, &allowed_states(ran, ordered.as_ref()), &by)?;
         // What no image shows: acknowledgements that came too early, values that go back, order that is
         // missing.
-        let mut history = judge_history(&states, &order, request.keep);
+        let mut history = judge_history(&states, ran.order, request.keep);
+        let mut of_history = vec![Promise::Values];
         if let Some(epochs) = &ordered {
-            history = history.with(epochs.judge_history(domain, request.keep), request.keep);
+            history = history.with(epochs.judge_history(ran.site.domain, request.keep), request.keep);
+            of_history.push(Promise::ThreadEpochs);
         }
+        let fences = ran.journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed);
+        of_history.extend(fences.then_some(Promise::Fences));
+        let mut of_states = vec![Promise::RecoveryExits];
+        of_states.extend(request.double.then_some(Promise::ActualRecoveryAgain));
 
-        let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
-        let CpuMemory { windows, persistent, .. } = self.recovery.memory;
-        let pm = persistent..persistent + windows.pm_bytes;
-        let places = Places { states: &states, allowed: &allowed, image: &program.image, pm, ticks_a_cycle };
-        Ok(JudgedServer {
+        let arguments = self.experiment.program.recovery.as_deref().unwrap_or_default();
+        Ok(CrashReport {
+            recovery: format!("the program itself, with `{}`", arguments.join(" ")),
             changes: states.changes(),
-            fences: journal.facts().iter().any(|fact| fact.kind == FactKind::FencePassed),
-            history: places.judgement(history),
-            actual: actual.map(|verdict| places.judgement(verdict)),
-            allowed: of_allowed.map(|verdict| places.judgement(verdict)),
-            channels: channels.map(|verdicts| verdicts.report(ticks_a_cycle)),
+            levels: Levels::by_states((&of_history, history), &of_states, levels),
+            ..ran.report()
         })
+    }
+
+    fn tell(&self, ran: &JournaledRun<'_>, failure: &Failure) -> Failure {
+        let witness = failure.witness.clone().or_else(|| self.witness(ran, failure));
+        Failure { witness, ..failure.clone() }
+    }
+
+    fn place(&self, finished: &Finished, persist: &Persist) -> Placed {
+        // A process has one file of persistent memory, whatever its name.
+        let CpuMemory { windows, persistent, .. } = self.memory();
+        let is_of_file = (persistent..persistent + windows.pm_bytes).contains(&persist.address);
+        let buffer = is_of_file.then(|| (PM_FILE.to_owned(), persist.address - persistent));
+        Placed { buffer, ..self.subject().place(finished, persist) }
     }
 }
 
@@ -315,125 +276,6 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
     faults.into_result(())
 }
 
-/// The states that a scheme's promise allows.
-enum AllowedStates<'a> {
-    /// Fences wait: any line may have been written back before.
-    ByFences(Allowed<'a>),
-    /// Hardware orders epochs.
-    ByEpochs(EpochStates<'a>, &'a RunOrder<'a>),
-}
-
-impl<'a> AllowedStates<'a> {
-    fn order(&self) -> &'a RunOrder<'a> {
-        match self {
-            AllowedStates::ByFences(allowed) => allowed.order(),
-            AllowedStates::ByEpochs(_, order) => order,
-        }
-    }
-
-    fn judge(&self, rules: &Rules<'_>, watch: &Watch<'_>) -> Verdict {
-        match self {
-            AllowedStates::ByFences(allowed) => judge_allowed(allowed, rules, watch),
-            AllowedStates::ByEpochs(states, order) => judge_epochs(states, order, rules, watch),
-        }
-    }
-
-    fn judge_one(&self, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Verdict> {
-        match self {
-            AllowedStates::ByFences(allowed) => judge_choice(allowed, rules, instant, choice),
-            AllowedStates::ByEpochs(states, order) => judge_epoch_choice(states, order, rules, instant, choice),
-        }
-    }
-
-    /// The image of a failure, and how many facts were there by then.
-    fn image(&self, instant: usize, choice: u64, facts: usize) -> Option<(PmImage, usize)> {
-        match self {
-            AllowedStates::ByFences(allowed) => Some((allowed.image(instant, choice)?, instant)),
-            AllowedStates::ByEpochs(states, _) => Some((states.image(instant, choice), facts)),
-        }
-    }
-}
-
-/// Levels A and B, as far as asked for.
-fn judge(
-    states: &CrashStates<'_>,
-    allowed: &AllowedStates<'_>,
-    rules: &Rules<'_>,
-    request: &CrashRequest,
-    watching: &Watching<'_>,
-) -> Result<[Option<Verdict>; 2], Diagnostics> {
-    if let Some((instant, choice)) = request.only_allowed {
-        let verdict = allowed.judge_one(rules, instant as usize, choice).ok_or_else(|| {
-            let message = format!("there is no state {choice} at instant {instant}");
-            Diagnostic::nowhere("--only", message)
-        })?;
-        return Ok([None, Some(verdict)]);
-    }
-    let show = |done, total| (watching.progress)(Phase::Actual, done, total);
-    let watch = Watch { stop: watching.stop, progress: &show };
-    let (order, regions) = (allowed.order(), Regions::default());
-    let actual = judge_actual(states, order, rules, &regions, request.plan, request.seed, &watch)
-        .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
-    let show = |done, total| (watching.progress)(Phase::Allowed, done, total);
-    let watch = Watch { stop: watching.stop, progress: &show };
-    // With one actual state named, the levels of the whole run are left out as well.
-    let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
-    let once = Rules { double: None, ..*rules };
-    Ok([Some(actual), wanted.then(|| allowed.judge(&once, &watch))])
-}
-
-/// Puts findings into the terms of the program.
-struct Places<'a> {
-    states: &'a CrashStates<'a>,
-    allowed: &'a AllowedStates<'a>,
-    image: &'a Executable,
-    /// Addresses of the program's persistent memory.
-    pm: Range<u64>,
-    ticks_a_cycle: u64,
-}
-
-impl Places<'_> {
-    fn judgement(&self, verdict: Verdict) -> Judgement {
-        Judgement { found: verdict.failures.iter().map(|failure| self.found(failure)).collect(), verdict }
-    }
-
-    fn found(&self, failure: &Failure) -> Found {
-        let witness = failure.witness.clone().or_else(|| self.witness(failure));
-        let place = |persist: Option<Persist>| persist.map(|persist| self.place(persist));
-        let (missing, present) = match &witness {
-            Some(witness) => (place(witness.missing.clone()), place(witness.present.clone())),
-            None => (None, None),
-        };
-        let failure = Failure { witness, ..failure.clone() };
-        Found { missing, present, core_cycle: failure.time / self.ticks_a_cycle, server: None, failure }
-    }
-
-    fn place(&self, persist: Persist) -> Placed {
-        let function = self.image.code_name(persist.pc.into());
-        // A process has one file of persistent memory, whatever its name.
-        let is_of_file = self.pm.contains(&persist.address);
-        let buffer = is_of_file.then(|| (PM_FILE.to_owned(), persist.address - self.pm.start));
-        Placed { persist, kernel: None, function: Some(function), channel: None, source: None, buffer }
-    }
-
-    /// Two stores: an earlier one that the image lacks, and the next one after it that it has, of one hart if
-    /// there are such, else of two.
-    fn witness(&self, failure: &Failure) -> Option<Witness> {
-        let (image, before) = match failure.level {
-            Level::Allowed => {
-                let facts = self.states.journal().facts().len();
-                self.allowed.image(failure.point as usize, failure.choice?, facts)?
-            }
-            Level::Actual => {
-                let cursor = self.states.cursor(failure.point).ok()?;
-                (cursor.image().clone(), self.states.journal().facts().len())
-            }
-            _ => return None,
-        };
-        witness(self.states.journal(), before, failure.time, &image)
-    }
-}
-
 /// The bytes of a store are those of the image.
 fn is_in(image: &PmImage, journal: &Journal, fact: &Fact) -> bool {
     let data = journal.data(fact);
@@ -441,7 +283,7 @@ fn is_in(image: &PmImage, journal: &Journal, fact: &Fact) -> bool {
     bytes.zip(data).all(|(byte, &stored)| image.read(fact.line + byte, 1).is_ok_and(|found| found[0] == stored))
 }
 
-/// See [`Places::witness`]. The last such pair before the failure: what came before it has been settled.
+/// See [`RecoveringCores::witness`]. The last such pair before the failure: what came before it is settled.
 fn witness(journal: &Journal, before: usize, time: u64, image: &PmImage) -> Option<Witness> {
     let facts = journal.facts();
     let stores =

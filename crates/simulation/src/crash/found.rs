@@ -24,6 +24,14 @@ pub struct Placed {
     pub buffer: Option<(String, u64)>,
 }
 
+impl Placed {
+    /// What the oracle says alone.
+    pub(super) fn nowhere(persist: &Persist) -> Placed {
+        let (kernel, function, channel, source, buffer) = (None, None, None, None, None);
+        Placed { persist: persist.clone(), kernel, function, channel, source, buffer }
+    }
+}
+
 /// A failure, with the two persists whose order is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
@@ -39,4 +47,14 @@ pub struct Found {
     /// In which server, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<u32>,
+}
+
+impl Found {
+    /// A failure whose witnesses `place` finds in the program.
+    pub(super) fn new(failure: Failure, ticks_a_cycle: u64, place: &dyn Fn(&Persist) -> Placed) -> Found {
+        let witness = failure.witness.as_ref();
+        let missing = witness.and_then(|witness| witness.missing.as_ref()).map(place);
+        let present = witness.and_then(|witness| witness.present.as_ref()).map(place);
+        Found { missing, present, core_cycle: failure.time / ticks_a_cycle, server: None, failure }
+    }
 }

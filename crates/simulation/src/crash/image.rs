@@ -1,13 +1,14 @@
 //! Persistent memory before the program begins.
 
+use crate::run::Finished;
 use durawarp_kernel::memory::{FlatMemory, Medium, NVM_BASE};
 use durawarp_machine::cpu::CpuMemory;
-use durawarp_persist::PmImage;
+use durawarp_persist::{FactKind, Journal, PmImage};
 use durawarp_riscv::memory::{MAIN_START, Memory, PM_START};
 use durawarp_riscv::process::Process;
 
 /// Lines of persistent memory are aligned to this.
-pub(super) const LINE_BYTES: usize = 128;
+const LINE_BYTES: usize = 128;
 
 /// Persistent memory as a power failure before the first step would leave it.
 pub(super) fn initial_image(memory: &FlatMemory) -> PmImage {
@@ -20,6 +21,18 @@ pub(super) fn initial_image(memory: &FlatMemory) -> PmImage {
         }
     }
     image
+}
+
+/// The same, of all that regions stored to in a run; what is behind the program's own memory is 0.
+pub(super) fn covering(memory: &FlatMemory, finished: &Finished) -> PmImage {
+    let image = initial_image(memory);
+    let facts = finished.journal.iter().flat_map(Journal::facts);
+    let stored = facts.filter(|fact| matches!(fact.kind, FactKind::Region(_)) && fact.mask != 0);
+    let end = stored.map(|fact| fact.line + LINE_BYTES as u64).max().unwrap_or_default();
+    let bytes = end.saturating_sub(image.base()).max(image.bytes().len() as u64) as usize;
+    let mut all = image.bytes().to_vec();
+    all.resize(bytes.next_multiple_of(LINE_BYTES), 0);
+    PmImage::new(image.base(), all)
 }
 
 /// First address and bytes of each window of a process that lies in persistent memory, with where.

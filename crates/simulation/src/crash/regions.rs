@@ -14,43 +14,89 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::outcome::{End, Outcome};
+use crate::run::{Experiment, failures};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::memory::{FlatMemory, Medium};
-use durawarp_oracle::judge::{Check, Watch};
-use durawarp_oracle::order::{Model, RunOrder};
+use durawarp_oracle::judge::Check;
 use durawarp_oracle::regions::{
     AsPublished, JudgeOptions, RegionFacts, Resumes, TwiceResumed, judge_checks, judge_recovery, judge_regions,
     judge_resume,
 };
-use durawarp_oracle::verdict::Verdict;
-use durawarp_persist::promises::Promises;
-use durawarp_persist::vocab::{Domain, RegionRule};
-use durawarp_persist::{FactKind, Journal, PmImage};
-
-use crate::run::failures;
+use durawarp_persist::PmImage;
+use durawarp_persist::vocab::RegionRule;
 use durawarp_workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
 
-use super::image::{LINE_BYTES, initial_image};
-use super::report::{CrashReport, Judgement};
-use super::request::{CrashRequest, Phase, Watching};
+use super::conditions::Bound;
+use super::driver::Crashed;
+use super::image::initial_image;
+use super::kernels::bound;
+use super::promise::Promise;
+use super::ran::{JournaledRun, outside};
+use super::report::{CrashReport, JudgedLevel, Judgement, Levels};
+use super::request::{CrashRequest, Phase};
+use super::subject::Subject;
 
 /// How many times as many instructions as the run had a resumed program may take, and how many more.
 const EXTRA: (u64, u64) = (4, 1 << 20);
 
-/// The machine and the run that was made on it.
-#[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
-    pub(super) journal: &'a Journal,
-    pub(super) outcome: &'a Outcome,
+/// The hardware that recovers.
+pub(super) struct Hardware<'a> {
     pub(super) controllers: usize,
     /// Of the scheme.
     pub(super) rule: RegionRule,
-    pub(super) host: u16,
     /// The manifest's conditions.
     pub(super) checks: &'a [&'a dyn Check],
-    /// What is compared of the program that goes on, to stand among the promises.
-    pub(super) compared: Option<&'a str>,
+}
+
+/// Kernels in recoverable regions.
+pub(super) struct FormedKernels<'a> {
+    experiment: &'a Experiment,
+    rule: RegionRule,
+    bound: Vec<Bound>,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> FormedKernels<'a> {
+    /// # Errors
+    /// States of levels that do not apply; kernels that cannot be formed.
+    pub(super) fn new(
+        experiment: &'a Experiment,
+        rule: RegionRule,
+        request: &CrashRequest,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, Diagnostics> {
+        experiment.check()?;
+        refuse(request)?;
+        let mut bound = bound(experiment);
+        // The program's own recovery is not run: what it would make of an image is not known.
+        bound.retain(|bound| bound.on_survived() || experiment.workload.recovery().is_none());
+        Ok(FormedKernels { experiment, rule, bound, stop })
+    }
+}
+
+impl Crashed for FormedKernels<'_> {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kernels(self.experiment)
+    }
+
+    fn judge(&self, ran: &JournaledRun<'_>) -> Result<CrashReport, Diagnostics> {
+        let FormedKernels { experiment, rule, bound, stop } = self;
+        let spec = &experiment.machine.spec;
+        // What ran is the program with its checkpoints, unless it could not begin.
+        let Some(formed) = &ran.finished.formed else {
+            return Err(experiment.formed(Some(stop)).err().unwrap_or_default());
+        };
+        let resumption = Resumption::new(formed, &experiment.workload, &ran.finished.outcome, spec.sm.warp_size, stop);
+        let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes).map_err(String::as_str);
+        let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
+        let hardware = Hardware { controllers: spec.controller.channels as usize, rule: *rule, checks: &checks };
+        judge(ran, &hardware, resumes)
+    }
+
+    fn conditions(&self) -> &[Bound] {
+        &self.bound
+    }
 }
 
 /// The program, resumed on the functional driver and compared as a run is.
@@ -115,109 +161,59 @@ impl Resumes for Resumption<'_> {
     }
 }
 
-/// What was judged.
-pub(super) struct Verdicts {
-    pub(super) history: Verdict,
-    pub(super) actual: Verdict,
-    pub(super) double: Option<Verdict>,
-    pub(super) resume: Option<Verdict>,
-    pub(super) changes: u64,
-    pub(super) regions: u64,
-    pub(super) promises: Vec<String>,
-}
-
-impl Verdicts {
-    /// The report on them, with findings put into the terms of the program. Conditions are the caller's.
-    pub(super) fn report(
-        self,
-        run: &Outcome,
-        initial: &PmImage,
-        (domain, seed): (Domain, u64),
-        wall_s: [f64; 2],
-        judgement: impl Fn(Verdict) -> Judgement,
-    ) -> CrashReport {
-        CrashReport {
-            domain,
-            recovery: "hardware, to the latest region that all controllers have".to_owned(),
-            promises: self.promises,
-            unjudged: None,
-            transactions: 0,
-            image_bytes: initial.bytes().len() as u64,
-            changes: self.changes,
-            regions: Some(self.regions),
-            seed,
-            history: judgement(self.history),
-            actual: Some(judgement(self.actual)),
-            // Levels B and C do not apply.
-            allowed: None,
-            overtaking: None,
-            double: self.double.map(&judgement),
-            resume: self.resume.map(&judgement),
-            channels: None,
-            output: None,
-            conditions: Vec::new(),
-            wall_s,
-            outcome: run.clone(),
-        }
-    }
-}
-
-/// An image of all that regions stored to; what is behind `image` is 0.
-pub(super) fn covering(image: PmImage, journal: &Journal) -> PmImage {
-    let stored = journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)) && fact.mask != 0);
-    let end = stored.map(|fact| fact.line + LINE_BYTES as u64).max().unwrap_or_default();
-    let bytes = end.saturating_sub(image.base()).max(image.bytes().len() as u64) as usize;
-    let mut all = image.bytes().to_vec();
-    all.resize(bytes.next_multiple_of(LINE_BYTES), 0);
-    PmImage::new(image.base(), all)
-}
-
-/// Judges a run. `resumes` runs the program on; without it, resuming is not judged, for a reason.
-pub(super) fn judge(
-    run: Run<'_>,
-    initial: &PmImage,
-    resumes: Result<&dyn Resumes, &str>,
-    request: &CrashRequest,
-    watching: &Watching<'_>,
-) -> Result<Verdicts, Diagnostics> {
-    let Run { journal, outcome, controllers, rule, host, checks, compared } = run;
+/// Levels B and C do not apply.
+///
+/// # Errors
+/// One of their states is asked for.
+pub(super) fn refuse(request: &CrashRequest) -> Result<(), Diagnostics> {
     if request.only_allowed.is_some() || request.only_overtaking.is_some() {
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
-    // No guarantee enters the order: the hardware commits regions whole, whatever the fences are.
-    let order = RunOrder::new(journal, initial, Model { domain: Domain::Adr, promises: Promises::NONE, host });
-    let facts = RegionFacts::new(&order, initial, controllers, host, rule.of_ctas)
-        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
+    Ok(())
+}
+
+/// Judges a run. `resumes` runs the program on; without it, resuming is not judged, for a reason.
+pub(super) fn judge(
+    ran: &JournaledRun<'_>,
+    hardware: &Hardware<'_>,
+    resumes: Result<&dyn Resumes, &str>,
+) -> Result<CrashReport, Diagnostics> {
+    let (Hardware { controllers, rule, checks }, request) = (hardware, ran.request);
+    // The hardware commits regions whole, whatever the fences are: no guarantee enters the order.
+    let facts = RegionFacts::new(ran.order, ran.initial, *controllers, ran.site.model.host, rule.of_ctas)
+        .map_err(outside)?
         .committed_by(rule.commit);
-    let history = judge_regions(&facts, outcome.end == End::Finished, request.keep);
+    let history = judge_regions(&facts, ran.finished.outcome.end == End::Finished, request.keep);
     let asked = JudgeOptions { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
-    let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
-    let (of_actual, of_resume) = (show(Phase::Actual), show(Phase::Resume));
-    let (mut actual, double, firsts) =
-        judge_recovery(&facts, &asked, &AsPublished, &Watch { stop: watching.stop, progress: &of_actual })
+    let (actual, cut_off, firsts) = ran.watching.during(Phase::Actual, |watch| {
+        let (mut actual, cut_off, firsts) = judge_recovery(&facts, &asked, &AsPublished, watch)
             .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
-    let watch = Watch { stop: watching.stop, progress: &of_actual };
-    judge_checks(&facts, &firsts, &asked, &AsPublished, checks, &watch, &mut actual);
+        judge_checks(&facts, &firsts, &asked, &AsPublished, checks, watch, &mut actual);
+        Ok::<_, Diagnostic>((actual, cut_off, firsts))
+    })?;
     // Resuming runs the program on from each point, so that only as many points as asked for are tried.
-    let resume = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
-        let watch = Watch { stop: watching.stop, progress: &of_resume };
-        judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)
+    let resumed = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
+        ran.watching.during(Phase::Resume, |watch| {
+            judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, watch)
+        })
     });
-    let mut promises: Vec<&str> = vec![
-        "after recovery, memory has the stores of exactly the regions before one, the same at all controllers (P4)",
-        "regions commit in an order that program order, barriers, launches and coherence allow (P4)",
+    let levels = [
+        (JudgedLevel::History, Promise::RegionOrder, Some(history)),
+        (JudgedLevel::Actual, Promise::WholeRegions, Some(actual)),
+        (JudgedLevel::CutOff, Promise::RecoveryAgain, cut_off),
+        (JudgedLevel::Resumed, Promise::Resumes, resumed),
     ];
-    if resume.is_some() {
-        promises.push("resumed from there, twice too, the program comes to its result (P4)");
-        promises.extend(compared);
-    }
-    promises.extend(request.double.then_some("recovery cut off anywhere can start again (P8)"));
-    promises.push(
-        "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
-    );
-    // Why resuming was not judged stands among the promises, so that the report claims no more than it shows.
-    let mut promises: Vec<String> = promises.into_iter().map(str::to_owned).collect();
-    promises.extend(resumes.err().map(|why| format!("resuming is not judged: {why}")));
-    Ok(Verdicts { history, actual, double, resume, changes: facts.changes(), regions: facts.regions(), promises })
+    let judged = |(level, promise, verdict)| Some(Judgement::new(level, &[promise], verdict?));
+    let judgements = levels.into_iter().filter_map(judged).collect();
+    // Why resuming was not judged is told, so that the report claims no more than it shows.
+    let not_resumed = resumes.err().map(|why| Promise::NotResumed(why.to_owned()));
+    Ok(CrashReport {
+        recovery: "hardware, to the latest region that all controllers have".to_owned(),
+        promises: [Promise::NoStatesOfRegions].into_iter().chain(not_resumed).collect(),
+        changes: facts.changes(),
+        regions: Some(facts.regions()),
+        levels: Levels { judgements, channels: None },
+        ..ran.report()
+    })
 }

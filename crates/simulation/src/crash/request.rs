@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use crate::run::Conduct;
 use durawarp_oracle::allowed::Budget;
 use durawarp_oracle::crash::Plan;
+use durawarp_oracle::judge::Watch;
 use durawarp_persist::vocab::PersistScope;
 
 /// What to judge.
@@ -55,6 +56,13 @@ impl Default for CrashRequest {
     }
 }
 
+impl CrashRequest {
+    /// Just one state is judged, whatever its level.
+    pub(super) fn is_of_one_state(&self) -> bool {
+        matches!(self.plan, Plan::Only(_)) || self.only_allowed.is_some() || self.only_overtaking.is_some()
+    }
+}
+
 /// Which part of a crash test is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -77,6 +85,14 @@ pub struct Watching<'a> {
     pub stop: &'a AtomicBool,
     /// Told how many states are judged, of how many.
     pub progress: &'a (dyn Fn(Phase, u64, u64) + Sync),
+}
+
+impl Watching<'_> {
+    /// Judges while its progress is told.
+    pub(super) fn during<R>(&self, phase: Phase, judge: impl FnOnce(&Watch<'_>) -> R) -> R {
+        let progress = |done, total| (self.progress)(phase, done, total);
+        judge(&Watch { stop: self.stop, progress: &progress })
+    }
 }
 
 impl std::fmt::Debug for Watching<'_> {

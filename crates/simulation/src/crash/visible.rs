@@ -15,27 +15,24 @@
 //! A program without a persistent window has all of its memory in persistent memory. Levels B and C do not
 //! apply: nothing that is performed may be missing. Not modelled: the battery.
 
-use std::time::Instant;
-
 use crate::assemble::SurvivingLines;
 use crate::outcome::End;
-use crate::run::{Conduct, CpuExperiment, PausedCpu, load_of, run_cpu};
+use crate::run::{CpuExperiment, PausedCpu};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
-use durawarp_kernel::memory::FlatMemory;
 use durawarp_machine::core::Core;
-use durawarp_machine::ports::Requester;
 use durawarp_oracle::crash::{CrashStates, Plan};
 use durawarp_oracle::history::judge_history;
-use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::verdict::Verdict;
 use durawarp_oracle::visible::{VisibleStores, judge_visibility};
-use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Domain;
+use durawarp_riscv::process::Process;
 
-use super::image::initial_image;
-use super::report::CrashReport;
-use super::request::{CrashRequest, Phase, Watching};
-use super::saved::judgement;
+use super::driver::Crashed;
+use super::promise::Promise;
+use super::ran::JournaledRun;
+use super::report::{CrashReport, JudgedLevel, Judgement, Levels};
+use super::request::{CrashRequest, Phase};
+use super::subject::Subject;
 
 /// Caches survive, no handler in a controller holds stores back, and the program has no recovery by which its
 /// images could be judged.
@@ -44,140 +41,107 @@ pub(super) fn is_judged_by_visibility(experiment: &CpuExperiment) -> bool {
     machine.spec.persist.domain == Domain::Eadr && scheme.built.path_links().is_none() && program.recovery.is_none()
 }
 
-/// Runs a program of CPUs once and judges memory after power failures that caches survive; the test `began`.
-///
-/// # Errors
-/// A machine with clients or several servers; states of levels that do not apply; a crash point beyond the
-/// end.
-pub(super) fn crash_visible(
+/// A program of CPUs whose caches survive.
+pub(super) struct SurvivingCores {
+    experiment: CpuExperiment,
+    process: Process,
+}
+
+impl SurvivingCores {
+    /// # Errors
+    /// A machine with clients or several servers; states of levels that do not apply.
+    pub(super) fn new(experiment: &CpuExperiment, request: &CrashRequest) -> Result<Self, Diagnostics> {
+        let CpuExperiment { program, machine, .. } = experiment;
+        let nodes = &machine.spec.nodes;
+        let others = request.claim.is_some() || request.only_allowed.is_some() || request.only_overtaking.is_some();
+        if nodes.clients > 0 || nodes.servers > 1 || others {
+            let message = "clients, several servers, claims, and states of levels B and C are not judged where caches survive and the program has no recovery";
+            return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
+        }
+        // Without a window of its own nothing of the program would be persistent.
+        let persistent = experiment.persistent || program.start.windows.pm_bytes == 0;
+        let process = program.process()?;
+        Ok(SurvivingCores { experiment: CpuExperiment { persistent, ..experiment.clone() }, process })
+    }
+}
+
+impl Crashed for SurvivingCores {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Cores(&self.experiment, &self.process, None)
+    }
+
+    fn judge(&self, ran: &JournaledRun<'_>) -> Result<CrashReport, Diagnostics> {
+        let (SurvivingCores { experiment, process }, request) = (self, ran.request);
+        // What no single image shows, at every change.
+        let states = ran.states()?;
+        let ended = ran.finished.outcome.end == End::Finished;
+        let visible = judge_visibility(ran.journal, ended, request.keep);
+        let history = judge_history(&states, ran.order, request.keep).with(visible, request.keep);
+        // Images, at crash points of the plan.
+        let actual = judge_images(ran, &states, experiment, process)?;
+        let judgements = vec![
+            Judgement::new(JudgedLevel::History, &[Promise::Values, Promise::Performed], history),
+            Judgement::new(JudgedLevel::Actual, &[Promise::Surviving], actual),
+        ];
+        let of_memory = if experiment.persistent { Promise::AllMemory } else { Promise::WindowAlone };
+        let mut promises = vec![of_memory, Promise::NoRecovery];
+        promises.extend(request.double.then_some(Promise::NothingToCut));
+        Ok(CrashReport {
+            recovery: "nothing: caches survive, registers are lost".to_owned(),
+            changes: states.changes(),
+            levels: Levels { judgements, channels: None },
+            promises,
+            ..ran.report()
+        })
+    }
+}
+
+/// Stops the machine behind the changes of the plan, and looks at memory at the end of the whole run.
+fn judge_images(
+    ran: &JournaledRun<'_>,
+    states: &CrashStates<'_>,
     experiment: &CpuExperiment,
-    request: &CrashRequest,
-    watching: &Watching<'_>,
-    began: Instant,
-) -> Result<CrashReport, Diagnostics> {
-    let CpuExperiment { program, machine, .. } = experiment;
-    let spec = &machine.spec;
-    let others = request.claim.is_some() || request.only_allowed.is_some() || request.only_overtaking.is_some();
-    if spec.nodes.clients > 0 || spec.nodes.servers > 1 || others {
-        let message = "clients, several servers, claims, and states of levels B and C are not judged where caches survive and the program has no recovery";
-        return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
-    }
-    // Without a window of its own nothing of the program would be persistent.
-    let all_persistent = experiment.persistent || program.start.windows.pm_bytes == 0;
-    let experiment = &CpuExperiment { persistent: all_persistent, ..experiment.clone() };
-    let process = program.process()?;
-    let initial = initial_image(&load_of(experiment, &process, None).image());
-    let finished = run_cpu(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
-    let simulated = began.elapsed();
-    let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
-    let outside = |outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}"));
-
-    // What no single image shows, at every change.
-    let host = Requester::os(spec.core.count as u16).number();
-    let order = RunOrder::new(journal, &initial, Model { domain: Domain::Eadr, promises: Promises::NONE, host });
-    let states = CrashStates::new(journal, &initial, Domain::Eadr).map_err(outside)?;
-    let ended = finished.outcome.end == End::Finished;
-    let visible = judge_visibility(journal, ended, request.keep);
-    let history = judge_history(&states, &order, request.keep).with(visible, request.keep);
-    // Images, at crash points of the plan.
-    let stores = VisibleStores::new(journal, &initial, spec.core.count as usize);
-    let images = Images { states: &states, request, watching };
-    let actual = images.judge(stores, PausedCpu::new(experiment, &process), &finished.memory)?;
-
-    // Promises are those that were judged; the last ones say what was not.
-    let ticks_a_cycle = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
-    let judgement = |verdict: Verdict| judgement(verdict, program, ticks_a_cycle);
-    let of_memory = match all_persistent {
-        true => "all of the program's memory is persistent, and no DRAM cache lies before it",
-        false => "the program's persistent window is judged; its main memory is lost",
-    };
-    let alone =
-        "the program has no recovery: it is not resumed, and whether it could go on with that memory is not judged";
-    let nothing_to_cut = "nothing recovers, so that nothing is cut off (--double)";
-    let mut promises = vec![
-        "durable bytes are bytes that were stored, and never go back (P0)",
-        "a store is durable when it is performed; those of a hart are performed in program order",
-        "caches, messages, queues and memory together hold all that was performed, at crash points of the plan",
-        of_memory,
-        alone,
-    ];
-    promises.extend(request.double.then_some(nothing_to_cut));
-    Ok(CrashReport {
-        domain: Domain::Eadr,
-        recovery: "nothing: caches survive, registers are lost".to_owned(),
-        promises: promises.into_iter().map(str::to_owned).collect(),
-        unjudged: None,
-        transactions: 0,
-        image_bytes: initial.bytes().len() as u64,
-        changes: states.changes(),
-        seed: request.seed,
-        history: judgement(history),
-        actual: Some(judgement(actual)),
-        allowed: None,
-        overtaking: None,
-        regions: None,
-        double: None,
-        channels: None,
-        resume: None,
-        output: None,
-        conditions: Vec::new(),
-        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
-        outcome: finished.outcome.clone(),
-    })
-}
-
-/// What images are judged with.
-struct Images<'a> {
-    states: &'a CrashStates<'a>,
-    request: &'a CrashRequest,
-    watching: &'a Watching<'a>,
-}
-
-impl Images<'_> {
-    /// Stops the machine behind the changes of the plan, and looks at memory at the end of the whole run.
-    fn judge(
-        &self,
-        mut stores: VisibleStores<'_>,
-        mut paused: PausedCpu,
-        at_end: &FlatMemory,
-    ) -> Result<Verdict, Diagnostics> {
-        let (states, keep) = (self.states, self.request.keep);
-        let planned = states.points(self.request.plan, &[], self.request.seed);
-        let planned = planned.map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
-        let outside = |outside| Diagnostic::nowhere("journal", format!("a store outside persistent memory: {outside}"));
-        let mut verdict =
-            Verdict { points: planned.points.len() as u64, exhaustive: planned.exhaustive, ..Verdict::default() };
-        let mut last = None;
-        for (done, &point) in planned.points.iter().enumerate() {
-            if self.watching.stop.load(std::sync::atomic::Ordering::Relaxed) {
-                verdict.stopped = true;
-                break;
-            }
-            (self.watching.progress)(Phase::Actual, done as u64, verdict.points);
-            // Changes of one instant have one image.
-            let Ok(time) = states.time(point) else { unreachable!("the plan has points of the run") };
-            if last.replace(time) == Some(time) {
-                continue;
-            }
-            // Behind the events of the instant. A core may have executed some cycles more: what it says that
-            // it has performed is what is compared.
-            let runs = paused.go_on(time + 1);
-            stores.advance(paused.machine.cores().map(Core::performed)).map_err(outside)?;
-            let left = SurvivingLines::of(&paused.machine);
-            verdict.add(stores.judge(|line| left.line(line), point, time), keep);
-            if !runs {
-                break;
-            }
+    process: &Process,
+) -> Result<Verdict, Diagnostics> {
+    let JournaledRun { request, watching, .. } = *ran;
+    let mut stores = VisibleStores::new(ran.journal, ran.initial, experiment.machine.spec.core.count as usize);
+    let mut paused = PausedCpu::new(experiment, process);
+    let at_end = &ran.finished.memory;
+    let planned = states.points(request.plan, &[], request.seed);
+    let planned = planned.map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
+    let outside = |outside| Diagnostic::nowhere("journal", format!("a store outside persistent memory: {outside}"));
+    let mut verdict =
+        Verdict { points: planned.points.len() as u64, exhaustive: planned.exhaustive, ..Verdict::default() };
+    let mut last = None;
+    for (done, &point) in planned.points.iter().enumerate() {
+        if watching.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            verdict.stopped = true;
+            break;
         }
-        if !matches!(self.request.plan, Plan::Only(_)) && !verdict.stopped {
-            stores.advance(std::iter::repeat(u64::MAX)).map_err(outside)?;
-            let last = states.changes();
-            let time = states.time(last).unwrap_or_default();
-            let line = |line| at_end.slice(line, 64).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; 64]);
-            verdict.add(stores.judge(line, last, time), keep);
-            verdict.points += 1;
+        (watching.progress)(Phase::Actual, done as u64, verdict.points);
+        // Changes of one instant have one image.
+        let Ok(time) = states.time(point) else { unreachable!("the plan has points of the run") };
+        if last.replace(time) == Some(time) {
+            continue;
         }
-        verdict.distinct = verdict.judged;
-        Ok(verdict)
+        // Behind the events of the instant. A core may have executed some cycles more: what it says that
+        // it has performed is what is compared.
+        let runs = paused.go_on(time + 1);
+        stores.advance(paused.machine.cores().map(Core::performed)).map_err(outside)?;
+        let left = SurvivingLines::of(&paused.machine);
+        verdict.add(stores.judge(|line| left.line(line), point, time), request.keep);
+        if !runs {
+            break;
+        }
     }
+    if !matches!(request.plan, Plan::Only(_)) && !verdict.stopped {
+        stores.advance(std::iter::repeat(u64::MAX)).map_err(outside)?;
+        let last = states.changes();
+        let time = states.time(last).unwrap_or_default();
+        let line = |line| at_end.slice(line, 64).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; 64]);
+        verdict.add(stores.judge(line, last, time), request.keep);
+        verdict.points += 1;
+    }
+    verdict.distinct = verdict.judged;
+    Ok(verdict)
 }

@@ -4,7 +4,7 @@
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, seconds};
 use durawarp_oracle::verdict::{Level, Property, WrongBytes, WrongElement, WrongValue};
-use durawarp_simulation::crash::{CrashReport, Found, Judgement, OutputCounts, Placed};
+use durawarp_simulation::crash::{CrashReport, Found, OutputCounts, Placed};
 use durawarp_workload::Expected;
 
 /// The text of a crash test. `replay` makes the command that judges one state again, from what names it.
@@ -25,7 +25,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         0 => String::new(),
         some => format!(", {} transactions", count(some)),
     };
-    let verbs = report.channels.as_ref().map_or_else(String::new, |of| {
+    let verbs = report.levels.channels.map_or_else(String::new, |of| {
         let (channels, acks) = (count(of.channels), count(of.acknowledgements));
         format!(", {} verbs of {channels} channels with {acks} acknowledgements", count(of.verbs))
     });
@@ -43,8 +43,8 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
     let mut table = plain_table();
     table.set_header(["", "states", "distinct", "consistent", "failures", "", ""]);
     align_right(&mut table, 1..=4);
-    let mut row = |what: &str, judgement: &Judgement| {
-        let v = &judgement.verdict;
+    for judgement in &report.levels.judgements {
+        let (what, v) = (judgement.level.name(), &judgement.verdict);
         // How much of all states the numbers speak for: a verdict must not look like more than it is.
         let all = match (v.exhaustive, v.left_out, v.stopped) {
             (_, _, true) => format!("stopped after {}", count(v.judged)),
@@ -58,9 +58,6 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
             (true, Some(_)) => "nothing to judge",
         };
         table.add_row([what, &count(v.points), &count(v.distinct), &count(v.passed), &count(v.failed), &all, verdict]);
-    };
-    for (what, judgement) in report.judgements() {
-        row(what, judgement);
     }
     out += &lines(&table, 1);
     if let Some(output) = &report.output {
@@ -75,7 +72,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
     }
     let (simulated, judged) = (seconds(report.wall_s[0]), seconds(report.wall_s[1]));
     out += &format!("\nsimulated in {simulated}, judged in {judged}, seed {}\n", report.seed);
-    for (_, judgement) in report.judgements() {
+    for judgement in &report.levels.judgements {
         if let Some(first) = judgement.found.first() {
             out += &failure(first, judgement.verdict.failed, replay);
         }

@@ -5,11 +5,12 @@ use crate::report::console::cells;
 use durawarp_oracle::verdict::{Failure, Persist, Verdict};
 use durawarp_persist::vocab::Domain;
 use durawarp_simulation::crash::conditions::Condition;
+use durawarp_simulation::crash::{JudgedLevel, Judgement, Levels, Promise};
 use durawarp_simulation::outcome::sample::sample;
 
-fn verdict(points: u64, distinct: u64, passed: u64, failed: u64) -> Judgement {
+fn verdict(level: JudgedLevel, [points, distinct, passed, failed]: [u64; 4]) -> Judgement {
     let verdict = Verdict { points, distinct, judged: distinct, passed, failed, ..Verdict::default() };
-    Judgement { verdict, found: Vec::new() }
+    Judgement { level, promises: Vec::new(), verdict, found: Vec::new() }
 }
 
 fn with(judgement: Judgement, change: impl FnOnce(&mut Verdict)) -> Judgement {
@@ -42,24 +43,24 @@ fn found(level: Level, choice: Option<u64>, core_cycle: u64) -> Found {
 }
 
 fn report() -> CrashReport {
+    let judgements = vec![
+        with(verdict(JudgedLevel::History, [10, 9, 8, 0]), |v| v.exhaustive = true),
+        with(verdict(JudgedLevel::Actual, [1_000, 900, 880, 20]), |v| v.left_out = 55),
+        verdict(JudgedLevel::Allowed, [2_000, 1_900, 1_890, 0]),
+        with(verdict(JudgedLevel::Overtaking, [30, 29, 12, 0]), |v| (v.stopped, v.judged) = (true, 13)),
+    ];
     CrashReport {
         outcome: sample(),
         domain: Domain::Adr,
         recovery: "the undo log".to_owned(),
-        promises: vec!["P3: all or nothing".to_owned(), "P8: again".to_owned()],
+        promises: vec![Promise::RecoveryEnds, Promise::RecoveryAgain],
         unjudged: None,
         transactions: 1_234,
         image_bytes: 65_536,
         changes: 4_321,
         regions: Some(2_345),
         seed: 99,
-        history: with(verdict(10, 9, 8, 0), |v| v.exhaustive = true),
-        actual: Some(with(verdict(1_000, 900, 880, 20), |v| v.left_out = 55)),
-        allowed: Some(verdict(2_000, 1_900, 1_890, 0)),
-        overtaking: Some(with(verdict(30, 29, 12, 0), |v| (v.stopped, v.judged) = (true, 13))),
-        double: None,
-        resume: None,
-        channels: None,
+        levels: Levels { judgements, channels: None },
         output: None,
         conditions: Vec::new(),
         wall_s: [1.5, 0.25],
@@ -84,8 +85,8 @@ fn a_crash_test_is_told_in_full() {
             "10000 cycles, 4321 changes of 65536 B of persistent memory, 1234 transactions, 2345 regions",
             "",
             "promised",
-            "P3: all or nothing",
-            "P8: again",
+            "recovery comes to its end without a fault",
+            "recovery cut off anywhere can start again (P8)",
             "",
             "judged",
             "states|distinct|consistent|failures",
@@ -109,7 +110,7 @@ fn a_failure_is_told_with_the_two_persists_and_how_to_see_it_again() {
     let mut report = report();
     let first = found(Level::Actual, None, 7_654);
     let (missing, present) = (by_kernel("log", [1, 2, 3]), by_kernel("data", [1, 2, 4]));
-    report.actual.as_mut().unwrap().found = vec![Found { missing: Some(missing), present: Some(present), ..first }];
+    report.levels.judgements[1].found = vec![Found { missing: Some(missing), present: Some(present), ..first }];
     let text = told(&report);
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("first failure")).collect();
     assert_eq!(
@@ -147,7 +148,7 @@ fn a_wrong_value_is_told_as_an_element_or_as_bytes_where_no_buffer_is_known() {
     let mut report = report();
     let mut first = found(Level::Actual, None, 7_654);
     first.failure.values = vec![WrongValue { bytes: None, element: Some(element(Some("u16"), &[])) }];
-    report.actual.as_mut().unwrap().found = vec![first];
+    report.levels.judgements[1].found = vec![first];
     assert!(told_lines(&report).contains(&format!("  {told}")));
 }
 
