@@ -416,6 +416,14 @@ pub struct Verification {
     pub failures: Vec<String>,
 }
 
+impl Verification {
+    /// Of a workload's checks, and what failed in sentences.
+    pub(crate) fn of(checks: &impl Serialize, failures: Vec<String>) -> Verification {
+        let checks = serde_json::to_value(checks).unwrap_or_default();
+        Verification { passed: failures.is_empty(), checks, failures }
+    }
+}
+
 /// What the engine did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Engine {

@@ -34,7 +34,7 @@ use durawarp_riscv::functional;
 use durawarp_riscv::functional::Options;
 use durawarp_riscv::process::Process;
 use durawarp_riscv::syscalls::{File, number};
-use durawarp_workload::{Bindings, CpuCheckKind, Ran};
+use durawarp_workload::{CpuCheckKind, Ran};
 
 /// Instructions that the functional driver may execute beyond those of the simulation, and at most how many
 /// times as many: threads that spin may take another way, but not without end.
@@ -50,8 +50,8 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     // Nothing is launched here: there is no counting by launch, whatever is asked.
     let conduct = &Conduct { launches: false, ..conduct.clone() };
     let spec = &config.spec;
-    let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
-    let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
+    let clocks = Clocks::of(spec.timebase(), spec.clock.core_mhz);
+    let base = clocks.base;
     let (process, formed) = process_of(experiment);
     let load = load_of(experiment, &process, formed.as_ref());
     let machine = assembled(experiment, load, conduct);
@@ -65,23 +65,19 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let missing = missing_calls(&left.unsupported_calls);
     left.slots = conduct.places.then(|| slot_places::of(machine, harts, &process.image));
     let described = serde_json::to_value(program.describe()).unwrap_or_default();
-    let mut outcome = Outcome {
+    let outcome = Outcome {
         process: Some(left),
         counters: counters(machine),
         ..ran.outcome(describe(config, base), scheme, described, conduct)
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
-    let epochs = machine.simulation.epoch_digests().cloned();
-    let mut journals = conduct.journal.then(|| machine.journals()).into_iter().flatten();
-    let (journal, other_journals) = (journals.next(), journals.collect());
     let timeline = conduct
         .timeline
         .map(|_| timeline::of_cores(machine, (harts, spec.core.width), ran.time(), (base.tick_khz(), clocks.core)));
-    let components = machine.component_names();
-    let scaling = ran.scaling(conduct);
     // Whoever goes on after a power failure has a journal, too.
-    let os = machine.systems().next().and_then(OperatingSystem::idle).filter(|_| journal.is_some()).cloned();
+    let os = machine.systems().next().and_then(OperatingSystem::idle).filter(|_| conduct.journal).cloned();
     let os_log = machine.systems().next().and_then(OperatingSystem::log).cloned();
+    let finished = ran.finished(outcome, conduct);
     let (mut memories, mut digest) = (Vec::new(), None);
     for of in ran.machine.into_memories() {
         let (memory, touched) = of.into_touched(load.image());
@@ -90,26 +86,10 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
         digest = Some(digest.map_or(own, |digest| fold(fold(digest, 1), own)));
         memories.push(memory);
     }
-    outcome.memory_digest = format!("{:016x}", digest.unwrap_or_default());
     let others = memories.split_off(1);
     let Some(memory) = memories.pop() else { unreachable!("no machine is without a server") };
-    let bindings = Bindings::default();
-    let formed = None;
-    let mut finished = Finished {
-        outcome,
-        memory,
-        bindings,
-        formed,
-        epochs,
-        components,
-        journal,
-        other_journals,
-        timeline,
-        scaling,
-        files,
-        os,
-        os_log,
-    };
+    let mut finished = Finished { memory, timeline, files, os, os_log, ..finished };
+    finished.outcome.memory_digest = format!("{:016x}", digest.unwrap_or_default());
     if finished.outcome.end == End::Finished {
         judge(experiment, &process, (load.memory(), load.remote()), (&ends, &others), conduct, &mut finished);
     }
@@ -288,11 +268,7 @@ fn judge(
         let found = told(&verify(end, left)).into_iter().chain(end.differs(&ends[0]));
         failures.extend(found.map(|failure| format!("server {}: {failure}", server + 1)));
     }
-    finished.outcome.verification = Some(outcome::Verification {
-        passed: failures.is_empty(),
-        checks: serde_json::to_value(&verification).unwrap_or_default(),
-        failures,
-    });
+    finished.outcome.verification = Some(outcome::Verification::of(&verification, failures));
 }
 
 /// The functional run.

@@ -2,6 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::outcome::{Duration, End};
+use durawarp_base::spec::Megahertz;
 use durawarp_engine::{Blockage, Clock, RunEnd, Time, Timebase, Wait, blockage};
 
 /// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among
@@ -16,6 +17,12 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
+    /// Of a machine that was loaded.
+    pub(super) fn of(base: Option<Timebase>, core: Megahertz) -> Clocks {
+        let Some(base) = base else { unreachable!("a machine that was loaded has a timebase") };
+        Clocks { base, core: base.clock(core.khz) }
+    }
+
     /// A time in ticks, in words of outcomes.
     pub(super) fn duration(&self, ticks: Time) -> Duration {
         let core_cycles = ticks.div_ceil(self.core.period_ticks());

@@ -6,16 +6,13 @@
 //! ```
 //! Invariant: a run comes to the same whether its beginning was shared or made for it alone.
 
-use std::sync::Arc;
-
 use super::checkpoint::{changes, hash_of};
 use super::conduct::Conduct;
 use super::finished::Finished;
-use super::kept::Checkpoint;
+use super::kept::{Checkpoint, checkpoint_of};
 use super::program::{Experiment, Fork, Program};
 use super::simulated::options;
 use super::whole::{clocks_of, machine_of, run_program};
-use crate::assemble::checkpoint;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_engine::{RunEnd, RunOptions};
 
@@ -77,17 +74,11 @@ fn begin(fork: &Fork, conduct: &Conduct<'_>) -> Result<Checkpoint, NoBeginning> 
         &RunOptions { pause_at, ..options(clocks, before.max_cycles, conduct) },
     );
     match end {
-        RunEnd::Paused { .. } => match checkpoint::save(&machine) {
-            Ok(state) => Ok(Checkpoint {
-                cycle: fork.cycle,
-                line_writes: conduct.line_writes,
-                experiment: hash_of(before),
-                state: Arc::new(state),
-            }),
-            Err(fault) => {
-                Err(NoBeginning::Over(format!("a run under `{}` cannot be saved yet: {fault}", before.scheme.name)))
-            }
-        },
+        RunEnd::Paused { .. } => {
+            checkpoint_of(&machine, fork.cycle, conduct.line_writes, hash_of(before)).map_err(|fault| {
+                NoBeginning::Over(format!("a run under `{}` cannot be saved yet: {fault}", before.scheme.name))
+            })
+        }
         RunEnd::Stopped { .. } => Err(NoBeginning::Stopped),
         _ => Err(NoBeginning::Over(format!(
             "the run is over before cycle {}, from which on parameters change",

@@ -46,16 +46,14 @@ impl std::fmt::Debug for CheckpointAt<'_> {
     }
 }
 
-/// Makes a checkpoint of a machine that pauses, and hands it out.
-pub(super) fn hand_out(
-    at: &CheckpointAt<'_>,
+/// Of a machine that pauses before this core cycle; `experiment` is the hash of its own.
+pub(super) fn checkpoint_of(
     machine: &Assembly,
     cycle: u64,
     line_writes: bool,
-) -> Result<(), LoadFault> {
-    let state = Arc::new(checkpoint::save(machine)?);
-    (at.keep)(Checkpoint { cycle, line_writes, experiment: at.experiment.clone(), state });
-    Ok(())
+    experiment: String,
+) -> Result<Checkpoint, LoadFault> {
+    Ok(Checkpoint { cycle, line_writes, experiment, state: Arc::new(checkpoint::save(machine)?) })
 }
 
 /// A checkpoint that fits an experiment.

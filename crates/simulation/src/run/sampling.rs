@@ -32,6 +32,7 @@ use super::end::Clocks;
 use super::finished::{Finished, failures};
 use super::program::Experiment;
 use super::tables::{counters, describe, digest_of, warnings};
+use super::whole::clocks_of;
 use crate::outcome::{self, Duration, End, KernelTotals, Launch, Outcome, SampledKernel, Sampling};
 use durawarp_engine::Time;
 use durawarp_kernel::functional::RunError;
@@ -43,9 +44,7 @@ use walk::{Ended, LaunchWay, SampledLaunch, SampledWalk};
 #[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
 pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) -> Finished {
     let began = Instant::now();
-    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
-    let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
-    let clocks = Clocks { base, core: base.clock(spec.clock.core_mhz.khz) };
+    let (workload, clocks) = (&experiment.workload, clocks_of(experiment));
     let mut host = workload.host();
     let bindings = host.bindings();
     let mut walk = SampledWalk::new(experiment, conduct, clocks, windows);
@@ -53,9 +52,8 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
     // Also of a run that ended early, which reports how far it came.
     walk.note_times();
     let ran = &walk.detail.ran;
-    let components = ran.machine.component_names();
     let described = serde_json::to_value(workload.describe()).unwrap_or_default();
-    let detail = ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct);
+    let detail = ran.outcome(describe(&experiment.machine, clocks.base), &experiment.scheme, described, conduct);
     let end = match ended {
         None => End::Finished,
         Some(Ended::Detail(end)) => end,
@@ -76,7 +74,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         scheme_counters.values_mut().for_each(scale);
     }
     let warnings = warnings(&ran.machine);
-    let memory = walk.memory;
+    let memory = &walk.memory;
     let mut outcome = Outcome {
         end,
         time: clocks.duration(estimate.total.ticks.round() as Time),
@@ -90,35 +88,19 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         persists: None,
         backlog: None,
         warnings,
-        memory_digest: format!("{:016x}", digest_of(&memory)),
+        memory_digest: format!("{:016x}", digest_of(memory)),
         host: outcome::Host { wall_s: began.elapsed().as_secs_f64(), functional_s: 0.0, ..detail.host },
         ..detail
     };
     // Values are the functional driver's own, so that there is nothing else to compare them with.
     if outcome.end == End::Finished {
-        let verification = workload.verify(&memory, &bindings, Evidence::default());
+        let verification = workload.verify(memory, &bindings, Evidence::default());
         let failures = failures(&verification);
-        outcome.verification = Some(outcome::Verification {
-            passed: failures.is_empty(),
-            checks: serde_json::to_value(&verification).unwrap_or_default(),
-            failures,
-        });
+        outcome.verification = Some(outcome::Verification::of(&verification, failures));
     }
-    Finished {
-        outcome: outcome::computed(outcome),
-        memory,
-        bindings,
-        formed: None,
-        epochs: None,
-        components,
-        journal: None,
-        other_journals: Vec::new(),
-        timeline: None,
-        scaling: None,
-        files: Vec::new(),
-        os: None,
-        os_log: None,
-    }
+    // A sample has no journal, no epochs and no timeline.
+    let finished = ran.finished(outcome::computed(outcome), &Conduct::default());
+    Finished { memory: walk.memory, bindings, epochs: None, ..finished }
 }
 
 /// What the run came to.

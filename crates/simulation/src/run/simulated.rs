@@ -7,16 +7,18 @@ use super::backlog::Left;
 use super::by_launch::ByLaunch;
 use super::conduct::Conduct;
 use super::end::{Clocks, end_of};
-use super::kept::{CheckpointWhen, hand_out};
+use super::finished::Finished;
+use super::kept::{CheckpointWhen, checkpoint_of};
 use super::live;
 use super::repeats::{Question, RepeatWatch};
 use crate::assemble::Assembly;
 use crate::config::SchemeConfig;
 use crate::outcome::{self, Devices, Engine, Host, LineWrites, Outcome, Parameter, Repeats};
 use durawarp_engine::{Barrier, Inspection, RunEnd, RunOptions, Scaling, Time};
-use durawarp_kernel::memory::Medium;
+use durawarp_kernel::memory::{FlatMemory, Medium};
 use durawarp_machine::MAX_CORE_CYCLES;
 use durawarp_machine::memory_controller::{CellWear, MemoryController};
+use durawarp_workload::Bindings;
 
 /// A machine that has run.
 pub(super) struct Simulated {
@@ -107,7 +109,7 @@ impl Simulated {
     }
 
     /// What the run would come to on the numbers of threads that were asked for.
-    pub(super) fn scaling(&self, conduct: &Conduct<'_>) -> Option<(Scaling, Barrier)> {
+    fn scaling(&self, conduct: &Conduct<'_>) -> Option<(Scaling, Barrier)> {
         let counts = conduct.scaling?;
         let barrier = Barrier::of_host();
         let scaling = self.machine.simulation.scaling(counts, |threads| barrier.ns(threads))?;
@@ -164,6 +166,27 @@ impl Simulated {
             memory_digest: String::new(),
             engine: self.engine(),
             host: self.host(conduct),
+        }
+    }
+
+    /// What a run of either kind gives, so far as it is asked of the machine before memory, which takes it
+    /// apart. Memory, and what one kind alone has, is the caller's.
+    pub(super) fn finished(&self, outcome: Outcome, conduct: &Conduct<'_>) -> Finished {
+        let mut journals = conduct.journal.then(|| self.machine.journals()).into_iter().flatten();
+        Finished {
+            outcome,
+            memory: FlatMemory::default(),
+            bindings: Bindings::default(),
+            formed: None,
+            epochs: self.machine.simulation.epoch_digests().cloned(),
+            components: self.machine.component_names(),
+            journal: journals.next(),
+            other_journals: journals.collect(),
+            timeline: None,
+            scaling: self.scaling(conduct),
+            files: Vec::new(),
+            os: None,
+            os_log: None,
         }
     }
 
@@ -229,8 +252,9 @@ fn pause(
         end => return end,
     };
     let line_writes = conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes);
-    if let Err(fault) = hand_out(checkpoint, machine, cycle, line_writes) {
-        panic!("a machine that was checked cannot be saved: {fault}");
+    match checkpoint_of(machine, cycle, line_writes, checkpoint.experiment.clone()) {
+        Ok(made) => (checkpoint.keep)(made),
+        Err(fault) => panic!("a machine that was checked cannot be saved: {fault}"),
     }
     whole(machine, options, None)
 }

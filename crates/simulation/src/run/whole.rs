@@ -34,8 +34,7 @@ const REFERENCE_FACTOR: u64 = 4;
 /// The clocks of an experiment's machine.
 pub(super) fn clocks_of(experiment: &Experiment) -> Clocks {
     let spec = &experiment.machine.spec;
-    let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
-    Clocks { base, core: base.clock(spec.clock.core_mhz.khz) }
+    Clocks::of(spec.timebase(), spec.clock.core_mhz)
 }
 
 /// Simulates a program whole, or from a checkpoint on.
@@ -61,7 +60,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
         ran.by_launch.attribute(machine, &mut launches);
     }
     let described = serde_json::to_value(workload.describe()).unwrap_or_default();
-    let mut outcome = Outcome {
+    let outcome = Outcome {
         kernels: by_kernel::totals(machine, &launches, |ticks| clocks.duration(ticks)),
         launches,
         counters: counters(machine),
@@ -71,33 +70,15 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
         ..ran.outcome(describe(&experiment.machine, base), &experiment.scheme, described, conduct)
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
-    let epochs = machine.simulation.epoch_digests().cloned();
-    let journal = conduct.journal.then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| {
         let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
         let selection = outcome.selection();
         timeline::timeline(machine, &outcome.launches, selection.as_ref(), time, (base.tick_khz(), clocks.core), open)
     });
-    let components = machine.component_names();
-    let scaling = ran.scaling(conduct);
+    let finished = ran.finished(outcome, conduct);
     let memory = ran.machine.into_memory(image());
-    outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let (other_journals, os) = (Vec::new(), None);
-    let mut finished = Finished {
-        files: Vec::new(),
-        outcome,
-        memory,
-        bindings,
-        formed,
-        epochs,
-        components,
-        journal,
-        other_journals,
-        timeline,
-        scaling,
-        os,
-        os_log: None,
-    };
+    let mut finished = Finished { memory, bindings, formed, timeline, ..finished };
+    finished.outcome.memory_digest = format!("{:016x}", digest_of(&finished.memory));
     // A trace has no values to judge.
     if finished.outcome.end == End::Finished && !workload.is_trace() {
         judge(experiment, conduct, &mut finished);
@@ -174,11 +155,7 @@ pub(super) fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &m
     if let Some(Err(why)) = &reference {
         failures.push(format!("there is no reference to compare with: {why}"));
     }
-    finished.outcome.verification = Some(outcome::Verification {
-        passed: failures.is_empty(),
-        checks: serde_json::to_value(&verification).unwrap_or_default(),
-        failures,
-    });
+    finished.outcome.verification = Some(outcome::Verification::of(&verification, failures));
 }
 
 /// A functional run: this run's own, or one that it shares. That of another machine is not watched.
