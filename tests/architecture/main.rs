@@ -45,7 +45,7 @@ fn of_what_all_crates_say_each_uses_its_part() {
         // A manifest says where transactions keep their logs: the layout is plain data that recovery works on.
         ("workload", &["diagnostic", "document", "input"]),
     ];
-    let base = ["diagnostic", "document", "input", "spec", "stats", "timeline"];
+    let base = ["cell", "diagnostic", "document", "input", "spec", "stats", "timeline"];
     for (room, allowed) in allowed {
         forbid(
             &format!("{room} -> more of base than {allowed:?}"),
@@ -116,7 +116,7 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
             !["sweep", "run", "outcome", "config", "workload", "document", "diagnostic", "input"].contains(&room_of(m))
                 && m != "engine::Snapshot"
                 // What a cell of CSV is, for tables as for the data of figures.
-                && m != "plot::inert"
+                && m != "cell::inert"
         },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::source::sources;
+
 /// Crates of the workspace that a manifest names as dependencies, those of tests aside.
 fn dependencies(manifest: &str) -> Vec<String> {
     let (_, table) = manifest.split_once("\n[dependencies]\n").expect("[dependencies]");
@@ -40,20 +42,59 @@ fn written(page: &str) -> BTreeMap<String, Vec<String>> {
     .collect()
 }
 
-#[test]
-fn a_crate_uses_what_the_map_says_and_no_other() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+/// Each crate, and those of ours that its manifest names.
+fn manifests() -> BTreeMap<String, Vec<String>> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in std::fs::read_dir(root.join("crates")).expect("crates/ is readable").map(Result::unwrap) {
+    for entry in std::fs::read_dir(crates).expect("crates/ is readable").map(Result::unwrap) {
         let manifest = std::fs::read_to_string(entry.path().join("Cargo.toml")).expect("a manifest");
         let mut uses = dependencies(&manifest);
         uses.sort();
         found.insert(entry.file_name().to_string_lossy().into_owned(), uses);
     }
     assert!(found.len() > 10, "the crates were found");
+    found
+}
+
+#[test]
+fn a_crate_uses_what_the_map_says_and_no_other() {
+    let found = manifests();
     assert_eq!(written(&map()), found, "left: ARCHITECTURE.md, right: the manifests");
     let said = format!("There are {} crates.", found.len());
     assert!(map().contains(&said), "ARCHITECTURE.md does not say: {said}");
+}
+
+/// The share of lines that are compiled again when this crate changes: its own, and those of all above it.
+fn rebuilt(changed: &str, manifests: &BTreeMap<String, Vec<String>>) -> f64 {
+    let mut above = vec![changed];
+    loop {
+        let more = manifests.iter().filter(|(name, uses)| {
+            !above.contains(&name.as_str()) && uses.iter().any(|used| above.contains(&used.as_str()))
+        });
+        let more: Vec<&str> = more.map(|(name, _)| name.as_str()).collect();
+        if more.is_empty() {
+            break;
+        }
+        above.extend(more);
+    }
+    let (mut again, mut all) = (0, 0);
+    for source in sources() {
+        // The package at the top uses every crate.
+        let of = source.file.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
+        all += source.code.len();
+        again += if of.is_none_or(|of| above.contains(&of)) { source.code.len() } else { 0 };
+    }
+    again as f64 / all as f64
+}
+
+#[test]
+fn an_edit_of_a_figure_or_a_paper_rebuilds_at_most_a_fifth_of_the_lines() {
+    let manifests = manifests();
+    for changed in ["plot", "studies"] {
+        let share = rebuilt(changed, &manifests);
+        assert!(share > 0.02 && share <= 0.2, "{changed}: {share:.3}");
+    }
+    assert!(rebuilt("kernel", &manifests) > 0.5, "a crate that most use");
 }
 
 /// Public traits of a file with the number of their methods, in order.

@@ -3,6 +3,7 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | [`cell`] | cells of CSV that no spreadsheet works out |
 //! | [`diagnostic`] | faults with file, line and column, all at once, and names that are near |
 //! | [`input`] | files as text and bytes |
 //! | [`document`] | documents in TOML: what may stand in them, drafts, overrides |
@@ -12,6 +13,7 @@
 //!
 //! Invariant: nothing here knows a machine, a program or a scheme.
 
+pub mod cell;
 pub mod diagnostic;
 pub mod document;
 pub mod input;

@@ -279,8 +279,8 @@ impl MachineSpec {
     }
 }
 
-/// Runs a machine as [`Simulation::run`] does. The engine's loop over the machine's messages is compiled here,
-/// beside the components and at their level of optimisation; crates above are compiled for size.
+/// Runs a machine as [`Simulation::run`] does. The engine's loop over the machine's messages is compiled
+/// here, beside the components and at their level of optimisation; crates above are compiled for size.
 #[inline(never)]
 pub fn run(simulation: &mut Simulation<msg::Msg>, options: &RunOptions<'_>) -> RunEnd {
     simulation.run(options)

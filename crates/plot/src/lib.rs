@@ -50,7 +50,7 @@ pub use sheet::{Better, FigureError, Sheet};
 pub use stacked::{Stack, StackGroup, StackedBars};
 pub use steps::{Step, Steps};
 pub use text::text_width;
-pub use tidy::{Tidy, inert};
+pub use tidy::Tidy;
 
 /// A figure of any kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -194,7 +194,7 @@ impl Table {
     /// As CSV (RFC 4180).
     pub fn csv(&self) -> Vec<u8> {
         let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-        let text = |value: &Value| durawarp_plot::inert(&super::file::text_of(value)).into_owned();
+        let text = |value: &Value| durawarp_base::cell::inert(&super::file::text_of(value)).into_owned();
         // Writing to memory does not fail.
         let _ = out.write_record(self.columns.iter().map(|column| &column.name));
         for row in &self.rows {
