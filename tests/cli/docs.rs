@@ -265,6 +265,23 @@ fn sessions_print_what_is_shown() {
     }
 }
 
+/// Minutes that pages state for a build, beside the build that was recorded.
+#[test]
+fn a_build_takes_what_pages_say_within_twofold() {
+    let recorded = page("benches/RESULTS.md");
+    let row = recorded.text.lines().find(|line| line.starts_with("| release build |")).expect("a recorded build");
+    let wall_s: f64 = row.split('|').nth(2).and_then(|cell| cell.trim().parse().ok()).expect("seconds of wall");
+    let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    for (name, before) in [("./README.md", "Build once ("), ("docs/python.md", "The second line takes ")] {
+        let text = &page(name).text;
+        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{name} says how long a build takes"));
+        let word = rest.split(' ').next().unwrap_or_default();
+        let minutes = words.iter().position(|own| *own == word).expect("minutes in a word") as f64 + 1.0;
+        let ratio = minutes * 60.0 / wall_s;
+        assert!((0.5..=2.0).contains(&ratio), "{name}: {word} minutes, recorded are {wall_s} s");
+    }
+}
+
 fn headings(text: &str) -> Vec<String> {
     let mut fenced = false;
     let lines = text.lines().filter(|line| {
