@@ -14,7 +14,7 @@
 //! it has some, else that of the undo log. Where hardware commits recoverable regions, it recovers by itself,
 //! and the program is resumed (`regions`).
 //!
-//! Each way is one [`driver::Crashed`] under the one driver.
+//! Each way is one `driver::Crashed` under the one driver.
 //!
 //! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents
 //! there. Not modelled: time that recovery takes.
