@@ -352,8 +352,9 @@ impl Reader<'_, '_> {
                 // queue, since such fences are settled in their order.
                 FactKind::FenceOrdered => {
                     let pending = self.warps.entry(warp_key(fact.author)).or_default();
-                    let (past, covered) = std::mem::take(&mut pending.covered).into_iter().partition(|(_, past)| *past);
-                    pending.unsettled.push_back(past);
+                    let (non_temporal, covered) =
+                        std::mem::take(&mut pending.covered).into_iter().partition(|(_, nt)| *nt);
+                    pending.unsettled.push_back(non_temporal);
                     self.guarantee(at, &covered);
                 }
                 FactKind::FenceSettled => {
@@ -574,7 +575,7 @@ impl Reader<'_, '_> {
                 NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta,
             )
             | (_, NonTemporalOrder::Epochs) => 0,
-            _ => waiting.partition_point(|&past| past < store),
+            _ => waiting.partition_point(|&waits| waits < store),
         };
         if own.kind == FactKind::StoredNonTemporal {
             let last = |count: usize| &facts[waiting[count - 1] as usize];
@@ -585,7 +586,7 @@ impl Reader<'_, '_> {
                 count -= 1;
             }
         }
-        let covered: Vec<(u32, bool)> = waiting.drain(..count).map(|past| (past, true)).collect();
+        let covered: Vec<(u32, bool)> = waiting.drain(..count).map(|store| (store, true)).collect();
         self.guarantee(at, &covered);
     }
 

@@ -139,8 +139,8 @@ state_of_handlers!(Handler, SmHandler, ControllerHandler);
 pub trait SmHandler: Handler {
     /// A warp stores to persistent memory.
     fn store(&mut self, store: &Store<'_>, _outbox: &mut Outbox) -> StoreRule {
-        let past = store.class == StoreClass::NonTemporal;
-        StoreRule::new(if past { Route::NonTemporal } else { Route::Temporal }, false)
+        let non_temporal = store.class == StoreClass::NonTemporal;
+        StoreRule::new(if non_temporal { Route::NonTemporal } else { Route::Temporal }, false)
     }
 
     /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it

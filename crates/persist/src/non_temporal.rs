@@ -67,52 +67,52 @@ mod tests {
     use super::*;
     use crate::vocab::{StoreClass, WriteBackClass};
 
-    fn store(past: &mut NonTemporalStores, warp: u8, lines: &[u64], route: Route) {
-        past.stored(&Store { warp, ..Store::to(StoreClass::Log, lines) }, route);
+    fn store(stores: &mut NonTemporalStores, warp: u8, lines: &[u64], route: Route) {
+        stores.stored(&Store { warp, ..Store::to(StoreClass::Log, lines) }, route);
     }
 
-    fn covers(past: &mut NonTemporalStores, warp: u8, lines: &[u64]) -> bool {
-        past.covers(&WriteBack { class: WriteBackClass::Log, warp, lines })
+    fn covers(stores: &mut NonTemporalStores, warp: u8, lines: &[u64]) -> bool {
+        stores.covers(&WriteBack { class: WriteBackClass::Log, warp, lines })
     }
 
     #[test]
     fn the_way_that_a_store_took_decides_not_the_one_that_others_take() {
-        let mut past = NonTemporalStores::default();
-        store(&mut past, 3, &[0, 128], Route::NonTemporal);
-        store(&mut past, 3, &[256], Route::Temporal);
-        assert!(covers(&mut past, 3, &[0]));
-        assert!(!covers(&mut past, 3, &[256]));
-        assert!(!covers(&mut past, 3, &[0]), "once: a second one may be meant for another's store");
-        assert!(!covers(&mut past, 4, &[128]), "another warp's");
-        store(&mut past, 3, &[128], Route::Temporal);
-        assert!(!covers(&mut past, 3, &[128]), "the caches have bytes of it now");
+        let mut stores = NonTemporalStores::default();
+        store(&mut stores, 3, &[0, 128], Route::NonTemporal);
+        store(&mut stores, 3, &[256], Route::Temporal);
+        assert!(covers(&mut stores, 3, &[0]));
+        assert!(!covers(&mut stores, 3, &[256]));
+        assert!(!covers(&mut stores, 3, &[0]), "once: a second one may be meant for another's store");
+        assert!(!covers(&mut stores, 4, &[128]), "another warp's");
+        store(&mut stores, 3, &[128], Route::Temporal);
+        assert!(!covers(&mut stores, 3, &[128]), "the caches have bytes of it now");
     }
 
     #[test]
     fn a_write_back_of_a_line_that_is_not_known_is_done() {
-        let mut past = NonTemporalStores::default();
-        store(&mut past, 0, &[0], Route::NonTemporal);
-        assert!(!covers(&mut past, 0, &[0, 128]));
+        let mut stores = NonTemporalStores::default();
+        store(&mut stores, 0, &[0], Route::NonTemporal);
+        assert!(!covers(&mut stores, 0, &[0, 128]));
         for line in 1..=KEPT as u64 {
-            store(&mut past, 0, &[128 * line], Route::NonTemporal);
+            store(&mut stores, 0, &[128 * line], Route::NonTemporal);
         }
-        assert!(!covers(&mut past, 0, &[0]), "forgotten");
-        assert!(covers(&mut past, 0, &[128]));
+        assert!(!covers(&mut stores, 0, &[0]), "forgotten");
+        assert!(covers(&mut stores, 0, &[128]));
     }
 
     #[test]
     fn thirty_two_lines_of_a_warp_are_kept_each_once() {
-        let mut past = NonTemporalStores::default();
+        let mut stores = NonTemporalStores::default();
         let lines: Vec<u64> = (0..KEPT as u64).map(|line| 128 * line).collect();
-        store(&mut past, 1, &lines, Route::NonTemporal);
-        store(&mut past, 1, &lines[5..9], Route::NonTemporal);
-        assert!(!covers(&mut past, 1, &[0, 1 << 20]), "one of them is not known");
-        assert!(covers(&mut past, 1, &lines));
-        assert!(!covers(&mut past, 1, &lines[..1]) && !covers(&mut past, 0, &lines[..1]));
+        store(&mut stores, 1, &lines, Route::NonTemporal);
+        store(&mut stores, 1, &lines[5..9], Route::NonTemporal);
+        assert!(!covers(&mut stores, 1, &[0, 1 << 20]), "one of them is not known");
+        assert!(covers(&mut stores, 1, &lines));
+        assert!(!covers(&mut stores, 1, &lines[..1]) && !covers(&mut stores, 0, &lines[..1]));
         // Two more push out the oldest two.
-        store(&mut past, 1, &lines, Route::NonTemporal);
-        store(&mut past, 1, &[1 << 20, 1 << 21], Route::NonTemporal);
-        assert!(!covers(&mut past, 1, &lines[1..2]));
-        assert!(covers(&mut past, 1, &lines[2..]));
+        store(&mut stores, 1, &lines, Route::NonTemporal);
+        store(&mut stores, 1, &[1 << 20, 1 << 21], Route::NonTemporal);
+        assert!(!covers(&mut stores, 1, &lines[1..2]));
+        assert!(covers(&mut stores, 1, &lines[2..]));
     }
 }

@@ -152,10 +152,10 @@ pub fn nt_store(spec: &NtStoreSpec) -> Baseline {
 #[derive(Debug)]
 struct BaselineSm {
     of: Baseline,
-    past: NonTemporalStores,
+    non_temporal: NonTemporalStores,
 }
 
-state!(BaselineSm { parts: past; kept: of });
+state!(BaselineSm { parts: non_temporal; kept: of });
 
 impl Handler for BaselineSm {
     state_methods!();
@@ -173,7 +173,7 @@ impl SmHandler for BaselineSm {
             StoreClass::Log => StoreRule::new(self.of.log, false),
         };
         if store.class == StoreClass::Data && self.of.logs {
-            self.past.stored(store, if store.atomic { Route::Temporal } else { rule.route });
+            self.non_temporal.stored(store, if store.atomic { Route::Temporal } else { rule.route });
         }
         rule
     }
@@ -182,7 +182,7 @@ impl SmHandler for BaselineSm {
         // A store that bypassed the caches left nothing to write back.
         let nothing_left = match write_back.class {
             WriteBackClass::Log => self.of.log != Route::Temporal,
-            WriteBackClass::Data => self.past.covers(write_back),
+            WriteBackClass::Data => self.non_temporal.covers(write_back),
             WriteBackClass::Flush => false,
         };
         if self.of.logs && !nothing_left { WriteBackRule::Written } else { WriteBackRule::Dropped }
@@ -211,7 +211,7 @@ impl Scheme for Baseline {
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(BaselineSm { of: *self, past: NonTemporalStores::default() })
+        Box::new(BaselineSm { of: *self, non_temporal: NonTemporalStores::default() })
     }
 
     fn host_handler(&self) -> Box<dyn Handler> {

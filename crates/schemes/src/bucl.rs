@@ -82,10 +82,10 @@ impl Bucl {
 #[derive(Debug)]
 struct BuclSm {
     spec: Arc<BuclSpec>,
-    past: NonTemporalStores,
+    non_temporal: NonTemporalStores,
 }
 
-state!(BuclSm { parts: past; kept: spec });
+state!(BuclSm { parts: non_temporal; kept: spec });
 
 impl Handler for BuclSm {
     state_methods!();
@@ -110,12 +110,12 @@ impl SmHandler for BuclSm {
             StoreClass::NonTemporal => return StoreRule::new(Route::NonTemporal, false),
         };
         let route = if decided && store.degree > self.spec.tucd { Route::NonTemporal } else { Route::Temporal };
-        self.past.stored(store, route);
+        self.non_temporal.stored(store, route);
         StoreRule::new(route, false)
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
+        let nothing_left = write_back.class != WriteBackClass::Flush && self.non_temporal.covers(write_back);
         if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Written }
     }
 }
@@ -130,7 +130,7 @@ impl Scheme for Bucl {
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(BuclSm { spec: self.spec.clone(), past: NonTemporalStores::default() })
+        Box::new(BuclSm { spec: self.spec.clone(), non_temporal: NonTemporalStores::default() })
     }
 
     /// As `store+clwb` and `nt-store`, between which it chooses (AGPM section V-B).
@@ -151,7 +151,7 @@ mod tests {
         let read_only = ReadOnly::Cached;
         BuclSm {
             spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, read_only, routed }),
-            past: NonTemporalStores::default(),
+            non_temporal: NonTemporalStores::default(),
         }
     }
 

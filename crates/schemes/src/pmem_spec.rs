@@ -57,14 +57,14 @@ impl PmemSpec {
 #[derive(Debug)]
 struct PmemSpecSm {
     spec: Arc<PmemSpecSpec>,
-    past: NonTemporalStores,
+    non_temporal: NonTemporalStores,
     /// The latest speculation id that a lock gave this SM.
     id: u64,
     /// The path, where it is a FIFO.
     fifo: Option<StoreOrder>,
 }
 
-state!(PmemSpecSm { parts: past, fifo; saved: id; kept: spec });
+state!(PmemSpecSm { parts: non_temporal, fifo; saved: id; kept: spec });
 
 impl PmemSpecSm {
     fn new(spec: &Arc<PmemSpecSpec>) -> Self {
@@ -73,7 +73,7 @@ impl PmemSpecSm {
         let fifo = || StoreOrder::new(StoreOrderSpec { order, non_temporal_entries, held_entries });
         PmemSpecSm {
             spec: spec.clone(),
-            past: NonTemporalStores::default(),
+            non_temporal: NonTemporalStores::default(),
             id: 0,
             fifo: (spec.order == Order::Fifo).then(fifo),
         }
@@ -117,13 +117,13 @@ impl Handler for PmemSpecSm {
 impl SmHandler for PmemSpecSm {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let route = if store.atomic { Route::Temporal } else { Route::NonTemporal };
-        self.past.stored(store, route);
+        self.non_temporal.stored(store, route);
         let order = self.fifo.as_mut().map(|fifo| fifo.issue(store, route));
         StoreRule { route, wait: store.atomic && order.is_some(), order, mark: self.id }
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
+        let nothing_left = write_back.class != WriteBackClass::Flush && self.non_temporal.covers(write_back);
         if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Written }
     }
 

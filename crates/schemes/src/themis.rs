@@ -99,13 +99,13 @@ impl Themis {
 #[derive(Debug)]
 struct ThemisSm {
     spec: Arc<ThemisSpec>,
-    past: NonTemporalStores,
+    non_temporal: NonTemporalStores,
     /// The lines of the SM's last stores, each once, the latest last.
     window: VecDeque<u64>,
     order: StoreOrder,
 }
 
-state!(ThemisSm { parts: past, order; saved: window; kept: spec });
+state!(ThemisSm { parts: non_temporal, order; saved: window; kept: spec });
 
 impl ThemisSm {
     fn new(spec: &Arc<ThemisSpec>) -> Self {
@@ -114,7 +114,7 @@ impl ThemisSm {
             StoreOrderSpec { order: spec.order(), non_temporal_entries: wcb_entries, held_entries: write_back_entries };
         ThemisSm {
             spec: spec.clone(),
-            past: NonTemporalStores::default(),
+            non_temporal: NonTemporalStores::default(),
             window: VecDeque::new(),
             order: StoreOrder::new(order),
         }
@@ -164,13 +164,13 @@ impl SmHandler for ThemisSm {
             StoreClass::Log | StoreClass::Data => Route::Temporal,
         };
         if store.class != StoreClass::NonTemporal {
-            self.past.stored(store, route);
+            self.non_temporal.stored(store, route);
         }
         StoreRule { order: Some(self.order.issue(store, route)), ..StoreRule::new(route, false) }
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
+        let nothing_left = write_back.class != WriteBackClass::Flush && self.non_temporal.covers(write_back);
         if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Written }
     }
 

@@ -66,7 +66,7 @@ impl MemorySide {
 
     /// What a warp stored is not all known to be durable.
     pub(super) fn is_unpersisted(&self, slot: &WarpSlot) -> bool {
-        self.leaving.order.as_ref().is_some_and(|order| order.is_pending(slot.cta, slot.order.past))
+        self.leaving.order.as_ref().is_some_and(|order| order.is_pending(slot.cta, slot.order.non_temporal))
     }
 
     /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss
@@ -107,7 +107,7 @@ impl MemorySide {
     pub(super) fn pass_ordered(&mut self, slot: &WarpSlot, host: &mut SmHost, record: &mut Record) {
         record.note(slot, FactKind::FenceOrdered, 0);
         record.counters.pm_fences_ordered += 1;
-        let (cta, number, author) = (slot.cta, slot.order.past, record.author(slot));
+        let (cta, number, author) = (slot.cta, slot.order.non_temporal, record.author(slot));
         host.tell(&Event::FenceOrdered { cta, number, author });
         if record.journal.is_some()
             && let Some(order) = &mut self.leaving.order

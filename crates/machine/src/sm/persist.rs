@@ -90,11 +90,11 @@ pub(super) fn send_stores(
     m.host.store_waits |= rule.wait && rule.route != Route::Dropped;
     // Lanes may store to both media; each line goes its way.
     entry.log = class == StoreClass::Log;
-    let mut past = lsu.entry(warp, Work::Send, NO_LOAD);
-    past.log = entry.log;
+    let mut non_temporal = lsu.entry(warp, Work::Send, NO_LOAD);
+    non_temporal.log = entry.log;
     // Where the handler orders what leaves a combining L1, such a store joins its line there.
-    past.kind = if memory.leaving.order.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
-    past.mark = rule.mark;
+    non_temporal.kind = if memory.leaving.order.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
+    non_temporal.mark = rule.mark;
     // `at` moves only past accesses that stay: `remove` brings the next one to the same place, and the order
     // of both entries remains the lanes' order.
     let mut at = 0;
@@ -103,8 +103,7 @@ pub(super) fn send_stores(
         if persistent && rule.route != Route::Dropped {
             m.record.counters.pm_store_accesses += 1;
             m.record.counters.pm_log_store_accesses += u64::from(class == StoreClass::Log);
-            let past = rule.route == Route::NonTemporal;
-            let kind = if past { FactKind::StoredNonTemporal } else { FactKind::Stored };
+            let kind = if rule.route == Route::NonTemporal { FactKind::StoredNonTemporal } else { FactKind::Stored };
             m.record.note_store(slot, kind, entry.accesses[at], &entry.payloads[at]);
             if front_end.present
                 && let Payload::Line(content) = std::mem::replace(&mut entry.payloads[at], Payload::None)
@@ -118,8 +117,8 @@ pub(super) fn send_stores(
             let access = entry.accesses.remove(at);
             let payload = entry.payloads.remove(at);
             if rule.route == Route::NonTemporal {
-                past.accesses.push(access);
-                past.payloads.push(payload);
+                non_temporal.accesses.push(access);
+                non_temporal.payloads.push(payload);
             } else if let Payload::Line(room) = payload {
                 memory.port.line_pool.give(room);
             }
@@ -129,21 +128,21 @@ pub(super) fn send_stores(
     }
     // The order of what goes past is noted before the entries move into the queue, which takes them away.
     if let Some(books) = &mut memory.leaving.order {
-        past.after = slot.order.fenced;
-        if !past.accesses.is_empty() {
-            slot.order.past = books.issue(slot.cta, past.accesses.len() as u64);
+        non_temporal.after = slot.order.fenced;
+        if !non_temporal.accesses.is_empty() {
+            slot.order.non_temporal = books.issue(slot.cta, non_temporal.accesses.len() as u64);
         }
     }
     if let Some(order) = rule.order {
         let cached = rule.route == Route::Temporal;
         entry.after = if cached { order.after } else { slot.order.fenced };
-        if !past.accesses.is_empty() {
-            past.after = order.after;
-            slot.order.past = order.number;
+        if !non_temporal.accesses.is_empty() {
+            non_temporal.after = order.after;
+            slot.order.non_temporal = order.number;
         }
     }
     // The cached part first, whatever the route: the write-back below must come after it in the queue.
-    for entry in [entry, past] {
+    for entry in [entry, non_temporal] {
         if entry.accesses.is_empty() {
             lsu.discard(entry);
         } else {
@@ -289,7 +288,7 @@ fn release_persists(
     m.record.counters.pm_fences += 1;
     let slot = &core.slots[warp];
     let cta = &mut core.ctas[usize::from(slot.cta)];
-    cta.fenced = cta.fenced.max(slot.order.past);
+    cta.fenced = cta.fenced.max(slot.order.non_temporal);
     Some((FenceKind::Ofence, rule))
 }
 

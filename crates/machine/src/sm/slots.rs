@@ -62,14 +62,14 @@ impl UnderWay {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FenceOrder {
     /// The number of its last non-temporal store.
-    pub(super) past: u64,
+    pub(super) non_temporal: u64,
     /// What must be durable before what it stores from now on: it knows of fences that did not wait.
     pub(super) fenced: u64,
     /// Cycle in which it came to its last persist barrier.
     pub(super) came: u32,
 }
 
-value!(record FenceOrder { past, fenced, came });
+value!(record FenceOrder { non_temporal, fenced, came });
 
 /// One warp slot.
 #[derive(Debug)]

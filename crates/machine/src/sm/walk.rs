@@ -690,8 +690,8 @@ impl Sm {
         self.record.stall_begins(warp, &self.core.slots[warp], "durable store", from);
         let flushing = !ordered && self.memory.is_unpersisted(&self.core.slots[warp]);
         if flushing {
-            let (cta, past) = (self.core.slots[warp].cta, self.core.slots[warp].order.past);
-            self.host.tell(&Event::Flush { cta, number: past });
+            let (cta, number) = (self.core.slots[warp].cta, self.core.slots[warp].order.non_temporal);
+            self.host.tell(&Event::Flush { cta, number });
         }
         if self.core.slots[warp].under_way.awaited(ordered) == 0 && !flushing {
             self.core.slots[warp].since = from;
@@ -716,7 +716,7 @@ impl Sm {
         if slot.under_way.persists == 0 && !self.memory.is_unpersisted(slot) {
             self.record.note(slot, FactKind::FencePassed, 0);
         } else {
-            slot.order.fenced = slot.order.fenced.max(slot.order.past);
+            slot.order.fenced = slot.order.fenced.max(slot.order.non_temporal);
             self.memory.pass_ordered(slot, &mut self.host, &mut self.record);
         }
         match then {

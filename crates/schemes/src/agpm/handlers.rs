@@ -108,10 +108,10 @@ pub(super) struct SmSelector {
     /// Log updates since `alternate` changed the way.
     alternated: u64,
     /// What bypassed the caches has no write-back to do.
-    past: NonTemporalStores,
+    non_temporal: NonTemporalStores,
 }
 
-state!(SmSelector { parts: l1, past; saved: path, known, kernel, report, alternated; kept: spec });
+state!(SmSelector { parts: l1, non_temporal; saved: path, known, kernel, report, alternated; kept: spec });
 
 impl SmSelector {
     pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
@@ -124,7 +124,7 @@ impl SmSelector {
             kernel: String::new(),
             report: LogReport::default(),
             alternated: 0,
-            past: NonTemporalStores::default(),
+            non_temporal: NonTemporalStores::default(),
         }
     }
 
@@ -264,7 +264,7 @@ impl SmHandler for SmSelector {
             *way += 1;
         }
         if store.class != StoreClass::NonTemporal {
-            self.past.stored(store, route);
+            self.non_temporal.stored(store, route);
         }
         StoreRule::new(route, false)
     }
@@ -272,7 +272,7 @@ impl SmHandler for SmSelector {
     /// What bypassed the caches left nothing to write back, whatever the way is now; what went through them
     /// did.
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        if write_back.class != WriteBackClass::Flush && self.past.covers(write_back) {
+        if write_back.class != WriteBackClass::Flush && self.non_temporal.covers(write_back) {
             self.report.dropped_write_backs += 1;
             WriteBackRule::Dropped
         } else {

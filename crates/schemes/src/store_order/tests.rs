@@ -19,7 +19,7 @@ impl Sm {
     }
 
     /// A warp of a CTA, which knows of fences up to `knows`, issues a non-temporal store.
-    fn past(&mut self, cta: u8, lines: &[u64], knows: u64) -> u64 {
+    fn non_temporal(&mut self, cta: u8, lines: &[u64], knows: u64) -> u64 {
         let store = Store { cta, knows, ..Store::to(StoreClass::Log, lines) };
         self.order.issue(&store, Route::NonTemporal).after
     }
@@ -41,7 +41,7 @@ impl Sm {
 
     /// Issues a non-temporal store to one line, which leaves.
     fn sends(&mut self, cta: u8, line: u64) -> u64 {
-        let after = self.past(cta, &[line], 0);
+        let after = self.non_temporal(cta, &[line], 0);
         let departure = to(cta, line, after, true);
         assert_eq!(self.offer(departure), Admission::Goes);
         self.leaves(departure, false)
@@ -95,7 +95,7 @@ fn non_temporal_stores_and_those_on_dram_wait_behind_a_known_fence_only() {
     sm.order.event(&Event::FenceOrdered { cta: 0, number: 2, author }, &mut sm.outbox);
     // One warp knows of the fence, another does not.
     assert_eq!(sm.offer(to(0, 512, 0, false)), Admission::Goes);
-    let behind = sm.past(0, &[256], 2);
+    let behind = sm.non_temporal(0, &[256], 2);
     assert_eq!(behind, 2);
     assert_eq!(sm.offer(to(0, 512, 2, false)), Admission::Held);
     sm.acknowledge(first);
@@ -136,11 +136,11 @@ fn as_many_non_temporal_stores_are_under_way_as_there_are_entries() {
 #[test]
 fn a_fifo_orders_instructions_but_not_a_run_to_one_line() {
     let mut sm = Sm::new(NonTemporalOrder::Fifo, 64, 8);
-    assert_eq!(sm.past(0, &[0, 128], 0), 0);
-    assert_eq!(sm.past(0, &[256], 0), 2, "lanes of one instruction have no order, the next one waits");
-    assert_eq!(sm.past(0, &[256], 0), 2, "coherence orders these two");
-    assert_eq!(sm.past(0, &[0], 0), 4);
-    assert_eq!(sm.past(0, &[256], 0), 5);
+    assert_eq!(sm.non_temporal(0, &[0, 128], 0), 0);
+    assert_eq!(sm.non_temporal(0, &[256], 0), 2, "lanes of one instruction have no order, the next one waits");
+    assert_eq!(sm.non_temporal(0, &[256], 0), 2, "coherence orders these two");
+    assert_eq!(sm.non_temporal(0, &[0], 0), 4);
+    assert_eq!(sm.non_temporal(0, &[256], 0), 5);
 }
 
 #[test]
