@@ -6,7 +6,15 @@ use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["setp"], |l, i, m| l.setp(i, m)),
+    (&["set"], |l, i, m| l.set(i, m)),
+    (&["selp"], |l, i, m| l.selp(i, m)),
+    (&["slct"], |l, i, m| l.slct(i, m)),
+];
 
 const COMPARISONS: [(&str, &str); 18] = [
     ("eq", "eq"),

@@ -7,7 +7,17 @@ use super::super::draft::{Arg, DraftOp};
 use super::super::functions::Call;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["bra"], |l, i, m| l.bra(i, m)),
+    (&["brx"], |l, i, m| l.branch_indexed(i, m)),
+    (&["ret", "exit", "trap", "brkpt", "nanosleep", "pmevent", "griddepcontrol"], |l, i, m| l.ending(i, m)),
+    (&["call"], |l, i, m| l.call(i, m)),
+    (&["bar", "barrier"], |l, i, m| l.barrier(i, m)),
+    (&["membar", "fence"], |l, _, m| l.fence(m)),
+];
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn bra(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

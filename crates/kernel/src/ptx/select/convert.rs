@@ -11,7 +11,15 @@ use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::operand::{SpecialSource, special};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["mov"], |l, i, m| l.mov(i, m)),
+    (&["cvt"], |l, i, m| l.cvt(i, m)),
+    (&["cvta"], |l, i, m| l.cvta(i, m)),
+    (&["isspacep"], |l, i, m| l.isspacep(i, m)),
+];
 
 /// Packing and unpacking by total width and elements; element type.
 fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {

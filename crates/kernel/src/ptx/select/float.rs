@@ -8,7 +8,16 @@ use super::super::super::ir::{Class, Op};
 use super::super::ast::Instruction;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["fma"], |l, i, m| l.fma(i, m)),
+    (&["rcp", "sqrt"], |l, i, m| l.root(i, m)),
+    (&["rsqrt", "ex2", "lg2", "sin", "cos", "tanh"], |l, i, m| l.approximation(i, m)),
+    (&["copysign"], |l, i, m| l.copysign(i, m)),
+    (&["testp"], |l, i, m| l.testp(i, m)),
+];
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn fma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

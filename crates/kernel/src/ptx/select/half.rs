@@ -21,7 +21,7 @@ use super::super::ast::Instruction;
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::words::{Mods, OPCODES};
+use super::words::Mods;
 
 /// The first half-precision type among the modifiers.
 pub(super) fn operand_type(i: &Instruction<'_>) -> Option<Ty> {
@@ -33,9 +33,10 @@ pub(super) fn calculates(opcode: &str) -> bool {
     matches!(opcode, "add" | "sub" | "mul" | "fma" | "abs" | "neg" | "min" | "max" | "ex2" | "tanh")
 }
 
-/// Other instructions that know no half precision; those left over move halves, compare or convert them.
-pub(super) fn refuses(opcode: &str) -> bool {
-    let takes = matches!(
+/// Whether an instruction moves halves, compares or converts them. An instruction that neither does this nor
+/// calculates knows no half precision.
+pub(super) fn passes(opcode: &str) -> bool {
+    matches!(
         opcode,
         "mov"
             | "ld"
@@ -55,8 +56,7 @@ pub(super) fn refuses(opcode: &str) -> bool {
             | "elect"
             | "movmatrix"
             | "stmatrix"
-    );
-    !takes && OPCODES.contains(&opcode)
+    )
 }
 
 impl<'a> Lower<'_, 'a> {

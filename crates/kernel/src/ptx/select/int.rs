@@ -8,7 +8,28 @@ use super::super::ast::{Instruction, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["add", "sub"], |l, i, m| l.add(i, m)),
+    (&["addc", "subc"], |l, i, m| l.add_carry(i, m)),
+    (&["mul"], |l, i, m| l.mul(i, m)),
+    (&["mad"], |l, i, m| l.mad(i, m)),
+    (&["madc"], |l, i, m| l.mad_carry(i, m)),
+    (&["mul24", "mad24"], |l, i, m| l.mul24(i, m)),
+    (&["sad", "div", "rem", "min", "max", "abs", "neg"], |l, i, m| l.arithmetic(i, m)),
+    (&["popc", "clz", "bfind", "brev"], |l, i, m| l.count(i, m)),
+    (&["bfe", "bfi"], |l, i, m| l.bit_field(i, m)),
+    (&["prmt"], |l, i, m| l.permute(i, m)),
+    (&["fns"], |l, i, m| l.find_nth_set(i, m)),
+    (&["bmsk"], |l, i, m| l.bit_mask(i, m)),
+    (&["dp4a", "dp2a"], |l, i, m| l.dot_product(i, m)),
+    (&["and", "or", "xor", "not", "cnot", "shl", "shr"], |l, i, m| l.logic(i, m)),
+    (&["lop3"], |l, i, m| l.lop3(i, m)),
+    (&["shf"], |l, i, m| l.funnel(i, m)),
+    (&["szext"], |l, i, m| l.extend_field(i, m)),
+];
 
 /// The integer operation of a width.
 fn sized(op: IntOp, bits: u32) -> Option<AluOp> {

@@ -6,7 +6,17 @@ use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["shfl"], |l, i, m| l.shuffle(i, m)),
+    (&["vote"], |l, i, m| l.vote(i, m)),
+    (&["match"], |l, i, m| l.matching(i, m)),
+    (&["redux"], |l, i, m| l.redux(i, m)),
+    (&["elect"], |l, i, m| l.elect(i, m)),
+    (&["activemask"], |l, i, m| l.activemask(i, m)),
+];
 
 impl<'a> Lower<'_, 'a> {
     /// `d` or `d|p`, either of which may be `_`.

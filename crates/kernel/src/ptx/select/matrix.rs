@@ -15,7 +15,15 @@ use super::super::ast::{Instruction, Operand};
 use super::super::draft::{Arg, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["mma"], |l, i, m| l.mma(i, m)),
+    (&["ldmatrix"], |l, i, m| l.ldmatrix(i, m)),
+    (&["stmatrix"], |l, i, m| l.stmatrix(i, m)),
+    (&["movmatrix"], |l, i, m| l.movmatrix(i, m)),
+];
 
 /// Types of elements, in the order in which `mma` names those of d, a, b and c.
 const TYPES: [(&str, &str); 7] =

@@ -14,7 +14,17 @@ use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
 use super::super::lower::{HINTS_IGNORED, Lower, Lowered, Name};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["ld", "ldu"], |l, i, m| l.load(i, m)),
+    (&["st"], |l, i, m| l.store(i, m)),
+    (&["atom", "red"], |l, i, m| l.atomic(i, m)),
+    (&["tex"], |l, i, m| l.texture(i, m)),
+    (&["prefetch", "prefetchu", "discard", "applypriority"], |l, _, m| l.prefetch(m)),
+    (&["createpolicy"], |l, i, m| l.create_policy(i, m)),
+];
 
 /// State spaces of memory instructions; parameters are apart.
 const SPACES: [(&str, Option<Space>); 9] = [
@@ -498,9 +508,10 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn prefetch(&mut self, m: &mut Mods<'_, 'a>) {
+    pub(super) fn prefetch(&mut self, m: &mut Mods<'_, 'a>) -> Lowered {
         m.skip(|_| true);
         self.emit(Op::Nop, Class::Logic, &[], &[], 0);
+        Ok(())
     }
 
     pub(super) fn texture(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

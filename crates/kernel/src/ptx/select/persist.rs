@@ -9,7 +9,11 @@
 use super::super::super::ir::{Class, Op, PmOp, Scope, Space, StoreHint};
 use super::super::ast::{Instruction, OperandKind};
 use super::super::lower::{Lower, Lowered};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] =
+    &[(&["pm", "clwb", "clflushopt", "sfence", "ofence", "dfence"], |l, i, m| l.persist(i, m))];
 
 const OPERATIONS: [&str; 14] = [
     "clwb",

@@ -13,7 +13,10 @@ use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[(&["mbarrier"], |l, i, m| l.mbarrier(i, m))];
 
 /// What an `mbarrier` instruction does.
 #[derive(Clone, Copy, PartialEq)]

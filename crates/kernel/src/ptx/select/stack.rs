@@ -14,7 +14,11 @@ use super::super::ast::Instruction;
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::Bank;
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] =
+    &[(&["alloca"], |l, i, m| l.alloca(i, m)), (&["stacksave", "stackrestore"], |l, i, m| l.stack_pointer(i, m))];
 
 /// Alignment where none is given.
 const ALIGN: u64 = 8;

@@ -21,7 +21,11 @@ use super::super::draft::{Arg, Const, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
 use super::memory::{Access, Handle};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] =
+    &[(&["suld", "sust"], |l, i, m| l.surface(i, m)), (&["suq"], |l, i, m| l.surface_query(i, m))];
 
 /// `.1d` to `.a2d`: coordinates, and the layer is before them.
 const GEOMETRIES: [(&str, (usize, bool)); 5] =

@@ -8,29 +8,30 @@ use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::operand::special;
 use super::super::types::{Bank, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
 
-/// What a video opcode other than `vmad` does, and to how many elements if it is SIMD. Its modifiers complete
-/// a shift or a comparison.
-pub(super) fn operation(opcode: &str) -> Option<(VideoOp, Option<u32>)> {
-    let name = opcode.strip_prefix('v')?;
-    let (name, simd) = match name.strip_suffix(['2', '4']) {
-        Some(name) => (name, Some(if opcode.ends_with('2') { 2 } else { 4 })),
-        None => (name, None),
-    };
-    let op = match name {
-        "add" => VideoOp::Add,
-        "sub" => VideoOp::Sub,
-        "absdiff" => VideoOp::AbsDiff,
-        "min" => VideoOp::Min,
-        "max" => VideoOp::Max,
-        "set" => VideoOp::Set(IntCmp::Eq),
-        "avrg" if simd.is_some() => VideoOp::Average,
-        "shl" if simd.is_none() => VideoOp::Shl(false),
-        "shr" if simd.is_none() => VideoOp::Shr(false),
-        _ => return None,
-    };
-    Some((op, simd))
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[
+    (&["vmad"], |l, i, m| l.video_mad(i, m)),
+    (&["vabsdiff", "vadd", "vmax", "vmin", "vset", "vshl", "vshr", "vsub"], |l, i, m| l.video(i, m)),
+    (&["vabsdiff2", "vadd2", "vavrg2", "vmax2", "vmin2", "vset2", "vsub2"], |l, i, m| l.video_simd(i, m, 2)),
+    (&["vabsdiff4", "vadd4", "vavrg4", "vmax4", "vmin4", "vset4", "vsub4"], |l, i, m| l.video_simd(i, m, 4)),
+];
+
+/// What a video opcode other than `vmad` does. Its modifiers complete a shift or a comparison.
+fn operation(opcode: &str) -> Option<VideoOp> {
+    match opcode.strip_prefix('v')?.trim_end_matches(['2', '4']) {
+        "add" => Some(VideoOp::Add),
+        "sub" => Some(VideoOp::Sub),
+        "absdiff" => Some(VideoOp::AbsDiff),
+        "min" => Some(VideoOp::Min),
+        "max" => Some(VideoOp::Max),
+        "set" => Some(VideoOp::Set(IntCmp::Eq)),
+        "avrg" => Some(VideoOp::Average),
+        "shl" => Some(VideoOp::Shl(false)),
+        "shr" => Some(VideoOp::Shr(false)),
+        _ => None,
+    }
 }
 
 fn class(op: VideoOp) -> Class {
@@ -95,12 +96,8 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// The operation with what its modifiers say, and the signs of a, b and d.
-    fn video_operation(
-        &mut self,
-        i: &'a Instruction<'a>,
-        m: &mut Mods<'_, 'a>,
-        op: VideoOp,
-    ) -> Lowered<(VideoOp, [bool; 3])> {
+    fn video_operation(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<(VideoOp, [bool; 3])> {
+        let Some(op) = operation(i.opcode.text) else { return Err(self.unknown(i.opcode.text, i)) };
         // Results of comparisons are unsigned, and have no type of their own.
         let signed = !matches!(op, VideoOp::Set(_)) && self.sign(i, m)?;
         let (a, b) = (self.sign(i, m)?, self.sign(i, m)?);
@@ -137,8 +134,8 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// A scalar video instruction other than `vmad`.
-    pub(super) fn video(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, op: VideoOp) -> Lowered {
-        let (op, [a_signed, b_signed, signed]) = self.video_operation(i, m, op)?;
+    pub(super) fn video(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let (op, [a_signed, b_signed, signed]) = self.video_operation(i, m)?;
         let sat = !matches!(op, VideoOp::Set(_)) && m.take("sat");
         let second = m.one_of(&[("add", VideoSecond::Add), ("min", VideoSecond::Min), ("max", VideoSecond::Max)]);
         let Some(first) = i.operands.first() else {
@@ -196,14 +193,8 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// A SIMD video instruction on `elements` elements of a register.
-    pub(super) fn video_simd(
-        &mut self,
-        i: &'a Instruction<'a>,
-        m: &mut Mods<'_, 'a>,
-        op: VideoOp,
-        elements: u32,
-    ) -> Lowered {
-        let (op, [a_signed, b_signed, signed]) = self.video_operation(i, m, op)?;
+    pub(super) fn video_simd(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, elements: u32) -> Lowered {
+        let (op, [a_signed, b_signed, signed]) = self.video_operation(i, m)?;
         let sat = !matches!(op, VideoOp::Set(_)) && m.take("sat");
         let accumulate = m.take("add");
         if sat && accumulate {

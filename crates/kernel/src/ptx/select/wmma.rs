@@ -30,7 +30,10 @@ use super::super::ast::{Instruction, Operand};
 use super::super::draft::{Arg, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::words::Mods;
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[(&["wmma"], |l, i, m| l.wmma(i, m))];
 
 /// Rows, columns and depth of a product.
 type Shape = [u64; 3];

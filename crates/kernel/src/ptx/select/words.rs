@@ -1,24 +1,17 @@
-//! The words of instructions: opcodes, supported or not, and modifiers, which families take one by one.
+//! The words of instructions: opcodes that are not supported, and modifiers, which families take one by one.
 //!
 //! Source: PTX ISA 8.x, section 9.7. Invariant: a modifier is taken at most once; those left over are faults.
 
 use super::super::super::alu::Round;
-use super::super::ast::PtxWord;
+use super::super::ast::{Instruction, PtxWord};
+use super::super::lower::{Lower, Lowered};
 use super::super::types::Ty;
 
-/// Opcodes that lower to something.
-#[rustfmt::skip]
-pub(in crate::ptx) const OPCODES: [&str; 129] = [
-    "abs", "activemask", "add", "addc", "alloca", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
-    "bmsk", "bra", "brev", "brkpt", "brx", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cp", "createpolicy", "cvt", "cvta",
-    "dfence", "discard", "div", "dp2a", "dp4a", "elect", "ex2", "exit", "fence", "fma", "fns", "griddepcontrol", "isspacep", "ld", "ldmatrix", "ldu", "lg2",
-    "lop3", "mad", "mad24", "madc", "match", "max", "mbarrier", "membar", "min", "mma", "mov", "movmatrix", "mul", "mul24", "nanosleep", "neg", "not",
-    "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
-    "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "stackrestore", "stacksave", "stmatrix", "sub",
-    "subc", "suld", "suq", "sust", "szext", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
-    "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl",
-    "vshr", "vsub", "vsub2", "vsub4", "wmma", "xor",
-];
+/// Lowers an instruction: the modifiers that it understands are taken.
+pub(super) type Select = for<'l, 'a, 'm> fn(&mut Lower<'l, 'a>, &'a Instruction<'a>, &mut Mods<'m, 'a>) -> Lowered;
+
+/// Opcodes, and what lowers them.
+pub(super) type Family = (&'static [&'static str], Select);
 
 /// Modifiers and types worth suggesting.
 #[rustfmt::skip]
