@@ -19,8 +19,8 @@ pub(crate) struct Page {
 
 /// The pages at the root, of `docs/`, and the references beside what they describe.
 pub(crate) static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
-    let mut paths: Vec<PathBuf> = ["workloads/README.md", "benches/RESULTS.md"].map(PathBuf::from).to_vec();
-    for folder in [".", "docs", "benches/results"] {
+    let mut paths: Vec<PathBuf> = vec![PathBuf::from("benches/RESULTS.md")];
+    for folder in [".", "docs", "workloads", "benches/results"] {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         paths.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
     }

@@ -77,7 +77,10 @@ const OTHERS: [(&str, &str); 7] = [
 fn pages() -> impl Iterator<Item = &'static Page> {
     let of_readers = |page: &&Page| {
         let path = page.path.strip_prefix(".").unwrap_or(&page.path);
-        path.starts_with("docs") || path.ends_with("README.md") || path.ends_with("CONTRIBUTING.md")
+        path.starts_with("docs")
+            || path.starts_with("workloads")
+            || path.ends_with("README.md")
+            || path.ends_with("CONTRIBUTING.md")
     };
     PAGES.iter().filter(of_readers)
 }
@@ -113,7 +116,8 @@ fn place(page: &Page) -> PathBuf {
     let workloads = sweep.lines().find(|line| line.starts_with("workloads = ")).unwrap();
     write("l2.toml", &sweep.replace(workloads, "workloads = [\"vecadd\"]"));
     std::fs::copy("workloads/vecadd/kernel.ptx", here.join("kernel.ptx")).unwrap();
-    for (_, block) in self::page("workloads/README.md").blocks("toml") {
+    let pages = ["workloads/README.md", "workloads/manifest.md"];
+    for (_, block) in pages.into_iter().flat_map(|page| self::page(page).blocks("toml")) {
         for (word, file) in [("\"saxpy\"", "saxpy/workload.toml"), ("\"transfer\"", "transfer.toml")] {
             if block.contains(&format!("name = {word}")) {
                 write(file, &block);

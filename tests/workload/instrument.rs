@@ -429,9 +429,9 @@ fn a_hand_written_log_is_declared_and_its_text_left_alone() {
 }
 
 #[test]
-fn the_example_of_the_readme_runs() {
-    const README: &str = include_str!("../../workloads/README.md");
-    let block = README.split("```").find(|block| block.starts_with("toml\n[instrument]")).expect("the page has it");
+fn the_example_of_the_page_runs() {
+    const PAGE: &str = include_str!("../../workloads/manifest.md");
+    let block = PAGE.split("```").find(|block| block.starts_with("toml\n[instrument]")).expect("the page has it");
     let block = block.trim_start_matches("toml\n");
     let manifest = format!("{}{block}", MANIFEST.split("[instrument]").next().unwrap());
     check_sound(&workload("instrument-readme", PTX, &manifest), &Choice::default());

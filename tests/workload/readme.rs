@@ -1,5 +1,5 @@
-//! The examples of `workloads/README.md`, as a newcomer types them: they load from a folder outside the project, run, pass,
-//! and their mistakes are answered as the page says.
+//! The examples of `workloads/README.md` and `workloads/manifest.md`, as a newcomer types them: they load from a folder
+//! outside the project, run, pass, and their mistakes are answered as the page says.
 
 use crate::workload_common::{folder, load, shown};
 use durawarp::crash::{CrashReport, CrashRequest};
@@ -8,7 +8,7 @@ use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Evidence, Workload};
 
-const README: &str = include_str!("../../workloads/README.md");
+const PAGES: &str = concat!(include_str!("../../workloads/README.md"), include_str!("../../workloads/manifest.md"));
 /// What `workloads/compile.sh` makes of the page's kernel.
 const PTX: &str = include_str!("readme/saxpy.ptx");
 
@@ -18,9 +18,9 @@ fn manifest() -> String {
     block.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// The page's block of TOML with a word in it.
+/// The pages' block of TOML with a word in it.
 fn block(word: &str) -> String {
-    let block = README.split("```").find(|block| block.starts_with("toml") && block.contains(word));
+    let block = PAGES.split("```").find(|block| block.starts_with("toml") && block.contains(word));
     let lines = block.expect("the page has the example").lines().skip(1);
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -58,7 +58,7 @@ fn mistakes_in_the_example_are_answered_as_the_page_says() {
     let all = [faults(&wrong), faults(&few)].concat();
     assert_eq!(all.len(), 3);
     for line in all {
-        assert!(README.contains(&line), "the page does not say:\n{line}");
+        assert!(PAGES.contains(&line), "the page does not say:\n{line}");
     }
 }
 

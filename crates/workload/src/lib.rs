@@ -26,7 +26,7 @@
 //! [`Workload::load`] finds and reads a workload and reports every fault of its text at once.
 //! [`Workload::resolve`] applies a [`Choice`] and allocates and fills every buffer. A [`Resolved`] workload
 //! gives the initial memory and the host program to its driver (the functional driver here, a timed machine
-//! elsewhere) and judges the final memory. `workloads/README.md` describes the format.
+//! elsewhere) and judges the final memory. `workloads/manifest.md` describes the format.
 //!
 //! [`Workload::program`] applies a choice to a program of CPUs: a [`CpuProgram`].
 //!

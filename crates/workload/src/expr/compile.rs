@@ -11,7 +11,7 @@ use super::syntax::{Binary, NodeKind, SyntaxFault, Tree};
 use super::{Code, Compare, Function, Node, Scope, Type, Which};
 use durawarp_base::diagnostic::nearest;
 
-/// Functions and how they are called, for messages and for the check of `workloads/README.md`.
+/// Functions and how they are called, for messages and for the check of `workloads/manifest.md`.
 pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
     ("abs", "abs(x)"),
     ("ceil", "ceil(x)"),

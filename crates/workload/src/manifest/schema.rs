@@ -1,6 +1,6 @@
 //! The keys of a manifest as data.
 //!
-//! Invariant: `workloads/README.md` names every key, kind and word (a test compares the two). Not here:
+//! Invariant: `workloads/manifest.md` names every key, kind and word (a test compares the two). Not here:
 //! meaning and compatibility of values, which the readers (`read`) check.
 
 use durawarp_base::diagnostic::Diagnostics;
@@ -351,8 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_names_every_key_kind_word_reference_and_function() {
-        let readme = include_str!("../../../../workloads/README.md");
+    fn the_pages_name_every_key_kind_word_reference_and_function() {
+        let pages =
+            concat!(include_str!("../../../../workloads/manifest.md"), include_str!("../../../../workloads/README.md"));
         let mut all = Vec::new();
         let of_cpus = crate::cpu::shapes();
         for shape in [&MANIFEST, &LOOP_SHAPE, &CONDITION, &REFERENCE_KINDS].into_iter().chain(of_cpus) {
@@ -363,10 +364,13 @@ mod tests {
             all.extend(reference.args.iter().map(|(name, _)| *name));
         }
         all.extend(crate::expr::function_names());
-        let named: hashbrown::HashSet<&str> = readme.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-        // Spelled as a range in the README.
+        let named: hashbrown::HashSet<&str> = pages.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        // Spelled as a range on the page.
         let missing: Vec<&str> =
             all.into_iter().filter(|word| !named.contains(word) && !["s16", "s32"].contains(word)).collect();
-        assert!(missing.is_empty(), "workloads/README.md does not name {missing:?}");
+        assert!(
+            missing.is_empty(),
+            "workloads/manifest.md, and workloads/README.md of programs of CPUs, do not name {missing:?}"
+        );
     }
 }
