@@ -1,4 +1,4 @@
-//! The macros by which a type says what is saved of it, field by field.
+//! Macros with which a type lists its fields, and says of each whether and how it is saved.
 //!
 //! Both take the type apart without `..`: a field that is not named does not compile, so that a new one
 //! cannot be forgotten.

@@ -55,7 +55,7 @@ impl Message for Token {
 pub(crate) struct Station {
     /// The station before it in the ring.
     before: ComponentId,
-    /// It keeps the token that has so many hops left, and never passes it on.
+    /// A token with this number of hops left stays here.
     loses: Option<u64>,
     /// Tokens passed on.
     passed: u64,
@@ -91,7 +91,7 @@ impl Component<Token> for Station {
     state_methods!();
 }
 
-/// The ring. With `lossy`, station 5 keeps the token that comes to it with so many hops left.
+/// The ring. Station 5 keeps a token that comes to it with `lossy` hops left.
 pub(crate) fn topology(lossy: Option<u64>) -> Topology<Token> {
     let mut topology = Topology::new();
     let ids: Vec<ComponentId> = (0..STATIONS)

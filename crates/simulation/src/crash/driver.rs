@@ -42,7 +42,7 @@ pub(super) trait Crashed {
     /// promises that it lists are sentences on what is not judged.
     ///
     /// # Errors
-    /// A state that is asked for and that there is not.
+    /// A state is asked for that does not exist.
     fn judge(&self, ran: &JournaledRun<'_>) -> Result<CrashReport, Diagnostics>;
 
     /// The manifest's conditions, in the order in which verdicts count them.

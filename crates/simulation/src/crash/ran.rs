@@ -1,4 +1,4 @@
-//! A run with its journal, of one server, and what is reported of it before anything is judged.
+//! A server's run with its journal, and the report of it before its states are judged.
 
 use super::report::{CrashReport, Levels};
 use super::request::{CrashRequest, Watching};

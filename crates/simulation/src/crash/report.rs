@@ -26,7 +26,7 @@ pub enum JudgedLevel {
     Allowed,
     /// Level C.
     Overtaking,
-    /// The hardware's recovery cut off, of a scheme of recoverable regions.
+    /// Recovery by the hardware of a scheme of recoverable regions, cut off.
     CutOff,
     /// The program resumed, where hardware recovers it.
     Resumed,

@@ -55,7 +55,7 @@ impl AllowedStates<'_> {
         }
     }
 
-    /// The image of a state, and how many facts were there by then, of so many.
+    /// The image of a state, and how many of the `facts` were there by then.
     pub(super) fn image(&self, instant: usize, choice: u64, facts: usize) -> Option<(PmImage, usize)> {
         match self {
             AllowedStates::ByFences(allowed) => Some((allowed.image(instant, choice)?, instant)),
