@@ -40,12 +40,24 @@ mod video;
 use std::sync::OnceLock;
 
 use super::alu::{AluOp, Split};
-use super::ir::{Inst, LANES, NONE};
+use super::ir::{Inst, LANES, NONE, Op};
 use frame::{V32, V64, bits_of, map, negation, zip, zip3};
 
 pub use frame::Registers;
 pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::multiply;
+
+/// Executes instructions one after the other in one register group.
+///
+/// # Panics
+/// When one is not an [`Op::Alu`].
+#[inline(always)]
+fn execute_each<const FMA: bool>(f: &mut Frame<'_>, code: &[Inst]) {
+    for inst in code {
+        let Op::Alu(op) = inst.op else { panic!("not an ALU instruction: {:?}", inst.op) };
+        execute::<FMA>(f, inst, op);
+    }
+}
 
 /// Executes `op` in one register group.
 #[inline(always)]
@@ -195,12 +207,12 @@ fn unpack32(f: &mut Frame<'_>, inst: &Inst, bits: u32) {
     }
 }
 
-/// The executor: a function of the frame, the instruction and its operation.
-pub(super) type Executor = fn(&mut Frame<'_>, &Inst, AluOp);
+/// The executor: a function of the frame and of ALU instructions.
+pub(super) type Executor = fn(&mut Frame<'_>, &[Inst]);
 
 /// The executor for any host.
-pub(super) fn execute_portable(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
-    execute::<{ cfg!(any(target_arch = "aarch64", target_feature = "fma")) }>(f, inst, op);
+pub(super) fn execute_portable(f: &mut Frame<'_>, code: &[Inst]) {
+    execute_each::<{ cfg!(any(target_arch = "aarch64", target_feature = "fma")) }>(f, code);
 }
 
 /// The executor for hosts with AVX2 and FMA, if this is one.
@@ -208,8 +220,8 @@ pub(super) fn execute_vector() -> Option<Executor> {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,fma,bmi2,lzcnt,popcnt")]
-        fn execute_avx2(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
-            execute::<true>(f, inst, op);
+        fn execute_avx2(f: &mut Frame<'_>, code: &[Inst]) {
+            execute_each::<true>(f, code);
         }
         let present = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
@@ -219,10 +231,10 @@ pub(super) fn execute_vector() -> Option<Executor> {
         if present {
             // The only unsafe code of this module.
             #[allow(unsafe_code)]
-            return Some(|f, inst, op| {
+            return Some(|f, code| {
                 // SAFETY: `execute_avx2` is safe code whose only precondition is that the processor has the
                 // features it was compiled for; this closure exists only when all five were just detected.
-                unsafe { execute_avx2(f, inst, op) }
+                unsafe { execute_avx2(f, code) }
             });
         }
     }

@@ -17,6 +17,7 @@
 
 mod barrier;
 mod calls;
+mod deferred;
 mod matrix;
 mod memory;
 mod prefetch;
@@ -64,13 +65,23 @@ pub struct Warp {
     traced: Option<Box<Accesses>>,
     cta: u64,
     first_thread: u32,
+    /// Instructions before the pc that have been passed and whose values are not computed yet.
+    deferred: u32,
 }
 
-value!(record Warp { groups, top, below, traced, cta, first_thread });
+value!(record Warp { groups, top, below, traced, cta, first_thread, deferred });
 
 impl Default for Warp {
     fn default() -> Self {
-        Warp { groups: SmallVec::new(), top: NOWHERE, below: SmallVec::new(), traced: None, cta: 0, first_thread: 0 }
+        Warp {
+            groups: SmallVec::new(),
+            top: NOWHERE,
+            below: SmallVec::new(),
+            traced: None,
+            cta: 0,
+            first_thread: 0,
+            deferred: 0,
+        }
     }
 }
 
@@ -118,6 +129,7 @@ impl Warp {
         let lanes = launch.threads_per_cta().saturating_sub(self.first_thread).min(warp_size);
         self.below.clear();
         self.traced = None;
+        self.deferred = 0;
         let mask = if lanes > 0 { u64::MAX >> (64 - lanes) } else { 0 };
         self.top = Path { mask, ..NOWHERE };
         if !kernel.specials.is_empty() {
@@ -250,13 +262,15 @@ impl Warp {
     /// When the instruction is not an [`Op::Alu`].
     #[inline]
     pub fn alu(&mut self, inst: &Inst, launch: &Launch, lanes: u64) {
-        let Op::Alu(op) = inst.op else { panic!("not an ALU instruction: {:?}", inst.op) };
+        self.alu_each(std::slice::from_ref(inst), launch, lanes);
+    }
+
+    fn alu_each(&mut self, code: &[Inst], launch: &Launch, lanes: u64) {
         let execute = executor();
         for (i, regs) in self.groups.iter_mut().enumerate() {
             let mask = (lanes >> (i * LANES)) as u32;
             if mask != 0 {
-                let mut frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask };
-                execute(&mut frame, inst, op);
+                execute(&mut Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask }, code);
             }
         }
     }

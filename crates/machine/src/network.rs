@@ -61,6 +61,7 @@ impl Network {
     }
 
     /// Another request may be pushed.
+    #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.queue.len() < self.capacity
     }
@@ -102,7 +103,14 @@ impl Network {
 
     /// Sends waiting requests as far as credits and the injection port allow; wakes the owner when the port
     /// empties.
+    #[inline]
     pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !self.queue.is_empty() {
+            self.pump_all(cx);
+        }
+    }
+
+    fn pump_all(&mut self, cx: &mut Ctx<'_, Msg>) {
         while let Some(head) = self.queue.front()
             && self.may_leave(head.line, cx)
             && let Some(request) = self.queue.pop_front()
@@ -159,6 +167,7 @@ impl Network {
     }
 
     /// The next reply that is out of the ejection port by now; asks for a wake-up for the one after.
+    #[inline]
     pub(super) fn ejected(&mut self, cx: &mut Ctx<'_, Msg>) -> Option<Reply> {
         let &(done, _) = self.arriving.front()?;
         if done > cx.now() {

@@ -79,6 +79,9 @@ pub fn next_unit(mask: &mut u8) -> usize {
 /// A warp's place in the age order of its scheduler.
 pub type Rank = u8;
 
+/// Places in that order.
+const RANKS: usize = 64;
+
 /// What a scheduler may pick from in a cycle.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Candidates {
@@ -95,7 +98,9 @@ pub struct Candidates {
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     policy: Policy,
-    slot_of_rank: [u8; 64],
+    slot_of_rank: [u8; RANKS],
+    /// The unit that a warp's next instruction goes to, while it is ready.
+    unit_of_rank: [u8; RANKS],
     held: u64,
     next_rank: u32,
     ready: [u64; UNITS],
@@ -108,14 +113,15 @@ pub struct Scheduler {
     last: Option<Rank>,
 }
 
-state!(Scheduler { saved: slot_of_rank, held, next_rank, ready, waiting, wanted, free_at, last; kept: policy });
+state!(Scheduler { saved: slot_of_rank, unit_of_rank, held, next_rank, ready, waiting, wanted, free_at, last; kept: policy });
 
 impl Scheduler {
     /// A scheduler without warps.
     pub fn new(policy: Policy) -> Self {
         Scheduler {
             policy,
-            slot_of_rank: [0; 64],
+            slot_of_rank: [0; RANKS],
+            unit_of_rank: [0; RANKS],
             held: 0,
             next_rank: 0,
             ready: [0; UNITS],
@@ -162,6 +168,7 @@ impl Scheduler {
                 self.last = Some(to as Rank);
             }
             self.slot_of_rank[to as usize] = old.slot_of_rank[from as usize];
+            self.unit_of_rank[to as usize] = old.unit_of_rank[from as usize];
             moved(self.slot_of_rank[to as usize], to as Rank);
         }
     }
@@ -183,6 +190,7 @@ impl Scheduler {
         let ready = &mut self.ready[unit as usize];
         self.waiting[unit as usize] += u32::from(*ready >> rank & 1 == 0);
         *ready |= 1 << rank;
+        self.unit_of_rank[usize::from(rank) % RANKS] = unit as u8;
         self.wanted |= 1 << unit as u8;
     }
 
@@ -233,20 +241,17 @@ impl Scheduler {
         };
         self.last = Some(rank);
         self.unready(rank);
-        self.slot_of_rank[usize::from(rank)]
+        self.slot_of_rank[usize::from(rank) % RANKS]
     }
 
     /// Takes a warp out of the ready masks.
     #[inline]
     pub fn unready(&mut self, rank: Rank) {
-        let mut wanted = self.wanted;
-        while wanted != 0 {
-            let unit = next_unit(&mut wanted);
-            if self.ready[unit] >> rank & 1 == 1 {
-                self.ready[unit] &= !(1 << rank);
-                self.waiting[unit] -= 1;
-                self.wanted &= !(u8::from(self.waiting[unit] == 0) << unit);
-            }
+        let unit = usize::from(self.unit_of_rank[usize::from(rank) % RANKS]) % UNITS;
+        if self.ready[unit] >> rank & 1 == 1 {
+            self.ready[unit] &= !(1 << rank);
+            self.waiting[unit] -= 1;
+            self.wanted &= !(u8::from(self.waiting[unit] == 0) << unit);
         }
     }
 }

@@ -157,11 +157,19 @@ impl Sm {
     }
 
     /// Notes what was counted before the event at `now`, where a timeline is kept.
+    #[inline]
     fn note_growth(&mut self, now: Time) {
+        if self.record.timeline.is_some() {
+            self.note_growth_at(now);
+        }
+    }
+
+    #[cold]
+    fn note_growth_at(&mut self, now: Time) {
         let Some(timeline) = &mut self.record.timeline else { return };
-        let (counters, accounts) = (&self.record.counters, &self.core.accounts);
+        let (counters, accounts, slots) = (&self.record.counters, &self.core.accounts, &self.core.slots);
         let instructions = self.core.class_counts.iter().sum();
-        let spent = [accounts.resident(), accounts.total(Account::Memory)];
+        let spent = [accounts.resident(slots), accounts.total(Account::Memory, slots)];
         timeline.growth.note(now, &[instructions, counters.l1_loads, counters.l1_hits, spent[0], spent[1]]);
     }
 
@@ -191,6 +199,7 @@ impl Sm {
         let n = &self.core.class_counts;
         let of = |class: Class| n[class as usize];
         let a = &self.core.accounts;
+        let total = |account: Account| a.total(account, &self.core.slots);
         SmCounters {
             warp_instructions: n.iter().sum(),
             int_instructions: of(Class::Int),
@@ -215,17 +224,17 @@ impl Sm {
             bytes_out: self.memory.port.network.bytes_out,
             bytes_in: self.memory.port.network.bytes_in,
             active_cycles: a.active_cycles(),
-            slots_resident: a.resident(),
+            slots_resident: a.resident(&self.core.slots),
             slots_issued: a.issued,
             slots_not_selected: a.not_selected,
             slots_unit_busy: a.unit_busy,
             slots_memory_full: a.memory_full,
-            slots_execution: a.total(Account::Execution),
-            slots_memory: a.total(Account::Memory),
-            slots_barrier: a.total(Account::Barrier),
-            slots_fence: a.total(Account::Fence),
-            slots_persist: a.total(Account::Persist),
-            slots_draining: a.total(Account::Draining),
+            slots_execution: total(Account::Execution),
+            slots_memory: total(Account::Memory),
+            slots_barrier: total(Account::Barrier),
+            slots_fence: total(Account::Fence),
+            slots_persist: total(Account::Persist),
+            slots_draining: total(Account::Draining),
             // All others are counted in the record, where they happen.
             ..self.record.counters
         }
@@ -255,6 +264,8 @@ impl Sm {
             self.host.tell(&Event::KernelStarts(&facts));
         }
         self.front_end.begin_launch(&launch);
+        // A front-end buffer looks ahead at registers; a second instruction of a warp is judged behind the first.
+        self.core.defers = !self.front_end.present && self.p.sm.issue_width == 1;
         let warps = u64::from(self.p.sm.count) * u64::from(self.p.sm.warps);
         self.core.prefetches = Warp::prefetch_pays(&launch.kernel, warps, self.p.sm.warp_size);
         self.record.by_kernel.begin(&launch.kernel.name, self.counters());
@@ -268,10 +279,14 @@ impl Sm {
     }
 
     /// Sends what the handler has written.
+    #[inline]
     fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if self.host.outbox.is_empty() {
-            return;
+        if !self.host.outbox.is_empty() {
+            self.send_all(cx);
         }
+    }
+
+    fn send_all(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.record.note_regions(&mut self.host.outbox, &self.core.slots);
         for (to, message, delay) in self.host.outbox.take_timed() {
             cx.send(self.w.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
@@ -298,6 +313,9 @@ impl Sm {
             self.core.accounts.unit_busy += u64::from(candidates.on_unit);
             if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {
                 self.core.accounts.not_selected += u64::from(others);
+                if self.core.issue_deferred(scheduler, warp, cycle, launch, &mut self.record.counters) {
+                    continue;
+                }
                 self.issue(warp, cycle, launch, cx);
                 if self.failed {
                     return;
@@ -479,7 +497,7 @@ impl Component<Msg> for Sm {
         let mut digest = StateDigest::default();
         for slot in self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp) {
             digest.word(slot.wait.account() as u64);
-            slot.warp.each_word(&mut |word| digest.word(word));
+            slot.warp.caught_up(self.launch.as_deref()).each_word(&mut |word| digest.word(word));
         }
         self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
         self.memory.l1.digest(&mut digest);

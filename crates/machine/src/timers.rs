@@ -24,6 +24,7 @@ impl Default for Timers {
 
 impl Timers {
     /// Puts a warp in for `at`, or for the end of the wheel when that is further than it reaches from `now`.
+    #[inline]
     pub fn insert(&mut self, now: u32, at: u32, warp: u8) {
         debug_assert!(at > now);
         let slot = (at.min(now + HORIZON - 1) % HORIZON) as usize;
@@ -32,6 +33,7 @@ impl Timers {
     }
 
     /// Takes out the warps put in for `cycle`.
+    #[inline]
     pub fn due(&mut self, cycle: u32) -> u64 {
         let slot = (cycle % HORIZON) as usize;
         self.occupied &= !(1 << slot);
@@ -39,6 +41,7 @@ impl Timers {
     }
 
     /// The earliest cycle after `cycle` with a warp in it.
+    #[inline]
     pub fn next_after(&self, cycle: u32) -> Option<u32> {
         let first = (cycle + 1) % HORIZON;
         let turned = self.occupied.rotate_right(first);

@@ -94,9 +94,9 @@ fn fill(registers: &mut Registers, state: &mut u64) {
 fn run(execute: Executor, launch: &Launch, kernel: &Kernel, pc: usize, registers: &Registers, mask: u32) -> Registers {
     let mut after = registers.clone();
     let inst = &kernel.code[pc];
-    if let Op::Alu(op) = inst.op {
+    if let Op::Alu(_) = inst.op {
         let (consts32, consts64) = (&launch.consts32, &launch.consts64);
-        execute(&mut Frame { regs: &mut after, consts32, consts64, mask }, inst, op);
+        execute(&mut Frame { regs: &mut after, consts32, consts64, mask }, std::slice::from_ref(inst));
     }
     after
 }

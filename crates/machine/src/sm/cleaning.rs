@@ -55,6 +55,7 @@ impl Cleaning {
     }
 
     /// Lines wait to be cleaned.
+    #[inline]
     pub(super) fn is_pending(&self) -> bool {
         !self.queue.is_empty()
     }

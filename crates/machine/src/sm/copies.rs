@@ -171,6 +171,7 @@ impl Copies {
     }
 
     /// A load whose bytes are there at `cycle`.
+    #[inline]
     pub(super) fn take_landed(&mut self, cycle: u32) -> Option<u16> {
         self.next().filter(|&at| at <= cycle)?;
         self.landing.pop().map(|Reverse((_, load))| load)

@@ -12,8 +12,9 @@ use durawarp_kernel::launch::Launch;
 
 use super::copies::Copies;
 use super::cta::CtaSlot;
-use super::slots::{Accounts, PENDING, WarpSlot};
-use super::wait::Wait;
+use super::parameters::SmCounters;
+use super::slots::{Accounts, PENDING, WarpSlot, count};
+use super::wait::{Account, Wait};
 use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
@@ -36,10 +37,12 @@ pub(super) struct IssueCore {
     pub(super) copies: Copies,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
+    /// Values of instructions may wait ([`Warp::defer`](durawarp_kernel::warp::Warp::defer)).
+    pub(super) defers: bool,
 }
 
 state!(IssueCore {
-    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches; kept: warp_size,
+    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches, defers; kept: warp_size,
     latency, interval
 });
 
@@ -58,6 +61,7 @@ impl IssueCore {
             class_counts: [0; Class::COUNT],
             copies: Copies::new(p.sm.warps),
             prefetches: false,
+            defers: false,
         }
     }
 
@@ -94,7 +98,7 @@ impl IssueCore {
             slot.enter(Wait::Register, from, &mut self.accounts);
             return;
         }
-        if self.prefetches {
+        if self.prefetches && slot.unit == Unit::Memory {
             slot.warp.prefetch(&kernel.hazards[pc], kernel);
         }
         if at <= from {
@@ -105,6 +109,55 @@ impl IssueCore {
             self.timers.insert(from, at, warp as u8);
             slot.enter(Wait::Latency, from, &mut self.accounts);
         }
+    }
+
+    /// Issues the next instruction of a warp that its scheduler has picked, if its values may wait: of kernels
+    /// that compute that is most of them. Else nothing is done, and `false` returned.
+    ///
+    /// It does what the walk does for such an instruction, with slot and scheduler found once.
+    #[inline]
+    pub(super) fn issue_deferred(
+        &mut self,
+        scheduler: usize,
+        warp: usize,
+        cycle: u32,
+        launch: &Launch,
+        counters: &mut SmCounters,
+    ) -> bool {
+        let kernel = &*launch.kernel;
+        let (slot, scheduler) = (&mut self.slots[warp], &mut self.schedulers[scheduler]);
+        let pc = slot.warp.pc() as usize;
+        if !self.defers || !kernel.code[pc].is_free() {
+            return false;
+        }
+        let class = slot.class as usize;
+        scheduler.free_at[slot.unit as usize] = cycle + self.interval[class];
+        self.class_counts[class] += 1;
+        counters.thread_instructions += u64::from(count(slot.warp.active()));
+        slot.warp.defer(launch);
+        slot.write_from(&kernel.hazards[pc], cycle + self.latency[class]);
+        // What its next instruction waits for, as `settle` finds it.
+        let next = slot.warp.pc() as usize;
+        slot.class = kernel.class[next];
+        slot.unit = Unit::of(slot.class);
+        let at = slot.ready_from(&kernel.hazards[next]);
+        if self.prefetches && slot.unit == Unit::Memory && at != PENDING {
+            slot.warp.prefetch(&kernel.hazards[next], kernel);
+        }
+        (slot.wait, slot.account) = if at <= cycle + 1 {
+            scheduler.set_ready(slot.rank, slot.unit);
+            (Wait::Issue, Account::Ready)
+        } else if at == PENDING {
+            (Wait::Register, Account::Memory)
+        } else {
+            slot.until = at;
+            self.timers.insert(cycle + 1, at, warp as u8);
+            (Wait::Latency, Account::Execution)
+        };
+        self.accounts.moved(Account::Ready, slot.account, false);
+        self.accounts.issued_into(slot.account);
+        (slot.since, slot.issued_at) = (cycle + 1, cycle);
+        true
     }
 
     /// Warps whose result of fixed latency is there may issue.

@@ -85,6 +85,12 @@ impl SmHost {
         self.held.push_back((number, request));
     }
 
+    /// Requests are held.
+    #[inline]
+    pub(super) fn holds_any(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// The next held request that may leave, in their order.
     pub(super) fn release(&mut self) -> Option<Request> {
         for at in 0..self.held.len() {

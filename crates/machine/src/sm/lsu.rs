@@ -237,6 +237,7 @@ impl Lsu {
     }
 
     /// Another instruction may issue to it.
+    #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.queue.len() < self.capacity
     }

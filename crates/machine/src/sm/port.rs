@@ -65,7 +65,14 @@ impl SlicePort {
     }
 
     /// Sends held requests that nothing holds any more, as far as the miss queue has room.
+    #[inline]
     pub(super) fn release_held(&mut self, host: &mut SmHost, now: Time, cx: &mut Ctx<'_, Msg>) {
+        if host.holds_any() {
+            self.release_all(host, now, cx);
+        }
+    }
+
+    fn release_all(&mut self, host: &mut SmHost, now: Time, cx: &mut Ctx<'_, Msg>) {
         while self.network.has_room()
             && let Some(mut request) = host.release()
         {

@@ -183,19 +183,31 @@ impl WarpSlot {
 /// A fault of the program: boxed because it is as large as it is rare.
 pub(super) type Fault = Box<ProgramFault>;
 
+/// How many lanes these are. To count them takes a dozen instructions of a host; most warps have all of 32.
+#[inline]
+pub(super) fn count(lanes: u64) -> u32 {
+    if lanes == u64::from(u32::MAX) { 32 } else { count_each(lanes) }
+}
+
+/// By itself, so that it is not done for a whole warp too, in place of a branch.
+#[inline(never)]
+fn count_each(lanes: u64) -> u32 {
+    lanes.count_ones()
+}
+
 /// Where the cycles of warp slots went.
 ///
 /// A warp that enters an account takes the cycle from the account's sum, and one that leaves it adds the
 /// cycle: nothing is done for a cycle in which no warp moves. Sums wrap, as they are below 0 while warps are
 /// there.
+///
+/// Which warps are in an account now, and which issued in the cycle that is not over, the slots say: whoever
+/// asks for totals gives them.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    /// Warps in each account; of `Empty`, all others taken from 0.
-    count: [u32; ACCOUNTS],
     sum: [u64; ACCOUNTS],
-    /// Warps of each account that issued in the cycle `issued_in`.
-    issued_now: [u32; ACCOUNTS],
-    issued_in: u32,
+    /// Warps in all accounts.
+    resident: u32,
     /// Warps that issued, once a cycle each.
     pub(super) issued: u64,
     /// Ready, but another warp was picked.
@@ -215,8 +227,8 @@ pub(super) struct Accounts {
 }
 
 value!(record Accounts {
-    count, sum, issued_now, issued_in, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit,
-    asleep_on_memory, next, ticked,
+    sum, resident, issued, not_selected, unit_busy, memory_full, active, asleep_on_unit, asleep_on_memory, next,
+    ticked,
 });
 
 impl Accounts {
@@ -240,16 +252,18 @@ impl Accounts {
     }
 
     /// Warp-cycles of an account; those of `Ready` are split by why it did not issue.
-    pub(super) fn total(&self, account: Account) -> u64 {
-        let here = u64::from(self.count[account as usize]) * u64::from(self.next);
-        self.sum[account as usize].wrapping_add(here).wrapping_add(u64::from(self.issued_by_now(account as usize)))
+    pub(super) fn total(&self, account: Account, slots: &[WarpSlot]) -> u64 {
+        let here = slots.iter().filter(|slot| slot.account == account);
+        here.fold(self.sum[account as usize], |sum, slot| {
+            sum.wrapping_add(u64::from(self.next)).wrapping_add(u64::from(self.issues_now(slot)))
+        })
     }
 
     /// Resident warps, summed over cycles: what all accounts, and the cycles of issue, add up to.
-    pub(super) fn resident(&self) -> u64 {
-        let issuing: u32 = (1..ACCOUNTS).map(|account| self.issued_by_now(account)).sum();
-        let waiting: u64 = Account::RESIDENT.iter().map(|&account| self.total(account)).sum();
-        waiting + self.issued - u64::from(issuing)
+    pub(super) fn resident(&self, slots: &[WarpSlot]) -> u64 {
+        let issuing = slots.iter().filter(|slot| slot.account != Account::Empty && self.issues_now(slot)).count();
+        let waiting: u64 = Account::RESIDENT.iter().map(|&account| self.total(account, slots)).sum();
+        waiting + self.issued - issuing as u64
     }
 
     /// Cycles with at least one warp.
@@ -258,13 +272,13 @@ impl Accounts {
         self.active.wrapping_add(now)
     }
 
-    /// Warps of an account that issued in the cycle that is not over.
-    fn issued_by_now(&self, account: usize) -> u32 {
-        if self.issued_in == self.next { self.issued_now[account] } else { 0 }
+    /// The warp issued in the cycle that is not over.
+    fn issues_now(&self, slot: &WarpSlot) -> bool {
+        slot.issued_at == self.next
     }
 
     fn is_empty(&self) -> bool {
-        self.count[Account::Empty as usize] == 0
+        self.resident == 0
     }
 
     /// The current cycle is a tick: its ready warps are counted by the schedulers.
@@ -280,15 +294,19 @@ impl Accounts {
     #[inline]
     pub(super) fn moved(&mut self, from: Account, to: Account, issued: bool) {
         let now = u64::from(self.next);
-        if from == Account::Empty && self.is_empty() {
-            self.active = self.active.wrapping_sub(now);
+        if from == Account::Empty && to != Account::Empty {
+            if self.is_empty() {
+                self.active = self.active.wrapping_sub(now);
+            }
+            self.resident += 1;
         }
-        self.count[from as usize] = self.count[from as usize].wrapping_sub(1);
-        self.count[to as usize] = self.count[to as usize].wrapping_add(1);
         self.sum[from as usize] = self.sum[from as usize].wrapping_add(now);
         self.sum[to as usize] = self.sum[to as usize].wrapping_sub(now);
-        if to == Account::Empty && self.is_empty() {
-            self.active = self.active.wrapping_add(now);
+        if to == Account::Empty && from != Account::Empty {
+            self.resident -= 1;
+            if self.is_empty() {
+                self.active = self.active.wrapping_add(now);
+            }
         }
         if issued {
             self.moved_on(from, to);
@@ -298,7 +316,6 @@ impl Accounts {
     /// A warp that has issued in this cycle, into `from`, is in `to` now.
     #[inline(never)]
     fn moved_on(&mut self, from: Account, to: Account) {
-        self.issued_now[from as usize] -= 1;
         self.sum[from as usize] = self.sum[from as usize].wrapping_add(1);
         self.counts_as_issued(to);
     }
@@ -311,16 +328,12 @@ impl Accounts {
         self.counts_as_issued(account);
     }
 
+    #[inline]
     fn counts_as_issued(&mut self, account: Account) {
-        if self.issued_in != self.next {
-            self.issued_in = self.next;
-            self.issued_now = [0; ACCOUNTS];
-        }
         if account == Account::Empty {
             // It was there for this cycle, and nobody will count it when the cycle is over.
             self.active = self.active.wrapping_add(u64::from(self.is_empty()));
         } else {
-            self.issued_now[account as usize] += 1;
             self.sum[account as usize] = self.sum[account as usize].wrapping_sub(1);
         }
     }
@@ -329,6 +342,11 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Slots of warps in these accounts, that issued in these cycles.
+    fn slots<const N: usize>(of: [(Account, u32); N]) -> [WarpSlot; N] {
+        of.map(|(account, issued_at)| WarpSlot { account, issued_at, ..WarpSlot::new(0) })
+    }
 
     #[test]
     fn every_warp_cycle_is_counted_once() {
@@ -340,8 +358,10 @@ mod tests {
         a.moved(Account::Ready, Account::Execution, false);
         a.issued_into(Account::Execution);
         a.tick(14);
-        assert_eq!((a.issued, a.total(Account::Execution), a.total(Account::Memory)), (1, 10 + 3, 14));
-        assert_eq!((a.active_cycles(), a.resident()), (14, 2 * 14));
+        let slots = slots([(Account::Execution, 10), (Account::Memory, u32::MAX)]);
+        let total = |account| a.total(account, &slots);
+        assert_eq!((a.issued, total(Account::Execution), total(Account::Memory)), (1, 10 + 3, 14));
+        assert_eq!((a.active_cycles(), a.resident(&slots)), (14, 2 * 14));
     }
 
     #[test]
@@ -352,7 +372,7 @@ mod tests {
         a.moved(Account::Ready, Account::Empty, false);
         a.issued_into(Account::Empty);
         a.tick(5);
-        assert_eq!((a.issued, a.resident(), a.active_cycles()), (1, 1, 1));
+        assert_eq!((a.issued, a.resident(&slots([(Account::Empty, u32::MAX)])), a.active_cycles()), (1, 1, 1));
     }
 
     #[test]
@@ -366,11 +386,12 @@ mod tests {
         a.moved(Account::Barrier, Account::Execution, true);
         a.moved(Account::Ready, Account::Execution, false);
         a.issued_into(Account::Execution);
-        assert_eq!((a.issued, a.resident()), (2, 0), "the cycle is not over");
+        let slots = slots([(Account::Execution, 0), (Account::Execution, 0)]);
+        assert_eq!((a.issued, a.resident(&slots)), (2, 0), "the cycle is not over");
         a.advance(1);
-        let waiting: u64 = Account::RESIDENT.map(|account| a.total(account)).iter().sum();
-        assert_eq!((a.issued, a.resident(), waiting), (2, 2, 0));
+        let waiting: u64 = Account::RESIDENT.map(|account| a.total(account, &slots)).iter().sum();
+        assert_eq!((a.issued, a.resident(&slots), waiting), (2, 2, 0));
         a.advance(3);
-        assert_eq!((a.total(Account::Barrier), a.total(Account::Execution)), (0, 4));
+        assert_eq!((a.total(Account::Barrier, &slots), a.total(Account::Execution, &slots)), (0, 4));
     }
 }

@@ -40,6 +40,7 @@ use super::memory::issue_memory;
 use super::moment::Moment;
 use super::persist;
 use super::requests::Stepped;
+use super::slots::count;
 use super::wait::{Account, AfterFence, Wait};
 
 /// A cycle of an SM, with the fields that it takes.
@@ -54,18 +55,6 @@ macro_rules! moment {
             record: &mut $sm.record,
         }
     };
-}
-
-/// How many lanes these are. To count them takes a dozen instructions of a host; most warps have all of 32.
-#[inline]
-fn count(lanes: u64) -> u32 {
-    if lanes == u64::from(u32::MAX) { 32 } else { count_each(lanes) }
-}
-
-/// By itself, so that it is not done for a whole warp too, in place of a branch.
-#[inline(never)]
-fn count_each(lanes: u64) -> u32 {
-    lanes.count_ones()
 }
 
 impl Sm {
@@ -112,9 +101,10 @@ impl Sm {
         let slot = &mut self.core.slots[warp];
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
+        let latency = self.core.latency[class as usize];
+        slot.warp.catch_up(launch);
         let lanes = slot.warp.guarded(inst);
         self.record.counters.thread_instructions += u64::from(count(lanes));
-        let latency = self.core.latency[class as usize];
         // Each arm moves the pc itself, and returns early when something other than a register's latency
         // decides when the warp goes on: then `settle` at the end must not set its wait anew.
         match inst.op {
