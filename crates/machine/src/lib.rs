@@ -42,9 +42,9 @@
 //! * What stays in hosts is what every scheme's program means or all of them wait for: which warps have come
 //!   to a persist barrier, the way of a marker, which stores are in which dirty line. Order is the scheme's.
 //!
-//! Invariants: a component reads no counter, journal or timeline; a component that answers a request has got a
-//! credit for it. `tests/machine/coherence` holds the homes to one memory, `tests/machine/litmus` the cores to an
-//! enumeration of RVWMO's axioms and of total store order. Not modelled: what the head of each file says.
+//! Invariants: a component reads no counter, journal or timeline; a component that answers a request has got
+//! a credit for it. `tests/machine/coherence` holds the homes to one memory, `tests/machine/litmus` the cores
+//! to an enumeration of RVWMO's axioms and of total store order. Not modelled: what the head of each file says.
 
 pub mod address;
 pub mod cache;
