@@ -455,7 +455,8 @@ impl Handler for Holder {
                 if self.logs {
                     self.held.remove(0);
                 }
-                let (author, bytes) = (Author::default(), Box::new([value; 128]));
+                let author = Author::HeldRegion { controller: 0, order: 0, region: 0 };
+                let bytes = Box::new([value; 128]);
                 let line = NVM_BASE + if self.logs { bank0(token % 15) } else { 0 };
                 outbox.flush(Flush { token, author, line, mask: self.mask, bytes, logged: self.logs, plain: false });
             }

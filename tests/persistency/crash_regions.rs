@@ -11,7 +11,7 @@ use durawarp::oracle::regions::{AsPublished, JudgeOptions, RegionFacts, judge_re
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::RegionStep;
-use durawarp::persist::{Domain, Fact, FactKind, Journal, PmImage};
+use durawarp::persist::{Author, Domain, Fact, FactKind, Journal, PmImage};
 use durawarp::run::{Conduct, Experiment};
 
 const SMS: u16 = 3;
@@ -155,10 +155,10 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
             _ => changed.note_data(fact.time, fact.kind, fact.line, fact.mask, fact.author, &line),
         }
     }
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: SMS };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&changed, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
-    let facts = RegionFacts::new(&order, &initial, controllers, SMS, false).unwrap();
+    let facts = RegionFacts::new(&order, &initial, controllers, false).unwrap();
     let history = judge_regions(&facts, true, 8);
     let asked = JudgeOptions { plan: Plan::All, double: false, seed: 0, keep: 8 };
     let stop = AtomicBool::new(false);
@@ -174,14 +174,17 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
 fn faults_of_the_machine_are_found() {
     let experiment = experiment(GEMM.0, &GEMM.1, &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]);
     let is = |fact: &Fact, step: RegionStep| fact.kind == FactKind::Region(step);
+    let of_1 = |fact: &Fact, step: RegionStep| {
+        is(fact, step) && matches!(fact.author, Author::HeldRegion { controller: 1, .. })
+    };
     assert_eq!(found_in(&experiment, |_| true), [false; 2]);
     // Each thing that the machine could fail to do, and whether history and level A find it.
     type Fault<'a> = (&'a str, &'a dyn Fn(&Fact) -> bool);
     let faults: [Fault<'_>; 5] = [
-        ("a boundary is not sent to a controller", &|fact| is(fact, RegionStep::Bounded) && fact.author.sm == 1),
+        ("a boundary is not sent to a controller", &|fact| of_1(fact, RegionStep::Bounded)),
         ("no undo log is kept", &|fact| is(fact, RegionStep::Logged)),
-        ("regions commit before a controller is done", &|fact| is(fact, RegionStep::Done) && fact.author.sm == 1),
-        ("a queue does not keep stores", &|fact| is(fact, RegionStep::Buffered) && fact.author.sm == 1),
+        ("regions commit before a controller is done", &|fact| of_1(fact, RegionStep::Done)),
+        ("a queue does not keep stores", &|fact| of_1(fact, RegionStep::Buffered)),
         ("spilled stores do not get to memory", &|fact| is(fact, RegionStep::Spilled)),
     ];
     let found = faults.map(|(what, lost)| (what, found_in(&experiment, |fact| !lost(fact))));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use durawarp::Experiment;
 use durawarp::kernel::memory::NVM_BASE;
-use durawarp::persist::{Fact, FactKind, Journal};
+use durawarp::persist::{Author, Fact, FactKind, Journal};
 use durawarp::run::{AnyExperiment, Conduct, Finished};
 
 /// `persist_order` has this many rounds in `ci`.
@@ -88,9 +88,14 @@ fn what_enters_persist_buffers_is_drained() {
     for (workload, scheme) in [("hash", "epoch"), ("hash", "broi"), ("sps", "broi")] {
         let (finished, _) = ran(workload, scheme, &[("params.OPS", "12")]);
         let (journal, counted) = (finished.journal.as_ref().unwrap(), &finished.outcome.scheme_counters);
-        let entries = |kind| of(journal, kind).map(|fact| (fact.author.sm, fact.author.warp, fact.author.cta));
-        let buffered: BTreeSet<_> = entries(FactKind::Buffered).collect();
-        let drained: BTreeSet<_> = entries(FactKind::AtMedia).filter(|entry| entry.2 > 0).collect();
+        let entries = |kind| {
+            of(journal, kind).filter_map(|fact| match fact.author {
+                Author::Entry { core, hart, entry, .. } => Some((core, hart, entry)),
+                _ => None,
+            })
+        };
+        let [buffered, drained] =
+            [FactKind::Buffered, FactKind::AtMedia].map(|kind| entries(kind).collect::<BTreeSet<_>>());
         assert_eq!((buffered.len() as u64, &buffered), (counted["persist_entries"], &drained), "{workload}, {scheme}");
         // A request is a write of the media; a store is an entry or joined one.
         let [stores, writes] = [FactKind::Buffered, FactKind::AtMedia].map(|kind| of(journal, kind).count() as u64);

@@ -9,7 +9,7 @@ use durawarp::config::{Override, SchemeConfig};
 use durawarp::engine::{Fallback, RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::persist::regions::RegionReport;
-use durawarp::persist::{Fact, FactKind, RegionStep};
+use durawarp::persist::{Author, Fact, FactKind, RegionStep};
 
 /// `%out` and `%a` in persistent memory.
 fn bench(overrides: &str, grid: u32, block: u32, body: &str) -> (Bench, [u64; 2]) {
@@ -58,11 +58,16 @@ fn steps(ran: &Ran, step: RegionStep) -> Vec<Fact> {
     journal.facts().iter().filter(|fact| fact.kind == FactKind::Region(step)).copied().collect()
 }
 
+/// The number of the region that a step is of.
+fn region(fact: &Fact) -> u32 {
+    fact.author.region().unwrap()
+}
+
 /// By region, when a step was done last, and how often.
 fn last(ran: &Ran, step: RegionStep) -> BTreeMap<u32, (u64, usize)> {
     let mut last = BTreeMap::new();
     for fact in steps(ran, step) {
-        let entry: &mut (u64, usize) = last.entry(fact.author.pc).or_default();
+        let entry: &mut (u64, usize) = last.entry(region(&fact)).or_default();
         *entry = (fact.time.max(entry.0), entry.1 + 1);
     }
     last
@@ -72,20 +77,21 @@ fn last(ran: &Ran, step: RegionStep) -> BTreeMap<u32, (u64, usize)> {
 fn assert_in_order(ran: &Ran, controllers: usize, commit: &str) {
     let (bounded, done) = (last(ran, RegionStep::Bounded), last(ran, RegionStep::Done));
     for flushed in steps(ran, RegionStep::Flushed) {
-        let (time, count) = bounded[&flushed.author.pc];
-        assert!(count == controllers && time <= flushed.time, "region {} is written too early", flushed.author.pc);
+        let (time, count) = bounded[&region(&flushed)];
+        assert!(count == controllers && time <= flushed.time, "region {} is written too early", region(&flushed));
     }
     let mut next = vec![0; controllers];
     for committed in steps(ran, RegionStep::Committed) {
-        let (time, count) = done[&committed.author.pc];
+        let (time, count) = done[&region(&committed)];
         let all = time <= committed.time;
         assert!(
             count == controllers && (all || commit == "pipelined"),
             "region {} is committed too early",
-            committed.author.pc
+            region(&committed)
         );
-        let next = &mut next[usize::from(committed.author.sm)];
-        assert_eq!(committed.author.pc, *next, "in the order of IDs");
+        let Author::HeldRegion { controller, region, .. } = committed.author else { panic!("{committed:?}") };
+        let next = &mut next[usize::from(controller)];
+        assert_eq!(region, *next, "in the order of IDs");
         *next += 1;
     }
     let regions = steps(ran, RegionStep::Ended).len() as u32;

@@ -431,9 +431,9 @@ fn faults_of_recovery_are_found_after_failures_of_the_right_machine() {
     {
         let experiment = experiment(Fault::None, &format!("{sets} {mode}"));
         let (journal, initial) = journal_of(&experiment, &Conduct::default());
-        let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: SMS };
+        let model = Model { domain: Domain::Adr, promises: Promises::NONE };
         let order = RunOrder::new(&journal, &initial, model);
-        let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), SMS, false).unwrap();
+        let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), false).unwrap();
         let facts = facts.committed_by(commit);
         assert!(judge_regions(&facts, true, 8).holds(), "{name} {sets}");
         let asked = JudgeOptions { plan: Plan::All, double: false, seed: 0, keep: 8 };

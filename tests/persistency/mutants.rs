@@ -271,8 +271,7 @@ fn judged_as(
 ) -> Vec<Property> {
     let (journal, initial) = journal_of(experiment, &Conduct::default());
     let journal = change(&journal);
-    let host = experiment.machine.spec.sm.count as u16;
-    let order = RunOrder::new(&journal, &initial, Model { domain, promises, host });
+    let order = RunOrder::new(&journal, &initial, Model { domain, promises });
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
     let mut found: Vec<Property> =
         judge_history(&states, &order, 50).failures.into_iter().map(|failure| failure.property).collect();
@@ -443,7 +442,7 @@ fn with_layout(change: impl Fn(&mut durawarp::persist::undo::UndoLog)) -> Vec<Pr
     let expected = experiment.workload.expected(&Limits::default()).unwrap();
     let expected = expected.into_iter().map(|(old, new)| Expected { old, new }).collect();
     let undo = UndoRule::new(log, expected, false);
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: 4 };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&journal, &initial, model);
     let states = CrashStates::new(&journal, &initial, Domain::Adr).unwrap();
     let rules = Rules { undo: Some(&undo), keep: 8, ..Rules::default() };

@@ -16,8 +16,6 @@ use durawarp::persist::promises::Promises;
 use durawarp::persist::undo::{COMPLETE, IN_TX, LogSlot, Transaction, UndoLog};
 use durawarp::persist::vocab::Domain;
 
-const HOST: u16 = 20;
-
 /// Stores a word and makes it durable.
 fn persist(journal: &mut Journal, author: Author, address: u64, value: u32) {
     let (line, at) = (address & !127, (address & 127) as usize);
@@ -25,9 +23,9 @@ fn persist(journal: &mut Journal, author: Author, address: u64, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     let time = journal.facts().last().map_or(0, |fact| fact.time) + 1;
     journal.note_data(time, FactKind::Stored, line, mask, author, &bytes);
-    journal.note_data(time + 1, FactKind::Performed, line, mask, Author { sm: author.sm, ..Author::default() }, &bytes);
+    journal.note_data(time + 1, FactKind::Performed, line, mask, Author::Sm(0), &bytes);
     journal.note(time + 2, FactKind::WroteBack, line, 0, author);
-    journal.note_data(time + 3, FactKind::Accepted, line, mask, Author::default(), &bytes);
+    journal.note_data(time + 3, FactKind::Accepted, line, mask, Author::Unknown, &bytes);
     journal.note(time + 4, FactKind::FencePassed, 0, 0, author);
 }
 
@@ -50,7 +48,7 @@ fn judge(ctas: u64, elements: u64, double: bool, mut lap: impl FnMut(&str, &Verd
     let expected = (0..ctas).map(|_| Expected { old: words(3), new: words(5) }).collect();
     let rule = UndoRule::new(UndoLog { transactions: (0..ctas).map(transaction).collect() }, expected, double);
     let mut journal = Journal::default();
-    journal.note(1, FactKind::KernelStarted, 0, 0, Author { sm: HOST, ..Author::default() });
+    journal.note(1, FactKind::KernelStarted, 0, 0, Author::Launch(0));
     for step in 0..2 * elements + 2 {
         for cta in 0..ctas {
             let (address, value) = match step {
@@ -59,10 +57,11 @@ fn judge(ctas: u64, elements: u64, double: bool, mut lap: impl FnMut(&str, &Verd
                 step if step <= 2 * elements => (element(cta, step - elements - 1), 5),
                 _ => (flag + cta * 128, COMPLETE),
             };
-            persist(&mut journal, Author { cta: cta as u32, ..Author::default() }, address, value);
+            let author = Author::Warp { sm: 0, launch: 0, cta: cta as u32, warp: 0, pc: 0 };
+            persist(&mut journal, author, address, value);
         }
     }
-    let model = Model { domain: Domain::Adr, promises: Promises { strict: true, ..Promises::NONE }, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises { strict: true, ..Promises::NONE } };
     let order = RunOrder::new(&journal, &initial, model);
     let states = CrashStates::new(&journal, &initial, Domain::Adr).expect("all inside");
     lap("order", &Verdict { points: journal.facts().len() as u64, ..Verdict::default() });

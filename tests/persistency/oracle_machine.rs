@@ -89,7 +89,7 @@ const CROWD: &str = "mov.u32 %r3, 0;
     @%p4 bra AGAIN;";
 
 /// A run and where its data, log and flags are.
-fn run(body: &str, overrides: &str, scheme: Arc<dyn Scheme>) -> (PmImage, Journal, u16, [u64; 3]) {
+fn run(body: &str, overrides: &str, scheme: Arc<dyn Scheme>) -> (PmImage, Journal, [u64; 3]) {
     let mut bench = Bench::new(machine("agpm-table4", overrides));
     let words = u64::from(CTAS * THREADS);
     let [data, log, flag] = [1024, words * 4, 128 * u64::from(CTAS)].map(|bytes| bench.buffer(bytes, Medium::Nvm));
@@ -103,7 +103,7 @@ fn run(body: &str, overrides: &str, scheme: Arc<dyn Scheme>) -> (PmImage, Journa
     }
     let ran = bench.run_under(&Persistency { scheme, journal: true, ..Persistency::default() }, &RunOptions::default());
     assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
-    (initial, ran.assembly.journal(), bench.spec.sm.count as u16, [data, log, flag])
+    (initial, ran.assembly.journal(), [data, log, flag])
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn the_history_of_every_scheme_in_every_domain_is_without_fault() {
         for (name, domain) in DOMAINS.into_iter().filter(|&(_, domain)| fits(domain)) {
             for (body, l2) in [(CROWD.to_owned(), "l2.slice_kb=2"), (transaction(""), "l2.slice_kb=128")] {
                 let overrides = format!("persist.domain={name} {l2}");
-                let (initial, journal, host, _) = run(&body, &overrides, scheme.clone());
+                let (initial, journal, _) = run(&body, &overrides, scheme.clone());
                 let promises = scheme.promises();
-                let order = RunOrder::new(&journal, &initial, Model { domain, promises, host });
+                let order = RunOrder::new(&journal, &initial, Model { domain, promises });
                 assert_eq!(order.faults(), [], "{} {overrides}", scheme.name());
                 let states = CrashStates::new(&journal, &initial, domain).expect("all inside");
                 let found = judge_history(&states, &order, 3);
@@ -131,7 +131,7 @@ fn the_history_of_every_scheme_in_every_domain_is_without_fault() {
 
 /// Both levels on the transaction of AGPM Fig. 1.
 fn judge(barrier: &str, scheme: &str) -> [Verdict; 2] {
-    let (initial, journal, host, [data, log, flag]) =
+    let (initial, journal, [data, log, flag]) =
         run(&transaction(barrier), "", catalogue::find(scheme).expect("a scheme"));
     let word = |cta: u32, at: u32| u64::from(cta * THREADS + at) * 4;
     let transaction = |cta: u32| {
@@ -145,7 +145,7 @@ fn judge(barrier: &str, scheme: &str) -> [Verdict; 2] {
     let expected = (0..CTAS).map(|cta| Expected { old: words(cta, 0), new: words(cta, 100) }).collect();
     let rule = UndoRule::new(UndoLog { transactions: (0..CTAS).map(transaction).collect() }, expected, true);
     let domain = Domain::Adr;
-    let order = RunOrder::new(&journal, &initial, Model { domain, promises: Promises::NONE, host });
+    let order = RunOrder::new(&journal, &initial, Model { domain, promises: Promises::NONE });
     let states = CrashStates::new(&journal, &initial, domain).expect("all inside");
     let regions = Regions::of(rule.log());
     let stop = AtomicBool::new(false);

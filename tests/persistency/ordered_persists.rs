@@ -61,7 +61,7 @@ fn history(bench: &Bench, ran: &Ran) -> Verdict {
     let journal = ran.assembly.journal();
     let domain = ran.spec.persist.domain;
     let promises = Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE };
-    let order = RunOrder::new(&journal, &initial, Model { domain, promises, host: ran.spec.sm.count as u16 });
+    let order = RunOrder::new(&journal, &initial, Model { domain, promises });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
     judge_history(&states, &order, 3)

@@ -230,10 +230,11 @@ fn a_cta_epoch_ends_only_when_its_stores_are_durable() {
     bench.launch(body, 8, 32, (out, out, out, 0));
     let journal = bench.run_scheme("epoch-cta").assembly.journal();
     for end in of_kind(&journal, FactKind::CtaEnded) {
+        let (_, cta) = end.author.cta().unwrap();
         for lane in 0..32 {
-            let line = out + 128 * (32 * u64::from(end.author.cta) + lane);
+            let line = out + 128 * (32 * u64::from(cta) + lane);
             let durable = of_kind(&journal, FactKind::Accepted).iter().any(|f| f.line == line && f.time <= end.time);
-            assert!(durable, "CTA {} ended before line {line:#x} was durable", end.author.cta);
+            assert!(durable, "CTA {cta} ended before line {line:#x} was durable");
         }
     }
 }
@@ -375,7 +376,7 @@ proptest! {
         let journal = ran.assembly.journal();
         let facts = journal.facts();
         for (at, fence) in facts.iter().enumerate().filter(|(_, fact)| fact.kind == FactKind::FencePassed) {
-            let of_warp = |fact: &&Fact| (fact.author.cta, fact.author.warp) == (fence.author.cta, fence.author.warp);
+            let of_warp = |fact: &&Fact| fact.author.thread() == fence.author.thread();
             let mine: Vec<&Fact> = facts[..at].iter().filter(of_warp).collect();
             for (i, store) in mine.iter().enumerate() {
                 let asked = match store.kind {

@@ -9,7 +9,7 @@ use durawarp::oracle::history::{judge_claim, judge_history};
 use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::promises::Promises;
-use durawarp::persist::{Domain, Fact, FactKind, PersistScope, PmImage};
+use durawarp::persist::{Author, Domain, Fact, FactKind, PersistScope, PmImage};
 
 /// `%out` in persistent memory, `%a` and `%b` in DRAM.
 fn bench(overrides: &str, grid: u32, block: u32, body: &str) -> (Bench, [u64; 3]) {
@@ -46,9 +46,10 @@ fn nobody_passes_before_what_its_scope_stored_is_durable() {
         assert!(passes.len() >= 8, "{} warps pass", passes.len());
         for pass in passes.iter().take(8) {
             // Threads whose stores the warp has to wait for, 64 a warp, 128 a CTA.
+            let Author::Warp { cta, warp, .. } = pass.author else { panic!("{pass:?}") };
             let (first, count) = match scope {
-                PersistScope::Thread => (pass.author.cta * 128 + u32::from(pass.author.warp) * 64, 64),
-                PersistScope::Cta => (pass.author.cta * 128, 128),
+                PersistScope::Thread => (cta * 128 + u32::from(warp) * 64, 64),
+                PersistScope::Cta => (cta * 128, 128),
                 PersistScope::Kernel => (0, 512),
             };
             let lines = out + u64::from(first) * 64..out + u64::from(first + count) * 64;
@@ -75,7 +76,8 @@ fn a_cta_waits_for_its_own_warps_and_a_kernel_for_every_cta() {
     let times = |barrier: &str| {
         let (bench, _) = bench("", 4, 128, &format!("{late}{}", two_epochs(barrier)));
         let ran = bench.run_scheme("nvw-fifo");
-        let of = |kind, cta: u32| facts(&ran, kind).iter().find(|fact| fact.author.cta == cta).unwrap().time;
+        let of =
+            |kind, cta: u32| facts(&ran, kind).iter().find(|fact| fact.author.cta() == Some((0, cta))).unwrap().time;
         let scope = if barrier.contains("wg") { PersistScope::Cta } else { PersistScope::Kernel };
         (of(FactKind::PersistPassed(scope), 0), of(FactKind::PersistReached(scope), 3))
     };
@@ -151,7 +153,7 @@ fn judged(ran: &Ran, out: u64, claim: Option<PersistScope>) -> Vec<Property> {
     let journal = ran.assembly.journal();
     let initial = PmImage::new(out, vec![0; 1 << 17]);
     let states = CrashStates::new(&journal, &initial, Domain::Media).unwrap();
-    let model = Model { domain: Domain::Media, promises: Promises::NONE, host: ran.spec.sm.count as u16 };
+    let model = Model { domain: Domain::Media, promises: Promises::NONE };
     let order = RunOrder::new(&journal, &initial, model);
     let verdict = match claim {
         None => judge_history(&states, &order, 100),

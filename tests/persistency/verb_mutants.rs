@@ -94,9 +94,12 @@ impl Nic {
                 Fault::NicAnswersAtArrival => {}
                 Fault::ChannelsShareSequence => {
                     let oldest = self.order.pop_front().unwrap();
-                    outbox.settle(Author { warp: oldest.into(), ..author });
+                    outbox.settle(Author::Channel(oldest.into()));
                 }
-                Fault::BarrierAfterFirstLine => self.ends.get_mut(&(author.warp as u8)).unwrap().settled += 1,
+                Fault::BarrierAfterFirstLine => {
+                    let Author::Channel(channel) = author else { panic!("{author:?}") };
+                    self.ends.get_mut(&(channel as u8)).unwrap().settled += 1;
+                }
                 _ => outbox.settle(author),
             }
         }
@@ -104,7 +107,7 @@ impl Nic {
         for (channel, ends) in &mut self.ends {
             let over = ends.came.min(ends.settled);
             (ends.came, ends.settled) = (ends.came - over, ends.settled - over);
-            (0..over).for_each(|_| outbox.settle(Author { warp: (*channel).into(), ..Author::default() }));
+            (0..over).for_each(|_| outbox.settle(Author::Channel((*channel).into())));
         }
     }
 }
@@ -123,7 +126,8 @@ impl Handler for Nic {
         match (self.fault, event) {
             (Fault::BarrierAfterFirstLine, Event::Stored(store) | Event::Posted(store)) => {
                 let ends = self.ends.entry(store.warp).or_default();
-                early = std::mem::replace(&mut ends.began, store.author.pc) != store.author.pc;
+                let (_, verb) = store.author.verb().unwrap();
+                early = std::mem::replace(&mut ends.began, verb) != verb;
             }
             (Fault::BarrierAfterFirstLine, Event::Fenced { warp }) => {
                 self.ends.entry(*warp).or_default().came += 1;
@@ -141,7 +145,7 @@ impl Handler for Nic {
             }
         });
         if let (Fault::NicAnswersAtArrival, Event::Fenced { warp }) = (self.fault, event) {
-            outbox.settle(Author { warp: (*warp).into(), ..Author::default() });
+            outbox.settle(Author::Channel((*warp).into()));
         }
     }
 
@@ -161,7 +165,7 @@ struct HartQueue {
     barrier: bool,
     /// Requests, with barriers between, that are held back.
     held: VecDeque<Option<Persist>>,
-    /// Entries whose requests were not chosen.
+    /// Lines whose requests were not chosen.
     waiting: BTreeSet<u64>,
 }
 
@@ -185,13 +189,13 @@ impl Controller {
         loop {
             for flush in outbox.flushes().iter() {
                 let hart = self.harts.get_mut(&((flush.token >> 48) as u16)).unwrap();
-                hart.waiting.remove(&flush.author.cta.into());
+                hart.waiting.remove(&flush.line);
             }
             let ready = |hart: &HartQueue| hart.held.front().is_some_and(|of| of.is_some() || hart.waiting.is_empty());
             let Some(hart) = self.harts.values_mut().find(|hart| ready(hart)) else { return };
             // A barrier is gone when all before it is under way.
             if let Some(Some(persist)) = hart.held.pop_front() {
-                hart.waiting.insert(persist.id);
+                hart.waiting.insert(persist.line);
                 self.receive(DelegatedMessage::Persist(persist), outbox);
             }
         }

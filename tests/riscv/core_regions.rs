@@ -18,8 +18,8 @@ use durawarp::outcome::End;
 use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::{CommitRule, Domain, RegionStep};
 use durawarp::persist::{
-    Admission, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox,
-    Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule, opened,
+    Admission, Author, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer,
+    Outbox, Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule, opened,
 };
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use durawarp::schemes::core_regions::messages::CoreRegionMessage;
@@ -135,12 +135,12 @@ fn stops(scheme: &str) -> (Vec<Stop>, Time) {
     let (journal, _) = journal_of_cores(&experiment).unwrap();
     let (mut written, mut left) = (BTreeMap::new(), BTreeMap::new());
     for fact in journal.facts() {
-        match fact.kind {
-            FactKind::Region(RegionStep::Committed) => {
-                written.insert((fact.author.warp, fact.author.pc), fact.time);
+        match (fact.kind, fact.author) {
+            (FactKind::Region(RegionStep::Committed), Author::HeldRegion { order, region, .. }) => {
+                written.insert((order, region), fact.time);
             }
-            FactKind::Region(RegionStep::Stored) => {
-                left.entry((fact.author.sm, fact.author.pc)).or_insert(fact.time);
+            (FactKind::Region(RegionStep::Stored), Author::HartRegion { core, region, .. }) => {
+                left.entry((core, region)).or_insert(fact.time);
             }
             _ => {}
         }
@@ -288,11 +288,10 @@ fn an_undo_log_of_cwsp_that_is_taken_back_oldest_first_is_found() {
     let (journal, initial) = journal_of_cores(&experiment).unwrap();
     let logged = |step| journal.facts().iter().filter(|fact| fact.kind == FactKind::Region(step)).count();
     assert!(logged(RegionStep::Logged) > 100 && logged(RegionStep::Logged) == logged(RegionStep::Spilled));
-    let host = experiment.machine.spec.core.count as u16 + 1;
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&journal, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
-    let facts = RegionFacts::new(&order, &initial, controllers, host, false).unwrap();
+    let facts = RegionFacts::new(&order, &initial, controllers, false).unwrap();
     let facts = facts.committed_by(CommitRule::Speculative);
     let asked = JudgeOptions { plan: Plan::All, double: false, seed: 0, keep: 8 };
     let (stop, progress) = (AtomicBool::new(false), |_: u64, _: u64| {});

@@ -182,7 +182,8 @@ fn remote_log_data() {
         // By verb: the first and the last of its lines at the media. No place is drawn twice.
         let mut durable: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for fact in journal.facts().iter().filter(|fact| fact.kind == FactKind::AtMedia && fact.line >= ran.start) {
-            let (first, last) = durable.entry(fact.author.pc).or_insert((u64::MAX, 0));
+            let (_, verb) = fact.author.verb().unwrap();
+            let (first, last) = durable.entry(verb).or_insert((u64::MAX, 0));
             (*first, *last) = (fact.time.min(*first), fact.time.max(*last));
         }
         assert_eq!(durable.len(), 80);
@@ -227,7 +228,7 @@ fn a_verb_begins_at_the_tick_at_which_the_one_before_it_is_durable() {
         let journal = ran.assembly.journal();
         let times = |kind: FactKind| {
             let facts = journal.facts().iter().filter(move |fact| fact.kind == kind && fact.line >= ran.start);
-            facts.map(|fact| (fact.author.pc, fact.time)).collect::<BTreeMap<_, _>>()
+            facts.map(|fact| (fact.author.verb().unwrap().1, fact.time)).collect::<BTreeMap<_, _>>()
         };
         let (accepted, durable) = (times(FactKind::Accepted), times(FactKind::AtMedia));
         // Lines come faster than they are durable: all but the first wait for the one before, to the first
@@ -245,7 +246,7 @@ fn what_clients_note_is_their_scripts_and_every_verb_that_asks_is_acknowledged()
     let journal = ran.assembly.journal();
     let posted = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbPosted);
     let posted: BTreeSet<_> =
-        posted.map(|fact| (fact.author.warp, fact.author.pc, fact.line, journal.data(fact).to_vec())).collect();
+        posted.map(|fact| (fact.author.verb().unwrap(), fact.line, journal.data(fact).to_vec())).collect();
     let mut expected = BTreeSet::new();
     for client in 0..2u16 {
         let mut script = Script::new(&ran.spec.client, client);
@@ -253,12 +254,12 @@ fn what_clients_note_is_their_scripts_and_every_verb_that_asks_is_acknowledged()
             let start = ran.start + ran.spec.client.region_bytes() * u64::from(client) + epoch.offset;
             let lines =
                 (start..).step_by(64).zip(script.bytes_of(epoch).chunks(64).map(<[u8]>::to_vec).collect::<Vec<_>>());
-            expected.extend(lines.map(|(line, bytes)| (client, epoch.sequence as u32, line, bytes)));
+            expected.extend(lines.map(|(line, bytes)| ((client, epoch.sequence as u32), line, bytes)));
         }
     }
     assert_eq!((posted.len(), &posted), (2 * 3 * 6 * 8, &expected));
     let acks = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbAcknowledged);
-    let acks: BTreeSet<_> = acks.map(|fact| (fact.author.warp, fact.author.pc)).collect();
+    let acks: BTreeSet<_> = acks.map(|fact| fact.author.verb().unwrap()).collect();
     assert_eq!(acks, [(0, 6), (0, 12), (0, 18), (1, 6), (1, 12), (1, 18)].into());
 }
 

@@ -12,7 +12,7 @@ use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::machine::cpu::CpuSpec;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::verbs::{VerbOrder, is_of_clients};
-use durawarp::persist::{FactKind, Journal};
+use durawarp::persist::{Author, Fact, FactKind, Journal};
 use durawarp::riscv::functional::{self, End, Options};
 use durawarp::riscv::process::Process;
 use durawarp::riscv::verbs::Peers;
@@ -215,7 +215,11 @@ fn what_peers_have_of_a_channel_is_a_prefix_at_every_instant() {
             assert_eq!((order.channels(), order.verbs(), order.acknowledgements()), (1, 6, 2), "{scheme}");
             // A transaction ends with a verb that asks: the second and the fifth.
             let posted = journal.facts().iter().filter(|fact| fact.kind == FactKind::VerbPosted);
-            let mut transactions: Vec<(u32, u32)> = posted.map(|fact| (fact.author.pc, fact.author.launch)).collect();
+            let of_verb = |fact: &Fact| match fact.author {
+                Author::PostedVerb { transaction, sequence, .. } => (sequence, transaction),
+                other => panic!("{other:?}"),
+            };
+            let mut transactions: Vec<(u32, u32)> = posted.map(of_verb).collect();
             transactions.dedup();
             assert_eq!(transactions, [(1, 0), (2, 0), (3, 1), (4, 1), (5, 1), (6, 2)], "{scheme}");
             let verdict = order.judge_history(8);

@@ -141,8 +141,7 @@ struct Core {
 
 impl Core {
     fn forget(&self, line: u64, last: u32, outbox: &mut Outbox) {
-        let author = Author { sm: self.core, launch: last, ..Author::default() };
-        outbox.note_line(FactKind::Forgotten, line, author);
+        outbox.note_line(FactKind::Forgotten, line, Author::Core { core: self.core, stores: last });
     }
 }
 

@@ -109,7 +109,7 @@ fn a_lost_store_and_two_that_change_places_are_found_in_a_run() {
     assert!(judge_visibility(&journal, true, 8).holds());
 
     // Every so many stores, one after the other: it is performed behind the next of its hart, or never.
-    let hart = |fact: &Fact| (fact.author.sm, fact.author.warp);
+    let hart = |fact: &Fact| fact.author.thread();
     for &first in performed.iter().step_by(performed.len() / 12) {
         let next = performed.iter().find(|&&at| at > first && hart(&facts[at]) == hart(&facts[first]));
         let Some(&second) = next else { continue };
@@ -124,7 +124,7 @@ fn a_lost_store_and_two_that_change_places_are_found_in_a_run() {
     }
 
     // What memory holds at the end, less one store.
-    let cores = usize::from(performed.iter().map(|&at| facts[at].author.sm).max().unwrap()) + 1;
+    let cores = usize::from(performed.iter().map(|&at| facts[at].author.processor()).max().flatten().unwrap()) + 1;
     let mut stores = VisibleStores::new(&journal, &initial, cores);
     stores.advance(std::iter::repeat_n(u64::MAX, cores)).unwrap();
     let line = |line: u64| -> [u8; 64] { finished.memory.slice(line, 64).unwrap().try_into().unwrap() };

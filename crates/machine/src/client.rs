@@ -225,12 +225,11 @@ impl Client {
     /// The lines of a verb, as the oracle knows them.
     fn note(&mut self, kind: FactKind, epoch: Epoch, number: u64, bytes: &[u8], now: Time) {
         let Some(journal) = &mut self.journal else { return };
-        let author = Author {
-            warp: self.wiring.channel,
+        let author = Author::PostedVerb {
+            channel: self.wiring.channel,
             // An attempt that is given up is over for itself: its verbs are written again by the next.
-            launch: (self.counters.transactions + self.counters.retries) as u32,
-            pc: number as u32,
-            ..Author::default()
+            transaction: (self.counters.transactions + self.counters.retries) as u32,
+            sequence: number as u32,
         };
         note_verb(journal, kind, now, self.wiring.memory + epoch.offset, author, bytes);
     }

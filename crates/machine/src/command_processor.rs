@@ -370,7 +370,7 @@ impl CommandProcessor {
             carveout,
             cta_ends: Vec::new(),
         });
-        self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());
+        self.persistency.note(FactKind::KernelStarted, self.launch(), cx.now());
         let first = cx.now() + launch_ticks;
         self.ctas_known += sequence.ctas();
         let ctas = CtaDispatch::new(sequence, self.pace, self.sm.count, occupancy.ctas, first);
@@ -420,7 +420,7 @@ impl CommandProcessor {
         if let Some(record) = self.records.last_mut() {
             record.end = cx.now();
         }
-        self.persistency.note(FactKind::KernelEnded, self.launch(), &self.ports, cx.now());
+        self.persistency.note(FactKind::KernelEnded, self.launch(), cx.now());
         if self.host.halts_after_launches {
             cx.halt();
         }

@@ -112,11 +112,6 @@ pub struct Nic {
     levels: Option<Box<HandlerLevels>>,
 }
 
-/// Who stores a line of a verb, as journals say it: the verb by its number.
-fn author_of(ports: Ports, channel: u16, sequence: u64) -> Author {
-    Author { sm: ports.roster().cores, warp: channel, pc: sequence as u32, ..Author::default() }
-}
-
 impl Nic {
     /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
     /// servers'; with `journal` it keeps one.
@@ -217,7 +212,7 @@ impl Nic {
         persistent: bool,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        let (hart, author) = (number as u8, author_of(self.ports, number, sequence));
+        let (hart, author) = (number as u8, Author::Verb { channel: number, sequence: sequence as u32 });
         let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes, checkpoint: false };
         self.counters.lines += u64::from(persistent);
         if !self.ddio {
@@ -275,7 +270,7 @@ impl Nic {
             cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Nic, message }, 0);
         }
         for author in std::mem::take(self.outbox.settled()) {
-            let channel = author.warp;
+            let Author::Channel(channel) = author else { unreachable!("{author:?} is no channel") };
             let Some(verb) = self.channels[usize::from(channel)].verbs.pop_front() else {
                 unreachable!("a barrier of channel {channel} is durable twice")
             };
@@ -283,7 +278,7 @@ impl Nic {
             if verb.acknowledged {
                 self.counters.acks += 1;
                 if let Some(journal) = &mut self.journal {
-                    let author = author_of(self.ports, channel, verb.sequence);
+                    let author = Author::Verb { channel, sequence: verb.sequence as u32 };
                     journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
                 }
                 self.tell(channel, NetworkMsg::PersistAck { channel, sequence: verb.sequence }, cx);

@@ -59,12 +59,12 @@ impl Requester {
         Requester(cores + 1)
     }
 
-    /// The id of the command processor of a machine with `sms` SMs. Journals name the host by it.
+    /// The id of the command processor of a machine with `sms` SMs.
     pub fn command_processor(sms: u16) -> Requester {
         Requester(sms)
     }
 
-    /// The id as journals and digests have it.
+    /// The id as schemes and digests have it.
     #[inline]
     pub fn number(self) -> u16 {
         self.0

@@ -188,7 +188,8 @@ impl Poster {
             persistent: true,
         };
         // A transaction ends with a verb that is to be acknowledged.
-        let author = Author { warp: number, launch: channel.asked, pc: head.sequence as u32, ..Author::default() };
+        let (transaction, sequence) = (channel.asked, head.sequence as u32);
+        let author = Author::PostedVerb { channel: number, transaction, sequence };
         if verb.acknowledged {
             channel.asked += 1;
             channel.awaited.push_back((head.sequence, post.arrived));

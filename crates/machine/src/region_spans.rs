@@ -5,7 +5,6 @@
 
 use durawarp_base::timeline::{Label, Recorder};
 use durawarp_engine::Time;
-use durawarp_persist::journal::Author;
 use durawarp_persist::vocab::RegionStep;
 
 /// Regions by lane: a warp slot of an SM, or a hart of a core.
@@ -28,10 +27,10 @@ impl RegionSpans {
     }
 
     /// A region of a lane takes a step; `order` is the SM's, or the core's.
-    pub(super) fn step(&mut self, step: RegionStep, author: Author, lane: usize, order: u16, now: Time) {
-        let open = self.open.iter().position(|(number, ..)| *number == author.pc);
+    pub(super) fn step(&mut self, step: RegionStep, region: u32, lane: usize, order: u16, now: Time) {
+        let open = self.open.iter().position(|(number, ..)| *number == region);
         match (step, open) {
-            (RegionStep::Stored, None) => self.open.push((author.pc, lane, now)),
+            (RegionStep::Stored, None) => self.open.push((region, lane, now)),
             (RegionStep::Ended, Some(at)) => {
                 let (region, lane, since) = self.open.swap_remove(at);
                 self.spans.whole(lane, since, now, Label::Region { what: "region", order, region });

@@ -31,16 +31,13 @@ use std::collections::BTreeMap;
 
 use super::crash::change_kind;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness};
-use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
+use durawarp_persist::journal::{Author, Fact, FactKind, Journal, Thread};
 use durawarp_persist::vocab::Domain;
 
 pub use states::EpochStates;
 
 /// A node's number.
 type Node = u32;
-
-/// A hart, by its core and its number there.
-type HartKey = (u16, u16);
 
 /// The persists of a run, and what must be durable before each.
 #[derive(Debug, Clone)]
@@ -55,7 +52,7 @@ pub struct PersistOrder<'a> {
     /// Facts that a fence waited for durability, with what had to be durable.
     fences: Vec<(u32, Node)>,
     /// Persists of an entry of a persist buffer, in its order.
-    entries: BTreeMap<(HartKey, u32), Vec<Node>>,
+    entries: BTreeMap<(Thread, u32), Vec<Node>>,
 }
 
 /// What a hart is at while the graph is made.
@@ -77,15 +74,11 @@ struct LineState {
     /// The last persist.
     last: Option<Node>,
     /// By hart: what its last store there hands on.
-    left: BTreeMap<HartKey, Option<Node>>,
+    left: BTreeMap<Thread, Option<Node>>,
     /// Counts stores.
     version: u32,
     /// The version that harts saw last.
-    seen: BTreeMap<HartKey, u32>,
-}
-
-fn hart_of(author: Author) -> HartKey {
-    (author.sm, author.warp)
+    seen: BTreeMap<Thread, u32>,
 }
 
 impl<'a> PersistOrder<'a> {
@@ -101,18 +94,19 @@ impl<'a> PersistOrder<'a> {
         };
         let (mut harts, mut lines) = (BTreeMap::new(), BTreeMap::new());
         for (at, fact) in journal.facts().iter().enumerate() {
-            let hart: &mut HartState = harts.entry(hart_of(fact.author)).or_default();
+            let Some(own) = fact.author.thread() else { continue };
+            let hart: &mut HartState = harts.entry(own).or_default();
             match fact.kind {
-                FactKind::Performed => order.perform(at as u32, fact, hart, lines.entry(fact.line).or_default()),
+                FactKind::Performed => order.perform(at as u32, own, hart, lines.entry(fact.line).or_default()),
                 FactKind::PerformedVolatile => {
                     let line: &mut LineState = lines.entry(fact.line).or_default();
-                    let before = hart.epoch.into_iter().chain(line.of_others(hart_of(fact.author))).collect();
+                    let before = hart.epoch.into_iter().chain(line.of_others(own)).collect();
                     let left = order.node(before);
-                    line.leave(hart_of(fact.author), left);
+                    line.leave(own, left);
                 }
                 FactKind::Observed => {
                     if let Some(line) = lines.get_mut(&fact.line) {
-                        order.observe(hart_of(fact.author), hart, line);
+                        order.observe(own, hart, line);
                     }
                 }
                 FactKind::EpochEnded => order.end_epoch(hart),
@@ -121,8 +115,8 @@ impl<'a> PersistOrder<'a> {
                     order.fences.extend(hart.epoch.map(|node| (at as u32, node)));
                 }
                 FactKind::Buffered => {
-                    if let Some(node) = hart.last.take() {
-                        order.entries.entry((hart_of(fact.author), fact.author.cta)).or_default().push(node);
+                    if let (Some(node), Author::Entry { entry, .. }) = (hart.last.take(), fact.author) {
+                        order.entries.entry((own, entry)).or_default().push(node);
                     }
                 }
                 _ => {}
@@ -148,17 +142,17 @@ impl<'a> PersistOrder<'a> {
         (self.fact.len() - 1) as Node
     }
 
-    fn perform(&mut self, at: u32, fact: &Fact, hart: &mut HartState, line: &mut LineState) {
+    fn perform(&mut self, at: u32, own: Thread, hart: &mut HartState, line: &mut LineState) {
         let before = hart.epoch.into_iter().chain(hart.seen).chain(line.last).collect();
         let node = self.push(before, Some(at));
         self.persists.push(node);
         hart.open.push(node);
         hart.last = Some(node);
         line.last = Some(node);
-        line.leave(hart_of(fact.author), Some(node));
+        line.leave(own, Some(node));
     }
 
-    fn observe(&mut self, key: HartKey, hart: &mut HartState, line: &mut LineState) {
+    fn observe(&mut self, key: Thread, hart: &mut HartState, line: &mut LineState) {
         if line.seen.insert(key, line.version) == Some(line.version) {
             return;
         }
@@ -226,8 +220,9 @@ impl<'a> PersistOrder<'a> {
 
     /// Persists that a write brings: those of its entry up to its last store.
     fn of_write(&self, fact: &Fact) -> &[Node] {
-        let of = self.entries.get(&(hart_of(fact.author), fact.author.cta));
-        of.map(|stores| &stores[..stores.len().min(fact.author.launch as usize)]).unwrap_or_default()
+        let Author::Entry { core, hart, entry, stores } = fact.author else { return &[] };
+        let nodes = self.entries.get(&(Thread::Hart { core, hart }, entry));
+        nodes.map(|nodes| &nodes[..nodes.len().min(stores as usize)]).unwrap_or_default()
     }
 
     fn failure(
@@ -249,11 +244,11 @@ fn named(role: &str, fact: &Fact) -> Persist {
 }
 
 impl LineState {
-    fn of_others(&self, hart: HartKey) -> impl Iterator<Item = Node> {
+    fn of_others(&self, hart: Thread) -> impl Iterator<Item = Node> {
         self.left.iter().filter(move |(of, _)| **of != hart).filter_map(|(_, left)| *left)
     }
 
-    fn leave(&mut self, hart: HartKey, left: Option<Node>) {
+    fn leave(&mut self, hart: Thread, left: Option<Node>) {
         self.left.insert(hart, left);
         self.version += 1;
     }

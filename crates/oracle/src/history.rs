@@ -15,8 +15,9 @@
 //! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes
 //! of one instruction, which have no order among each other.
 
+use super::authors::ShownAuthor;
 use super::crash::{CrashStates, Hashed};
-use super::order::{Effect, RunOrder, VersionEntry, byte_mask, warp_key};
+use super::order::{Effect, RunOrder, VersionEntry, byte_mask};
 use super::scopes::Scopes;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness, WrongValue};
 use super::{LINE, WORDS, runs};
@@ -229,13 +230,12 @@ impl History<'_, '_> {
     fn program_order(&mut self, at: usize, line: usize, version: u32) {
         let Some(author) = self.order.author(line, version) else { return };
         let Some(program) = self.order.lines[line].versions[version as usize - 1].program else { return };
-        let key = warp_key(author);
-        let Ok(warp) = self.order.warps.binary_search_by_key(&key, |warp| warp.key) else { return };
+        let Ok(warp) = self.order.warps.binary_search_by_key(&author.thread(), |warp| warp.thread) else { return };
         let facts = self.states.journal().facts();
         let stores = &self.order.warps[warp].stores;
         let mut before = stores.partition_point(|&store| store < program);
         // The lanes of one instruction have no order.
-        let instruction = |store: u32| (facts[store as usize].time, facts[store as usize].author.pc);
+        let instruction = |store: u32| (facts[store as usize].time, facts[store as usize].author.pc());
         while before > 0 && instruction(stores[before - 1]) == instruction(program) {
             before -= 1;
         }
@@ -247,9 +247,10 @@ impl History<'_, '_> {
                 let earlier = facts[store];
                 let missing = Persist::new("store", earlier.author, earlier.line, earlier.line);
                 let present = self.persist(line, version, self.order.lines[line].address);
+                let ShownAuthor { cta, warp: number, pc, .. } = author.into();
                 let what = format!(
-                    "warp {} of CTA {}: pc {} is durable before pc {}, which it stored earlier",
-                    author.warp, author.cta, author.pc, earlier.author.pc
+                    "warp {number} of CTA {cta}: pc {pc} is durable before pc {}, which it stored earlier",
+                    missing.pc
                 );
                 self.confirmed[warp] = None;
                 self.fail(Property::Strict, at, what, Some(Witness { missing: Some(missing), present }));
@@ -286,14 +287,14 @@ impl History<'_, '_> {
                 self.scopes.instances[number].confirmed = lacking.is_none().then_some((behind, next));
                 // One fault is enough: an instance whose promise is broken is not judged again.
                 let Some(store) = lacking else { continue };
-                let (earlier, later) = (facts[store], facts[program as usize].author);
+                let (earlier, later) = (facts[store], ShownAuthor::from(facts[program as usize].author));
                 let missing = Persist::new("store", earlier.author, earlier.line, earlier.line);
                 let present = self.persist(line, version, self.order.lines[line].address);
                 let name = self.scopes.instances[number].scope.map_or("", PersistScope::name);
                 let what = format!(
                     "warp {} of CTA {}: pc {} is durable before pc {} of warp {} of CTA {}, which pm.barrier.{name} orders \
                      before it",
-                    later.warp, later.cta, later.pc, earlier.author.pc, earlier.author.warp, earlier.author.cta
+                    later.warp, later.cta, later.pc, missing.pc, missing.warp, missing.cta
                 );
                 self.fail(Property::Scope, at, what, Some(Witness { missing: Some(missing), present }));
             }
@@ -305,26 +306,23 @@ impl History<'_, '_> {
         let Some(address) = self.lacks(at, line, version, effect == Effect::Prefix) else { return };
         let missing = self.persist(line, version, address);
         // From here on there is a fault. Its property is that of the fact which gave the guarantee.
+        let ShownAuthor { sm, launch, cta, warp, .. } = fact.author.into();
         let (property, what) = match fact.kind {
-            FactKind::CtaEnded => (Property::Epoch, format!("CTA {} ended", fact.author.cta)),
-            FactKind::KernelEnded => (Property::Epoch, format!("launch {} ended", fact.author.launch)),
-            FactKind::KernelStarted => (Property::Acknowledged, format!("launch {} began", fact.author.launch)),
+            FactKind::CtaEnded => (Property::Epoch, format!("CTA {cta} ended")),
+            FactKind::KernelEnded => (Property::Epoch, format!("launch {launch} ended")),
+            FactKind::KernelStarted => (Property::Acknowledged, format!("launch {launch} began")),
             FactKind::FenceSettled => {
-                let who = fact.author;
-                (Property::Acknowledged, format!("what warp {} of CTA {} fenced was settled", who.warp, who.cta))
+                (Property::Acknowledged, format!("what warp {warp} of CTA {cta} fenced was settled"))
             }
             FactKind::PersistPassed(scope) => {
-                let (who, name) = (fact.author, scope.name());
-                (Property::Acknowledged, format!("warp {} of CTA {} passed pm.barrier.{name}", who.warp, who.cta))
+                let name = scope.name();
+                (Property::Acknowledged, format!("warp {warp} of CTA {cta} passed pm.barrier.{name}"))
             }
             FactKind::Performed => {
-                let store = format!("a later store of SM {} to line {:#x} was performed", fact.author.sm, fact.line);
+                let store = format!("a later store of SM {sm} to line {:#x} was performed", fact.line);
                 (Property::Ordered, store)
             }
-            _ => {
-                let who = fact.author;
-                (Property::Acknowledged, format!("warp {} of CTA {} passed its fence", who.warp, who.cta))
-            }
+            _ => (Property::Acknowledged, format!("warp {warp} of CTA {cta} passed its fence")),
         };
         let what = format!("{what} while bytes at {address:#x} were not durable");
         let present = match (&property, self.order.version_of(at)) {
@@ -376,17 +374,18 @@ fn spread(mask: u128, data: &[u8]) -> [u8; LINE] {
 #[cfg(test)]
 mod tests {
     use super::super::order::Model;
-    use super::super::script::{HOST, Script, warp};
+    use super::super::script::{Script, at_pc, warp, warp_of};
     use super::*;
     use durawarp_persist::image::PmImage;
     use durawarp_persist::journal::Author;
     use durawarp_persist::promises::Promises;
     use durawarp_persist::vocab::NonTemporalOrder;
+    use durawarp_persist::vocab::RegionStep;
 
     fn judge(script: &Script, domain: Domain, promises: Promises) -> Vec<Failure> {
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
-        let order = RunOrder::new(&script.journal, &initial, Model { domain, promises, host: HOST });
+        let order = RunOrder::new(&script.journal, &initial, Model { domain, promises });
         judge_history(&states, &order, 100).failures
     }
 
@@ -428,8 +427,8 @@ mod tests {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).store(warp(0), 0, 2).through(warp(0), 4, 3);
         let merged = [1, 0, 0, 0, 3, 0, 0, 0];
-        script.data(FactKind::AtMedia, 0, &merged, Author::default());
-        script.data(FactKind::Accepted, 0, &merged, Author::default());
+        script.data(FactKind::AtMedia, 0, &merged, Author::Unknown);
+        script.data(FactKind::Accepted, 0, &merged, Author::Unknown);
         assert_eq!(judge(&script, Domain::Media, Promises::NONE), []);
         assert_eq!(judge(&script, Domain::Adr, Promises::NONE).len(), 1);
     }
@@ -468,13 +467,13 @@ mod tests {
     fn the_lanes_of_one_instruction_have_no_order() {
         let mut script = Script::default();
         for line in [0, 128] {
-            let author = Author { pc: 3, ..warp(0) };
+            let author = at_pc(warp(0), 3);
             script.journal.note_data(1, FactKind::Stored, line, 1, author, &[7; 128]);
         }
         script.time = 1;
-        let far = Author { sm: 0, ..Author::default() };
-        script.data(FactKind::Performed, 0, &[7], far).data(FactKind::Performed, 128, &[7], far);
-        script.data(FactKind::Accepted, 128, &[7], far).data(FactKind::Accepted, 0, &[7], far);
+        let sm = Author::Sm(0);
+        script.data(FactKind::Performed, 0, &[7], sm).data(FactKind::Performed, 128, &[7], sm);
+        script.data(FactKind::Accepted, 128, &[7], Author::Unknown).data(FactKind::Accepted, 0, &[7], Author::Unknown);
         assert_eq!(properties(&script, true), []);
     }
 
@@ -525,7 +524,7 @@ mod tests {
 
     #[test]
     fn a_durable_version_of_a_line_includes_earlier_stores_to_its_other_words() {
-        let kernel = Author { sm: HOST, ..Author::default() };
+        let kernel = Author::Launch(0);
         for (kind, author) in [(FactKind::FencePassed, warp(1)), (FactKind::KernelEnded, kernel)] {
             // The younger word alone is durable; the older one is another warp's.
             let mut early = Script::default();
@@ -567,8 +566,8 @@ mod tests {
 
     #[test]
     fn all_of_an_epoch_is_durable_when_it_ends() {
-        let kernel = Author { sm: HOST, ..Author::default() };
-        for (end, author) in [(FactKind::CtaEnded, warp(0)), (FactKind::KernelEnded, kernel)] {
+        let (cta, kernel) = (Author::Cta { sm: 0, launch: 0, cta: 0 }, Author::Launch(0));
+        for (end, author) in [(FactKind::CtaEnded, cta), (FactKind::KernelEnded, kernel)] {
             let mut early = Script::default();
             early.store(warp(0), 0, 1).fact(end, 0, author).accepted(0, 1);
             assert_eq!(properties(&early, false), [Property::Epoch]);
@@ -613,7 +612,7 @@ mod tests {
         let script = after_a_barrier(PersistScope::Thread, [128, 256, 0]);
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
-        let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+        let model = Model { domain: Domain::Adr, promises: Promises::NONE };
         let order = RunOrder::new(&script.journal, &initial, model);
         let found = judge_claim(&states, &order, PersistScope::Cta, 100).failures;
         assert_eq!(found.len(), 1);
@@ -638,14 +637,14 @@ mod tests {
 
     #[test]
     fn what_an_l1_combined_is_performed_together() {
-        let write = |script: &mut Script, who: u16, value: u8| {
+        let write = |script: &mut Script, who: u8, value: u8| {
             script.data(FactKind::Stored, 4 * u64::from(who), &[value], warp(who));
         };
         let combined = |performed: &[u8]| {
             let mut script = Script::default();
             write(&mut script, 0, 1);
             write(&mut script, 1, 2);
-            let sm = Author::default();
+            let sm = Author::Sm(0);
             script.fact(FactKind::Merged, 0, sm).fact(FactKind::Merged, 0, sm).fact(FactKind::Cleaned, 0, sm);
             let mut bytes = [0; 128];
             bytes[0] = performed[0];
@@ -658,29 +657,61 @@ mod tests {
     }
 
     #[test]
+    fn a_fact_of_an_author_that_cannot_have_done_it_is_reported_and_not_read() {
+        let (hart, region) = (Author::Hart { core: 0, hart: 0, pc: 0 }, warp(0).in_region(3));
+        let cta = Author::Cta { sm: 0, launch: 0, cta: 0 };
+        let verb = Author::PostedVerb { channel: 0, transaction: 1, sequence: 1 };
+        for (kind, foreign) in [
+            (FactKind::Stored, region),
+            (FactKind::Performed, warp(0)),
+            (FactKind::Accepted, hart),
+            (FactKind::AtMedia, verb),
+            (FactKind::FencePassed, Author::Sm(0)),
+            (FactKind::WroteBack, Author::Unknown),
+            (FactKind::Retired, warp(0)),
+            (FactKind::Merged, warp(0)),
+            (FactKind::CtaEnded, warp(0)),
+            (FactKind::KernelStarted, cta),
+            (FactKind::Buffered, hart),
+            (FactKind::Forgotten, hart),
+            (FactKind::VerbAcknowledged, verb),
+            (FactKind::Region(RegionStep::Stored), warp(0)),
+            (FactKind::Region(RegionStep::Bounded), region),
+        ] {
+            let mut script = Script::default();
+            script.fact(kind, 0, foreign);
+            let failures = judge(&script, Domain::Adr, Promises::NONE);
+            let found: Vec<_> = failures.iter().map(|failure| (&failure.property, failure.what.as_str())).collect();
+            let foreign = script.journal.facts()[0].author;
+            let what = format!("{kind:?} is noted of {foreign:?}, which cannot have done it");
+            assert_eq!(found, [(&Property::Facts, what.as_str())]);
+        }
+    }
+
+    #[test]
     fn facts_that_contradict_each_other_are_reported() {
         let mut unissued = Script::default();
-        unissued.performed(0, 0, 1);
+        unissued.performed(Author::Sm(0), 0, 1);
         assert_eq!(properties(&unissued, false), [Property::Facts]);
         let mut different = Script::default();
-        different.data(FactKind::Stored, 0, &[1, 0, 0, 0], warp(0)).performed(0, 0, 2);
+        different.data(FactKind::Stored, 0, &[1, 0, 0, 0], warp(0)).performed(Author::Sm(0), 0, 2);
         assert_eq!(properties(&different, false), [Property::Facts]);
         let mut never = Script::default();
         never.data(FactKind::StoredNonTemporal, 0, &[1], warp(0)).fence(warp(0));
         assert_eq!(properties(&never, false), [Property::Facts]);
         let mut host = Script::default();
-        host.performed(HOST, 0, 1);
+        host.performed(Author::Host, 0, 1);
         assert_eq!(properties(&host, false), []);
     }
 
     #[test]
     fn the_hosts_writes_are_durable_when_a_kernel_begins() {
-        let kernel = Author { sm: HOST, ..Author::default() };
+        let kernel = Author::Launch(0);
         let mut early = Script::default();
-        early.performed(HOST, 0, 1).fact(FactKind::KernelStarted, 0, kernel).accepted(0, 1);
+        early.performed(Author::Host, 0, 1).fact(FactKind::KernelStarted, 0, kernel).accepted(0, 1);
         assert_eq!(properties(&early, false), [Property::Acknowledged]);
         let mut on_time = Script::default();
-        on_time.performed(HOST, 0, 1).accepted(0, 1).fact(FactKind::KernelStarted, 0, kernel);
+        on_time.performed(Author::Host, 0, 1).accepted(0, 1).fact(FactKind::KernelStarted, 0, kernel);
         assert_eq!(properties(&on_time, false), []);
     }
 
@@ -713,24 +744,23 @@ mod tests {
     fn what_counted_as_durable_too_early_is_told_with_its_reason_and_first_byte() {
         let late = "while bytes at 0x84 were not durable";
         let check = |script: &Script, why: &str| assert_eq!(messages(script, false), [format!("{why} {late}")]);
-        let who = Author { cta: 5, ..warp(2) };
+        let who = warp_of(5, 2);
         let stored = || {
             let mut script = Script::default();
             script.store(who, 132, 1);
             script
         };
         check(stored().write_back(who, 132).fence(who), "warp 2 of CTA 5 passed its fence");
-        check(stored().fact(FactKind::CtaEnded, 0, who), "CTA 5 ended");
-        let of_launch = |launch| Author { sm: HOST, launch, ..Author::default() };
-        check(stored().fact(FactKind::KernelEnded, 0, of_launch(0)), "launch 0 ended");
-        check(Script::default().performed(HOST, 132, 1).launch(3), "launch 3 began");
+        check(stored().fact(FactKind::CtaEnded, 0, Author::Cta { sm: 0, launch: 0, cta: 5 }), "CTA 5 ended");
+        check(stored().fact(FactKind::KernelEnded, 0, Author::Launch(0)), "launch 0 ended");
+        check(Script::default().performed(Author::Host, 132, 1).launch(3), "launch 3 began");
         let mut settled = Script::default();
         settled.through(who, 132, 1).ordered(who).settled(who);
         check(&settled, "what warp 2 of CTA 5 fenced was settled");
         let barrier = [FactKind::PersistReached(PersistScope::Cta), FactKind::PersistPassed(PersistScope::Cta)];
         check(stored().fact(barrier[0], 0, who).fact(barrier[1], 0, who), "warp 2 of CTA 5 passed pm.barrier.wg");
         let mut ordered = Script::default();
-        ordered.through(who, 132, 1).store(Author { cta: 6, ..who }, 256, 2);
+        ordered.through(who, 132, 1).store(warp_of(6, 2), 256, 2);
         check(&ordered, "a later store of SM 0 to line 0x100 was performed");
     }
 
@@ -739,7 +769,7 @@ mod tests {
         let verdict = |script: &Script, keep| {
             let initial = PmImage::new(0, vec![0; 1024]);
             let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
-            let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+            let model = Model { domain: Domain::Adr, promises: Promises::NONE };
             let order = RunOrder::new(&script.journal, &initial, model);
             judge_history(&states, &order, keep)
         };
@@ -754,7 +784,7 @@ mod tests {
         assert_eq!((kept.failed, kept.failures.len(), kept.passed), (2, 1, 2), "also those that are not kept");
         // Two words of one change, and a change that is right.
         let mut two = Script::default();
-        two.store(warp(0), 0, 1).data(FactKind::Accepted, 0, &[7; 16], Author::default()).accepted(0, 1);
+        two.store(warp(0), 0, 1).data(FactKind::Accepted, 0, &[7; 16], Author::Unknown).accepted(0, 1);
         let found = verdict(&two, 10);
         assert_eq!((found.points, found.passed, found.failed), (2, 1, 2));
     }

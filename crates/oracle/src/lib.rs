@@ -22,6 +22,7 @@
 //! media errors.
 
 pub mod allowed;
+mod authors;
 pub mod crash;
 pub mod cuts;
 pub mod epochs;

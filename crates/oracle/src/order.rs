@@ -27,9 +27,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::authors::{ShownAuthor, misattributed};
 use super::{LINE, WORDS, runs};
 use durawarp_persist::image::PmImage;
-use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
+use durawarp_persist::journal::{Author, Fact, FactKind, Journal, Thread};
 use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::{Domain, NonTemporalOrder, PersistScope};
 
@@ -42,8 +43,6 @@ pub struct Model {
     pub domain: Domain,
     /// What the scheme promises.
     pub promises: Promises,
-    /// The SM number under which the host's facts are noted.
-    pub host: u16,
 }
 
 /// One version of a line.
@@ -76,13 +75,10 @@ pub struct Line {
     pub(super) words: [Vec<VersionEntry>; WORDS],
 }
 
-/// A warp: (SM, launch, CTA, warp).
-pub(super) type WarpKey = (u16, u32, u32, u16);
-
-/// A warp and what it stored.
+/// A warp, or a hart, and what it stored.
 #[derive(Debug, Clone)]
 pub(super) struct WarpStores {
-    pub(super) key: WarpKey,
+    pub(super) thread: Option<Thread>,
     /// Its stores and atomics, in program order.
     pub(super) stores: Vec<u32>,
 }
@@ -158,10 +154,6 @@ struct Pending {
     open: Vec<(u32, bool)>,
     /// Of each scope, how many persist barriers it has come to, and passed.
     barriers: [(u32, u32); 3],
-}
-
-pub(super) fn warp_key(author: Author) -> WarpKey {
-    (author.sm, author.launch, author.cta, author.warp)
 }
 
 pub(super) fn is_store(kind: FactKind) -> bool {
@@ -311,103 +303,125 @@ struct Reader<'o, 'a> {
     order: &'o mut RunOrder<'a>,
     model: Model,
     /// Stores of an SM to a line that are not performed yet.
-    issued: BTreeMap<(u16, u32), VecDeque<u32>>,
+    issued: BTreeMap<LineOfSm, VecDeque<u32>>,
     /// Of these, what has joined its line in the SM's L1; and what has left it together.
-    merged: BTreeMap<(u16, u32), Vec<u32>>,
-    cleaned: BTreeMap<(u16, u32), VecDeque<Vec<u32>>>,
+    merged: BTreeMap<LineOfSm, Vec<u32>>,
+    cleaned: BTreeMap<LineOfSm, VecDeque<Vec<u32>>>,
     /// What a persist barrier of a scope, by its number, makes durable.
     barriers: BTreeMap<(PersistScope, Instance, u32), Vec<(u32, bool)>>,
-    warps: BTreeMap<WarpKey, Pending>,
-    /// Stores of a CTA, or of a launch (no CTA); its end guarantees them.
-    epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
+    warps: BTreeMap<Option<Thread>, Pending>,
+    /// Stores that the end of an epoch guarantees.
+    epochs: BTreeMap<Epoch, Vec<u32>>,
     /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of
     /// issue.
     paths: BTreeMap<Path, VecDeque<u32>>,
 }
 
+/// An SM, or a core, which the host is not; and a line.
+type LineOfSm = (Option<u16>, u32);
+
 /// Whose non-temporal stores are kept in order: an SM's, or those of one launch and CTA there.
-type Path = (u16, Option<(u32, u32)>);
+type Path = (Option<u16>, Option<(u32, u32)>);
+
+/// What ends with all its stores durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Epoch {
+    /// The host's, when a launch starts.
+    Host,
+    Launch(u32),
+    /// A launch's CTA.
+    Cta(u32, u32),
+}
 
 impl Reader<'_, '_> {
     fn read(mut self) {
         for (at, fact) in self.order.journal.facts().iter().enumerate() {
             let at = at as u32;
-            match fact.kind {
-                FactKind::Stored | FactKind::StoredNonTemporal | FactKind::Updated => self.issue(at, fact),
-                FactKind::Performed => self.perform(at, fact),
+            if let Some(what) = misattributed(fact) {
+                self.fault(at, what);
+                continue;
+            }
+            match (fact.kind, fact.author) {
+                (FactKind::Stored | FactKind::StoredNonTemporal | FactKind::Updated, _) => self.issue(at, fact),
+                (FactKind::Performed, _) => self.perform(at, fact),
                 // A write-back covers what its own warp stored before it; a fence of the warp then guarantees
                 // it.
-                FactKind::WroteBack => {
+                (FactKind::WroteBack, _) => {
                     let line = self.line(fact.line);
-                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                    let pending = self.warps.entry(fact.author.thread()).or_default();
                     pending.covered.extend(pending.cached.remove(&line).map(|store| (store, false)));
                 }
-                FactKind::FencePassed => {
-                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                (FactKind::FencePassed, _) => {
+                    let pending = self.warps.entry(fact.author.thread()).or_default();
                     let mut covered = std::mem::take(&mut pending.covered);
                     covered.extend(pending.unsettled.iter().flatten());
                     self.guarantee(at, &covered);
                 }
                 // A fence that did not wait guarantees what was written back. Non-temporal stores wait in a
                 // queue, since such fences are settled in their order.
-                FactKind::FenceOrdered => {
-                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                (FactKind::FenceOrdered, _) => {
+                    let pending = self.warps.entry(fact.author.thread()).or_default();
                     let (non_temporal, covered) =
                         std::mem::take(&mut pending.covered).into_iter().partition(|(_, nt)| *nt);
                     pending.unsettled.push_back(non_temporal);
                     self.guarantee(at, &covered);
                 }
-                FactKind::FenceSettled => {
-                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                (FactKind::FenceSettled, _) => {
+                    let pending = self.warps.entry(fact.author.thread()).or_default();
                     let covered = pending.unsettled.pop_front().unwrap_or_default();
                     self.guarantee(at, &covered);
                 }
                 // Epochs end for the host always, for CTAs and kernels where the machine promises it.
-                FactKind::KernelStarted => self.end_epoch(at, (NONE, None)),
-                FactKind::CtaEnded if self.model.promises.cta_end => {
-                    self.end_epoch(at, (fact.author.launch, Some(fact.author.cta)));
+                (FactKind::KernelStarted, _) => self.end_epoch(at, Epoch::Host),
+                (FactKind::CtaEnded, Author::Cta { launch, cta, .. }) if self.model.promises.cta_end => {
+                    self.end_epoch(at, Epoch::Cta(launch, cta));
                 }
-                FactKind::KernelEnded if self.model.promises.kernel_end => {
-                    self.end_epoch(at, (fact.author.launch, None));
+                (FactKind::KernelEnded, Author::Launch(launch)) if self.model.promises.kernel_end => {
+                    self.end_epoch(at, Epoch::Launch(launch));
                 }
                 // A line's combined stores are collected until it leaves the L1; then they are one version.
-                FactKind::Merged => {
-                    let key = (fact.author.sm, self.line(fact.line));
+                (FactKind::Merged, Author::Sm(sm)) => {
+                    let key = (Some(sm), self.line(fact.line));
                     match self.take_merged(key) {
                         Some(store) => self.merged.entry(key).or_default().push(store),
-                        None => self.fault(at, format!("SM {} combined a store that it never issued", key.0)),
+                        None => self.fault(at, format!("SM {sm} combined a store that it never issued")),
                     }
                 }
-                FactKind::Cleaned => {
-                    let key = (fact.author.sm, self.line(fact.line));
+                (FactKind::Cleaned, Author::Sm(sm)) => {
+                    let key = (Some(sm), self.line(fact.line));
                     let stores = self.merged.remove(&key).unwrap_or_default();
                     self.cleaned.entry(key).or_default().push_back(stores);
                 }
-                FactKind::PersistReached(scope) => self.reach(fact, scope),
-                FactKind::PersistPassed(scope) => self.pass(at, fact, scope),
-                FactKind::BarrierReached
-                | FactKind::BarrierPassed
-                | FactKind::Synchronised
-                | FactKind::CtaStarted
-                | FactKind::CtaEnded
-                | FactKind::KernelEnded
-                | FactKind::Accepted
-                | FactKind::AtMedia
-                | FactKind::PerformedVolatile
-                | FactKind::Observed
-                | FactKind::EpochEnded
-                | FactKind::FenceSkipped(_)
-                | FactKind::Buffered
-                | FactKind::Forgotten
-                | FactKind::Retired
-                | FactKind::VerbPosted
-                | FactKind::VerbWritten
-                | FactKind::VerbAcknowledged
-                | FactKind::Region(_) => {}
+                (FactKind::PersistReached(scope), _) => self.reach(fact, scope),
+                (FactKind::PersistPassed(scope), _) => self.pass(at, fact, scope),
+                (
+                    FactKind::BarrierReached
+                    | FactKind::BarrierPassed
+                    | FactKind::Merged
+                    | FactKind::Cleaned
+                    | FactKind::Synchronised
+                    | FactKind::CtaStarted
+                    | FactKind::CtaEnded
+                    | FactKind::KernelEnded
+                    | FactKind::Accepted
+                    | FactKind::AtMedia
+                    | FactKind::PerformedVolatile
+                    | FactKind::Observed
+                    | FactKind::EpochEnded
+                    | FactKind::FenceSkipped(_)
+                    | FactKind::Buffered
+                    | FactKind::Forgotten
+                    | FactKind::Retired
+                    | FactKind::VerbPosted
+                    | FactKind::VerbWritten
+                    | FactKind::VerbAcknowledged
+                    | FactKind::Region(_),
+                    _,
+                ) => {}
             }
         }
         self.order.warps =
-            self.warps.into_iter().map(|(key, Pending { stores, .. })| WarpStores { key, stores }).collect();
+            self.warps.into_iter().map(|(thread, Pending { stores, .. })| WarpStores { thread, stores }).collect();
     }
 
     fn line(&self, address: u64) -> u32 {
@@ -416,8 +430,8 @@ impl Reader<'_, '_> {
 
     fn issue(&mut self, at: u32, fact: &Fact) {
         let line = self.line(fact.line);
-        self.issued.entry((fact.author.sm, line)).or_default().push_back(at);
-        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        self.issued.entry((fact.author.processor(), line)).or_default().push_back(at);
+        let pending = self.warps.entry(fact.author.thread()).or_default();
         pending.stores.push(at);
         pending.open.push((at, fact.kind == FactKind::StoredNonTemporal));
         if fact.kind == FactKind::StoredNonTemporal {
@@ -428,31 +442,36 @@ impl Reader<'_, '_> {
         } else {
             pending.cached.insert(line, at);
         }
-        let Author { launch, cta, .. } = fact.author;
+        let Some((launch, cta)) = fact.author.cta() else { return };
         if self.model.promises.cta_end {
-            self.epochs.entry((launch, Some(cta))).or_default().push(at);
+            self.epochs.entry(Epoch::Cta(launch, cta)).or_default().push(at);
         }
         if self.model.promises.kernel_end {
-            self.epochs.entry((launch, None)).or_default().push(at);
+            self.epochs.entry(Epoch::Launch(launch)).or_default().push(at);
         }
     }
 
     fn perform(&mut self, at: u32, fact: &Fact) {
         let line = self.line(fact.line);
         // The host's writes have no fact of their issue.
-        let by_host = fact.author.sm == self.model.host;
-        let (program, combined) = self.take_issued((fact.author.sm, line));
+        let by = fact.author.processor();
+        let by_host = by.is_none();
+        let (program, combined) = self.take_issued((by, line));
         let journal = self.order.journal;
         if !combined.is_empty() {
             self.compare_combined(at, fact, combined.iter().copied().chain(program));
         }
         match program.map(|program| &journal.facts()[program as usize]) {
-            None if by_host => {}
-            None => self.fault(at, format!("SM {} performed a store that it never issued", fact.author.sm)),
+            None => {
+                if let Some(sm) = by {
+                    self.fault(at, format!("SM {sm} performed a store that it never issued"));
+                }
+            }
             Some(issued) if issued.kind == FactKind::Updated || !combined.is_empty() => {}
             Some(issued) => {
                 if (issued.mask, journal.data(issued)) != (fact.mask, journal.data(fact)) {
-                    self.fault(at, format!("what was performed is not what pc {} stored", issued.author.pc));
+                    let pc = ShownAuthor::from(issued.author).pc;
+                    self.fault(at, format!("what was performed is not what pc {pc} stored"));
                 }
             }
         }
@@ -483,7 +502,7 @@ impl Reader<'_, '_> {
         if self.model.domain == Domain::Eadr {
             self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::Prefix });
         } else if by_host {
-            self.epochs.entry((NONE, None)).or_default().push(at);
+            self.epochs.entry(Epoch::Host).or_default().push(at);
         }
         // The store has its version by now, and guarantees what the machine orders before it.
         if let Some(program) = program.filter(|_| self.model.promises.non_temporal != NonTemporalOrder::ByFences) {
@@ -493,7 +512,7 @@ impl Reader<'_, '_> {
 
     /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly non-temporal
     /// stores, may be on its way still: these do not join, unless the scheme has all of the latter join.
-    fn take_merged(&mut self, key: (u16, u32)) -> Option<u32> {
+    fn take_merged(&mut self, key: LineOfSm) -> Option<u32> {
         let issued = self.issued.get_mut(&key)?;
         let facts = self.order.journal.facts();
         let first = |kind: FactKind| issued.iter().position(|&store| facts[store as usize].kind == kind);
@@ -503,7 +522,7 @@ impl Reader<'_, '_> {
 
     /// What an SM's next performance on a line performs: one store, or the last and the others of those that
     /// left its L1 together. Stores leave an SM in the order of issue.
-    fn take_issued(&mut self, key: (u16, u32)) -> (Option<u32>, Vec<u32>) {
+    fn take_issued(&mut self, key: LineOfSm) -> (Option<u32>, Vec<u32>) {
         let one = self.issued.get_mut(&key);
         let together = self.cleaned.get_mut(&key);
         let first = one.as_ref().and_then(|one| one.front().copied());
@@ -527,16 +546,14 @@ impl Reader<'_, '_> {
         let mut performed = [0; LINE];
         copy(&mut performed, fact.mask, self.order.journal.data(fact));
         if (mask, bytes) != (fact.mask, performed) {
-            self.fault(
-                at,
-                format!("what was performed on line {:#x} is not what SM {} combined", fact.line, fact.author.sm),
-            );
+            let sm = ShownAuthor::from(fact.author).sm;
+            self.fault(at, format!("what was performed on line {:#x} is not what SM {sm} combined", fact.line));
         }
     }
 
     /// A warp comes to a persist barrier: what it stored before is the barrier's.
     fn reach(&mut self, fact: &Fact, scope: PersistScope) {
-        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        let pending = self.warps.entry(fact.author.thread()).or_default();
         let number = &mut pending.barriers[scope as usize].0;
         *number += 1;
         let key = (scope, instance(scope, fact.author), *number);
@@ -547,7 +564,7 @@ impl Reader<'_, '_> {
     /// A warp passes a persist barrier: what its scope stored before is guaranteed, as the first to pass
     /// shows.
     fn pass(&mut self, at: u32, fact: &Fact, scope: PersistScope) {
-        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        let pending = self.warps.entry(fact.author.thread()).or_default();
         let number = &mut pending.barriers[scope as usize].1;
         *number += 1;
         let key = (scope, instance(scope, fact.author), *number);
@@ -559,8 +576,8 @@ impl Reader<'_, '_> {
     /// Among which non-temporal stores the machine keeps a store in order: those of its SM, or of its CTA
     /// alone.
     fn path_of(&self, fact: &Fact) -> Path {
-        let Author { sm, launch, cta, .. } = fact.author;
-        (sm, (self.model.promises.non_temporal == NonTemporalOrder::BeforeCachedOfCta).then_some((launch, cta)))
+        let alone = self.model.promises.non_temporal == NonTemporalOrder::BeforeCachedOfCta;
+        (fact.author.processor(), fact.author.cta().filter(|_| alone))
     }
 
     /// What the machine orders before a store is guaranteed when that is performed.
@@ -591,7 +608,7 @@ impl Reader<'_, '_> {
     }
 
     /// The stores and host writes of an epoch are guaranteed.
-    fn end_epoch(&mut self, at: u32, epoch: (u32, Option<u32>)) {
+    fn end_epoch(&mut self, at: u32, epoch: Epoch) {
         let facts = self.epochs.remove(&epoch).unwrap_or_default();
         let through = |fact: u32| match self.order.place[fact as usize] {
             (line, version) if version != NONE => {
@@ -611,7 +628,8 @@ impl Reader<'_, '_> {
                 let store = self.order.journal.facts()[store as usize];
                 let what = format!(
                     "the store of pc {} to line {:#x} counts as durable and was not performed before",
-                    store.author.pc, store.line
+                    ShownAuthor::from(store.author).pc,
+                    store.line
                 );
                 self.fault(at, what);
             } else {
@@ -631,14 +649,15 @@ impl Reader<'_, '_> {
 }
 
 /// An instance of a scope: launch, CTA, warp, as far as they matter.
-pub(super) type Instance = (u32, u32, u32);
+pub(super) type Instance = (Option<u32>, Option<u32>, Option<Thread>);
 
 /// The instance of a scope that an author belongs to; of a kernel, and of a CTA, without its parts.
 pub(super) fn instance(scope: PersistScope, author: Author) -> Instance {
+    let (launch, cta) = author.cta().unzip();
     match scope {
-        PersistScope::Thread => (author.launch, author.cta, u32::from(author.warp)),
-        PersistScope::Cta => (author.launch, author.cta, NONE),
-        PersistScope::Kernel => (author.launch, NONE, NONE),
+        PersistScope::Thread => (launch, cta, author.thread()),
+        PersistScope::Cta => (launch, cta, None),
+        PersistScope::Kernel => (launch, None, None),
     }
 }
 

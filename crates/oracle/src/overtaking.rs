@@ -25,16 +25,16 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::order::{Bounds, Effect, RunOrder, WarpKey, is_store, same_instruction, warp_key};
+use super::order::{Bounds, Effect, RunOrder, is_store, same_instruction};
 use super::scopes::Scopes;
 use super::{Draw, inside};
 use durawarp_engine::Time;
 use durawarp_persist::image::PmImage;
-use durawarp_persist::journal::{Fact, FactKind};
+use durawarp_persist::journal::{Author, Fact, FactKind, Thread};
 use durawarp_persist::vocab::{NonTemporalOrder, PersistScope};
 
 /// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
-type Clock = BTreeMap<u16, u32>;
+type Clock = BTreeMap<u8, u32>;
 
 /// The place of a fact in happens-before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,8 @@ struct Position {
     number: u32,
     /// What the warp knows of others.
     clock: u32,
+    /// The warp, by its number in the CTA.
+    warp: u8,
 }
 
 /// Something that is guaranteed from a fact on.
@@ -74,7 +76,7 @@ pub struct Overtaking<'a> {
 impl<'a> Overtaking<'a> {
     /// The states that `order` allows from an initial image on. Cost: facts × warps of a CTA.
     pub fn new(order: &'a RunOrder<'a>, initial: &'a PmImage) -> Overtaking<'a> {
-        let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
+        let mut readers: BTreeMap<Option<Thread>, (u32, u32)> = BTreeMap::new();
         let (mut positions, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
         let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
         // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist
@@ -91,6 +93,7 @@ impl<'a> Overtaking<'a> {
                         | FactKind::Synchronised
                         | FactKind::PersistPassed(_)
                 );
+            let Author::Warp { launch, cta, warp, .. } = fact.author else { continue };
             if !of_warp {
                 continue;
             }
@@ -100,13 +103,13 @@ impl<'a> Overtaking<'a> {
                 _ => None,
             };
             if let Some(which) = which.filter(|_| order.promises.non_temporal != NonTemporalOrder::ByFences) {
-                paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
+                paths.entry((launch, cta)).or_default()[which].push(at as u32);
             }
             // A store's position has the clock before its own fact: it does not come before itself.
-            let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
-            positions.insert(at as u32, Position { number: *number, clock: *clock });
+            let (number, clock) = readers.entry(fact.author.thread()).or_default();
+            positions.insert(at as u32, Position { number: *number, clock: *clock, warp });
             *number += 1;
-            let meeting = meetings.entry((fact.author.launch, fact.author.cta)).or_default();
+            let meeting = meetings.entry((launch, cta)).or_default();
             let (gives, takes, which) = match fact.kind {
                 FactKind::BarrierReached => (true, false, 0),
                 FactKind::BarrierPassed => (false, true, 0),
@@ -118,7 +121,7 @@ impl<'a> Overtaking<'a> {
             // it.
             if gives {
                 join(&mut meeting[which], &clocks[*clock as usize]);
-                meeting[which].insert(fact.author.warp, *number);
+                meeting[which].insert(warp, *number);
             }
             if takes {
                 // Facts share clocks: a warp gets a new one only when it learns something new.
@@ -181,12 +184,11 @@ impl<'a> Overtaking<'a> {
     fn knowledge(&self, facts: impl Iterator<Item = u32>) -> Knowledge {
         let mut knowledge = Knowledge::default();
         for fact in facts {
-            let author = self.order.journal.facts()[fact as usize].author;
-            let cta = (author.launch, author.cta);
+            let Some(cta) = self.fact(fact).author.cta() else { continue };
             if let Some(position) = self.positions.get(&fact) {
                 let clock = knowledge.of_cta.entry(cta).or_default();
                 join(clock, &self.clocks[position.clock as usize]);
-                let own = clock.entry(author.warp).or_default();
+                let own = clock.entry(position.warp).or_default();
                 *own = position.number.max(*own);
             }
             let known = &mut knowledge.latest;
@@ -207,19 +209,17 @@ impl<'a> Overtaking<'a> {
         let version = || self.order.lines()[guarantee.line as usize].versions[guarantee.version as usize - 1];
         let cta = match fact.kind {
             FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled | FactKind::PersistPassed(_) => {
-                Some((fact.author.launch, fact.author.cta))
+                fact.author.cta()
             }
             // Performed is durable (eADR), or orders what bypassed the caches before. But another warp of the
             // CTA had no way to count on it without a fence.
-            FactKind::Performed => {
-                version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
-            }
+            FactKind::Performed => version().program.and_then(|store| facts[store as usize].author.cta()),
             _ => None,
         };
         let in_time = knowledge.latest.iter().any(|&(other, latest)| Some(other) != cta && guarantee.fact < latest);
         let by_order = || {
             let position = self.positions.get(&guarantee.fact)?;
-            let known = knowledge.of_cta.get(&cta?)?.get(&fact.author.warp)?;
+            let known = knowledge.of_cta.get(&cta?)?.get(&position.warp)?;
             Some(position.number < *known)
         };
         in_time || by_order() == Some(true)
@@ -229,7 +229,7 @@ impl<'a> Overtaking<'a> {
     fn clock_at(&self, fact: u32) -> Clock {
         let Some(position) = self.positions.get(&fact) else { return Clock::new() };
         let mut clock = self.clocks[position.clock as usize].clone();
-        let own = clock.entry(self.fact(fact).author.warp).or_default();
+        let own = clock.entry(position.warp).or_default();
         *own = position.number.max(*own);
         clock
     }
@@ -240,14 +240,15 @@ impl<'a> Overtaking<'a> {
 
     /// The fact comes before the warp with this clock, of the same CTA.
     fn is_known(&self, fact: u32, clock: &Clock) -> bool {
-        let known = clock.get(&self.fact(fact).author.warp);
-        self.positions.get(&fact).zip(known).is_some_and(|(position, known)| position.number < *known)
+        let known = |position: &Position| clock.get(&position.warp).is_some_and(|known| position.number < *known);
+        self.positions.get(&fact).is_some_and(known)
     }
 
     /// The non-temporal stores that the machine makes durable before it performs a store of the same CTA.
     fn ordered_before(&self, store: u32) -> Vec<u32> {
         let own = self.fact(store);
-        let Some([past, fences]) = self.paths.get(&(own.author.launch, own.author.cta)) else { return Vec::new() };
+        let paths = own.author.cta().and_then(|cta| self.paths.get(&cta));
+        let Some([past, fences]) = paths else { return Vec::new() };
         let clock = self.clock_at(store);
         let whole = match self.order.promises.non_temporal {
             NonTemporalOrder::Fifo => true,
@@ -262,8 +263,8 @@ impl<'a> Overtaking<'a> {
             // A fence is one of its own warp's stores.
             let mut fenced = Clock::new();
             for &fence in fences.iter().filter(|&&fence| self.is_known(fence, &clock)) {
-                let number = self.positions[&fence].number;
-                let own = fenced.entry(self.fact(fence).author.warp).or_default();
+                let Position { number, warp, .. } = self.positions[&fence];
+                let own = fenced.entry(warp).or_default();
                 *own = number.max(*own);
             }
             fenced
@@ -278,11 +279,11 @@ impl<'a> Overtaking<'a> {
         let mut closed: BTreeMap<usize, usize> = BTreeMap::new();
         // Of each warp, the latest store looked at; what is ordered before a store through the caches is so
         // before later ones.
-        let mut followed: BTreeMap<WarpKey, (u32, bool)> = BTreeMap::new();
+        let mut followed: BTreeMap<Option<Thread>, (u32, bool)> = BTreeMap::new();
         while let Some(store) = stores.pop() {
             let own = self.fact(store);
             let through = own.kind == FactKind::StoredNonTemporal;
-            let latest = followed.entry(warp_key(own.author)).or_insert((0, true));
+            let latest = followed.entry(own.author.thread()).or_insert((0, true));
             if store >= latest.0 || latest.1 && !through {
                 *latest = (store.max(latest.0), latest.1 && through);
                 for past in self.ordered_before(store) {
@@ -376,7 +377,7 @@ fn join(clock: &mut Clock, other: &Clock) {
 #[cfg(test)]
 mod tests {
     use super::super::order::Model;
-    use super::super::script::{HOST, Script, warp};
+    use super::super::script::{Script, warp, warp_of};
     use super::*;
     use durawarp_persist::journal::Author;
     use durawarp_persist::promises::Promises;
@@ -399,7 +400,7 @@ mod tests {
     fn state_of(script: &Script, nth_from_end: usize, past: NonTemporalOrder) -> [u8; 3] {
         let initial = PmImage::new(0, vec![0; 512]);
         let promises = Promises { non_temporal: past, ..Promises::NONE };
-        let model = Model { domain: Domain::Adr, promises, host: HOST };
+        let model = Model { domain: Domain::Adr, promises };
         let order = RunOrder::new(&script.journal, &initial, model);
         assert!(order.faults().is_empty(), "{:?}", order.faults());
         let overtaking = Overtaking::new(&order, &initial);
@@ -471,7 +472,7 @@ mod tests {
             }
             // A store of another CTA of the SM makes the log durable in time: no reason for warp 1 to count
             // on it.
-            script.store(Author { cta: 7, ..warp(0) }, DATA + 128, 9);
+            script.store(warp_of(7, 0), DATA + 128, 9);
             if past {
                 script.through(warp(1), DATA, 3)
             } else {
@@ -498,7 +499,7 @@ mod tests {
 
     #[test]
     fn what_a_buffered_barrier_orders_before_a_store_is_durable_with_it() {
-        let other = Author { cta: 7, ..warp(0) };
+        let other = warp_of(7, 0);
         let run = |scope: PersistScope, who: Author| {
             let mut script = Script::default();
             script.through(warp(0), LOG, 1);
@@ -531,7 +532,7 @@ mod tests {
     #[test]
     fn a_flag_of_another_cta_that_comes_along_in_a_line_brings_its_log() {
         // Warp 1's flag is certain, beside which another CTA's flag is, which comes after a log.
-        let other = Author { cta: 7, ..warp(0) };
+        let other = warp_of(7, 0);
         for (logged, expected) in [(true, [1, 2, 3]), (false, [0, 2, 3])] {
             let mut script = Script::default();
             script.through(other, LOG, 1);
@@ -551,9 +552,7 @@ mod tests {
 
     #[test]
     fn other_ctas_are_as_they_were_in_time() {
-        let mut other = warp(0);
-        other.cta = 7;
-        let mut script = Script::default();
+        let (mut script, other) = (Script::default(), warp_of(7, 0));
         script.persist(other, FLAG, 2).persist(warp(1), DATA, 3);
         assert_eq!(state(&script, 0), [0, 2, 3]);
     }

@@ -31,12 +31,12 @@ pub use actual::{JudgeOptions, Resumes, TwiceResumed, judge_checks, judge_recove
 pub use history::judge_regions;
 pub use recovery::{AsPublished, AtPowerFailure, Knowledge};
 
-use super::order::{RunOrder, WarpKey, byte_mask, is_store, warp_key, word_of};
+use super::order::{RunOrder, byte_mask, is_store, word_of};
 use super::verdict::Persist;
 use super::{LINE, WORDS, runs};
 use durawarp_engine::Time;
 use durawarp_persist::image::{OutsideImage, PmImage};
-use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
+use durawarp_persist::journal::{Author, Fact, FactKind, Journal, Thread};
 use durawarp_persist::vocab::{CommitRule, RegionStep};
 
 const NONE: u32 = u32::MAX;
@@ -122,10 +122,9 @@ fn words_of(mask: u128, bytes: &[u8; LINE]) -> impl Iterator<Item = (usize, u64,
 }
 
 impl<'a> RegionFacts<'a> {
-    /// Reads the facts of a run that began with `initial`, on a machine of `controllers` controllers. `host`
-    /// is the SM number of the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA.
-    /// Controllers go on to the next region when all have written one ([`committed_by`](Self::committed_by)
-    /// says otherwise).
+    /// Reads the facts of a run that began with `initial`, on a machine of `controllers` controllers. A
+    /// region is of a warp or, `of_ctas`, of the warps of a CTA. Controllers go on to the next region when
+    /// all have written one ([`committed_by`](Self::committed_by) says otherwise).
     ///
     /// # Errors
     /// A store or write is not all inside the image.
@@ -133,7 +132,6 @@ impl<'a> RegionFacts<'a> {
         order: &'a RunOrder<'a>,
         initial: &'a PmImage,
         controllers: usize,
-        host: u16,
         of_ctas: bool,
     ) -> Result<RegionFacts<'a>, OutsideImage> {
         let journal = order.journal;
@@ -168,7 +166,9 @@ impl<'a> RegionFacts<'a> {
                         read.of_sm(at, fact, step, &mut programs);
                     }
                 }
-                FactKind::Performed if fact.author.sm == host => of_host.entry(fact.line).or_default().push_back(at),
+                FactKind::Performed if fact.author == Author::Host => {
+                    of_host.entry(fact.line).or_default().push_back(at);
+                }
                 FactKind::Accepted => {
                     let waiting = of_host.entry(fact.line).or_default();
                     let same = |&write: &u32| {
@@ -211,14 +211,14 @@ impl<'a> RegionFacts<'a> {
         self.names.binary_search(&name).ok()
     }
 
-    /// The order and number of the region of a fact of an SM.
-    fn region_of_sm(&self, author: Author) -> (usize, u32) {
-        let order = self.order_named(author.sm).filter(|_| self.names.len() > 1).unwrap_or_default();
-        (order, author.pc)
+    /// The order and number of the region of a fact of an SM, or of a core.
+    fn region_of_sm(&self, author: Author) -> Option<(usize, u32)> {
+        let order = author.processor().and_then(|name| self.order_named(name)).filter(|_| self.names.len() > 1);
+        Some((order.unwrap_or_default(), author.region()?))
     }
 
     fn of_controller(&mut self, at: u32, fact: &Fact) {
-        let Author { sm: controller, warp: name, pc: number, .. } = fact.author;
+        let Author::HeldRegion { controller, order: name, region: number } = fact.author else { return };
         if usize::from(controller) >= self.controllers {
             self.contradict(at, format!("there is no controller {controller}"));
         } else if number as usize > self.journal.facts().len() {
@@ -229,7 +229,7 @@ impl<'a> RegionFacts<'a> {
     }
 
     fn of_sm(&mut self, at: u32, fact: &Fact, step: RegionStep, programs: &mut Programs) {
-        let (order, number) = self.region_of_sm(fact.author);
+        let Some((order, number)) = self.region_of_sm(fact.author) else { return };
         let regions = &mut self.regions[order];
         // A journal may be corrupt: a number beyond all facts would allocate without bound below.
         if number as usize > self.journal.facts().len() {
@@ -240,11 +240,10 @@ impl<'a> RegionFacts<'a> {
             regions.resize_with(number as usize + 1, NotedRegion::default);
         }
         let region = &mut regions[number as usize];
-        let owner = warp_key(*region.author.get_or_insert(fact.author));
-        let by = warp_key(fact.author);
+        let (owner, by) = (*region.author.get_or_insert(fact.author), fact.author);
         let (same, whose) = match self.of_ctas {
-            true => ((owner.0, owner.1, owner.2) == (by.0, by.1, by.2), "CTAs"),
-            false => (owner == by, "warps"),
+            true => ((owner.processor(), owner.cta()) == (by.processor(), by.cta()), "CTAs"),
+            false => (owner.thread() == by.thread(), "warps"),
         };
         if !same {
             self.contradict(at, format!("region {number} belongs to two {whose}"));
@@ -282,9 +281,9 @@ impl<'a> RegionFacts<'a> {
 
     /// A warp's stores leave in its order: one that has not left by the time a later one has never will.
     fn find_left_behind(&mut self, programs: &Programs) {
-        let mut last: BTreeMap<WarpKey, u32> = BTreeMap::new();
+        let mut last: BTreeMap<Option<Thread>, u32> = BTreeMap::new();
         for issued in &self.issued {
-            let warp = warp_key(self.journal.facts()[issued.program as usize].author);
+            let warp = self.journal.facts()[issued.program as usize].author.thread();
             let program = last.entry(warp).or_default();
             *program = issued.program.max(*program);
         }
@@ -320,8 +319,9 @@ impl<'a> RegionFacts<'a> {
             if fact.kind != FactKind::Region(RegionStep::Bounded) {
                 continue;
             }
-            let Ok(order) = self.names.binary_search(&fact.author.warp) else { continue };
-            let Some(count) = bounded[order].get_mut(fact.author.pc as usize) else { continue };
+            let Author::HeldRegion { order: name, region, .. } = fact.author else { continue };
+            let Ok(order) = self.names.binary_search(&name) else { continue };
+            let Some(count) = bounded[order].get_mut(region as usize) else { continue };
             *count += 1;
             let point = self.points.partition_point(|&end| end as usize <= at) as u32 + 1;
             while bounded[order].get(prefix[order]).is_some_and(|&count| count >= self.controllers) {
@@ -389,13 +389,16 @@ impl<'a> RegionFacts<'a> {
 /// The orders that facts name: where it is not 0 alone, which stands for the machine, those of all SMs with
 /// regions.
 fn names(journal: &Journal) -> Vec<u16> {
-    let facts = || journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)));
-    let at_controller = |fact: &&Fact| matches!(fact.kind, FactKind::Region(step) if at_controller(step));
-    if facts().filter(at_controller).all(|fact| fact.author.warp == 0) {
+    let authors =
+        || journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_))).map(|fact| fact.author);
+    if !authors().any(|author| matches!(author, Author::HeldRegion { order: 1.., .. })) {
         return vec![0];
     }
-    let named = |fact: &Fact| if at_controller(&fact) { fact.author.warp } else { fact.author.sm };
-    let mut names: Vec<u16> = facts().map(named).collect();
+    let named = |author: Author| match author {
+        Author::HeldRegion { order, .. } => Some(order),
+        _ => author.processor(),
+    };
+    let mut names: Vec<u16> = authors().filter_map(named).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -413,7 +416,7 @@ struct Waiting {
 /// Stores that did not leave in a region yet, in program order, by warp and line.
 #[derive(Default)]
 struct Programs {
-    waiting: BTreeMap<(WarpKey, u64), VecDeque<Waiting>>,
+    waiting: BTreeMap<(Option<Thread>, u64), VecDeque<Waiting>>,
 }
 
 impl Programs {
@@ -428,7 +431,7 @@ impl Programs {
         };
         let mask = order.journal.facts()[source as usize].mask;
         if mask != 0 {
-            let waiting = self.waiting.entry((warp_key(fact.author), fact.line)).or_default();
+            let waiting = self.waiting.entry((fact.author.thread(), fact.line)).or_default();
             waiting.push_back(Waiting { program: at, source, mask });
         }
     }
@@ -437,7 +440,7 @@ impl Programs {
     /// were never issued.
     fn leave(&mut self, at: u32, fact: &Fact, mut matched: impl FnMut(Issued, u32)) -> u128 {
         let mut left = fact.mask;
-        let Some(waiting) = self.waiting.get_mut(&(warp_key(fact.author), fact.line)) else { return left };
+        let Some(waiting) = self.waiting.get_mut(&(fact.author.thread(), fact.line)) else { return left };
         for own in waiting.iter_mut() {
             let mask = own.mask & left;
             if mask != 0 {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use super::runs;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness, WrongValue};
 use durawarp_persist::image::{OutsideImage, PmImage};
-use durawarp_persist::journal::{Fact, FactKind, Journal};
+use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
 
 /// Which of the stores that no acknowledgement has come for recovery replays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,18 +80,16 @@ impl<'a> SavedStores<'a> {
     /// It writes outside of persistent memory.
     fn follow(&mut self, at: usize) -> Result<Option<u64>, OutsideImage> {
         let fact = &self.journal.facts()[at];
-        match fact.kind {
-            FactKind::Performed => {
+        match (fact.kind, fact.author) {
+            (FactKind::Performed, Author::Hart { core, .. }) => {
                 write(&mut self.performed, self.journal, fact)?;
-                let core = fact.author.sm;
                 let number = self.counts.entry(core).or_default();
                 *number += 1;
                 let pending = Pending { core, number: *number, fact: at as u32 };
                 self.pending.entry(fact.line).or_default().push(pending);
             }
-            FactKind::Accepted => write(&mut self.durable, self.journal, fact)?,
-            FactKind::Forgotten => {
-                let (core, last) = (fact.author.sm, fact.author.launch);
+            (FactKind::Accepted, _) => write(&mut self.durable, self.journal, fact)?,
+            (FactKind::Forgotten, Author::Core { core, stores: last }) => {
                 if let Some(pending) = self.pending.get_mut(&fact.line) {
                     pending.retain(|store| store.core != core || store.number > last);
                     if pending.is_empty() {
@@ -212,15 +210,17 @@ fn missing(journal: &Journal, at: usize, line: u64) -> Option<Persist> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use durawarp_persist::journal::Author;
-
     const LINE: u64 = 64;
 
     /// A journal of facts of one line: kind, core (or number forgotten), byte.
     fn verdict(facts: &[(FactKind, u16, u32, u8)], replay: Replay) -> Verdict {
         let mut journal = Journal::default();
-        for (time, &(kind, core, launch, byte)) in facts.iter().enumerate() {
-            let author = Author { sm: core, launch, ..Author::default() };
+        for (time, &(kind, core, stores, byte)) in facts.iter().enumerate() {
+            let author = match kind {
+                FactKind::Performed => Author::Hart { core, hart: 0, pc: 0 },
+                FactKind::Forgotten => Author::Core { core, stores },
+                _ => Author::Unknown,
+            };
             let mask = if kind == FactKind::Forgotten { 0 } else { 1 };
             journal.note_data(time as u64, kind, LINE, mask, author, &[byte; 128]);
         }

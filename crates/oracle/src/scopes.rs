@@ -13,8 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use super::order::{RunOrder, WarpKey, instance, is_store, warp_key};
-use durawarp_persist::journal::FactKind;
+use super::order::{self, RunOrder, instance, is_store};
+use durawarp_persist::journal::{FactKind, Thread};
 use durawarp_persist::vocab::PersistScope;
 
 /// An instance of a scope: its stores by epochs, and how many epochs are known to be durable; none once a
@@ -48,11 +48,11 @@ impl Scopes {
             }
         }
         // Only scopes that occur are followed; hence the pass before this one.
-        let mut numbers: BTreeMap<(PersistScope, (u32, u32, u32)), u32> = BTreeMap::new();
-        let mut epochs: BTreeMap<WarpKey, [u32; 3]> = BTreeMap::new();
+        let mut numbers: BTreeMap<(PersistScope, order::Instance), u32> = BTreeMap::new();
+        let mut epochs: BTreeMap<Option<Thread>, [u32; 3]> = BTreeMap::new();
         for (at, fact) in order.journal.facts().iter().enumerate() {
             if let FactKind::PersistReached(scope) = fact.kind {
-                let of_warp = epochs.entry(warp_key(fact.author)).or_default();
+                let of_warp = epochs.entry(fact.author.thread()).or_default();
                 // A wider barrier ends the epochs of narrower scopes as well.
                 for epoch in &mut of_warp[..=as_counted(scope) as usize] {
                     *epoch += 1;
@@ -61,7 +61,7 @@ impl Scopes {
             if !is_store(fact.kind) || !scopes.used.contains(&true) {
                 continue;
             }
-            let of_warp = *epochs.entry(warp_key(fact.author)).or_default();
+            let of_warp = *epochs.entry(fact.author.thread()).or_default();
             let mut standing = Standing::default();
             for scope in PersistScope::ALL.into_iter().filter(|&scope| scopes.used[scope as usize]) {
                 let next = scopes.instances.len() as u32;
@@ -99,10 +99,9 @@ impl Scopes {
 #[cfg(test)]
 mod tests {
     use super::super::order::Model;
-    use super::super::script::{HOST, Script, warp};
+    use super::super::script::{Script, warp, warp_of};
     use super::*;
     use durawarp_persist::image::PmImage;
-    use durawarp_persist::journal::Author;
     use durawarp_persist::promises::Promises;
     use durawarp_persist::vocab::Domain;
 
@@ -111,7 +110,7 @@ mod tests {
 
     fn scopes(script: &Script, claim: Option<PersistScope>, stores: &[u32]) -> Found {
         let initial = PmImage::new(0, vec![0; 512]);
-        let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+        let model = Model { domain: Domain::Adr, promises: Promises::NONE };
         let scopes = Scopes::new(&RunOrder::new(&script.journal, &initial, model), claim);
         assert_eq!(scopes.any(), !scopes.instances.is_empty());
         assert!(scopes.instances.iter().all(|instance| instance.confirmed == Some((0, 0))));
@@ -126,7 +125,7 @@ mod tests {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).fact(reached(PersistScope::Cta), 0, warp(0)).store(warp(0), 128, 3);
         script.fact(reached(PersistScope::Thread), 0, warp(1)).store(warp(1), 256, 2);
-        script.store(Author { cta: 7, ..warp(0) }, 384, 4);
+        script.store(warp_of(7, 0), 384, 4);
         script
     }
 

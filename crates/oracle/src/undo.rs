@@ -368,7 +368,7 @@ fn seek(order: &RunOrder<'_>, role: &str, address: u64, wanted: &[u8], launch: u
             continue;
         }
         let persist = Persist::new(role, author, line_address, address);
-        if author.launch == launch {
+        if author.cta().is_some_and(|(of, _)| of == launch) {
             return Some(persist);
         }
         found = found.or(Some(persist));

@@ -28,9 +28,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::authors::misattributed;
 use super::runs;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness};
-use durawarp_persist::journal::{Fact, FactKind, Journal};
+use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
 use durawarp_persist::vocab::Domain;
 
 pub use states::{VerbStates, judge_states};
@@ -99,13 +100,13 @@ impl<'a> VerbOrder<'a> {
             if !matches!(fact.kind, FactKind::VerbPosted | FactKind::VerbWritten) {
                 continue;
             }
-            let channel = channels.entry(fact.author.warp).or_default();
+            let Author::PostedVerb { channel, transaction, sequence: number } = fact.author else { continue };
+            let channel = channels.entry(channel).or_default();
             if fact.kind == FactKind::VerbWritten {
                 channel.plain.entry(fact.line).or_default().push(at as u32);
                 channel.last.remove(&fact.line);
                 continue;
             }
-            let (number, transaction) = (fact.author.pc, fact.author.launch);
             if channel.verbs.last().is_none_or(|verb| verb.number != number) {
                 channel.verbs.push(Verb { number, transaction, lines: BTreeMap::new() });
             }
@@ -160,28 +161,35 @@ impl<'a> VerbOrder<'a> {
             let together = facts[at..].iter().take_while(|fact| fact.time == facts[at].time).count();
             let of_time = &facts[at..at + together];
             let of = |kind: FactKind| of_time.iter().filter(move |fact| fact.kind == kind);
-            let mut failures = Vec::new();
+            let foreign = of_time.iter().filter_map(|fact| Some(wrong(Property::Facts, fact, misattributed(fact)?)));
+            let mut failures: Vec<Failure> = foreign.collect();
             let mut new = Vec::new();
             for fact in of(change) {
-                // What a cache has written is of no verb, which are numbered from 1.
-                if fact.author.pc == 0
-                    && let Some(channel) = now.values_mut().find(|of| of.channel.plain.contains_key(&fact.line))
-                {
-                    failures.extend(channel.durable_plain(fact));
-                    continue;
-                }
-                match now.get_mut(&fact.author.warp) {
-                    Some(channel) => match channel.durable(fact) {
-                        Ok(verb) => new.push((fact, verb)),
+                let durable = match fact.author {
+                    Author::Verb { channel, sequence } => now.get_mut(&channel).map(|of| (of, channel, sequence)),
+                    // What a cache has written is of no verb.
+                    _ => {
+                        let plain = now.values_mut().find(|of| of.channel.plain.contains_key(&fact.line));
+                        if let Some(channel) = plain {
+                            failures.extend(channel.durable_plain(fact));
+                            continue;
+                        }
+                        None
+                    }
+                };
+                match durable {
+                    Some((of, channel, sequence)) => match of.durable(fact, sequence) {
+                        Ok(verb) => new.push((fact, channel, verb)),
                         Err(failure) => failures.push(*failure),
                     },
                     None => failures.push(wrong(Property::Facts, fact, "a durable line is of no channel")),
                 }
             }
-            failures.extend(new.into_iter().filter_map(|(fact, verb)| now[&fact.author.warp].out_of_order(fact, verb)));
+            failures.extend(new.into_iter().filter_map(|(fact, of, verb)| now[&of].out_of_order(fact, verb)));
             for fact in of(FactKind::VerbAcknowledged) {
-                match now.get_mut(&fact.author.warp) {
-                    Some(channel) => failures.extend(channel.acknowledged(fact)),
+                let Author::Verb { channel, sequence } = fact.author else { continue };
+                match now.get_mut(&channel) {
+                    Some(channel) => failures.extend(channel.acknowledged(fact, sequence)),
                     None => failures.push(wrong(Property::Facts, fact, "an acknowledgement is of no channel")),
                 }
             }
@@ -227,11 +235,10 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
         ChannelProgress { order, number, channel, missing, whole: 0, acknowledged: 0, memory: BTreeMap::new() }
     }
 
-    /// A write is durable: the verb that it is of.
-    fn durable(&mut self, fact: &Fact) -> Result<usize, Box<Failure>> {
+    /// A write of a verb is durable: the verb's place in the channel.
+    fn durable(&mut self, fact: &Fact, number: u32) -> Result<usize, Box<Failure>> {
         let line = self.memory.entry(fact.line).or_insert([0; super::LINE]);
         self.order.write(line, fact);
-        let number = fact.author.pc;
         let verb = self.channel.numbered(number);
         let posted = verb.and_then(|verb| self.channel.verbs[verb].lines.get(&fact.line));
         let (Some(verb), Some(&posted)) = (verb, posted) else {
@@ -280,14 +287,14 @@ impl<'o, 'a> ChannelProgress<'o, 'a> {
             return None;
         }
         let what = "a line of a verb is durable, and one of an earlier verb of its channel is not";
-        let present = Some(self.named(verb, fact));
+        let present = Some(self.named(verb, self.order.fact(self.channel.verbs[verb].lines[&fact.line])));
         let witness = Some(Witness { missing: self.first_missing(), present });
         Some(Failure { witness, ..wrong(Property::Verbs, fact, what) })
     }
 
     /// A verb is acknowledged.
-    fn acknowledged(&mut self, fact: &Fact) -> Option<Failure> {
-        let Some(verb) = self.channel.numbered(fact.author.pc) else {
+    fn acknowledged(&mut self, fact: &Fact, number: u32) -> Option<Failure> {
+        let Some(verb) = self.channel.numbered(number) else {
             return Some(wrong(Property::Facts, fact, "what is acknowledged was not posted"));
         };
         let before = self.channel.over(self.acknowledged);

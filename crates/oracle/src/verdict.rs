@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::authors::ShownAuthor;
 use durawarp_engine::Time;
 use durawarp_persist::journal::Author;
 
@@ -92,7 +93,7 @@ pub struct Persist {
 impl Persist {
     /// A write of an author.
     pub fn new(role: &str, author: Author, line: u64, address: u64) -> Persist {
-        let Author { sm, launch, cta, warp, pc } = author;
+        let ShownAuthor { sm, launch, cta, warp, pc } = author.into();
         Persist { role: role.to_owned(), sm, launch, cta, warp, pc, line, address }
     }
 }
@@ -302,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_verdict_is_plain_data() {
-        let author = Author { sm: 1, launch: 2, cta: 3, warp: 4, pc: 5 };
+        let author = Author::Warp { sm: 1, launch: 2, cta: 3, warp: 4, pc: 5 };
         let witness = Witness { missing: Some(Persist::new("flag", author, 128, 132)), present: None };
         let failure = Failure {
             property: Property::Check("sum".into()),
@@ -344,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_persist_has_every_number_of_its_author() {
-        let author = Author { sm: 1, launch: 2, cta: 3, warp: 4, pc: 5 };
+        let author = Author::Warp { sm: 1, launch: 2, cta: 3, warp: 4, pc: 5 };
         let Persist { role, sm, launch, cta, warp, pc, line, address } = Persist::new("flag", author, 128, 132);
         assert_eq!((role.as_str(), sm, launch, cta, warp, pc, line, address), ("flag", 1, 2, 3, 4, 5, 128, 132));
     }

@@ -16,25 +16,25 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::authors::ShownAuthor;
 use super::runs;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness, WrongValue};
 use durawarp_persist::image::{OutsideImage, PmImage};
-use durawarp_persist::journal::{Author, Fact, FactKind, Journal};
+use durawarp_persist::journal::{Fact, FactKind, Journal, Thread};
 
 /// Bytes of a line of CPUs.
 const LINE_BYTES: usize = 64;
-
-/// A hart: core, and number in it.
-type Hart = (u16, u16);
 
 /// Judges the order in which a run's stores were performed. In a run that `ended`, all that retired must have
 /// been.
 pub fn judge_visibility(journal: &Journal, ended: bool, keep: usize) -> Verdict {
     let mut verdict = Verdict { exhaustive: true, ..Verdict::default() };
-    let mut retired: BTreeMap<Hart, VecDeque<usize>> = BTreeMap::new();
+    let mut retired: BTreeMap<Thread, VecDeque<usize>> = BTreeMap::new();
     let facts = journal.facts();
     for (at, fact) in facts.iter().enumerate() {
-        let of_hart = retired.entry((fact.author.sm, fact.author.warp));
+        // What no hart has done is a fault of the facts, which the order of the run reports.
+        let Some(hart) = fact.author.thread() else { continue };
+        let of_hart = retired.entry(hart);
         match fact.kind {
             FactKind::Retired => of_hart.or_default().push_back(at),
             FactKind::Performed => {
@@ -49,7 +49,7 @@ pub fn judge_visibility(journal: &Journal, ended: bool, keep: usize) -> Verdict 
     for &at in retired.values().flatten().filter(|_| ended) {
         let mut fact = facts[at];
         fact.time = last;
-        let what = format!("pc {:#x} retired a store that was never performed", fact.author.pc);
+        let what = format!("pc {:#x} retired a store that was never performed", ShownAuthor::from(fact.author).pc);
         verdict.failed += 1;
         verdict.failures.push(order_failure(verdict.points, &fact, what, Some(persist(&fact))));
     }
@@ -63,19 +63,19 @@ fn performed(journal: &Journal, fact: &Fact, retired: &mut VecDeque<usize>) -> O
     let facts = journal.facts();
     let same = |at: usize| {
         let issued = &facts[at];
-        let place = (issued.author.pc, issued.line, issued.mask);
-        place == (fact.author.pc, fact.line, fact.mask) && journal.data(issued) == journal.data(fact)
+        let place = (issued.author.pc(), issued.line, issued.mask);
+        place == (fact.author.pc(), fact.line, fact.mask) && journal.data(issued) == journal.data(fact)
     };
-    let Author { sm, warp, pc, .. } = fact.author;
+    let ShownAuthor { sm: core, warp: hart, pc, .. } = fact.author.into();
     let Some(place) = retired.iter().position(|&at| same(at)) else {
-        return Some((format!("hart {warp} of core {sm} performed a store of pc {pc:#x} that did not retire"), None));
+        return Some((format!("hart {hart} of core {core} performed a store of pc {pc:#x} that did not retire"), None));
     };
     let oldest = &facts[retired[0]];
     retired.remove(place);
     (place > 0).then(|| {
-        let older = oldest.author.pc;
+        let older = ShownAuthor::from(oldest.author).pc;
         let what = format!(
-            "hart {warp} of core {sm} performed the store of pc {pc:#x} before that of pc {older:#x}, which is older"
+            "hart {hart} of core {core} performed the store of pc {pc:#x} before that of pc {older:#x}, which is older"
         );
         (what, Some(persist(oldest)))
     })
@@ -115,7 +115,8 @@ impl<'a> VisibleStores<'a> {
     pub fn new(journal: &'a Journal, initial: &PmImage, cores: usize) -> VisibleStores<'a> {
         let mut of_cores = vec![(Vec::new(), 0); cores];
         for (at, fact) in journal.facts().iter().enumerate().filter(|(_, fact)| fact.kind == FactKind::Performed) {
-            if let Some((performed, _)) = of_cores.get_mut(usize::from(fact.author.sm)) {
+            let core = fact.author.processor().map(usize::from);
+            if let Some((performed, _)) = core.and_then(|core| of_cores.get_mut(core)) {
                 performed.push(at as u32);
             }
         }
@@ -179,19 +180,20 @@ mod tests {
     use super::*;
 
     use FactKind::{Performed, Retired};
+    use durawarp_persist::journal::Author;
 
     /// A journal of words: kind, core, hart, line, value; each a tick after the other.
-    fn journal(facts: &[(FactKind, u16, u16, u64, u8)]) -> Journal {
+    fn journal(facts: &[(FactKind, u16, u8, u64, u8)]) -> Journal {
         let mut journal = Journal::default();
-        for (time, &(kind, sm, warp, line, value)) in facts.iter().enumerate() {
+        for (time, &(kind, core, hart, line, value)) in facts.iter().enumerate() {
             // The program counter is the store's value: each store has its own.
-            let author = Author { sm, warp, pc: value.into(), ..Author::default() };
+            let author = Author::Hart { core, hart, pc: value.into() };
             journal.note_data(time as u64, kind, line, 0xff, author, &[value; 128]);
         }
         journal
     }
 
-    fn order(facts: &[(FactKind, u16, u16, u64, u8)]) -> Verdict {
+    fn order(facts: &[(FactKind, u16, u8, u64, u8)]) -> Verdict {
         judge_visibility(&journal(facts), true, 8)
     }
 

@@ -10,8 +10,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use durawarp_checkpoint::value;
 use durawarp_engine::Time;
+
+pub use super::author::{Author, Thread};
 
 use super::promises::{Fences, Promises};
 use super::vocab::{FenceKind, PersistScope, RegionStep};
@@ -79,46 +80,62 @@ pub enum FactKind {
     Observed,
     /// An ordering fence of a hart stands behind its stores before it.
     EpochEnded,
-    /// The store that was performed just before, of the same hart, is the `launch`-th in the entry of the
-    /// hart's persist buffer whose number is the author's `cta`. A write of such an entry that is accepted,
-    /// or at the media, has all of its stores up to the author's `launch`-th.
+    /// The store that was performed just before, of the same hart, is in an entry of the hart's persist
+    /// buffer. A write of such an entry that is accepted, or at the media, names the entry.
     Buffered,
-    /// A core (the author's `sm`) need not replay its stores to the line any more, up to the `launch`-th that
-    /// it performed to persistent memory: they are durable, as it knows.
+    /// A core need not replay its stores to the line any more: they are durable, as it knows.
     Forgotten,
-    /// A client posted a verb; this is a line of it, with what it is to have. The verb's number in its
-    /// channel is the author's `pc`, the channel its `warp`, the transaction that it is of its `launch`. What
-    /// is accepted, or at the media, of a verb has the same `warp` and `pc`.
+    /// A client posted a verb; this is a line of it, with what it is to have. What is accepted, or at the
+    /// media, of a verb names the verb.
     VerbPosted,
-    /// A client posted a verb that is not persistent, as [`FactKind::VerbPosted`]. What becomes durable of it
-    /// has no author.
+    /// A client posted a verb that is not persistent. What becomes durable of it has no author.
     VerbWritten,
-    /// The server's NIC acknowledged a verb: it and all verbs before it in its channel are durable. The
-    /// author is as in [`FactKind::VerbPosted`].
+    /// The server's NIC acknowledged a verb: it and all verbs before it in its channel are durable.
     VerbAcknowledged,
-    /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's
-    /// `pc`. At an SM the author is the warp (and SM); at a controller, `sm` is the controller's number and
-    /// `warp` the order that the number belongs to: 0 where one order holds for the machine, else the SM of
-    /// the region.
+    /// A step of a recoverable region, as a warp, a hart or a controller took it.
     Region(RegionStep),
 }
 
-/// Who in the program did it, as far as the component that noted the fact knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Author {
-    /// SM (or the number of SMs for the command processor).
-    pub sm: u16,
-    /// Launch number, from 0.
-    pub launch: u32,
-    /// CTA of the launch.
-    pub cta: u32,
-    /// Warp of the CTA.
-    pub warp: u16,
-    /// Instruction.
-    pub pc: u32,
+impl FactKind {
+    /// The author is of a kind that can have done this.
+    pub fn may_be_of(self, author: Author) -> bool {
+        match self {
+            // A slice knows the requester alone, a core its hart.
+            FactKind::Performed => matches!(author, Author::Sm(_) | Author::Host | Author::Hart { .. }),
+            FactKind::Accepted | FactKind::AtMedia => {
+                matches!(author, Author::Unknown | Author::Entry { .. } | Author::Verb { .. })
+            }
+            FactKind::FencePassed
+            | FactKind::FenceOrdered
+            | FactKind::FenceSkipped(_)
+            | FactKind::FenceSettled
+            | FactKind::Stored
+            | FactKind::StoredNonTemporal
+            | FactKind::Updated
+            | FactKind::WroteBack
+            | FactKind::BarrierReached
+            | FactKind::BarrierPassed
+            | FactKind::Synchronised
+            | FactKind::PersistReached(_)
+            | FactKind::PersistPassed(_) => matches!(author, Author::Warp { .. } | Author::Hart { .. }),
+            FactKind::Retired | FactKind::PerformedVolatile | FactKind::Observed | FactKind::EpochEnded => {
+                matches!(author, Author::Hart { .. })
+            }
+            FactKind::Merged | FactKind::Cleaned => matches!(author, Author::Sm(_)),
+            FactKind::CtaStarted | FactKind::CtaEnded => matches!(author, Author::Cta { .. }),
+            FactKind::KernelStarted | FactKind::KernelEnded => matches!(author, Author::Launch(_)),
+            FactKind::Buffered => matches!(author, Author::Entry { .. }),
+            FactKind::Forgotten => matches!(author, Author::Core { .. }),
+            FactKind::VerbPosted | FactKind::VerbWritten => matches!(author, Author::PostedVerb { .. }),
+            FactKind::VerbAcknowledged => matches!(author, Author::Verb { .. }),
+            // These two steps are taken where the program runs, all others at controllers.
+            FactKind::Region(RegionStep::Stored | RegionStep::Ended) => {
+                matches!(author, Author::WarpRegion { .. } | Author::HartRegion { .. })
+            }
+            FactKind::Region(_) => matches!(author, Author::HeldRegion { .. }),
+        }
+    }
 }
-
-value!(record Author { sm, launch, cta, warp, pc });
 
 /// One fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +171,8 @@ struct Record {
     bytes: Bytes,
 }
 
+const _: () = assert!(size_of::<Record>() == 40, "a component notes one a fact");
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bytes {
     None,
@@ -186,6 +205,9 @@ fn append(to: &mut Vec<u8>, mask: u128, line_bytes: &[u8; 128]) {
 
 impl Notebook {
     /// Notes a fact without data.
+    ///
+    /// # Panics
+    /// In a debug build, as all that note: when such an author cannot have done it.
     #[inline]
     pub fn note(&mut self, time: Time, kind: FactKind, line: u64, author: Author) {
         self.record(Record { time, line, author, data: 0, kind, bytes: Bytes::None });
@@ -219,6 +241,7 @@ impl Notebook {
     }
 
     fn record(&mut self, record: Record) {
+        debug_assert!(record.kind.may_be_of(record.author), "{:?} of {:?}", record.kind, record.author);
         match self.records.last_mut() {
             Some(chunk) if chunk.len() < RECORDS => chunk.push(record),
             _ => {
@@ -429,7 +452,7 @@ mod tests {
     fn merging_orders_by_time_then_component() {
         let (mut a, mut b) = (Notebook::default(), Notebook::default());
         let note = |journal: &mut Notebook, time: Time, line_address: u64, mask: u128| {
-            journal.note_data(time, FactKind::Performed, line_address, mask, Author::default(), &line());
+            journal.note_data(time, FactKind::Performed, line_address, mask, Author::Host, &line());
         };
         note(&mut a, 10, 1, 0b1);
         note(&mut a, 20, 2, 0b10);
@@ -443,21 +466,22 @@ mod tests {
     #[test]
     fn a_merged_notebook_is_the_journal_of_the_same_facts_however_many_chunks_they_fill() {
         let (mut notebook, mut journal) = (Notebook::default(), Journal::default());
+        let author = Author::Hart { core: 0, hart: 1, pc: 2 };
         for i in 0..3000u64 {
             let mask = u128::MAX.checked_shr((i % 130) as u32).unwrap_or(0) | u128::from(i % 7) << 64;
             let bytes = std::array::from_fn(|at| (at as u64 * 3 + i) as u8);
-            notebook.note_data(i, FactKind::Stored, 128 * i, mask, Author::default(), &bytes);
-            notebook.note(i, FactKind::WroteBack, 128 * i, Author::default());
-            journal.note_data(i, FactKind::Stored, 128 * i, mask, Author::default(), &bytes);
-            journal.note(i, FactKind::WroteBack, 128 * i, 0, Author::default());
+            notebook.note_data(i, FactKind::Stored, 128 * i, mask, author, &bytes);
+            notebook.note(i, FactKind::WroteBack, 128 * i, author);
+            journal.note_data(i, FactKind::Stored, 128 * i, mask, author, &bytes);
+            journal.note(i, FactKind::WroteBack, 128 * i, 0, author);
         }
         let merged = Journal::merged(&[&notebook]);
         assert!(merged.chunks.len() > 3);
         assert_eq!(merged.facts().len(), journal.facts().len());
         for (found, expected) in merged.facts().iter().zip(journal.facts()) {
             assert_eq!(
-                (found.time, found.kind, found.line, found.mask),
-                (expected.time, expected.kind, expected.line, expected.mask)
+                (found.time, found.kind, found.line, found.mask, found.author),
+                (expected.time, expected.kind, expected.line, expected.mask, expected.author)
             );
             assert_eq!(merged.data(found), journal.data(expected));
         }
@@ -467,7 +491,7 @@ mod tests {
     fn a_fence_that_was_skipped_counts_as_what_was_promised_of_it() {
         let mut journal = Journal::default();
         for kind in [FenceKind::Sfence, FenceKind::Dfence] {
-            journal.note(1, FactKind::FenceSkipped(kind), 0, 0, Author::default());
+            journal.note(1, FactKind::FenceSkipped(kind), 0, 0, Author::Hart { core: 0, hart: 0, pc: 0 });
         }
         journal.note_data(2, FactKind::Accepted, 0, 1, Author::default(), &[7; 128]);
         let held_to = |fences| {

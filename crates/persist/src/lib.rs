@@ -20,6 +20,7 @@
 #![warn(missing_docs)]
 
 pub mod access;
+mod author;
 pub mod bytes;
 pub mod dependency;
 pub mod event;
@@ -45,7 +46,7 @@ pub use handler::{
     VictimSearch, WriteBack, opened,
 };
 pub use image::PmImage;
-pub use journal::{Fact, FactKind, Journal, Notebook};
+pub use journal::{Author, Fact, FactKind, Journal, Notebook};
 pub use part::Part;
 pub use promises::{Fences, Promises, Survives};
 pub use storage::StorageCost;

@@ -124,7 +124,7 @@ impl Outbox {
         self.noting = true;
     }
 
-    /// Tells that what a warp's fence did not wait for is durable.
+    /// Tells that what a warp's fence did not wait for is durable, or all of a channel before its fence.
     #[inline]
     pub fn settle(&mut self, author: Author) {
         self.settled.push(author);
@@ -282,7 +282,7 @@ impl Outbox {
 pub struct Flush {
     /// The handler's name for it.
     pub token: u64,
-    /// Whose region it is of, as journals say it.
+    /// Whose it is, as journals say it: a region's as the controller has it, or what the write is of.
     pub author: Author,
     /// Address of the line's first byte.
     pub line: u64,
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn notes_can_be_looked_at_without_a_journal() {
         let mut outbox = Outbox::default();
-        let author = Author { pc: 7, ..Author::default() };
+        let author = Author::HartRegion { core: 1, hart: 0, region: 7 };
         outbox.note(RegionStep::Ended, author);
         assert_eq!(outbox.notes().count(), 0, "nobody looks");
         outbox.keep_notes();
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn notes_reach_the_journal_of_a_host_that_keeps_one() {
-        let author = Author { sm: 3, ..Author::default() };
+        let author = Author::HartRegion { core: 1, hart: 0, region: 3 };
         for keeps in [true, false] {
             let (mut outbox, mut notebook) = (Outbox::of_host(keeps), Notebook::default());
             outbox.note(RegionStep::Ended, author);
@@ -423,11 +423,11 @@ mod tests {
             let facts: Vec<_> = journal
                 .facts()
                 .iter()
-                .map(|fact| (fact.time, fact.kind, fact.line, fact.author.sm, journal.data(fact).to_vec()))
+                .map(|fact| (fact.time, fact.kind, fact.line, fact.author, journal.data(fact).to_vec()))
                 .collect();
             let expected = [
-                (5, FactKind::Region(RegionStep::Ended), 0, 3, vec![]),
-                (5, FactKind::Region(RegionStep::Stored), 256, 3, vec![1, 2]),
+                (5, FactKind::Region(RegionStep::Ended), 0, author, vec![]),
+                (5, FactKind::Region(RegionStep::Stored), 256, author, vec![1, 2]),
             ];
             assert_eq!(facts, if keeps { expected.to_vec() } else { Vec::new() });
         }

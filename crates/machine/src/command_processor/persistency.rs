@@ -82,9 +82,9 @@ impl HostPersistency {
     }
 
     /// Journals that a kernel, the `launch`th of the program, starts or ends.
-    pub(super) fn note(&mut self, kind: FactKind, launch: u32, ports: &Ports, time: Time) {
+    pub(super) fn note(&mut self, kind: FactKind, launch: u32, time: Time) {
         if let Some(journal) = &mut self.journal {
-            journal.note(time, kind, 0, Author { sm: ports.requester().number(), launch, ..Author::default() });
+            journal.note(time, kind, 0, Author::Launch(launch));
         }
     }
 

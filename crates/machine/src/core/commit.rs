@@ -131,7 +131,7 @@ pub(super) fn performed(
         return;
     }
     if Medium::of(address) == Medium::Nvm {
-        let store = Performed { author: m.record.author(hart, pc), address, width, value, checkpoint };
+        let store = Performed { hart, author: m.record.author(hart, pc), address, width, value, checkpoint };
         if m.host.renames {
             return region::stored(&store, cycle, m);
         }

@@ -57,6 +57,7 @@ pub(super) struct CoreHost {
 /// A store as it leaves the store buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Performed {
+    pub(super) hart: u8,
     pub(super) author: Author,
     /// Physical address, of bytes of one line.
     pub(super) address: u64,
@@ -182,7 +183,7 @@ impl CoreHost {
         let mut bytes = [0; 128];
         bytes[offset..offset + store.width].copy_from_slice(&store.value.to_le_bytes()[..store.width]);
         let of = PathStore {
-            warp: store.author.warp as u8,
+            warp: store.hart,
             author: store.author,
             line: store.address - offset as u64,
             mask: ((1u128 << store.width) - 1) << offset,
@@ -254,7 +255,9 @@ impl CoreHost {
         let Endpoint::Core(index) = self.ports.owner() else { unreachable!("a core's handler is at a core") };
         if let Some(regions) = &mut self.regions {
             for (step, author) in self.outbox.notes() {
-                regions.step(step, author, author.warp.into(), index, time);
+                if let Author::HartRegion { hart, region, .. } = author {
+                    regions.step(step, region, hart.into(), index, time);
+                }
             }
         }
         match journal {

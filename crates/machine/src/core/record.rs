@@ -91,7 +91,7 @@ impl CoreRecord {
 
     /// An author of this core.
     pub(super) fn author(&self, hart: u8, pc: u64) -> Author {
-        Author { sm: self.core, launch: 0, cta: 0, warp: hart.into(), pc: pc as u32 }
+        Author::Hart { core: self.core, hart, pc: pc as u32 }
     }
 
     /// Notes that a store was performed, if it was to persistent memory.

@@ -166,18 +166,18 @@ impl Durability {
         self.l2_survives() || !self.writes.concern(line)
     }
 
-    /// Journals a write to persistent memory as it becomes visible to all.
+    /// Journals a write to persistent memory as it becomes visible to all: an SM's, or the host's.
     pub(super) fn note_performed(
         &mut self,
         line: u64,
         mask: u128,
-        from: Requester,
+        by: Option<u16>,
         bytes: &[u8; MAX_LINE_BYTES],
         now: Time,
     ) {
         let Some(journal) = &mut self.journal else { return };
         if Medium::of(line) == Medium::Nvm {
-            let author = Author { sm: from.number(), ..Author::default() };
+            let author = by.map_or(Author::Host, Author::Sm);
             journal.note_data(now, FactKind::Performed, line, mask, author, bytes);
         }
     }

@@ -239,7 +239,7 @@ impl L2Slice {
     /// Journals bytes of a place as they become visible to all.
     fn note_performed(&mut self, place: usize, mask: u128, from: Requester, cx: &Ctx<'_, Msg>) {
         let (line, data) = (self.array.address(place), self.array.data(place));
-        self.durability.note_performed(line, mask, from, data, cx.now());
+        self.durability.note_performed(line, mask, self.ports.sm_of(from), data, cx.now());
     }
 
     /// Performs a non-temporal store: a copy in the array takes the bytes too, but has nothing to write back
@@ -260,7 +260,8 @@ impl L2Slice {
         } else {
             self.array.passed_by();
         }
-        self.durability.note_performed(address, line.mask, from, &line.bytes, cx.now());
+        let by = self.ports.sm_of(from);
+        self.durability.note_performed(address, line.mask, by, &line.bytes, cx.now());
         let bytes = line.mask.count_ones();
         let late = self.durability.waits_for_media(address);
         let token = self.write_memory(address, late, line, cx);

@@ -25,7 +25,7 @@ impl Notes {
 
     /// Something became of bytes of a line, of no one author.
     pub(super) fn data(&mut self, time: Time, kind: FactKind, line: u64, mask: u128, bytes: &[u8; MAX_LINE_BYTES]) {
-        self.data_of(Author::default(), time, kind, line, mask, bytes);
+        self.data_of(Author::Unknown, time, kind, line, mask, bytes);
     }
 
     /// The same, of an author's bytes.
@@ -43,19 +43,20 @@ impl Notes {
         }
     }
 
-    /// A store of a region enters the write queue.
+    /// A region takes a step.
     pub(super) fn region_step(&mut self, step: RegionStep, author: Author, now: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.regions.step(step, author.warp, author.pc, now);
+        if let Some(timeline) = &mut self.timeline
+            && let Author::HeldRegion { order, region, .. } = author
+        {
+            timeline.regions.step(step, order, region, now);
         }
     }
 
     /// What a handler said of regions; it holds `held` entries now.
     pub(super) fn regions(&mut self, outbox: &mut Outbox, held: impl FnOnce() -> u64, now: Time) {
+        outbox.notes().for_each(|(step, author)| self.region_step(step, author, now));
         if let Some(timeline) = &mut self.timeline {
-            let regions = &mut timeline.regions;
-            outbox.notes().for_each(|(step, author)| regions.step(step, author.warp, author.pc, now));
-            regions.gated.note(now, held());
+            timeline.regions.gated.note(now, held());
         }
         if self.journal.is_some() {
             outbox.write_notes(self.journal.as_deref_mut(), now);

@@ -78,7 +78,7 @@ impl Handler for Buffers {
         let Freed { channel, settled } = durawarp_persist::handler::opened(message);
         self.room[usize::from(channel)] += 1;
         if settled {
-            outbox.settle(Author { warp: channel.into(), ..Author::default() });
+            outbox.settle(Author::Channel(channel.into()));
         }
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_fence_is_settled_when_its_ctas_stores_before_it_are_durable_in_whatever_order() {
         let mut books = PersistOrder::default();
-        let author = Author { warp: 3, ..Author::default() };
+        let author = Author::Warp { sm: 0, launch: 0, cta: 0, warp: 3, pc: 0 };
         assert_eq!((books.issue(0, 2), books.issue(1, 1), books.issue(0, 1)), (2, 3, 4));
         books.fence(0, 2, author);
         for (line, cta) in [(0, 0), (128, 0), (256, 1), (128, 0)] {

@@ -77,9 +77,14 @@ impl Record {
 
     /// The author of what a warp does now.
     pub(super) fn author(&self, slot: &WarpSlot) -> Author {
+        let (cta, warp) = self.place(slot);
+        Author::Warp { sm: self.sm, launch: self.launch(), cta, warp, pc: slot.warp.pc() }
+    }
+
+    /// A warp's CTA, and its number there.
+    fn place(&self, slot: &WarpSlot) -> (u32, u8) {
         let (cta, thread) = slot.warp.thread_of(0);
-        let warp = (thread / self.warp_size) as u16;
-        Author { sm: self.sm, launch: self.launch(), cta: cta as u32, warp, pc: slot.warp.pc() }
+        (cta as u32, (thread / self.warp_size) as u8)
     }
 
     /// Notes a fact of a warp.
@@ -100,7 +105,7 @@ impl Record {
     /// Notes a fact of a line of persistent memory, which the whole SM has done.
     pub(super) fn note_line(&mut self, kind: FactKind, line: u64) {
         if Medium::of(line) == Medium::Nvm {
-            self.note_of(Author { sm: self.sm, ..Author::default() }, kind, line);
+            self.note_of(Author::Sm(self.sm), kind, line);
         }
     }
 
@@ -147,17 +152,17 @@ impl Record {
     }
 
     fn note_cta(&mut self, cta: &CtaSlot, kind: FactKind) {
-        let author = Author { sm: self.sm, launch: self.launch(), cta: cta.cta as u32, ..Author::default() };
-        self.note_of(author, kind, 0);
+        self.note_of(Author::Cta { sm: self.sm, launch: self.launch(), cta: cta.cta as u32 }, kind, 0);
     }
 
     /// A warp waits from `cycle` on, at an instruction of this name, unless it waits already.
     pub(super) fn stall_begins(&mut self, warp: usize, slot: &WarpSlot, at: &'static str, cycle: u32) {
         if self.timeline.is_some() {
-            let author = self.author(slot);
+            let (cta, number) = self.place(slot);
+            let label = Label::Stall { at, launch: self.launch(), cta, warp: number.into() };
             let time = self.time_of(cycle);
             if let Some(timeline) = &mut self.timeline {
-                timeline.stall_begins(warp, at, author, time);
+                timeline.stalls.begin(warp, time, label);
             }
         }
     }
@@ -215,13 +220,11 @@ impl Record {
         if self.timeline.is_some() {
             let said: Vec<(RegionStep, Author)> = outbox.notes().collect();
             for (step, author) in said {
-                let is_author = |slot: &WarpSlot| {
-                    let of = |own: Author| (own.cta, own.warp) == (author.cta, author.warp);
-                    slot.wait != Wait::NoWarp && of(self.author(slot))
-                };
+                let Author::WarpRegion { cta, warp, region, .. } = author else { continue };
+                let is_author = |slot: &WarpSlot| slot.wait != Wait::NoWarp && self.place(slot) == (cta, warp);
                 let slot = slots.iter().position(is_author).unwrap_or_default();
                 if let Some(timeline) = &mut self.timeline {
-                    timeline.regions.step(step, author, slot, self.sm, self.now);
+                    timeline.regions.step(step, region, slot, self.sm, self.now);
                 }
             }
         }

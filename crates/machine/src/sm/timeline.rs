@@ -7,7 +7,6 @@
 use crate::region_spans::RegionSpans;
 use durawarp_base::timeline::{Growth, Label, Recorder};
 use durawarp_engine::Time;
-use durawarp_persist::journal::Author;
 
 /// What an SM keeps.
 #[derive(Debug)]
@@ -31,12 +30,6 @@ impl SmTimeline {
         let recorder = || Recorder::new(spans);
         let (ctas, stalls, barriers) = (recorder(), recorder(), recorder());
         SmTimeline { ctas, stalls, barriers, regions: RegionSpans::new(spans), growth: Growth::new(3, 2) }
-    }
-
-    /// A warp waits from `time` on, at an instruction of this name, unless it waits already.
-    pub(super) fn stall_begins(&mut self, warp: usize, at: &'static str, author: Author, time: Time) {
-        let label = Label::Stall { at, launch: author.launch, cta: author.cta, warp: author.warp };
-        self.stalls.begin(warp, time, label);
     }
 
     /// A warp has come to a persist barrier of its CTA; one of the kernel is kept by the command processor.

@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use super::super::crash::{CrashStates, hash_of};
 use super::super::history::judge_history;
 use super::super::order::Model;
-use super::super::script::{HOST, Script, warp};
+use super::super::script::{Script, warp};
 use super::*;
 use durawarp_persist::journal::Author;
 use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Domain;
 
 fn order<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     RunOrder::new(&script.journal, initial, model)
 }
 
@@ -304,21 +304,21 @@ fn a_store_past_the_caches_may_be_durable_before_what_lies_in_them() {
 /// One step of a machine with two lines, each with a copy in a cache.
 #[derive(Debug, Clone, Copy)]
 enum ScriptStep {
-    Store { warp: u16, address: u64 },
-    Through { warp: u16, address: u64 },
-    WriteBack { warp: u16, line: u64 },
+    Store { warp: u8, address: u64 },
+    Through { warp: u8, address: u64 },
+    WriteBack { warp: u8, line: u64 },
     Evict { line: u64 },
-    Fence { warp: u16 },
+    Fence { warp: u8 },
 }
 
 fn step() -> impl Strategy<Value = ScriptStep> {
     let address = || (0u64..2, 0u64..3).prop_map(|(line, word)| line * 128 + word * 4);
     prop_oneof![
-        4 => (0u16..2, address()).prop_map(|(warp, address)| ScriptStep::Store { warp, address }),
-        2 => (0u16..2, address()).prop_map(|(warp, address)| ScriptStep::Through { warp, address }),
-        2 => (0u16..2, 0u64..2).prop_map(|(warp, line)| ScriptStep::WriteBack { warp, line: line * 128 }),
+        4 => (0u8..2, address()).prop_map(|(warp, address)| ScriptStep::Store { warp, address }),
+        2 => (0u8..2, address()).prop_map(|(warp, address)| ScriptStep::Through { warp, address }),
+        2 => (0u8..2, 0u64..2).prop_map(|(warp, line)| ScriptStep::WriteBack { warp, line: line * 128 }),
         1 => (0u64..2).prop_map(|line| ScriptStep::Evict { line: line * 128 }),
-        2 => (0u16..2).prop_map(|warp| ScriptStep::Fence { warp }),
+        2 => (0u8..2).prop_map(|warp| ScriptStep::Fence { warp }),
     ]
 }
 
@@ -334,7 +334,7 @@ proptest! {
         let accept = |script: &mut Script, line: u64, mask: u128, bytes: &[u8; 128]| {
             script.time += 1;
             let kind = FactKind::Accepted;
-            script.journal.note_data(script.time, kind, line, mask, Author::default(), bytes);
+            script.journal.note_data(script.time, kind, line, mask, Author::Unknown, bytes);
         };
         for (nth, &step) in steps.iter().enumerate() {
             let value = nth as u32 + 1;

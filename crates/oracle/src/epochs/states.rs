@@ -22,7 +22,7 @@ use crate::{Draw, mix, runs};
 use durawarp_engine::Time;
 use durawarp_persist::image::PmImage;
 
-use super::{Node, PersistOrder, hart_of};
+use super::{Node, PersistOrder};
 
 /// Persists before an instant that single and random states are drawn from.
 const LAST: usize = 64;
@@ -138,7 +138,7 @@ impl<'a> EpochStates<'a> {
             let before = self.order.before[first as usize].iter().copied().find(|&before| {
                 self.order
                     .persist(before)
-                    .is_some_and(|of| of.line == fact.line && hart_of(of.author) == hart_of(fact.author))
+                    .is_some_and(|of| of.line == fact.line && of.author.thread() == fact.author.thread())
             });
             // The end of an epoch between the two is the larger of the nodes before.
             match before {

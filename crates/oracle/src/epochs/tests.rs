@@ -24,8 +24,9 @@ struct Facts {
 }
 
 impl Facts {
-    fn author(hart: u16) -> Author {
-        Author { sm: hart, ..Author::default() }
+    /// The hart of a core.
+    fn author(core: u16) -> Author {
+        Author::Hart { core, hart: 0, pc: 0 }
     }
 
     fn note(&mut self, kind: FactKind, line: u64, author: Author) -> &mut Self {
@@ -40,7 +41,7 @@ impl Facts {
         self.entries += 1;
         let (author, bytes) = (Facts::author(hart), [self.entries as u8; 128]);
         self.journal.note_data(self.time, FactKind::Performed, line, 0xff, author, &bytes);
-        self.journal.note(self.time, FactKind::Buffered, 0, 0, Author { cta: self.entries, launch: 1, ..author });
+        self.journal.note(self.time, FactKind::Buffered, 0, 0, author.in_entry(self.entries, 1));
         self
     }
 
@@ -60,7 +61,7 @@ impl Facts {
     fn durable(&mut self, entries: &[(u16, u32)]) -> &mut Self {
         for &(hart, entry) in entries {
             self.time += 10;
-            let author = Author { cta: entry, launch: 1, ..Facts::author(hart) };
+            let author = Facts::author(hart).in_entry(entry, 1);
             self.journal.note_data(self.time, FactKind::AtMedia, A, 0xff, author, &[0; 128]);
         }
         self
@@ -206,18 +207,18 @@ fn an_entry_is_durable_as_far_as_its_write_had_its_stores() {
     for number in 1..=2 {
         run.time += 10;
         run.journal.note_data(run.time, FactKind::Performed, A, 0xff, author, &[number as u8; 128]);
-        run.journal.note(run.time, FactKind::Buffered, 0, 0, Author { cta: 1, launch: number, ..author });
+        run.journal.note(run.time, FactKind::Buffered, 0, 0, author.in_entry(1, number));
     }
     run.fence(0);
     run.time += 10;
     run.journal.note_data(run.time, FactKind::Performed, C, 0xff, author, &[3; 128]);
-    run.journal.note(run.time, FactKind::Buffered, 0, 0, Author { cta: 3, launch: 1, ..author });
+    run.journal.note(run.time, FactKind::Buffered, 0, 0, author.in_entry(3, 1));
     let mut whole = Facts { journal: run.journal.clone(), ..Facts { time: run.time, ..Facts::default() } };
     // The write has the first store of two: C comes too early.
     run.durable(&[(0, 1), (0, 3)]);
     assert_eq!(run.found(), [(Property::Epochs, Some(A), Some(C))]);
     whole.time += 10;
-    let both = Author { cta: 1, launch: 2, ..author };
+    let both = author.in_entry(1, 2);
     whole.journal.note_data(whole.time, FactKind::AtMedia, A, 0xff, both, &[2; 128]);
     whole.durable(&[(0, 3)]);
     assert_eq!(whole.found(), []);

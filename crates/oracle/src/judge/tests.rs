@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicUsize;
 
 use super::super::allowed::Budget;
 use super::super::order::Model;
-use super::super::script::{HOST, Script, warp};
+use super::super::script::{Script, warp};
 use super::super::undo::Expected;
 use super::*;
-use durawarp_persist::journal::FactKind;
+use durawarp_persist::journal::{Author, FactKind};
 use durawarp_persist::promises::Promises;
 use durawarp_persist::undo::{COMPLETE, IN_TX, LogSlot, Transaction, UndoLog};
 use durawarp_persist::vocab::Domain;
@@ -42,7 +42,7 @@ struct Both {
 
 fn judge(script: &Script, rules: &Rules<'_>, domain: Domain) -> Both {
     let initial = initial();
-    let order = RunOrder::new(&script.journal, &initial, Model { domain, promises: Promises::NONE, host: HOST });
+    let order = RunOrder::new(&script.journal, &initial, Model { domain, promises: Promises::NONE });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
     let regions = rules.undo.map(|undo| Regions::of(undo.log())).unwrap_or_default();
@@ -158,7 +158,7 @@ fn states_before_the_first_launch_are_the_hosts_business() {
     let mut script = Script::default();
     // The host puts the data there, after 8 other words.
     for word in 0..8 {
-        script.performed(HOST, DATA + 4 + word * 4, 5).accepted(DATA + 4 + word * 4, 5);
+        script.performed(Author::Host, DATA + 4 + word * 4, 5).accepted(DATA + 4 + word * 4, 5);
     }
     script.launch(0).accepted(900, 0);
     let condition = Condition::new("input", |image: &PmImage| match image.word(DATA + 32) {
@@ -264,7 +264,7 @@ fn a_store_that_crosses_words_may_be_torn() {
     let mut script = Script::default();
     let bytes = [9; 16];
     script.data(FactKind::Stored, 0, &bytes, warp(0));
-    script.data(FactKind::Performed, 0, &bytes, warp(0));
+    script.data(FactKind::Performed, 0, &bytes, Author::Sm(0));
     let whole = |image: &PmImage| match (image.word(0), image.word(8)) {
         (Ok(1), Ok(0)) | (Ok(0x0909_0909), Ok(0x0909_0909)) => Ok(()),
         other => Err(format!("{other:x?}")),
@@ -298,7 +298,7 @@ fn a_judgement_that_is_stopped_keeps_what_was_judged() {
         script.accepted(nth % 200 * 4, nth as u32 + 100);
     }
     let (initial, stop, seen) = (initial(), AtomicBool::new(false), AtomicUsize::new(0));
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&script.journal, &initial, model);
     let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
     let holds = |_: &PmImage| {
@@ -368,7 +368,7 @@ fn counts(verdict: &Verdict) -> Counts {
 }
 
 fn order_of<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     RunOrder::new(&script.journal, initial, model)
 }
 

@@ -3,11 +3,11 @@
 use durawarp_persist::promises::Promises;
 use proptest::prelude::*;
 
-use super::super::script::{HOST, Script, warp};
+use super::super::script::{Script, warp, warp_of};
 use super::*;
 
 fn model(domain: Domain) -> Model {
-    Model { domain, promises: Promises::NONE, host: HOST }
+    Model { domain, promises: Promises::NONE }
 }
 
 fn blank() -> PmImage {
@@ -169,19 +169,19 @@ fn a_store_past_the_caches_leaves_behind_what_lies_in_them() {
 #[test]
 fn an_atomic_is_a_version_whose_bytes_come_from_its_performance() {
     let mut script = Script::default();
-    script.fact(FactKind::Updated, 0, warp(0)).performed(0, 0, 5).write_back(warp(0), 0).fence(warp(0));
+    script.fact(FactKind::Updated, 0, warp(0)).performed(Author::Sm(0), 0, 5).write_back(warp(0), 0).fence(warp(0));
     assert_eq!(end(&script, Domain::Adr), (1, 0, 1));
     let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     assert_eq!(order.content(0, 1, 0)[0], 5);
-    assert_eq!(order.author(0, 1).map(|author| (author.warp, author.pc)), Some((0, 0)));
+    assert_eq!(order.author(0, 1), Some(warp(0)));
 }
 
 #[test]
 fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
-    let kernel = Author { sm: HOST, ..Author::default() };
-    let other = Author { cta: 1, sm: 1, ..Author::default() };
+    let (cta, kernel) = (Author::Cta { sm: 0, launch: 0, cta: 0 }, Author::Launch(0));
+    let other = Author::Warp { sm: 1, launch: 0, cta: 1, warp: 0, pc: 0 };
     let mut script = Script::default();
-    script.store(warp(0), 0, 1).store(other, 0, 2).fact(FactKind::CtaEnded, 0, warp(0));
+    script.store(warp(0), 0, 1).store(other, 0, 2).fact(FactKind::CtaEnded, 0, cta);
     script.fact(FactKind::KernelEnded, 0, kernel);
     for (cta_end, kernel_end, expected) in [(false, false, (0, 0)), (true, false, (1, 1)), (true, true, (1, 2))] {
         let promises = Promises { cta_end, kernel_end, ..Promises::NONE };
@@ -209,7 +209,7 @@ fn ordered(script: &Script, past: NonTemporalOrder, facts: usize) -> [(u32, u32,
 fn a_store_past_the_caches_is_guaranteed_when_a_later_one_through_them_is_performed() {
     let mut script = Script::default();
     script.through(warp(0), 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
-    script.performed(0, 128, 2);
+    script.performed(Author::Sm(0), 128, 2);
     let bounds = |past, facts| ordered(&script, past, facts)[0].1;
     assert_eq!((bounds(NonTemporalOrder::BeforeCached, 3), bounds(NonTemporalOrder::BeforeCached, 4)), (0, 1));
     assert_eq!(bounds(NonTemporalOrder::Fifo, 4), 1);
@@ -217,16 +217,20 @@ fn a_store_past_the_caches_is_guaranteed_when_a_later_one_through_them_is_perfor
     // Of another CTA, where the order is a CTA's, it is not.
     for (cta, expected) in [(0, 1), (1, 0)] {
         let mut script = Script::default();
-        script.through(Author { cta, ..warp(0) }, 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
-        script.performed(0, 128, 2);
+        script.through(warp_of(cta, 0), 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
+        script.performed(Author::Sm(0), 128, 2);
         assert_eq!(ordered(&script, NonTemporalOrder::BeforeCachedOfCta, 4)[0].1, expected);
         assert_eq!(ordered(&script, NonTemporalOrder::BeforeCached, 4)[0].1, 1);
     }
     // One that was issued later, or by another SM, is not.
-    let far = Author { sm: 1, ..Author::default() };
+    let far = Author::Warp { sm: 1, launch: 0, cta: 0, warp: 0, pc: 0 };
     for late in [warp(0), far] {
         let mut script = Script::default();
-        script.data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1)).through(late, 0, 1).performed(0, 128, 2);
+        script.data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1)).through(late, 0, 1).performed(
+            Author::Sm(0),
+            128,
+            2,
+        );
         assert_eq!(ordered(&script, NonTemporalOrder::Fifo, 4), [(0, 0, 1), (0, 0, 1)]);
     }
 }
@@ -264,44 +268,44 @@ fn a_fifo_orders_instructions_and_neither_lanes_nor_one_line() {
         lanes.journal.note_data(1, FactKind::StoredNonTemporal, line, 1, warp(0), &[7; 128]);
     }
     lanes.time = 1;
-    lanes.data(FactKind::Performed, 0, &[7], warp(0)).data(FactKind::Performed, 128, &[7], warp(0));
+    lanes.data(FactKind::Performed, 0, &[7], Author::Sm(0)).data(FactKind::Performed, 128, &[7], Author::Sm(0));
     assert_eq!(ordered(&lanes, past, 4), [(0, 0, 1), (0, 0, 1)]);
 }
 
 #[test]
 fn performances_are_matched_to_stores_by_sm_and_line_in_order() {
-    let far = Author { sm: 1, ..Author::default() };
+    let far = Author::Warp { sm: 1, launch: 0, cta: 0, warp: 0, pc: 0 };
     let mut script = Script::default();
     script.data(FactKind::Stored, 0, &[1, 0, 0, 0], warp(0));
     script.data(FactKind::Stored, 0, &[2, 0, 0, 0], far);
     script.data(FactKind::Stored, 0, &[3, 0, 0, 0], warp(1));
-    script.performed(1, 0, 2).performed(0, 0, 1).performed(0, 0, 3);
+    script.performed(Author::Sm(1), 0, 2).performed(Author::Sm(0), 0, 1).performed(Author::Sm(0), 0, 3);
     let order = RunOrder::new(&script.journal, &blank(), model(Domain::Adr));
     assert_eq!(order.faults(), []);
-    let authors: Vec<_> = (1..=3).map(|version| order.author(0, version).map(|who| (who.sm, who.warp))).collect();
-    assert_eq!(authors, [Some((1, 0)), Some((0, 0)), Some((0, 1))]);
+    let authors: Vec<_> = (1..=3).map(|version| order.author(0, version).and_then(Author::thread)).collect();
+    assert_eq!(authors, [far, warp(0), warp(1)].map(Author::thread));
     assert_eq!(order.version_of(1), Some((0, 1)));
 }
 
 /// One step of a random program.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    Store { warp: u16, word: u64 },
-    Through { warp: u16, word: u64 },
+    Store { warp: u8, word: u64 },
+    Through { warp: u8, word: u64 },
     Host { word: u64 },
-    WriteBack { warp: u16, line: u64 },
-    Fence { warp: u16 },
+    WriteBack { warp: u8, line: u64 },
+    Fence { warp: u8 },
     Kernel,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let word = || (0u64..2, 0u64..3).prop_map(|(line, word)| line * 128 + word * 4);
     prop_oneof![
-        4 => (0u16..3, word()).prop_map(|(warp, word)| Step::Store { warp, word }),
-        2 => (0u16..3, word()).prop_map(|(warp, word)| Step::Through { warp, word }),
+        4 => (0u8..3, word()).prop_map(|(warp, word)| Step::Store { warp, word }),
+        2 => (0u8..3, word()).prop_map(|(warp, word)| Step::Through { warp, word }),
         1 => word().prop_map(|word| Step::Host { word }),
-        3 => (0u16..3, 0u64..2).prop_map(|(warp, line)| Step::WriteBack { warp, line: line * 128 }),
-        2 => (0u16..3).prop_map(|warp| Step::Fence { warp }),
+        3 => (0u8..3, 0u64..2).prop_map(|(warp, line)| Step::WriteBack { warp, line: line * 128 }),
+        2 => (0u8..3).prop_map(|warp| Step::Fence { warp }),
         1 => Just(Step::Kernel),
     ]
 }
@@ -309,7 +313,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Whether by the rules, read off the facts one by one, the store `store` is guaranteed after `noted` facts.
 fn covered(facts: &[Fact], store: usize, noted: usize) -> bool {
     let author = facts[store].author;
-    let own = |fact: &Fact| warp_key(fact.author) == warp_key(author);
+    let own = |fact: &Fact| fact.author.thread() == author.thread();
     (store + 1..noted).any(|at| match facts[store].kind {
         FactKind::Performed => facts[at].kind == FactKind::KernelStarted,
         FactKind::StoredNonTemporal => facts[at].kind == FactKind::FencePassed && own(&facts[at]),
@@ -336,11 +340,11 @@ proptest! {
             match step {
                 Step::Store { warp: who, word } => { script.store(warp(who), word, value); }
                 Step::Through { warp: who, word } => { script.through(warp(who), word, value); }
-                Step::Host { word } => { script.performed(HOST, word, value); }
+                Step::Host { word } => { script.performed(Author::Host, word, value); }
                 Step::WriteBack { warp: who, line } => { script.write_back(warp(who), line); }
                 Step::Fence { warp: who } => { script.fence(warp(who)); }
                 Step::Kernel => {
-                    script.fact(FactKind::KernelStarted, 0, Author { sm: HOST, ..Author::default() });
+                    script.launch(0);
                 }
             }
         }
@@ -355,7 +359,7 @@ proptest! {
             // (store, non-temporal, performed), in the order of coherence.
             let versions: Vec<(usize, bool, usize)> = (0..facts.len())
                 .filter(|&at| facts[at].kind == FactKind::Performed && facts[at].line == line.address)
-                .map(|at| if facts[at].author.sm == HOST { (at, true, at) } else {
+                .map(|at| if facts[at].author == Author::Host { (at, true, at) } else {
                     (at - 1, facts[at - 1].kind == FactKind::StoredNonTemporal, at)
                 })
                 .collect();

@@ -24,7 +24,7 @@ use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
 use super::recovery::{AtPowerFailure, GateStep, Reach, Recovered, reach, recover, recovered_line};
 use super::{RegionFacts, RegionStore, words_of};
-use durawarp_persist::journal::FactKind;
+use durawarp_persist::journal::{Author, FactKind};
 use durawarp_persist::vocab::RegionStep;
 pub use resume::{Resumes, TwiceResumed, judge_resume};
 
@@ -96,10 +96,10 @@ impl<'f, 'a> Walk<'f, 'a> {
             return;
         };
         if matches!(step, RegionStep::Done | RegionStep::Committed)
-            && let Some(place) = self.gates.place(self.facts, fact)
+            && let (Some(place), Some(region)) = (self.gates.place(self.facts, fact), fact.author.region())
         {
             // What it holds of the region is lost.
-            self.touch_held(place, fact.author.pc, fact.author.pc + 1);
+            self.touch_held(place, region, region + 1);
         }
         self.gates.note(self.facts, at, fact, step);
         if fact.mask != 0 {
@@ -114,7 +114,8 @@ impl<'f, 'a> Walk<'f, 'a> {
     fn touch_held(&mut self, place: usize, from: u32, to: u32) {
         let gate = &self.gates.gates[place];
         let held = gate.held.range(from..to.max(from)).flat_map(|(_, held)| held).map(|held| held.fact);
-        let logged = gate.log.iter().copied().filter(|&log| (from..to).contains(&self.facts.fact(log).author.pc));
+        let is_of = |&log: &u32| self.facts.fact(log).author.region().is_some_and(|of| (from..to).contains(&of));
+        let logged = gate.log.iter().copied().filter(is_of);
         for fact in held.chain(logged) {
             let fact = self.facts.fact(fact);
             self.memory.touch(fact.line, fact.mask);
@@ -287,12 +288,19 @@ impl<'f, 'a> Walk<'f, 'a> {
     /// The controller that a store went to, if it ever came.
     fn controller_of(&self, order: usize, number: u32, store: RegionStore) -> Option<u16> {
         let line = self.facts.fact(store.fact).line;
-        let came = |at: &&u32| {
-            let fact = self.facts.fact(**at);
+        let came = |&at: &u32| {
+            let fact = self.facts.fact(at);
             let taken = matches!(fact.kind, FactKind::Region(RegionStep::Buffered | RegionStep::Spilled));
-            taken && (fact.line, fact.author.pc, fact.author.warp) == (line, number, self.facts.names[order])
+            match fact.author {
+                Author::HeldRegion { controller, order: name, region }
+                    if taken && (fact.line, region, name) == (line, number, self.facts.names[order]) =>
+                {
+                    Some(controller)
+                }
+                _ => None,
+            }
         };
-        self.facts.changes.iter().find(came).map(|&at| self.facts.fact(at).author.sm)
+        self.facts.changes.iter().find_map(came)
     }
 
     /// Cuts recovery off and starts it again.

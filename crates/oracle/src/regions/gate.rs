@@ -13,7 +13,7 @@ use super::super::order::read_line;
 use super::super::{LINE, runs};
 use super::{RegionFacts, words_of};
 use durawarp_persist::image::PmImage;
-use durawarp_persist::journal::{Fact, FactKind};
+use durawarp_persist::journal::{Author, Fact, FactKind};
 use durawarp_persist::vocab::{CommitRule, RegionStep};
 
 /// Bytes of a store that a gated queue holds.
@@ -43,7 +43,7 @@ pub(super) struct Gate {
 impl Gate {
     /// Makes a fact so, but for what memory has; false where it takes a store out that is not in.
     pub(super) fn note(&mut self, facts: &RegionFacts<'_>, at: u32, fact: &Fact, step: RegionStep) -> bool {
-        let number = fact.author.pc;
+        let Some(number) = fact.author.region() else { return true };
         match step {
             RegionStep::Stored | RegionStep::Ended => {}
             RegionStep::Buffered => {
@@ -57,7 +57,7 @@ impl Gate {
             }
             RegionStep::Committed => {
                 self.next = number + 1;
-                self.log.retain(|&log| facts.fact(log).author.pc > number);
+                self.log.retain(|&log| facts.fact(log).author.region() > Some(number));
             }
             RegionStep::Logged => self.log.push(at),
             // Written ahead of its turn it never had a place: what is held of its bytes came behind it.
@@ -73,7 +73,7 @@ impl Gate {
 
     /// Takes the bytes of a fact out: those of one entry, or of several of a line that were joined.
     fn take(&mut self, facts: &RegionFacts<'_>, fact: &Fact) -> bool {
-        let number = fact.author.pc;
+        let Some(number) = fact.author.region() else { return false };
         let Some(held) = self.held.get_mut(&number) else { return false };
         let same = |entry: &Held| {
             let buffered = facts.fact(entry.fact);
@@ -135,7 +135,8 @@ impl Gates {
 
     /// Where the gate of a controller's fact is; none for a fact of no order.
     pub(super) fn place(&self, facts: &RegionFacts<'_>, fact: &Fact) -> Option<usize> {
-        Some(facts.order_named(fact.author.warp)? * self.controllers + usize::from(fact.author.sm))
+        let Author::HeldRegion { controller, order, .. } = fact.author else { return None };
+        Some(facts.order_named(order)? * self.controllers + usize::from(controller))
     }
 
     /// Those of an order.
@@ -147,11 +148,13 @@ impl Gates {
     pub(super) fn note(&mut self, facts: &RegionFacts<'_>, at: u32, fact: &Fact, step: RegionStep) -> bool {
         let Some(place) = self.place(facts, fact) else { return true };
         let known = self.gates[place].note(facts, at, fact, step);
-        if step == RegionStep::Buffered {
+        if step == RegionStep::Buffered
+            && let Some(region) = fact.author.region()
+        {
             let gates = &self.gates;
             let holders = self.by_line.entry(fact.line).or_default();
             holders.retain(|(gate, region)| gates[*gate].held.contains_key(region));
-            let own = (place, fact.author.pc);
+            let own = (place, region);
             // A line is one controller's, so that gates of an order differ in nothing here.
             if let Err(at) = holders.binary_search(&own) {
                 holders.insert(at, own);

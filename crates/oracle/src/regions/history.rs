@@ -18,12 +18,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::order::{WarpKey, is_store, warp_key};
+use super::super::order::is_store;
 use super::super::runs;
 use super::super::verdict::{Failure, Level, Property, Verdict, Witness};
 use super::gate::{Gates, step_of};
 use super::{NONE, RegionFacts, RegionStore};
-use durawarp_persist::journal::{Author, Fact, FactKind};
+use durawarp_persist::journal::{Author, Fact, FactKind, Thread};
 use durawarp_persist::vocab::{CommitRule, RegionStep};
 
 /// Judges the history of a run: what the facts say of each other, and the order of regions. Keeps the first
@@ -95,7 +95,8 @@ impl History<'_, '_> {
         for &at in &facts.changes {
             let fact = facts.fact(at);
             let (Some(step), Some(place)) = (step_of(fact), gates.place(facts, fact)) else { continue };
-            let (order, Author { sm: controller, pc: number, .. }) = (place / facts.controllers, fact.author);
+            let Author::HeldRegion { controller, region: number, .. } = fact.author else { continue };
+            let order = place / facts.controllers;
             let gate = &gates.gates[place];
             let [bounded, done] = told.entry((order, number)).or_default();
             let all = facts.controllers;
@@ -134,7 +135,7 @@ impl History<'_, '_> {
                     if step == RegionStep::Spilled {
                         let of_line = |log: &&u32| {
                             let log = facts.fact(**log);
-                            (log.line, log.author.pc) == (fact.line, number)
+                            (log.line, log.author.region()) == (fact.line, Some(number))
                         };
                         let logged = gate.log.iter().filter(of_line).fold(0, |mask, &log| mask | facts.fact(log).mask);
                         check(fact.mask & !logged == 0, &|| "writes over bytes that it has not logged".to_owned());
@@ -225,26 +226,28 @@ impl History<'_, '_> {
     /// Where the bytes that an issued store left in commit: the first and the last.
     fn left(&self, program: u32) -> Option<(Latest, Latest)> {
         let latest = |store: u32| {
-            let (order, number) = self.facts.region_of_sm(self.facts.fact(store).author);
-            Latest { rank: self.rank(order, number), order, number, store, program }
+            let (order, number) = self.facts.region_of_sm(self.facts.fact(store).author)?;
+            Some(Latest { rank: self.rank(order, number), order, number, store, program })
         };
-        let left = || self.facts.left_in(program).iter().map(|issued| latest(issued.store));
+        let left = || self.facts.left_in(program).iter().filter_map(|issued| latest(issued.store));
         Some((left().min()?, left().max()?))
     }
 
     fn happens_before(&mut self) {
         /// What a warp's stores come after, or a CTA's, or a launch's.
         type Before = Option<Latest>;
+        /// When a barrier opened, and of which CTA.
+        type Group = (u64, Option<(u32, u32)>);
         let facts = self.facts.journal.facts();
-        let mut warps: BTreeMap<WarpKey, Before> = BTreeMap::new();
+        let mut warps: BTreeMap<Option<Thread>, Before> = BTreeMap::new();
         // What a warp knew when it came to a barrier.
-        let mut reached: BTreeMap<WarpKey, Before> = BTreeMap::new();
+        let mut reached: BTreeMap<Option<Thread>, Before> = BTreeMap::new();
         // Everything stored so far, and what was stored before this launch.
         let (mut stored, mut launch): (Before, Before) = (None, None);
         // Warps of a CTA that pass a barrier at the same time, and what they knew.
-        let mut passing: Option<((u64, u32, u32), Vec<WarpKey>)> = None;
+        let mut passing: Option<(Group, Vec<Option<Thread>>)> = None;
         for (fact, at) in facts.iter().zip(0..) {
-            let key = warp_key(fact.author);
+            let key = fact.author.thread();
             if let Some((group, _)) = &passing
                 && (fact.time > group.0)
                 && let Some((_, together)) = passing.take()
@@ -258,7 +261,7 @@ impl History<'_, '_> {
                     reached.insert(key, known);
                 }
                 FactKind::BarrierPassed => {
-                    let group = (fact.time, fact.author.launch, fact.author.cta);
+                    let group = (fact.time, fact.author.cta());
                     match &mut passing {
                         Some((other, together)) if *other == group => together.push(key),
                         _ => {
@@ -311,8 +314,8 @@ impl History<'_, '_> {
                     let mut found: Option<(Latest, Latest)> = None;
                     for issued in facts.left_in(program) {
                         let fact = facts.fact(issued.store);
-                        let (number_of, bytes) = (facts.region_of_sm(fact.author), facts.bytes(fact));
-                        let (of, number) = number_of;
+                        let Some((of, number)) = facts.region_of_sm(fact.author) else { continue };
+                        let bytes = facts.bytes(fact);
                         let own =
                             Latest { rank: self.rank(of, number), order: of, number, store: issued.store, program };
                         for at in runs(issued.mask).flat_map(|(start, count)| start..start + count) {
@@ -385,9 +388,9 @@ impl History<'_, '_> {
 
 /// Warps that pass a barrier together come after what each of them came after when it got there.
 fn meet(
-    warps: &mut BTreeMap<WarpKey, Option<Latest>>,
-    reached: &mut BTreeMap<WarpKey, Option<Latest>>,
-    together: &[WarpKey],
+    warps: &mut BTreeMap<Option<Thread>, Option<Latest>>,
+    reached: &mut BTreeMap<Option<Thread>, Option<Latest>>,
+    together: &[Option<Thread>],
 ) {
     let known = together.iter().filter_map(|key| reached.remove(key).flatten()).max();
     for key in together {

@@ -177,7 +177,7 @@ pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtP
             steps.push(GateStep::Discard { gate: number });
         }
         if hardware.rolls_back() {
-            let undone = undone(gate, hardware).filter(|&fact| facts.fact(fact).author.pc >= next[number]);
+            let undone = undone(gate, hardware).filter(|&fact| facts.fact(fact).author.region() >= Some(next[number]));
             steps.extend(undone.map(|fact| GateStep::Restore { fact }));
         }
         if !gate.log.is_empty() {
@@ -217,7 +217,7 @@ pub(super) fn recovered_line(
         for (number, gate) in gates.gates.iter().enumerate() {
             for log in undone(gate, hardware) {
                 let fact = facts.fact(log);
-                if fact.line == address && fact.author.pc >= reach.next[number] {
+                if fact.line == address && fact.author.region() >= Some(reach.next[number]) {
                     lay(log, fact.mask);
                 }
             }
@@ -240,7 +240,7 @@ impl GateStep {
             GateStep::Commit { gate, region } => {
                 let gate = &mut gates.gates[gate];
                 gate.next = region + 1;
-                gate.log.retain(|&log| facts.fact(log).author.pc > region);
+                gate.log.retain(|&log| facts.fact(log).author.region() > Some(region));
             }
             GateStep::Discard { gate } => gates.gates[gate].held.clear(),
             GateStep::Restore { .. } => {}

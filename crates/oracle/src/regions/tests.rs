@@ -20,12 +20,16 @@ use durawarp_persist::promises::Promises;
 use durawarp_persist::vocab::Domain;
 use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 
-const HOST: u16 = 99;
 /// Words 0 to 15 are shared, then 16 private ones for each warp, the last of which is its program counter.
 const SHARED: u64 = 16;
 const PRIVATE: u64 = 16;
 const WARPS: usize = 4;
 const WORDS: u64 = SHARED + PRIVATE * WARPS as u64;
+
+/// A region of the machine's one order, as a controller has it.
+fn held(controller: u16, region: u32) -> Author {
+    Author::HeldRegion { controller, order: 0, region }
+}
 
 fn initial() -> PmImage {
     PmImage::new(0, (0..WORDS).flat_map(|word| (word * 1000).to_le_bytes()).collect())
@@ -159,7 +163,7 @@ impl Machine {
             acks: Vec::new(),
             spills: 0,
         };
-        machine.journal.note(0, FactKind::KernelStarted, 0, 0, Author { sm: HOST, ..Author::default() });
+        machine.journal.note(0, FactKind::KernelStarted, 0, 0, Author::Launch(0));
         let mut idle = 0;
         while idle < 2000 {
             idle = if machine.step() { 0 } else { idle + 1 };
@@ -181,7 +185,7 @@ impl Machine {
     }
 
     fn author(warp: usize, pc: u32) -> Author {
-        Author { sm: (warp / 2) as u16, warp: warp as u16, pc, ..Author::default() }
+        Author::Warp { sm: (warp / 2) as u16, launch: 0, cta: 0, warp: warp as u8, pc }
     }
 
     fn region(&mut self, warp: usize) -> u32 {
@@ -199,10 +203,10 @@ impl Machine {
         let pc = self.warps[warp].at as u32;
         self.visible[word as usize] = value;
         self.note(FactKind::Stored, Self::author(warp, pc), Some((word, value)));
-        let sm = Author { sm: (warp / 2) as u16, ..Author::default() };
-        self.note(FactKind::Performed, sm, Some((word, value)));
+        self.note(FactKind::Performed, Author::Sm((warp / 2) as u16), Some((word, value)));
         let region = self.region(warp);
-        self.note(FactKind::Region(RegionStep::Stored), Self::author(warp, region), Some((word, value)));
+        let author = Self::author(warp, pc).in_region(region);
+        self.note(FactKind::Region(RegionStep::Stored), author, Some((word, value)));
         let to = (word / 4) as usize % self.controllers.len();
         let lost = self.fault == Fault::StoreLost && self.draw.below(8) == 0;
         if !lost {
@@ -214,7 +218,7 @@ impl Machine {
     fn end(&mut self, warp: usize, pc: usize) {
         self.store(warp, SHARED + PRIVATE * (warp as u64 + 1) - 1, pc as u64);
         let region = self.region(warp);
-        self.note(FactKind::Region(RegionStep::Ended), Self::author(warp, region), None);
+        self.note(FactKind::Region(RegionStep::Ended), Self::author(warp, 0).in_region(region), None);
         self.warps[warp].region = None;
         let count = self.controllers.len();
         let sent = if self.fault == Fault::BoundaryNotSentToTheLast { count - 1 } else { count };
@@ -280,8 +284,7 @@ impl Machine {
     }
 
     fn fact(&mut self, at: usize, step: RegionStep, region: u32, word: Option<(u64, u64)>) {
-        let author = Author { sm: at as u16, pc: region, ..Author::default() };
-        self.note(FactKind::Region(step), author, word);
+        self.note(FactKind::Region(step), held(at as u16, region), word);
     }
 
     fn tell(&mut self, what: usize, region: u32, from: usize) {
@@ -461,9 +464,9 @@ impl Judged {
 
 fn judge(run: &RegionRun, hardware: &dyn AtPowerFailure) -> Judged {
     let initial = initial();
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&run.journal, &initial, model);
-    let facts = RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().committed_by(run.commit);
+    let facts = RegionFacts::new(&order, &initial, run.controllers, false).unwrap().committed_by(run.commit);
     let history = judge_regions(&facts, true, 8);
     let asked = JudgeOptions { plan: Plan::All, double: true, seed: 1, keep: 8 };
     let stop = AtomicBool::new(false);
@@ -509,7 +512,8 @@ fn most_apart(run: &RegionRun) -> u32 {
     let mut next = vec![0; run.controllers];
     let committed = |fact: &&Fact| fact.kind == FactKind::Region(RegionStep::Committed);
     let apart = run.journal.facts().iter().filter(committed).map(|fact| {
-        next[usize::from(fact.author.sm)] = fact.author.pc + 1;
+        let Author::HeldRegion { controller, region, .. } = fact.author else { unreachable!("{fact:?}") };
+        next[usize::from(controller)] = region + 1;
         next.iter().max().unwrap() - next.iter().min().unwrap()
     });
     apart.max().unwrap_or_default()
@@ -592,13 +596,13 @@ fn critical_sections(numbers: [u32; 3]) -> RegionRun {
     ];
     for (warp, region, at, value) in stores {
         note(FactKind::Stored, Machine::author(warp, u32::from(value)), at, Some(value));
-        note(FactKind::Performed, Author { sm: (warp / 2) as u16, ..Author::default() }, at, Some(value));
-        note(FactKind::Region(RegionStep::Stored), Machine::author(warp, region), at, Some(value));
+        note(FactKind::Performed, Author::Sm((warp / 2) as u16), at, Some(value));
+        note(FactKind::Region(RegionStep::Stored), Machine::author(warp, 0).in_region(region), at, Some(value));
     }
     for (warp, region) in [(1, first), (1, release), (2, second)] {
-        note(FactKind::Region(RegionStep::Ended), Machine::author(warp, region), 0, None);
+        note(FactKind::Region(RegionStep::Ended), Machine::author(warp, 0).in_region(region), 0, None);
     }
-    let at = |region: u32| Author { sm: 0, pc: region, ..Author::default() };
+    let at = |region: u32| held(0, region);
     for (_, region, place, value) in stores {
         note(FactKind::Region(RegionStep::Buffered), at(region), place, Some(value));
     }
@@ -642,10 +646,10 @@ fn stores_of_a_region_that_leave_in_another_order_than_they_are_performed_are_fo
                 _ => journal.note_data(time, kind, 0, 1, author, &[value; 128]),
             }
         };
-        let (warp, region) = (Machine::author(1, 0), Author::default());
+        let (warp, region) = (Machine::author(1, 0).in_region(0), held(0, 0));
         for value in [1, 2] {
-            note(FactKind::Stored, Author { pc: u32::from(value), ..warp }, value);
-            note(FactKind::Performed, Author::default(), value);
+            note(FactKind::Stored, Machine::author(1, value.into()), value);
+            note(FactKind::Performed, Author::Sm(0), value);
         }
         for value in order {
             note(FactKind::Region(RegionStep::Stored), warp, value);
@@ -679,10 +683,10 @@ fn what_is_held_stays_when_an_older_store_to_its_bytes_is_written_ahead() {
                 Some(value) => journal.note_data(time, kind, 0, 1, author, &[value; 128]),
             }
         };
-        let (warp, region) = (Machine::author(1, 0), Author::default());
+        let (warp, region) = (Machine::author(1, 0).in_region(0), held(0, 0));
         for value in [1, 2] {
-            note(FactKind::Stored, Author { pc: u32::from(value), ..warp }, Some(value));
-            note(FactKind::Performed, Author::default(), Some(value));
+            note(FactKind::Stored, Machine::author(1, value.into()), Some(value));
+            note(FactKind::Performed, Author::Sm(0), Some(value));
         }
         for value in [1, 2] {
             note(FactKind::Region(RegionStep::Stored), warp, Some(value));
@@ -712,7 +716,7 @@ fn a_wrong_image_is_told_with_its_word_region_and_controller() {
             let mut journal = Journal::default();
             for fact in run.journal.facts() {
                 let flushed = matches!(fact.kind, FactKind::Region(RegionStep::Flushed | RegionStep::Buffered));
-                let gone = flushed && (fact.author.pc, fact.mask) == (2, 1 << 8);
+                let gone = flushed && (fact.author.region(), fact.mask) == (Some(2), 1 << 8);
                 let bytes = bytes_of(&run.journal, fact);
                 match run.journal.data(fact) {
                     _ if gone => {}
@@ -744,7 +748,6 @@ fn orders_of_several_sms_commit_each_by_itself() {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();
         let (mut time, bytes) = (0, [7; 128]);
-        let sm = |sm: u16, launch: u32, pc: u32| Author { sm, launch, pc, ..Author::default() };
         let mut note = |kind: FactKind, author: Author, mask: u128| {
             time += 1;
             match mask {
@@ -753,14 +756,16 @@ fn orders_of_several_sms_commit_each_by_itself() {
             }
         };
         for which in [0, 1] {
-            note(FactKind::KernelStarted, sm(HOST, u32::from(which), 0), 0);
-            note(FactKind::Stored, sm(which, u32::from(which), 9), 1 << which);
-            note(FactKind::Performed, sm(which, 0, 0), 1 << which);
-            note(FactKind::Region(RegionStep::Stored), sm(which, u32::from(which), 0), 1 << which);
-            note(FactKind::Region(RegionStep::Ended), sm(which, u32::from(which), 0), 0);
+            let launch = u32::from(which);
+            let warp = Author::Warp { sm: which, launch, cta: 0, warp: 0, pc: 9 };
+            note(FactKind::KernelStarted, Author::Launch(launch), 0);
+            note(FactKind::Stored, warp, 1 << which);
+            note(FactKind::Performed, Author::Sm(which), 1 << which);
+            note(FactKind::Region(RegionStep::Stored), warp.in_region(0), 1 << which);
+            note(FactKind::Region(RegionStep::Ended), warp.in_region(0), 0);
         }
         for which in if inverted { [1, 0] } else { [0, 1] } {
-            let at = Author { warp: which, ..Author::default() };
+            let at = Author::HeldRegion { controller: 0, order: which, region: 0 };
             for (step, mask) in [
                 (RegionStep::Buffered, 1 << which),
                 (RegionStep::Bounded, 0),
@@ -784,7 +789,7 @@ fn orders_of_several_sms_commit_each_by_itself() {
 #[test]
 fn the_hosts_writes_are_part_of_what_memory_should_have() {
     let write = |journal: &mut Journal, time: u64, value: u8| {
-        let author = Author { sm: HOST, ..Author::default() };
+        let author = Author::Host;
         journal.note_data(time, FactKind::Performed, 128, 1, author, &[value; 128]);
         journal.note_data(time + 1, FactKind::Accepted, 128, 1, Author::default(), &[value; 128]);
     };
@@ -807,7 +812,7 @@ fn the_hosts_writes_are_part_of_what_memory_should_have() {
             _ => journal.note_data(fact.time, fact.kind, fact.line, fact.mask, fact.author, &bytes),
         }
     }
-    let author = Author { sm: HOST, ..Author::default() };
+    let author = Author::Host;
     journal.note_data(last + 1, FactKind::Performed, 0, 1 << 8, author, &[9; 128]);
     journal.note_data(last + 2, FactKind::Accepted, 0, 1 << 8, Author::default(), &[9; 128]);
     early.journal = journal;
@@ -818,7 +823,7 @@ fn the_hosts_writes_are_part_of_what_memory_should_have() {
 
 fn crash_points(run: &RegionRun) -> u64 {
     let initial = initial();
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&run.journal, &initial, model);
-    RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().changes() + 1
+    RegionFacts::new(&order, &initial, run.controllers, false).unwrap().changes() + 1
 }

@@ -74,9 +74,13 @@ impl<'o, 'a> VerbStates<'o, 'a> {
         let until = self.instants[instant];
         let posted = channel.verbs.partition_point(|verb| verb.lines.values().all(|&fact| fact <= until));
         let facts = self.instants[..=instant].iter().rev().map(|&at| self.order.fact(at));
-        let mut acks = facts.filter(|fact| fact.kind == FactKind::VerbAcknowledged && fact.author.warp == number);
+        let mut acks = facts.filter(|fact| fact.kind == FactKind::VerbAcknowledged);
         // A machine that acknowledges what nobody posted is judged elsewhere.
-        let acknowledged = acks.find_map(|fact| channel.numbered(fact.author.pc)).map_or(0, |verb| verb + 1);
+        let acknowledged = acks.find_map(|fact| {
+            let (_, sequence) = fact.author.verb().filter(|&(of, _)| of == number)?;
+            channel.numbered(sequence)
+        });
+        let acknowledged = acknowledged.map_or(0, |verb| verb + 1);
         acknowledged.min(posted)..posted
     }
 

@@ -20,7 +20,7 @@ struct Facts {
 }
 
 fn author(channel: u16, verb: u32) -> Author {
-    Author { sm: 4, warp: channel, pc: verb, ..Author::default() }
+    Author::Verb { channel, sequence: verb }
 }
 
 /// What a verb writes to a line.
@@ -32,7 +32,7 @@ impl Facts {
     /// A verb of these lines, by their numbers.
     fn posts(&mut self, channel: u16, transaction: u32, verb: u32, lines: &[u64]) -> &mut Self {
         self.time += 10;
-        let by = Author { launch: transaction, ..author(channel, verb) };
+        let by = Author::PostedVerb { channel, transaction, sequence: verb };
         for line in lines {
             let line = BASE + 64 * line;
             self.journal.note_data(self.time, FactKind::VerbPosted, line, MASK, by, &content(verb));
@@ -58,7 +58,7 @@ impl Facts {
     /// A verb that is not persistent.
     fn writes(&mut self, channel: u16, transaction: u32, verb: u32, line: u64) -> &mut Self {
         self.time += 10;
-        let by = Author { launch: transaction, ..author(channel, verb) };
+        let by = Author::PostedVerb { channel, transaction, sequence: verb };
         self.journal.note_data(self.time, FactKind::VerbWritten, BASE + 64 * line, MASK, by, &content(verb));
         self
     }
@@ -66,7 +66,7 @@ impl Facts {
     /// A cache writes what that verb wrote to a line.
     fn leaves(&mut self, line: u64, verb: u32) -> &mut Self {
         self.time += 10;
-        let by = Author::default();
+        let by = Author::Unknown;
         self.journal.note_data(self.time, FactKind::AtMedia, BASE + 64 * line, MASK, by, &content(verb));
         self
     }
@@ -160,6 +160,11 @@ fn what_is_durable_is_what_was_posted() {
     let mut before = Facts::default();
     before.durable(0, &[(1, 0)]).posts(0, 0, 1, &[0]);
     assert_eq!(before.found(), [(Property::Facts, None)]);
+    let mut foreign = two_verbs();
+    foreign.time += 10;
+    let posted = Author::PostedVerb { channel: 0, transaction: 0, sequence: 1 };
+    foreign.journal.note(foreign.time, FactKind::VerbAcknowledged, 0, 0, posted);
+    assert_eq!(foreign.found(), [(Property::Facts, None)], "a server does not know transactions");
 }
 
 #[test]

@@ -164,13 +164,13 @@ impl CoreBuffer {
             let delay = self.transmit(outbox.now());
             match item {
                 PathItem::Store(region, author, copied) => {
-                    let author = Author { pc: region.number, ..author };
+                    let author = author.in_region(region.number);
                     outbox.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
                     let to = Peer::ControllerOf(copied.line);
                     outbox.send_in(delay, to, CoreRegionMessage::Store(region, copied));
                 }
                 PathItem::End(region, author) => {
-                    outbox.note(RegionStep::Ended, Author { pc: region.number, ..author });
+                    outbox.note(RegionStep::Ended, author.in_region(region.number));
                     self.to_controllers(delay, outbox, || CoreRegionMessage::Boundary(region));
                     self.stopped = self.rule.stops.then(|| outbox.now());
                 }

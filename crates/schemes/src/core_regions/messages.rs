@@ -17,7 +17,7 @@ pub struct CoreRegion {
 impl CoreRegion {
     /// The author of its steps at a controller.
     pub(crate) fn at(self, controller: u16) -> Author {
-        Author { sm: controller, warp: self.core, pc: self.number, ..Author::default() }
+        Author::HeldRegion { controller, order: self.core, region: self.number }
     }
 }
 

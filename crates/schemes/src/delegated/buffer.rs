@@ -165,7 +165,7 @@ impl PersistBuffers {
     /// A fence of a channel is durable.
     fn settle(&self, hart: u8, outbox: &mut Outbox) {
         if self.settles {
-            outbox.settle(Author { warp: hart.into(), ..Author::default() });
+            outbox.settle(Author::Channel(hart.into()));
         }
     }
 
@@ -243,7 +243,7 @@ impl PersistBuffers {
         self.tally.entries += 1;
         let (line, mask, bytes, author) = (store.line, store.mask, Box::new(*store.bytes), store.author);
         let id = self.push(store.warp, Content::Store { line, mask, bytes, author });
-        outbox.note_fact(FactKind::Buffered, in_entry(store.author, id, 1));
+        outbox.note_fact(FactKind::Buffered, store.author.in_entry(id as u32, 1));
         id
     }
 
@@ -287,7 +287,7 @@ impl PersistBuffers {
                     }
                     entry.stores += 1;
                     self.tally.coalesced += 1;
-                    let author_in = in_entry(store.author, entry.id, entry.stores);
+                    let author_in = store.author.in_entry(entry.id as u32, entry.stores);
                     outbox.note_fact(FactKind::Buffered, author_in);
                     // Its bytes are here until the controller hands it over: these follow them.
                     if at < sent {
@@ -339,7 +339,7 @@ impl PersistBuffers {
                     let persist = Persist {
                         hart: of,
                         id: entry.id,
-                        author: in_entry(*author, entry.id, entry.stores),
+                        author: author.in_entry(entry.id as u32, entry.stores),
                         line: *line,
                         mask: *mask,
                         bytes: bytes.clone(),
@@ -427,11 +427,6 @@ impl PersistBuffers {
 /// It is not known to be durable.
 fn is_open(resolved: &[u64], on: Dependency) -> bool {
     on.id > resolved[usize::from(on.hart)]
-}
-
-/// An author in an entry, as the journal has it: the `number`-th store of the entry.
-fn in_entry(author: Author, id: u64, number: u32) -> Author {
-    Author { cta: id as u32, launch: number, ..author }
 }
 
 impl Buffer {

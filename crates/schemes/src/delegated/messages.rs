@@ -10,8 +10,8 @@ pub struct Persist {
     pub hart: u16,
     /// Its entry there.
     pub id: u64,
-    /// Whose store it was; the entry's number is its `cta`, and of the stores of the entry those up to the
-    /// `launch`-th are in it, or were sent before.
+    /// The entry, as journals say it: so many of its stores are in it, or were sent before. Of a channel the
+    /// verb.
     pub author: Author,
     /// Address of the line's first byte.
     pub line: u64,

@@ -75,7 +75,7 @@ impl<H: Handler> Rig<H> {
 
 impl Rig<PersistBuffers> {
     fn store(&mut self, hart: u8, line: u64) -> Vec<Said> {
-        let author = Author { warp: hart.into(), ..Author::default() };
+        let author = Author::Hart { core: 0, hart, pc: 0 };
         let bytes = [1; 128];
         self.tell(&Event::Stored(&PathStore { warp: hart, author, line, mask: 0xff, bytes: &bytes, checkpoint: false }))
     }
@@ -303,16 +303,16 @@ fn a_home_keeps_the_later_of_two_entries_of_a_hart_when_the_earlier_is_durable()
 fn of_stores_that_share_an_entry_the_last_is_its_author() {
     let mut core = core(1, 1, SPEC);
     core.takes(192, &[(0, 3)]);
-    for (launch, byte) in [(0, 1), (0, 2)] {
-        let author = Author { pc: u32::from(byte), launch, ..Author::default() };
-        let bytes = [byte; 128];
+    let author = |pc: u8| Author::Hart { core: 1, hart: 0, pc: pc.into() };
+    for byte in [1, 2] {
+        let (author, bytes) = (author(byte), [byte; 128]);
         let store = PathStore { warp: 0, author, line: 64, mask: 0xff, bytes: &bytes, checkpoint: false };
         assert_eq!(core.tell(&Event::Stored(&store)), []);
     }
     core.handler.message(Peer::Slice(0), Box::new(DelegatedMessage::Resolved { hart: 0, id: 3 }), &mut core.outbox);
     let sent: Vec<DelegatedMessage> = core.outbox.take().into_iter().map(|(_, message)| opened(message)).collect();
     let [DelegatedMessage::Persist(persist)] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((persist.author.pc, persist.author.launch, persist.bytes[0]), (2, 2, 2), "the second of two");
+    assert_eq!((persist.author, persist.bytes[0]), (author(2).in_entry(1, 2), 2), "the second of two");
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn nic() -> Rig<PersistBuffers> {
 impl Rig<PersistBuffers> {
     /// A channel's line goes to its home; what the home is told that it depends on.
     fn post(&mut self, channel: u8, line: u64) -> Vec<(u16, u64)> {
-        let author = Author { warp: channel.into(), ..Author::default() };
+        let author = Author::Verb { channel: channel.into(), sequence: 1 };
         let bytes = [1; 128];
         let of = PathStore { warp: channel, author, line, mask: 0xff, bytes: &bytes, checkpoint: false };
         assert_eq!(self.tell(&Event::Posted(&of)), [], "its home has not answered");
@@ -446,6 +446,5 @@ fn every_verb_whose_end_is_durable_is_settled_also_where_several_are_at_once() {
     assert_eq!(nic.drained(2, 3), []);
     assert_eq!(nic.outbox.settled().len(), 0, "the first verb is not durable, so that the second is not");
     nic.drained(2, 1);
-    let settled: Vec<u16> = nic.outbox.settled().iter().map(|author| author.warp).collect();
-    assert_eq!(settled, [0, 0]);
+    assert_eq!(*nic.outbox.settled(), [Author::Channel(0); 2]);
 }

@@ -315,13 +315,13 @@ impl FrontEndBuffer {
             let Some(tag) = region.tag else { return };
             match region.items.pop_front() {
                 Some(Item::Store(warp, author, copied)) => {
-                    let author = Author { pc: tag.number, ..author };
+                    let author = author.in_region(tag.number);
                     outbox.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
                     let delay = self.transmit(u32::from(copied.entries), outbox.now());
                     outbox.send_in(delay, Peer::ControllerOf(copied.line), RegionMessage::Store(tag, warp, copied));
                 }
                 Some(Item::End(author)) => {
-                    outbox.note(RegionStep::Ended, Author { pc: tag.number, ..author });
+                    outbox.note(RegionStep::Ended, author.in_region(tag.number));
                     let delay = self.transmit(1, outbox.now());
                     for controller in 0..self.place.controllers {
                         outbox.send_in(delay, Peer::Controller(controller), RegionMessage::Boundary(tag, owner));

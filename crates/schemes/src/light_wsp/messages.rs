@@ -27,7 +27,7 @@ value!(record Tag { order, id, number });
 impl Tag {
     /// The author of a region's step at a controller.
     pub(super) fn at(self, controller: u16) -> Author {
-        Author { sm: controller, warp: self.order, pc: self.number, ..Author::default() }
+        Author::HeldRegion { controller, order: self.order, region: self.number }
     }
 }
 

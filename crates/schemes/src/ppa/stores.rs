@@ -151,8 +151,7 @@ impl CoreStores {
             unreachable!("a write-back of line {line:#x} was under way")
         };
         self.pending.retain(|store| store.line != line || store.number > last);
-        let author = Author { sm: self.core, launch: last as u32, ..Author::default() };
-        outbox.note_line(FactKind::Forgotten, line, author);
+        outbox.note_line(FactKind::Forgotten, line, Author::Core { core: self.core, stores: last as u32 });
         if !self.lines[at].under_way.is_empty() {
             return;
         }

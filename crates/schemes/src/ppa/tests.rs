@@ -118,8 +118,9 @@ fn a_store_joins_the_next_write_back_of_its_line() {
     let mut notes = Notebook::default();
     host.outbox.write_notes(Some(&mut notes), 0);
     let journal = Journal::merged(&[&notes]);
-    let forgotten: Vec<_> = journal.facts().iter().map(|fact| (fact.kind, fact.line, fact.author.launch)).collect();
-    assert_eq!(forgotten, [(LINE, 1), (OTHER, 3), (LINE, 3)].map(|(line, last)| (FactKind::Forgotten, line, last)));
+    let forgotten: Vec<_> = journal.facts().iter().map(|fact| (fact.kind, fact.line, fact.author)).collect();
+    let forgets = |(line, stores)| (FactKind::Forgotten, line, Author::Core { core: 0, stores });
+    assert_eq!(forgotten, [(LINE, 1), (OTHER, 3), (LINE, 3)].map(forgets));
     assert_eq!(["store_write_backs", "joined_stores", "write_back_cycles"].map(|name| host.count(name)), [3, 1, 300]);
 }
 

@@ -91,7 +91,7 @@ fn a_store_through_the_caches_waits_for_the_last_non_temporal_one_before_it_and_
 fn non_temporal_stores_and_those_on_dram_wait_behind_a_known_fence_only() {
     let mut sm = Sm::new(NonTemporalOrder::BeforeCached, 8, 8);
     let (first, second) = (sm.sends(0, 0), sm.sends(0, 128));
-    let author = Author { warp: 3, ..Author::default() };
+    let author = Author::Warp { sm: 0, launch: 0, cta: 0, warp: 3, pc: 0 };
     sm.order.event(&Event::FenceOrdered { cta: 0, number: 2, author }, &mut sm.outbox);
     // One warp knows of the fence, another does not.
     assert_eq!(sm.offer(to(0, 512, 0, false)), Admission::Goes);

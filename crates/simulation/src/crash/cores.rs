@@ -302,8 +302,7 @@ fn witness(journal: &Journal, before: usize, time: u64, image: &PmImage) -> Opti
     for one_hart in [true, false] {
         for &at in &missing {
             let fits = |fact: &&&Fact| {
-                let (own, author) = (stores[at].author, fact.author);
-                ((own.sm, own.warp) == (author.sm, author.warp)) == one_hart && fact.line != stores[at].line
+                (stores[at].author.thread() == fact.author.thread()) == one_hart && fact.line != stores[at].line
             };
             if let Some(present) = stores[at + 1..].iter().filter(fits).find(|fact| is_in(image, journal, fact)) {
                 return Some(Witness { missing: Some(persist(stores[at])), present: Some(persist(present)) });
@@ -322,7 +321,7 @@ mod tests {
     fn found(stores: &[(u16, u64)], durable: &[usize]) -> Option<(u64, u64)> {
         let (mut journal, mut image) = (Journal::default(), PmImage::new(0, vec![0; 512]));
         for (number, &(hart, line)) in stores.iter().enumerate() {
-            let author = Author { sm: hart, ..Author::default() };
+            let author = Author::Hart { core: hart, hart: 0, pc: 0 };
             journal.note_data(number as u64, FactKind::Stored, line, 1, author, &[number as u8 + 1; 128]);
             if durable.contains(&number) {
                 image.write(line, &[number as u8 + 1]).unwrap();

@@ -181,7 +181,7 @@ pub(super) fn judge(
 ) -> Result<CrashReport, Diagnostics> {
     let (Hardware { controllers, rule, checks }, request) = (hardware, ran.request);
     // The hardware commits regions whole, whatever the fences are: no guarantee enters the order.
-    let facts = RegionFacts::new(ran.order, ran.initial, *controllers, ran.site.model.host, rule.of_ctas)
+    let facts = RegionFacts::new(ran.order, ran.initial, *controllers, rule.of_ctas)
         .map_err(outside)?
         .committed_by(rule.commit);
     let history = judge_regions(&facts, ran.finished.outcome.end == End::Finished, request.keep);

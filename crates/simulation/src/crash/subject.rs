@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::assemble::{CpuLoad, FormedProcess};
 use crate::run::{Conduct, CpuExperiment, Experiment, Finished, load_of, run, run_cpu};
 use durawarp_kernel::memory::FlatMemory;
-use durawarp_machine::ports::Requester;
 use durawarp_oracle::order::Model;
 use durawarp_oracle::verdict::{Failure, Persist, WrongBytes};
 use durawarp_persist::Promises;
@@ -47,18 +46,18 @@ pub(super) enum Subject<'a> {
 impl Subject<'_> {
     /// Its machine, which promises nothing, and over whose network nobody posts anything.
     pub(super) fn site(self) -> Site {
-        let (timebase, core, domain, host) = match self {
+        let (timebase, core, domain) = match self {
             Subject::Kernels(Experiment { machine, .. }) => {
-                let (spec, host) = (&machine.spec, Requester::command_processor(machine.spec.sm.count as u16));
-                (spec.timebase(), spec.clock.core_mhz, spec.persist.domain, host)
+                let spec = &machine.spec;
+                (spec.timebase(), spec.clock.core_mhz, spec.persist.domain)
             }
             Subject::Cores(CpuExperiment { machine, .. }, ..) => {
-                let (spec, host) = (&machine.spec, Requester::os(machine.spec.core.count as u16));
-                (spec.timebase(), spec.clock.core_mhz, spec.persist.domain, host)
+                let spec = &machine.spec;
+                (spec.timebase(), spec.clock.core_mhz, spec.persist.domain)
             }
         };
         let ticks_a_cycle = timebase.map_or(1, |base| base.clock(core.khz).period_ticks());
-        let model = Model { domain, promises: Promises::NONE, host: host.number() };
+        let model = Model { domain, promises: Promises::NONE };
         Site { domain, model, ticks_a_cycle, posted: None }
     }
 
@@ -92,7 +91,7 @@ impl Subject<'_> {
         failure
     }
 
-    /// A persist of a core, of a kernel or of the host.
+    /// A persist of a core or of a kernel.
     pub(super) fn place(self, finished: &Finished, persist: &Persist) -> Placed {
         let workload = match self {
             Subject::Kernels(experiment) => &experiment.workload,
@@ -102,8 +101,7 @@ impl Subject<'_> {
             }
         };
         let formed = finished.formed.as_ref();
-        let of_warp = persist.sm != self.site().model.host;
-        let kernel = finished.outcome.launches.get(persist.launch as usize).filter(|_| of_warp);
+        let kernel = finished.outcome.launches.get(persist.launch as usize);
         let kernel = kernel.map(|launch| launch.kernel.clone());
         let source = kernel.as_deref().and_then(|kernel| match formed {
             Some(formed) => formed.source_of(kernel, persist.pc),

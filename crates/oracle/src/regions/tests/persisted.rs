@@ -9,15 +9,15 @@ fn persisted(controllers: usize, regions: u32, boundaries: &[(u64, u16, u32)]) -
     let mut note = |time: u64, step: RegionStep, author: Author| {
         journal.note(time, FactKind::Region(step), 0, 0, author);
     };
-    for pc in 0..regions {
-        note(0, RegionStep::Ended, Author { pc, ..Author::default() });
+    for region in 0..regions {
+        note(0, RegionStep::Ended, Machine::author(0, 0).in_region(region));
     }
-    for &(time, sm, pc) in boundaries {
-        note(time, RegionStep::Bounded, Author { sm, pc, ..Author::default() });
+    for &(time, controller, region) in boundaries {
+        note(time, RegionStep::Bounded, held(controller, region));
     }
     let (initial, promises) = (initial(), Promises::NONE);
-    let order = RunOrder::new(&journal, &initial, Model { domain: Domain::Adr, promises, host: HOST });
-    let facts = RegionFacts::new(&order, &initial, controllers, HOST, false).unwrap();
+    let order = RunOrder::new(&journal, &initial, Model { domain: Domain::Adr, promises });
+    let facts = RegionFacts::new(&order, &initial, controllers, false).unwrap();
     facts.regions[0].iter().map(|region| region.persisted).collect()
 }
 
@@ -43,25 +43,26 @@ fn the_host_may_write_over_a_region_when_the_last_controller_has_its_boundary() 
     let faults = |host_writes_at: usize| {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();
-        let mut note = |kind: FactKind, sm: u16, value: u8| {
-            let (time, author) = (journal.facts().len() as u64, Author { sm, ..Author::default() });
+        let mut note = |kind: FactKind, author: Author, value: u8| {
+            let time = journal.facts().len() as u64;
             match value {
                 0 => journal.note(time, kind, 0, 0, author),
                 _ => journal.note_data(time, kind, 0, 1, author, &[value; 128]),
             }
         };
-        note(FactKind::Stored, 0, 1);
-        note(FactKind::Performed, 0, 1);
-        note(FactKind::Region(RegionStep::Stored), 0, 1);
-        note(FactKind::Region(RegionStep::Ended), 0, 0);
-        note(FactKind::Region(RegionStep::Buffered), 0, 1);
+        let warp = Machine::author(0, 0);
+        note(FactKind::Stored, warp, 1);
+        note(FactKind::Performed, Author::Sm(0), 1);
+        note(FactKind::Region(RegionStep::Stored), warp.in_region(0), 1);
+        note(FactKind::Region(RegionStep::Ended), warp.in_region(0), 0);
+        note(FactKind::Region(RegionStep::Buffered), held(0, 0), 1);
         for controller in 0..=2 {
             if usize::from(controller) == host_writes_at {
-                note(FactKind::Performed, HOST, 2);
-                note(FactKind::Accepted, 0, 2);
+                note(FactKind::Performed, Author::Host, 2);
+                note(FactKind::Accepted, Author::Unknown, 2);
             }
             if controller < 2 {
-                note(FactKind::Region(RegionStep::Bounded), controller, 0);
+                note(FactKind::Region(RegionStep::Bounded), held(controller, 0), 0);
             }
         }
         (run.journal, run.controllers) = (journal, 2);

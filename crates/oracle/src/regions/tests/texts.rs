@@ -2,6 +2,7 @@
 
 use super::super::super::crash::BeyondEnd;
 use super::super::super::judge::{Check, Condition};
+use super::super::super::script;
 use super::*;
 use durawarp_persist::promises::Promises;
 
@@ -20,23 +21,23 @@ impl Hand {
     }
 
     /// A warp's store that leaves in a region.
-    fn stored(&mut self, warp: u16, region: u32, mask: u128, value: u8) -> &mut Hand {
-        let author = Author { warp, ..Author::default() };
-        self.note(FactKind::Stored, author, mask, value).note(FactKind::Performed, Author::default(), mask, value);
+    fn stored(&mut self, warp: u8, region: u32, mask: u128, value: u8) -> &mut Hand {
+        self.note(FactKind::Stored, script::warp(warp), mask, value);
+        self.note(FactKind::Performed, Author::Sm(0), mask, value);
         self.left(warp, region, mask, value)
     }
 
-    fn left(&mut self, warp: u16, region: u32, mask: u128, value: u8) -> &mut Hand {
-        self.note(FactKind::Region(RegionStep::Stored), Author { warp, pc: region, ..Author::default() }, mask, value)
+    fn left(&mut self, warp: u8, region: u32, mask: u128, value: u8) -> &mut Hand {
+        self.note(FactKind::Region(RegionStep::Stored), script::warp(warp).in_region(region), mask, value)
     }
 
-    fn ended(&mut self, warp: u16, region: u32) -> &mut Hand {
-        self.note(FactKind::Region(RegionStep::Ended), Author { warp, pc: region, ..Author::default() }, 0, 0)
+    fn ended(&mut self, warp: u8, region: u32) -> &mut Hand {
+        self.note(FactKind::Region(RegionStep::Ended), script::warp(warp).in_region(region), 0, 0)
     }
 
     /// A step of a region at a controller; bytes are 7.
     fn at(&mut self, controller: u16, step: RegionStep, region: u32, mask: u128) -> &mut Hand {
-        self.note(FactKind::Region(step), Author { sm: controller, pc: region, ..Author::default() }, mask, 7)
+        self.note(FactKind::Region(step), held(controller, region), mask, 7)
     }
 
     fn bounded(&mut self, region: u32) -> &mut Hand {
@@ -73,9 +74,9 @@ fn with<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(&RegionFacts<'_>) -> R
 
 fn of<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(RegionFacts<'_>) -> R) -> R {
     let initial = initial();
-    let model = Model { domain: Domain::Adr, promises: Promises::NONE, host: HOST };
+    let model = Model { domain: Domain::Adr, promises: Promises::NONE };
     let order = RunOrder::new(&hand.0, &initial, model);
-    judge(RegionFacts::new(&order, &initial, 2, HOST, of_ctas).unwrap())
+    judge(RegionFacts::new(&order, &initial, 2, of_ctas).unwrap())
 }
 
 fn messages(hand: &Hand, finished: bool) -> Vec<String> {
@@ -147,13 +148,13 @@ fn a_controller_out_of_the_protocols_order_is_told() {
 #[test]
 fn a_flush_moves_the_bytes_of_entries_that_were_joined_and_no_others() {
     // Byte 1 is 7 and byte 2 is `second`; the flush is of 7s.
-    let flushed = |held: &[(u128, u8)], second: u8| {
+    let flushed = |entries: &[(u128, u8)], second: u8| {
         let mut hand = Hand::default();
         hand.stored(0, 0, 0b010, 7).stored(0, 0, 0b100, second).ended(0, 0);
-        for &(mask, value) in held {
-            hand.note(FactKind::Region(RegionStep::Buffered), Author::default(), mask, value);
+        for &(mask, value) in entries {
+            hand.note(FactKind::Region(RegionStep::Buffered), held(0, 0), mask, value);
         }
-        hand.bounded(0).note(FactKind::Region(RegionStep::Flushed), Author::default(), 0b110, 7);
+        hand.bounded(0).note(FactKind::Region(RegionStep::Flushed), held(0, 0), 0b110, 7);
         messages(&hand, false).is_empty()
     };
     assert!(flushed(&[(0b010, 7), (0b100, 7)], 7));
@@ -200,8 +201,7 @@ fn facts_of_regions_that_contradict_each_other_are_told() {
     check(one().ended(1, 0), "region 0 belongs to two warps");
     let of_ctas = |cta: u32| {
         let mut hand = one();
-        let author = Author { warp: 1, cta, ..Author::default() };
-        hand.note(FactKind::Region(RegionStep::Ended), author, 0, 0);
+        hand.note(FactKind::Region(RegionStep::Ended), script::warp_of(cta, 1).in_region(0), 0, 0);
         let failures = with(&hand, true, |facts| judge_regions(facts, false, 20)).failures;
         failures.into_iter().map(|failure| failure.what).collect::<Vec<_>>()
     };
@@ -210,8 +210,13 @@ fn facts_of_regions_that_contradict_each_other_are_told() {
     let mut unknown = Hand::default();
     check(unknown.left(0, 0, 1, 7), "what left in region 0 to line 0x0 is nothing that its warp stored");
     let mut other = Hand::default();
-    other.note(FactKind::Stored, Author::default(), 0b111, 7).note(FactKind::Performed, Author::default(), 0b111, 7);
+    other.note(FactKind::Stored, script::warp(0), 0b111, 7).note(FactKind::Performed, Author::Sm(0), 0b111, 7);
     check(other.left(0, 0, 0b110, 8), "2 bytes left in region 0 to line 0x0 with other values");
+    // A step of a controller with the author of a warp's: its SM would be read as the controller.
+    let foreign = script::warp(0).in_region(0);
+    let what =
+        format!("{:?} is noted of {foreign:?}, which cannot have done it", FactKind::Region(RegionStep::Bounded));
+    check(one().note(FactKind::Region(RegionStep::Bounded), foreign, 0, 0), &what);
 }
 
 #[test]
@@ -227,8 +232,7 @@ fn regions_that_commit_in_another_order_than_the_programs_are_told() {
     same.stored(0, 1, 1, 7).stored(1, 0, 1, 7);
     assert_eq!(messages(&same, false), [""; 0], "equal values hide the order");
     let mut host = one();
-    let author = Author { sm: HOST, ..Author::default() };
-    host.note(FactKind::Performed, author, 0b11, 5);
+    host.note(FactKind::Performed, Author::Host, 0b11, 5);
     check(&host, "the host writes 0x0 when region 0, which stored there before, has not committed");
 }
 

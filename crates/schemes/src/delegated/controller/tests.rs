@@ -86,7 +86,7 @@ impl Rig {
 }
 
 fn persist(hart: u16, id: u64, line: u64) -> Persist {
-    let author = Author { sm: hart, cta: id as u32, launch: 1, ..Author::default() };
+    let author = Author::Entry { core: hart, hart: 0, entry: id as u32, stores: 1 };
     Persist { hart, id, author, line, mask: 0xff, bytes: Box::new([id as u8; 128]) }
 }
 
@@ -168,11 +168,12 @@ fn a_hart_adds_no_more_than_its_units_to_an_epoch() {
 fn bytes_join_their_entry_until_it_is_handed_over() {
     let mut rig = Rig::broi(BarrierScope::Entry);
     rig.fill(0, &[Some((1, 0))]);
-    let more = Persist { mask: 0xff00, author: Author { launch: 2, cta: 1, ..Author::default() }, ..persist(0, 1, 0) };
+    let author = Author::Entry { core: 0, hart: 0, entry: 1, stores: 2 };
+    let more = Persist { mask: 0xff00, author, ..persist(0, 1, 0) };
     rig.queues.receive(more.clone(), 0);
     rig.queues.schedule(&mut rig.outbox);
     let flush = rig.outbox.flushes().pop_front().unwrap();
-    assert_eq!((flush.mask, flush.author.launch), (0xffff, 2));
+    assert_eq!((flush.mask, flush.author), (0xffff, author));
     rig.queues.receive(Persist { mask: 0xff_0000, ..more }, 0);
     assert_eq!(rig.schedule(), [0; 0], "it is under way: the rest is a request of its own, in a bank that is busy");
     assert_eq!(rig.durable(0, 0), (vec![(0, 1, 2)], vec![0]));
