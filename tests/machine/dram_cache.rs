@@ -9,10 +9,13 @@ use std::collections::BTreeMap;
 use durawarp::engine::*;
 use durawarp::kernel::memory::{Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
+use durawarp::machine::coherence::HomeMsg;
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, DramCacheCounters, MemoryController};
-use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
+use durawarp::machine::msg::{
+    ControllerMsg, Line, MemoryAccepted, MemoryData, MemoryDurable, MemoryRead, MemoryWrite, Msg,
+};
 use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::persist::journal::{FactKind, Journal};
 use durawarp::persist::vocab::Domain;
@@ -40,15 +43,22 @@ enum Ask {
 }
 
 impl Ask {
-    fn message(self, tag: u16) -> Msg {
+    fn message(self, tag: u16) -> ControllerMsg {
         let write = |line, through, byte, mask| {
             let data = Box::new(Line { bytes: [byte; 128], mask, log: false });
-            Msg::MemoryWrite(MemoryWrite { line: NVM_BASE + line, slice: 0, token: tag, late: false, through, data })
+            ControllerMsg::MemoryWrite(MemoryWrite {
+                line: NVM_BASE + line,
+                slice: 0,
+                token: tag,
+                late: false,
+                through,
+                data,
+            })
         };
         match self {
             Ask::Read(line) => {
                 let room = Box::default();
-                Msg::MemoryRead(MemoryRead { line: NVM_BASE + line, tag, slice: 0, sectors: 0b11, room })
+                ControllerMsg::MemoryRead(MemoryRead { line: NVM_BASE + line, tag, slice: 0, sectors: 0b11, room })
             }
             Ask::Evict(line, byte) => write(line, false, byte, WHOLE),
             Ask::Clean(line, byte) => write(line, true, byte, WHOLE),
@@ -71,10 +81,16 @@ struct Home {
 impl Component<Msg> for Home {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let new = match message {
-            Msg::MemoryData { tag, data, .. } => self.data.insert(tag, (cx.now(), [data.bytes[0], data.bytes[63]])),
-            Msg::MemoryAccepted { token, durable: true, .. } => self.durable.insert(token, (cx.now(), [0; 2])),
-            Msg::MemoryAccepted { .. } => None,
-            Msg::MemoryDurable { token, .. } => self.durable.insert(token, (cx.now(), [0; 2])),
+            Msg::Home(HomeMsg::MemoryData(MemoryData { tag, data, .. })) => {
+                self.data.insert(tag, (cx.now(), [data.bytes[0], data.bytes[63]]))
+            }
+            Msg::Home(HomeMsg::MemoryAccepted(MemoryAccepted { token, durable: true, .. })) => {
+                self.durable.insert(token, (cx.now(), [0; 2]))
+            }
+            Msg::Home(HomeMsg::MemoryAccepted(_)) => None,
+            Msg::Home(HomeMsg::MemoryDurable(MemoryDurable { token, .. })) => {
+                self.durable.insert(token, (cx.now(), [0; 2]))
+            }
             other => panic!("unexpected {other:?}"),
         };
         assert!(new.is_none(), "one answer each");
@@ -82,7 +98,7 @@ impl Component<Msg> for Home {
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         while self.next < self.script.len() && self.script[self.next].0 == cx.now() {
-            cx.send(Port(0), self.script[self.next].1.message(self.next as u16), 0);
+            cx.send(Port(0), self.script[self.next].1.message(self.next as u16).into(), 0);
             self.next += 1;
         }
         if let Some((next, _)) = self.script.get(self.next) {

@@ -12,7 +12,9 @@ use durawarp::machine::crossbar::PortEnd;
 use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring, WriteMiss};
 use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
-use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
+use durawarp::machine::msg::{
+    Atomics, Credit, Line, Msg, Payload, Request, RequestKind, SliceMsg, SmMsg, sectors_touched,
+};
 use durawarp::machine::persistence::{PastAck, PastL2, PersistSpec};
 use durawarp::machine::ports::{self, Endpoint, Roster};
 use durawarp::machine::replacement::Replacement;
@@ -41,7 +43,7 @@ struct Requester {
 impl Component<Msg> for Requester {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            Msg::Reply(reply) => {
+            Msg::Sm(SmMsg::Reply(reply)) => {
                 let (bytes, old) = match &reply.payload {
                     Payload::Line(line) => (line.bytes.to_vec(), Vec::new()),
                     Payload::Atomics(a) => (Vec::new(), a.a[..usize::from(a.count)].to_vec()),
@@ -51,7 +53,7 @@ impl Component<Msg> for Requester {
                 let answer = Answer { at: cx.now(), kind: reply.kind, bytes, old };
                 assert!(self.answers.insert(reply.tag, answer).is_none(), "answered twice: {}", reply.tag);
             }
-            Msg::Credit { packets, .. } => self.credits += u32::from(packets),
+            Msg::Sm(SmMsg::Credit(Credit { packets, .. })) => self.credits += u32::from(packets),
             other => panic!("unexpected {other:?}"),
         }
     }
@@ -59,7 +61,7 @@ impl Component<Msg> for Requester {
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         while self.next < self.script.len() && self.script[self.next].0 <= cx.now() {
             let request = self.script[self.next].1.take().expect("sent once");
-            cx.send(Port(0), Msg::Request(request), 0);
+            cx.send(Port(0), SliceMsg::Request(request).into(), 0);
             self.next += 1;
         }
         if let Some((at, _)) = self.script.get(self.next) {
@@ -129,7 +131,7 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
     t.connect(requester, Port(0), slice, Link { latency: 1, phase: 0 });
     t.connect(slice, own.to(Endpoint::Sm(0)), requester, Link { latency: 1, phase: 0 });
     t.connect(slice, own.to(Endpoint::CommandProcessor), requester, Link { latency: 1, phase: 0 });
-    t.connect(slice, own.to_memory(), mc, Link { latency: 10, phase: 0 });
+    t.connect(slice, own.to(Endpoint::Controller(0)), mc, Link { latency: 10, phase: 0 });
     t.connect(mc, Port(0), slice, Link { latency: 10, phase: 0 });
     t.wake_at(requester, first);
     let mut sim = Simulation::new(t).expect("a valid topology");

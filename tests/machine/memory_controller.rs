@@ -14,7 +14,9 @@ use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{CellWear, ControllerCounters, ControllerSpec, MemoryController};
-use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
+use durawarp::machine::msg::{
+    ControllerMsg, Line, MemoryData, MemoryDurable, MemoryRead, MemoryWrite, Msg, PeerMessage, SliceMsg,
+};
 use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, PersistSpec};
 use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::persist::journal::{Author, FactKind, Journal};
@@ -43,16 +45,18 @@ pub(super) enum Seen {
 
 #[derive(Debug)]
 struct Probe {
-    script: Vec<(Time, Option<Msg>)>,
+    script: Vec<(Time, Option<ControllerMsg>)>,
     seen: Vec<Seen>,
 }
 
 impl Component<Msg> for Probe {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.seen.push(match message {
-            Msg::MemoryData { tag, data, .. } => Seen::Data { at: cx.now(), tag, first: data.bytes[0] },
-            Msg::MemoryAccepted { .. } => Seen::Accepted { at: cx.now() },
-            Msg::MemoryDurable { at: done, .. } => Seen::Durable { at: cx.now(), done },
+            Msg::Slice(SliceMsg::MemoryData(MemoryData { tag, data, .. })) => {
+                Seen::Data { at: cx.now(), tag, first: data.bytes[0] }
+            }
+            Msg::Slice(SliceMsg::MemoryAccepted(_)) => Seen::Accepted { at: cx.now() },
+            Msg::Slice(SliceMsg::MemoryDurable(MemoryDurable { at: done, .. })) => Seen::Durable { at: cx.now(), done },
             other => panic!("unexpected {other:?}"),
         });
     }
@@ -61,7 +65,7 @@ impl Component<Msg> for Probe {
         let now = cx.now();
         for (at, message) in &mut self.script {
             if *at == now {
-                cx.send(Port(0), message.take().expect("sent once"), 0);
+                cx.send(Port(0), message.take().expect("sent once").into(), 0);
             }
         }
         if let Some((next, _)) = self.script.iter().find(|(at, _)| *at > now) {
@@ -115,16 +119,16 @@ pub(super) fn spec() -> ControllerSpec {
     }
 }
 
-fn read(line: u64, tag: u16) -> Msg {
+fn read(line: u64, tag: u16) -> ControllerMsg {
     read_of(line, tag, 0b1111)
 }
 
-fn read_of(line: u64, tag: u16, sectors: u8) -> Msg {
-    Msg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, room: Box::default() })
+fn read_of(line: u64, tag: u16, sectors: u8) -> ControllerMsg {
+    ControllerMsg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, room: Box::default() })
 }
 
-pub(super) fn write(line: u64, byte: u8, mask: u128) -> Msg {
-    Msg::MemoryWrite(MemoryWrite {
+pub(super) fn write(line: u64, byte: u8, mask: u128) -> ControllerMsg {
+    ControllerMsg::MemoryWrite(MemoryWrite {
         line,
         slice: 0,
         token: 0,
@@ -142,7 +146,7 @@ pub(super) fn bank0(row: u64) -> u64 {
 pub(super) const FULL: u128 = u128::MAX;
 
 /// Runs the script to the end; returns what came back, the counters and the DRAM image.
-fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
+fn run(spec: ControllerSpec, script: Vec<(Time, ControllerMsg)>) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
     run_with(spec, None, script)
 }
 
@@ -150,7 +154,7 @@ fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, Controller
 fn run_with(
     spec: ControllerSpec,
     handler: Option<Box<dyn ControllerHandler>>,
-    script: Vec<(Time, Msg)>,
+    script: Vec<(Time, ControllerMsg)>,
 ) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
     let ran = run_on(spec, &NvmSpec::through(&dram(), ns(480)), Domain::Adr, handler, script);
     (ran.seen, ran.counters, ran.dram)
@@ -186,7 +190,7 @@ pub(super) fn run_on(
     nvm: &NvmSpec,
     domain: Domain,
     handler: Option<Box<dyn ControllerHandler>>,
-    script: Vec<(Time, Msg)>,
+    script: Vec<(Time, ControllerMsg)>,
 ) -> Ran {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
@@ -266,7 +270,8 @@ fn the_last_free_wpq_entry_accepts_and_the_next_write_waits_for_the_drain() {
 
 #[test]
 fn a_read_sees_a_write_that_is_accepted_and_one_that_still_waits() {
-    let mut script: Vec<(Time, Msg)> = (0..10).map(|i| (0, write(NVM_BASE + bank0(i), 100 + i as u8, FULL))).collect();
+    let mut script: Vec<(Time, ControllerMsg)> =
+        (0..10).map(|i| (0, write(NVM_BASE + bank0(i), 100 + i as u8, FULL))).collect();
     script.push((1, read(NVM_BASE + bank0(5), 1)));
     script.push((1, read(NVM_BASE + bank0(9), 2)));
     let (seen, counters, _) = run(spec(), script);
@@ -491,13 +496,13 @@ impl ControllerHandler for Holder {
     }
 }
 
-fn told(at: Time, told: Told) -> (Time, Msg) {
-    (at, Msg::Scheme { from: Peer::Sm(0), message: Box::new(told) })
+fn told(at: Time, told: Told) -> (Time, ControllerMsg) {
+    (at, ControllerMsg::Peer(PeerMessage { from: Peer::Sm(0), message: Box::new(told) }))
 }
 
 #[test]
 fn a_read_that_waits_for_held_stores_is_repeated_once_when_they_are_written() {
-    let held = |mask: u128, script: Vec<(Time, Msg)>| {
+    let held = |mask: u128, script: Vec<(Time, ControllerMsg)>| {
         let (seen, counters, _) = run_with(spec(), Some(Box::new(Holder { mask, ..Holder::default() })), script);
         assert_eq!(counters.nvm_reads, 1, "it is one request");
         (seen, counters.nvm_read_bytes)
@@ -524,7 +529,7 @@ fn a_read_that_waits_for_held_stores_is_repeated_once_when_they_are_written() {
 /// another bank among them.
 fn flushes(spec: ControllerSpec, mask: u128, logs: bool, times: &[Time]) -> (Vec<Time>, Option<Time>) {
     let written_at = Arc::new(Mutex::new(Vec::new()));
-    let mut script: Vec<(Time, Msg)> =
+    let mut script: Vec<(Time, ControllerMsg)> =
         times.iter().flat_map(|&at| [told(at, Told::Hold(1)), told(at, Told::Write)]).collect();
     script.push((30_050, read(NVM_BASE + 2048, 9)));
     script.sort_by_key(|(at, _)| *at);

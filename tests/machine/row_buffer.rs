@@ -4,7 +4,7 @@
 use durawarp::engine::Time;
 use durawarp::kernel::memory::NVM_BASE;
 use durawarp::machine::media::{NvmSpec, RowWriteWhen, WriteMode};
-use durawarp::machine::msg::Msg;
+use durawarp::machine::msg::ControllerMsg;
 use durawarp::persist::vocab::Domain;
 
 use super::memory_controller::{FULL, Ran, Seen, bank0, dram, ns, run_on, spec, write};
@@ -15,7 +15,7 @@ fn nvm(row_write_when: RowWriteWhen) -> NvmSpec {
     NvmSpec { write_mode, row_write_ns: ns(320), row_write_when, ..NvmSpec::through(&dram(), ns(0)) }
 }
 
-fn ran(nvm: &NvmSpec, domain: Domain, script: Vec<(Time, Msg)>) -> Ran {
+fn ran(nvm: &NvmSpec, domain: Domain, script: Vec<(Time, ControllerMsg)>) -> Ran {
     run_on(spec(), nvm, domain, None, script)
 }
 

@@ -33,9 +33,9 @@ use durawarp_base::timeline::{Label, Recorder};
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 
-use super::msg::Msg;
-use super::ports::{Endpoint, Ports};
-use super::verbs::{NetworkMsg, NetworkSpec, SendingPort, VerbHead, note_verb};
+use super::msg::{Msg, Receiver, deliver};
+use super::ports::Ports;
+use super::verbs::{ClientMsg, NetworkSpec, NicMsg, PersistAck, SendingPort, VerbHead, note_verb};
 
 pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
@@ -218,7 +218,7 @@ impl Client {
             persistent,
         };
         for (packet, delay) in self.port.packets(head, &bytes, cx.now()) {
-            cx.send(self.wiring.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::Verb(packet)), delay);
+            self.wiring.ports.to_nic().send(NicMsg::Verb(packet), delay, cx);
         }
     }
 
@@ -242,15 +242,16 @@ impl Client {
     }
 }
 
-impl Component<Msg> for Client {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for Client {
+    type Inbox = ClientMsg;
+
+    fn receive(&mut self, message: ClientMsg, cx: &mut Ctx<'_, Msg>) {
         let sequence = match message {
-            Msg::Network(NetworkMsg::PersistAck { sequence, .. } | NetworkMsg::WriteReply { sequence, .. }) => sequence,
-            Msg::Network(NetworkMsg::ProgramOver) => {
+            ClientMsg::PersistAck(PersistAck { sequence, .. }) | ClientMsg::WriteReply { sequence, .. } => sequence,
+            ClientMsg::ProgramOver => {
                 self.program_over = true;
                 return;
             }
-            other => panic!("a client received {other:?}"),
         };
         let heard = self.transaction.hear(sequence);
         if heard == Heard::Late {
@@ -264,6 +265,12 @@ impl Component<Msg> for Client {
             (0..acknowledged).for_each(|verb| verbs.end(verb, cx.now()));
         }
         if heard == Heard::Over { self.commit(cx) } else { self.post(cx) }
+    }
+}
+
+impl Component<Msg> for Client {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

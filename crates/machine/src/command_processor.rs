@@ -40,10 +40,13 @@ use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
 use super::l1::L1Spec;
 use super::look::{Lines, Look};
-use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind};
+use super::msg::{
+    CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Receiver, Reply, Request, RequestKind, SliceMsg, SmMsg,
+    deliver,
+};
 use super::network::Network;
 use super::occupancy::Occupancy;
-use super::ports::{Endpoint, Ports};
+use super::ports::Ports;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use cta_dispatch::{CtaDispatch, CtaSequence, Pace};
@@ -357,8 +360,8 @@ impl CommandProcessor {
         let launch_ticks = self.pace.launch_ticks - excused;
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
         self.persistency.kernel_start(&facts, &self.ports, cx);
-        for sm in self.ports.roster().sms() {
-            cx.send(self.ports.to(sm), Msg::Start { launch: launch.clone(), l1_ways }, launch_ticks);
+        for sm in self.ports.to_sms() {
+            sm.send(SmMsg::Start { launch: launch.clone(), l1_ways }, launch_ticks, cx);
         }
         self.records.push(LaunchRecord {
             kernel: launch.kernel.name.clone(),
@@ -382,8 +385,7 @@ impl CommandProcessor {
     fn dispatch(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Step::Launch(ctas, _) = &mut self.step else { return };
         while let Some(departure) = ctas.depart(cx.now()) {
-            let port = self.ports.to(Endpoint::Sm(departure.sm));
-            cx.send(port, Msg::Cta(departure.cta), departure.at - cx.now());
+            self.ports.to_sm(departure.sm).send(SmMsg::Cta(departure.cta), departure.at - cx.now(), cx);
         }
     }
 
@@ -429,18 +431,17 @@ impl CommandProcessor {
     }
 
     /// An SM has a word on a persist barrier of the kernel.
-    fn barrier(&mut self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
-        let Step::Launch(_, barrier) = &mut self.step else { panic!("{step:?} of no launch") };
-        match step {
-            GridStep::Reached { marks, since, .. } => {
+    fn barrier(&mut self, report: GridReport, cx: &mut Ctx<'_, Msg>) {
+        let Step::Launch(_, barrier) = &mut self.step else { panic!("{report:?} of no launch") };
+        match report {
+            GridReport::Reached { marks, since, .. } => {
                 barrier.reach(marks, since);
                 self.check_barrier(cx);
             }
-            GridStep::Drained => {
+            GridReport::Drained => {
                 let release = barrier.drained();
                 self.release(release, cx);
             }
-            GridStep::Drain | GridStep::Open => panic!("the command processor received {step:?}"),
         }
     }
 
@@ -453,27 +454,25 @@ impl CommandProcessor {
 
     /// Tells every SM how the barrier goes on.
     fn release(&mut self, release: Option<Release>, cx: &mut Ctx<'_, Msg>) {
-        let step = match release {
+        let order = match release {
             None => return,
-            Some(Release::Drain) => GridStep::Drain,
+            Some(Release::Drain) => GridOrder::Drain,
             Some(Release::Open { since }) => {
                 let launch = self.launch();
                 if let (Some(timeline), Some(since)) = (&mut self.timeline, since) {
                     let label = Label::Barrier { at: FenceKind::BarrierKernel.name(), launch, cta: None };
                     timeline.whole(0, since, cx.now(), label);
                 }
-                GridStep::Open
+                GridOrder::Open
             }
         };
-        for sm in self.ports.roster().sms() {
-            cx.send(self.ports.to(sm), Msg::Grid(step), 0);
-        }
+        self.ports.to_sms().for_each(|sm| sm.send(SmMsg::Grid(order), 0, cx));
     }
 
     /// Asks every slice at once, outside simulated time.
     fn look(&mut self, (host, look): (HostLook, Look), cx: &mut Ctx<'_, Msg>) {
         let look = Arc::new(look);
-        self.ports.roster().slices().for_each(|slice| cx.send(self.ports.to(slice), Msg::Look(look.clone()), 0));
+        self.ports.to_slices().for_each(|slice| slice.send(SliceMsg::Look(look.clone()), 0, cx));
         self.step = Step::Looking(host);
     }
 
@@ -526,25 +525,32 @@ impl CommandProcessor {
     }
 }
 
-impl Component<Msg> for CommandProcessor {
-    state_methods!();
+impl Receiver for CommandProcessor {
+    type Inbox = CommandProcessorMsg;
 
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+    fn receive(&mut self, message: CommandProcessorMsg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            Msg::CtaDone { sm } => self.cta_done(sm, cx),
-            Msg::Grid(step) => self.barrier(step, cx),
-            Msg::Lines(lines) => self.looked(&lines, cx),
-            Msg::Reply(reply) => {
+            CommandProcessorMsg::CtaDone { sm } => self.cta_done(sm, cx),
+            CommandProcessorMsg::Grid(report) => self.barrier(report, cx),
+            CommandProcessorMsg::Lines(lines) => self.looked(&lines, cx),
+            CommandProcessorMsg::Reply(reply) => {
                 if let Some(reply) = self.network.eject(reply, cx) {
                     self.reply(reply, cx);
                 }
             }
-            Msg::Credit { slice, packets } => {
-                self.network.credit(slice, packets);
+            CommandProcessorMsg::Credit(credit) => {
+                self.network.credit(credit);
                 self.network.pump(cx);
             }
-            other => panic!("the command processor received {other:?}"),
         }
+    }
+}
+
+impl Component<Msg> for CommandProcessor {
+    state_methods!();
+
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

@@ -61,10 +61,10 @@ use durawarp_persist::journal::Notebook;
 use durawarp_riscv::code::CodeTable;
 use durawarp_riscv::hart_state::HartState;
 
-use super::coherence::CpuMsg;
+use super::coherence::{Begin, CoreMsg, LineData};
 use super::cpu::CpuMemory;
 use super::handler_levels::HandlerLevels;
-use super::msg::Msg;
+use super::msg::{Msg, PeerMessage, Receiver, deliver};
 use super::queue_level::QueueLevel;
 use super::region_spans::RegionSpans;
 
@@ -641,36 +641,33 @@ fn note_retired(hart: &mut Hart, number: u64, retires: Retires, cycle: u64, m: &
     }
 }
 
-impl Component<Msg> for Core {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for Core {
+    type Inbox = CoreMsg;
+
+    fn receive(&mut self, message: CoreMsg, cx: &mut Ctx<'_, Msg>) {
         // First: what was counted before this event grew before it.
         self.note_growth(cx.now());
         self.release_reserved(cx);
-        let message = match message {
-            Msg::Cpu(message) => message,
-            Msg::Scheme { from, message } => {
+        let now = self.program.clock.cycle_at_or_after(cx.now());
+        match message {
+            // A store, or a fence, may have waited for it.
+            CoreMsg::Peer(PeerMessage { from, message }) => {
                 self.host.receive(from, message, self.record.journal.as_mut(), cx);
                 if self.host.victims.is_some() {
                     self.release_kept(cx);
                 }
-                // A store, or a fence, may have waited for it.
-                return self.look_again(cx);
             }
-            other => panic!("a core received {other:?}"),
-        };
-        let now = self.program.clock.cycle_at_or_after(cx.now());
-        match message {
-            CpuMsg::Data { tag, grant, data, dependencies } => {
+            CoreMsg::Data(LineData { tag, grant, data, dependencies }) => {
                 let line = self.cache.line_of(tag);
                 self.host.taken(line, dependencies, self.record.journal.as_mut(), cx);
                 self.fill(ArrivedLine { tag, grant, data, probe: None }, now, cx);
             }
-            CpuMsg::Probe { line, invalidate, recall, room } => {
+            CoreMsg::Probe { line, invalidate, recall, room } => {
                 self.record.counters.probes += 1;
                 self.probe(Probe { line, invalidate, recall, room }, now, cx);
             }
-            CpuMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
-            CpuMsg::Cleaned { tag, room } if self.host.renames => {
+            CoreMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
+            CoreMsg::Cleaned { tag, room } if self.host.renames => {
                 let Core { cache, host, record, program, .. } = self;
                 let journal = record.journal.as_mut();
                 if let Some(line) = region::written_back(cache, host, journal, program.clock, (tag, room), cx) {
@@ -678,49 +675,44 @@ impl Component<Msg> for Core {
                     self.tell_changed(now, cx);
                 }
             }
-            CpuMsg::Cleaned { tag, room } => {
+            CoreMsg::Cleaned { tag, room } => {
                 self.cache.cleaned(tag, room);
             }
-            CpuMsg::Return { hart, reply, step } => {
+            CoreMsg::Return { hart, reply, step } => {
                 let at = self.hart_of(hart);
                 self.follow(hart, step.after, cx);
                 self.with(at, now, cx, |hart, m| calls::answered(hart, *reply, step.number, m));
             }
-            CpuMsg::Wake { hart, result, step } => {
+            CoreMsg::Wake { hart, result, step } => {
                 let at = self.hart_of(hart);
                 self.follow(hart, step.after, cx);
                 self.with(at, now, cx, |hart, m| calls::woken(hart, Woken { result, step: step.number }, m));
             }
-            CpuMsg::Begin { hart, state, dependencies } => {
+            CoreMsg::Begin(Begin { hart, state, dependencies }) => {
                 self.follow(hart, dependencies, cx);
                 // It may have been under way when the process ended.
                 if !self.over {
                     self.begin(hart, *state);
                 }
             }
-            CpuMsg::Leave { hart } => {
+            CoreMsg::Leave { hart } => {
                 let at = self.hart_of(hart);
                 let hart = &mut self.harts[at];
                 hart.front.leaves = !matches!(hart.thread, Thread::None | Thread::Stopped);
             }
-            CpuMsg::Posted { hart, peer, acknowledged } => {
+            CoreMsg::Posted { hart, peer, acknowledged } => {
                 let at = self.hart_of(hart);
                 self.remote.told(at, peer, acknowledged);
             }
-            CpuMsg::Stop => self.stop(now, cx),
-            CpuMsg::Get { .. }
-            | CpuMsg::Write { .. }
-            | CpuMsg::Written { .. }
-            | CpuMsg::ProbeAck { .. }
-            | CpuMsg::Put { .. }
-            | CpuMsg::Clean { .. }
-            | CpuMsg::Call { .. }
-            | CpuMsg::Ended { .. }
-            | CpuMsg::Left { .. }
-            | CpuMsg::Born { .. }
-            | CpuMsg::Post { .. } => panic!("a core received {message:?}"),
+            CoreMsg::Stop => self.stop(now, cx),
         }
         self.look_again(cx);
+    }
+}
+
+impl Component<Msg> for Core {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

@@ -72,19 +72,20 @@ use durawarp_persist::journal::Notebook;
 use durawarp_persist::vocab::Domain;
 
 use super::cache::TagArray;
-use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg};
+use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CoreMsg, HomeMsg};
 use super::memory_port::MemoryPort;
-use super::msg::{Line, MemoryWrite, Msg};
+use super::msg::{Line, MemoryAccepted, MemoryData, MemoryDurable, MemoryWrite, Msg, PeerMessage, Receiver, deliver};
 use super::persistence::{Clwb, PersistSpec};
 use super::ports::{Ports, Requester};
 use super::queue_level::QueueLevel;
 use super::slice_timeline::SliceTimeline;
+use super::verbs::NicMsg;
 use super::writes_under_way::WritesUnderWay;
 
 use directory::Directory;
 use handler_host::HomeHost;
 pub use parameters::{HomeCounters, LlcSpec};
-use request::{Ask, CoreSet, HomeRequest, PendingAnswer};
+use request::{Answer, Ask, CoreSet, HomeRequest, PendingAnswer};
 use transactions::Transactions;
 
 /// How a home slice is wired and what it may use of its neighbours.
@@ -221,17 +222,27 @@ impl HomeSlice {
         if from.index() < self.cores { 1 << from.index() } else { 0 }
     }
 
-    /// Sends a message to a core or to the OS. All take the same time, so that none overtakes another.
+    /// Sends a message to a core. All messages take the same time, so that none overtakes another.
     #[inline]
-    fn send(&self, to: Requester, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
-        cx.send(self.ports.to_requester(to), Msg::Cpu(message), self.service);
+    fn send(&self, to: Requester, message: CoreMsg, cx: &mut Ctx<'_, Msg>) {
+        self.ports.to_core(to.number()).send(message, self.service, cx);
+    }
+
+    /// Sends an answer that nothing holds any more.
+    fn send_answer(&self, PendingAnswer { to, answer, .. }: PendingAnswer, cx: &mut Ctx<'_, Msg>) {
+        match answer {
+            Answer::Cleaned { tag, room } => self.send(to, CoreMsg::Cleaned { tag, room }, cx),
+            Answer::Written { tag, room, dependencies } => {
+                self.ports.to_nic().send(NicMsg::Written { tag, room, dependencies }, self.service, cx);
+            }
+        }
     }
 
     /// A changed line leaves its core.
     fn put(&mut self, line: u64, from: Requester, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
         self.counters.puts += 1;
         self.take_bytes(line, from, &data, true);
-        self.send(from, CpuMsg::PutAck { line, room: data }, cx);
+        self.send(from, CoreMsg::PutAck { line, room: data }, cx);
     }
 
     /// Bytes that a core has changed come, also while the line is busy; the core may keep its copy. They are
@@ -256,9 +267,7 @@ impl HomeSlice {
         if let Some(timeline) = &mut self.timeline {
             timeline.durable(token, at, cx.now(), self.writes.len());
         }
-        for (PendingAnswer { to, answer, .. }, _) in due {
-            self.send(to, answer, cx);
-        }
+        due.into_iter().for_each(|(answer, _)| self.send_answer(answer, cx));
     }
 
     /// A write of the line is durable when its bytes are here, or needs not be.
@@ -272,24 +281,32 @@ impl HomeSlice {
             host.taken(line, &dependencies, cx);
         }
     }
+}
 
-    fn hear(&mut self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for HomeSlice {
+    type Inbox = HomeMsg;
+
+    fn receive(&mut self, message: HomeMsg, cx: &mut Ctx<'_, Msg>) {
+        // First: what was counted before this event grew before it.
+        if let Some(timeline) = &mut self.timeline {
+            timeline.growth.note(cx.now(), &[self.counters.get_hits, self.counters.fetches]);
+        }
         let arrived = cx.now();
         match message {
-            CpuMsg::Get { line, from, tag, want, room } => {
+            HomeMsg::Get { line, from, tag, want, room } => {
                 self.counters.gets += 1;
                 let request = HomeRequest { from, tag, ask: Ask::Get(want), room, dependencies: None, arrived };
                 self.request(line, request, cx);
             }
-            CpuMsg::ProbeAck { line, from, dirty, room, dependencies } => {
+            HomeMsg::ProbeAck { line, from, dirty, room, dependencies } => {
                 self.note_dependencies(line, dependencies, cx);
                 self.probe_ack(line, from, dirty, room, cx);
             }
-            CpuMsg::Put { line, from, data, dependencies } => {
+            HomeMsg::Put { line, from, data, dependencies } => {
                 self.note_dependencies(line, dependencies, cx);
                 self.put(line, from, data, cx);
             }
-            CpuMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies } => {
+            HomeMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies } => {
                 self.note_dependencies(line, dependencies, cx);
                 self.counters.cleans += 1;
                 if dirty {
@@ -305,42 +322,34 @@ impl HomeSlice {
                     self.request(line, request, cx);
                 }
             }
-            CpuMsg::Write { line, from, tag, data, dependencies } => {
+            HomeMsg::Write { line, from, tag, data, dependencies } => {
                 self.counters.nic_writes += 1;
                 self.request(line, HomeRequest { from, tag, ask: Ask::Write, room: data, dependencies, arrived }, cx);
             }
-            other => panic!("a home slice received {other:?}"),
-        }
-    }
-}
-
-impl Component<Msg> for HomeSlice {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        // First: what was counted before this event grew before it.
-        if let Some(timeline) = &mut self.timeline {
-            timeline.growth.note(cx.now(), &[self.counters.get_hits, self.counters.fetches]);
-        }
-        match message {
-            Msg::Cpu(message) => self.hear(message, cx),
-            Msg::MemoryData { tag, data, .. } => self.memory_data(tag, data, cx),
-            Msg::MemoryAccepted { token, durable, at, room } => {
+            HomeMsg::MemoryData(MemoryData { tag, data, .. }) => self.memory_data(tag, data, cx),
+            HomeMsg::MemoryAccepted(MemoryAccepted { token, durable, at, room }) => {
                 self.memory.write_accepted(room, cx);
                 self.writes.accepted(token, at);
                 if durable {
                     self.durable(token, at, cx);
                 }
             }
-            Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
-            Msg::Scheme { from, message } => {
+            HomeMsg::MemoryDurable(MemoryDurable { token, at }) => self.durable(token, at, cx),
+            HomeMsg::Peer(PeerMessage { from, message }) => {
                 let Some(host) = &mut self.host else { panic!("a slice without a handler received a message") };
                 host.receive(from, message, cx);
                 self.release_kept(cx);
             }
-            other => panic!("a home slice received {other:?}"),
         }
         if !self.transactions.is_settled() {
             self.settle(cx);
         }
+    }
+}
+
+impl Component<Msg> for HomeSlice {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {

@@ -7,9 +7,9 @@
 
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Component, Ctx, StateDigest};
-use durawarp_persist::handler::{Handler, Outbox, Peer, report_of};
+use durawarp_persist::handler::{Handler, Outbox, report_of};
 
-use super::msg::Msg;
+use super::msg::{Msg, PeerMessage, Receiver, deliver};
 use super::ports::Ports;
 
 /// A scheme's own component.
@@ -34,16 +34,23 @@ impl Hub {
     }
 }
 
+impl Receiver for Hub {
+    type Inbox = PeerMessage;
+
+    fn receive(&mut self, PeerMessage { from, message }: PeerMessage, cx: &mut Ctx<'_, Msg>) {
+        self.outbox.at(cx.now());
+        self.handler.message(from, message, &mut self.outbox);
+        for (to, message) in self.outbox.take() {
+            self.ports.tell(to, message, 0, cx);
+        }
+    }
+}
+
 impl Component<Msg> for Hub {
     state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Scheme { from, message } = message else { panic!("a scheme's hub received {message:?}") };
-        self.outbox.at(cx.now());
-        self.handler.message(from, message, &mut self.outbox);
-        for (to, message) in self.outbox.take() {
-            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Hub, message }, 0);
-        }
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}

@@ -35,14 +35,17 @@ mod write_back_all;
 use durawarp_base::timeline::Growth;
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
-use durawarp_persist::handler::{Handler, Move, Peer};
+use durawarp_persist::handler::{Handler, Move};
 use durawarp_persist::journal::Notebook;
 
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
 use super::look::{Lines, Look, LookKind};
 use super::memory_port::MemoryPort;
-use super::msg::{HEADER_BYTES, MAX_LINE_BYTES, Msg, sectors_touched};
+use super::msg::{
+    CommandProcessorMsg, ControllerMsg, HEADER_BYTES, MAX_LINE_BYTES, MemoryAccepted, MemoryData, MemoryDurable, Msg,
+    PeerMessage, Receiver, SliceMsg, SmMsg, deliver, sectors_touched,
+};
 use super::persistence::PersistSpec;
 use super::ports::{Endpoint, Ports};
 use super::queue_level::QueueLevel;
@@ -207,7 +210,7 @@ impl L2Slice {
         }
         self.transfer(cx);
         for (to, message) in self.host.outbox.take() {
-            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Slice(self.slice), message }, 0);
+            self.ports.tell(to, message, 0, cx);
         }
     }
 
@@ -246,7 +249,7 @@ impl L2Slice {
             self.array.take_over(contents);
         }
         let lines = Lines { slice: self.memory.at_controller(), kind: look.kind.clone(), line_bytes, lines };
-        self.memory.send(Msg::Lines(Box::new(lines)), cx);
+        self.memory.send(ControllerMsg::Lines(Box::new(lines)), cx);
     }
 
     /// The lines as memory has them: takes them in, or answers with the dirty bytes over them.
@@ -262,7 +265,7 @@ impl L2Slice {
                 }
             }
         }
-        cx.send(self.ports.to(Endpoint::CommandProcessor), Msg::Lines(lines), 0);
+        self.ports.to_command_processor().send(CommandProcessorMsg::Lines(lines), 0, cx);
     }
 
     /// A warm start brings a line: clean, whole, used in the order of coming. It displaces no dirty line and
@@ -279,7 +282,7 @@ impl L2Slice {
                 self.tell_replaced(place);
                 if let Some(line) = self.array.line_at(place).filter(|_| self.spec.inclusive) {
                     // The L1s give the line up, without traffic: this is outside simulated time.
-                    self.ports.roster().sms().for_each(|sm| cx.send(self.ports.to(sm), Msg::Invalidate { line }, 0));
+                    self.ports.to_sms().for_each(|sm| sm.send(SmMsg::Invalidate { line }, 0, cx));
                 }
                 self.tell_durable(self.array.address(place));
                 self.array.replace(place, line);
@@ -291,37 +294,44 @@ impl L2Slice {
     }
 }
 
-impl Component<Msg> for L2Slice {
-    state_methods!();
+impl Receiver for L2Slice {
+    type Inbox = SliceMsg;
 
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+    fn receive(&mut self, message: SliceMsg, cx: &mut Ctx<'_, Msg>) {
         self.host.outbox.at(cx.now());
         // First: what was counted before this event grew before it.
         self.note_growth(cx.now());
         match message {
-            Msg::Request(request) => {
+            SliceMsg::Request(request) => {
                 self.counters.bytes_in += u64::from(HEADER_BYTES + request.payload_bytes());
                 self.input.arrive(request, cx.now());
                 if self.input.len() > 1 {
                     return; // served after the others
                 }
             }
-            Msg::MemoryData { tag, sectors, data } => self.fill(tag, sectors, data, cx),
-            Msg::MemoryAccepted { token, durable, at, room } => {
+            SliceMsg::MemoryData(MemoryData { tag, sectors, data }) => self.fill(tag, sectors, data, cx),
+            SliceMsg::MemoryAccepted(MemoryAccepted { token, durable, at, room }) => {
                 self.memory.write_accepted(room, cx);
                 self.durability.accepted(token, at);
                 if durable {
                     self.durable(token, at, cx);
                 }
             }
-            Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
-            Msg::Look(look) => self.look(&look, cx),
-            Msg::Lines(lines) => self.looked(lines, cx),
-            Msg::Scheme { from, message } => self.host.message(from, message),
-            other => panic!("an L2 slice received {other:?}"),
+            SliceMsg::MemoryDurable(MemoryDurable { token, at }) => self.durable(token, at, cx),
+            SliceMsg::Look(look) => self.look(&look, cx),
+            SliceMsg::Lines(lines) => self.looked(lines, cx),
+            SliceMsg::Peer(PeerMessage { from, message }) => self.host.message(from, message),
         }
         self.serve_input(cx);
         self.send_messages(cx);
+    }
+}
+
+impl Component<Msg> for L2Slice {
+    state_methods!();
+
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

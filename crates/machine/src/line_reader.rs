@@ -4,10 +4,10 @@
 //! exist than lines were under way at once. A range of one line is one instant of memory; a longer one is
 //! not.
 
-use crate::coherence::{CPU_LINE_BYTES, CpuMsg, Want};
+use crate::coherence::{CPU_LINE_BYTES, HomeMsg, Want};
 use crate::cpu::CpuMemory;
 use crate::msg::{Line, LinePool, Msg};
-use crate::ports::{Endpoint, Ports};
+use crate::ports::Ports;
 use durawarp_engine::Ctx;
 
 /// Lines that are read at a time: chosen, as many as a core of the built-in machines.
@@ -90,8 +90,8 @@ impl LineReader {
         while self.asked < self.all && self.asked - self.arrived < UNDER_WAY {
             let line = self.first_line() + u64::from(self.asked) * CPU_LINE_BYTES;
             let (from, tag, room) = (self.ports.requester(), self.asked, self.pool.take());
-            let home = self.ports.to(Endpoint::Slice(self.ports.map().slice_of(line) as u16));
-            cx.send(home, Msg::Cpu(CpuMsg::Get { line, from, tag, want: Want::Once, room }), 0);
+            let get = HomeMsg::Get { line, from, tag, want: Want::Once, room };
+            self.ports.to_home_of(line).send(get, 0, cx);
             (self.asked, self.lines) = (self.asked + 1, self.lines + 1);
         }
     }

@@ -45,7 +45,9 @@ use durawarp_persist::vocab::Domain;
 use super::image::Image;
 use super::look::{Lines, LookKind};
 use super::media::{Direction, Media};
-use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
+use super::msg::{
+    ControllerMsg, Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, PeerMessage, Receiver, SliceMsg, deliver,
+};
 use super::persistence::{PastAck, PersistSpec};
 use super::ports::Ports;
 use super::queue_level::QueueLevel;
@@ -371,7 +373,34 @@ impl MemoryController {
                 host.look(*line, mask, bytes);
             }
         }
-        cx.send(self.channel.ports.to_own_slice(lines.slice), Msg::Lines(lines), 0);
+        self.channel.ports.to_own_slice(lines.slice).send(SliceMsg::Lines(lines), 0, cx);
+    }
+}
+
+impl Receiver for MemoryController {
+    type Inbox = ControllerMsg;
+
+    fn receive(&mut self, message: ControllerMsg, cx: &mut Ctx<'_, Msg>) {
+        self.note_growth(cx.now());
+        match message {
+            ControllerMsg::MemoryRead(read) => self.receive_read(read, cx),
+            ControllerMsg::MemoryWrite(write) => self.receive_write(write, cx),
+            ControllerMsg::Lines(lines) => {
+                // No access: the controller is not woken for it.
+                self.look(lines, cx);
+                return;
+            }
+            ControllerMsg::Peer(PeerMessage { from, message }) => {
+                let Some(host) = &mut self.handler_host else {
+                    panic!("a controller without a handler received a message");
+                };
+                host.receive(from, message, cx.now());
+                self.carry_out(cx);
+            }
+        }
+        if !self.channel.is_empty() {
+            cx.wake_at(self.channel.clock.edge_at_or_after(cx.now()));
+        }
     }
 }
 
@@ -379,27 +408,7 @@ impl Component<Msg> for MemoryController {
     state_methods!();
 
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        self.note_growth(cx.now());
-        match message {
-            Msg::MemoryRead(read) => self.receive_read(read, cx),
-            Msg::MemoryWrite(write) => self.receive_write(write, cx),
-            Msg::Lines(lines) => {
-                // No access: the controller is not woken for it.
-                self.look(lines, cx);
-                return;
-            }
-            Msg::Scheme { from, message } => {
-                let Some(host) = &mut self.handler_host else {
-                    panic!("a controller without a handler received a message");
-                };
-                host.receive(from, message, cx.now());
-                self.carry_out(cx);
-            }
-            other => panic!("a memory controller received {other:?}"),
-        }
-        if !self.channel.is_empty() {
-            cx.wake_at(self.channel.clock.edge_at_or_after(cx.now()));
-        }
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 
-use super::msg::{Line, LinePool, MemoryRead, MemoryWrite, Msg};
+use super::msg::{ControllerMsg, Line, LinePool, MemoryRead, MemoryWrite, Msg};
 use super::ports::{Endpoint, Ports};
 
 /// The port to the controller.
@@ -21,7 +21,7 @@ pub(super) struct MemoryPort {
     read_credits: u32,
     write_credits: u32,
     /// Messages that wait for a write credit, and all that came after them.
-    outbox: VecDeque<Msg>,
+    outbox: VecDeque<ControllerMsg>,
     /// Boxes that the slice has at hand.
     pub(super) line_pool: LinePool,
 }
@@ -34,7 +34,9 @@ impl MemoryPort {
     /// # Panics
     /// When the ports are those of another component.
     pub(super) fn new(ports: Ports, (read_credits, write_credits): (u32, u32)) -> Self {
-        let Endpoint::Slice(slice) = ports.owner() else { panic!("the ports of {}", ports.owner()) };
+        let (Endpoint::Slice(slice) | Endpoint::Home(slice)) = ports.owner() else {
+            panic!("the ports of {}", ports.owner())
+        };
         let at_controller = (u32::from(slice) % ports.map().slices_per_channel()) as u8;
         let line_pool = LinePool::default();
         MemoryPort { ports, at_controller, read_credits, write_credits, outbox: VecDeque::new(), line_pool }
@@ -65,25 +67,25 @@ impl MemoryPort {
         self.read_credits -= 1;
         let room = self.line_pool.take();
         let read = MemoryRead { line, tag, slice: self.at_controller, sectors, room };
-        self.send(Msg::MemoryRead(read), cx);
+        self.send(ControllerMsg::MemoryRead(read), cx);
     }
 
     /// Writes the masked bytes of a line; where `late`, the controller answers only when the cells are
     /// written.
     pub(super) fn write(&mut self, line: u64, token: u16, late: bool, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
         let write = MemoryWrite { line, slice: self.at_controller, token, late, through: false, data };
-        self.send(Msg::MemoryWrite(write), cx);
+        self.send(ControllerMsg::MemoryWrite(write), cx);
     }
 
     /// Writes the masked bytes of a line, through a DRAM cache; without bytes the line alone is cleaned
     /// there.
     pub(super) fn write_through(&mut self, line: u64, token: u16, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
         let write = MemoryWrite { line, slice: self.at_controller, token, late: false, through: true, data };
-        self.send(Msg::MemoryWrite(write), cx);
+        self.send(ControllerMsg::MemoryWrite(write), cx);
     }
 
     /// Sends a message after those that wait for a credit.
-    pub(super) fn send(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn send(&mut self, message: ControllerMsg, cx: &mut Ctx<'_, Msg>) {
         self.outbox.push_back(message);
         self.pump(cx);
     }
@@ -91,7 +93,7 @@ impl MemoryPort {
     /// Writes that wait for a credit, in the order in which they will leave.
     pub(super) fn held_writes(&self) -> impl Iterator<Item = &MemoryWrite> {
         self.outbox.iter().filter_map(|message| match message {
-            Msg::MemoryWrite(write) => Some(write),
+            ControllerMsg::MemoryWrite(write) => Some(write),
             _ => None,
         })
     }
@@ -111,14 +113,14 @@ impl MemoryPort {
     /// Sends as far as credits allow.
     fn pump(&mut self, cx: &mut Ctx<'_, Msg>) {
         while let Some(head) = self.outbox.front() {
-            if matches!(head, Msg::MemoryWrite(_)) {
+            if matches!(head, ControllerMsg::MemoryWrite(_)) {
                 if self.write_credits == 0 {
                     return;
                 }
                 self.write_credits -= 1;
             }
             if let Some(message) = self.outbox.pop_front() {
-                cx.send(self.ports.to_memory(), message, 0);
+                self.ports.to_memory().send(message, 0, cx);
             }
         }
     }

@@ -1,358 +1,183 @@
-//! Every message between components of the machine.
+//! Every message between components of the machine, by the kind of component that receives it.
 //!
-//! One enum, at most 64 bytes, moved and never cloned. Line payloads (`line`) are boxed and travel in
-//! circles: a load's request carries the empty box that its reply brings back full, a store's acknowledgement
-//! returns the emptied one, so no component's pool runs dry and none grows. A persist's request carries the
-//! times at which it passed each stage; its acknowledgement brings them back, so no component keeps a record
-//! of it.
+//! Each kind has an *inbox*: an enum of all that it can receive, and of nothing else. [`Msg`] is what the
+//! engine carries, with one variant for each inbox. A component handles its inbox in [`Receiver::receive`],
+//! variant by variant and without a wildcard, so that a message that it forgets does not compile; a port
+//! ([`super::ports::To`]) takes what the inbox at its far end takes, so that a message to the wrong kind of
+//! component does not compile either. What is left to go wrong is a link that a topology ties to another
+//! component than its port says: [`deliver`] panics there, the one place that does.
 //!
-//! Over 400 lines, since a message stands beside what it carries and what that costs on a link.
+//! A message is at most 64 bytes, moved and never cloned. What messages carry is in [`super::packet`]; the
+//! inboxes of a machine of cores are in [`super::coherence`] and [`super::verbs`].
 
+use std::fmt;
 use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
-use durawarp_engine::{Message, Time};
-use durawarp_kernel::ir::{AtomOp, Elem};
+use durawarp_engine::{Ctx, Message};
 use durawarp_kernel::launch::Launch;
-use durawarp_persist::handler::{AccessKind, Peer, SchemeMessage};
 
-use super::coherence::CpuMsg;
+use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
 use super::look::{Lines, Look};
-use super::ports::Requester;
-use super::verbs::NetworkMsg;
+use super::requester::Requester;
+use super::verbs::{ClientMsg, NicMsg, PersistAck, PosterMsg};
 
 pub use super::line::{
     Line, LinePool, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, differ_masked, sector_bytes, sectors_covered,
     sectors_touched,
 };
+pub use super::packet::{
+    Atomics, Credit, GridOrder, GridReport, HEADER_BYTES, MemoryAccepted, MemoryData, MemoryDurable, MemoryRead,
+    MemoryWrite, Passed, Payload, PeerMessage, Persist, Reply, Request, RequestKind,
+};
 
-/// Bytes of a packet's header on the crossbar (SM6: "read request 8 B control").
-pub const HEADER_BYTES: u32 = 8;
-
-/// The lanes of one warp's atomic that fall into one line, in lane order.
-#[derive(Debug, Clone)]
-pub struct Atomics {
-    /// The operation.
-    pub op: AtomOp,
-    /// Operand type.
-    pub elem: Elem,
-    /// Address of the line's first byte, where the SM has a front-end buffer.
-    pub line: u64,
-    /// The SM wants values back: old ones for a destination, new ones for a front-end buffer.
-    pub returns: bool,
-    /// Lanes in use of the arrays below.
-    pub count: u8,
-    /// Lane in the warp.
-    pub lane: [u8; 64],
-    /// Byte offset in the line.
-    pub offset: [u8; 64],
-    /// First operand; the old value once performed.
-    pub a: [u64; 64],
-    /// Second operand (compare-and-swap's new value); the new value once performed.
-    pub b: [u64; 64],
+/// What an SM receives.
+#[derive(Debug)]
+pub enum SmMsg {
+    /// From a slice: the answer to a request.
+    Reply(Reply),
+    /// From a slice or the switch of requests: there is room again.
+    Credit(Credit),
+    /// From a slice of an inclusive L2: a line has left it, and leaves the L1.
+    Invalidate {
+        /// Address of the line's first byte.
+        line: u64,
+    },
+    /// From the command processor: a launch starts; its CTAs follow.
+    Start {
+        /// It.
+        launch: Arc<Launch>,
+        /// Ways of the L1, where the launch decides how many there are.
+        l1_ways: Option<u32>,
+    },
+    /// From the command processor: run this CTA of the current launch.
+    Cta(u64),
+    /// From the command processor: a step of a persist barrier of the kernel.
+    Grid(GridOrder),
+    /// To its handler.
+    Peer(PeerMessage),
 }
 
-value!(record Atomics { op, elem, line, returns, count, lane, offset, a, b });
+value!(choice SmMsg {
+    Reply(reply), Credit(credit), Invalidate { line }, Start { launch, l1_ways }, Cta(cta), Grid(order), Peer(message),
+});
 
-impl Atomics {
-    /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a
-    /// time.
-    pub fn passes(&self) -> u32 {
-        let (mut lanes, mut most) = ([0; 128], [0; 4]);
-        for &offset in &self.offset[..usize::from(self.count)] {
-            let (own, most) = (&mut lanes[usize::from(offset)], &mut most[usize::from(offset) / SECTOR_BYTES as usize]);
-            *own += 1;
-            *most = (*own).max(*most);
-        }
-        most.iter().sum()
-    }
-}
-
-impl Default for Atomics {
-    fn default() -> Self {
-        Atomics {
-            op: AtomOp::None,
-            elem: Elem::U32,
-            line: 0,
-            returns: true,
-            count: 0,
-            lane: [0; 64],
-            offset: [0; 64],
-            a: [0; 64],
-            b: [0; 64],
-        }
-    }
-}
-
-/// What a request asks of an L2 slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestKind {
-    /// Return the sectors.
-    Read,
-    /// Write the payload's masked bytes; acknowledged.
-    Write,
-    /// Perform the atomics, return the old values.
-    Atomic,
-    /// Write the payload's masked bytes past the array; acknowledged when they are durable.
-    NonTemporal,
-    /// Write the line's dirty bytes back and keep it clean; acknowledged when all its bytes are durable.
-    WriteBack,
-    /// Have the line's bytes here, where they stay dirty; acknowledged at once.
-    WriteBackToL2,
-    /// As `WriteBack`, and the line leaves the cache.
-    Flush,
-    /// Write back every dirty line of persistent memory; acknowledged when all are durable.
-    WriteBackAll,
-    /// A marker of a persist barrier: write back what the slice's handler names; acknowledged when that is
-    /// durable.
-    Marker,
-}
-
-value!(choice RequestKind { Read, Write, Atomic, NonTemporal, WriteBack, WriteBackToL2, Flush, WriteBackAll, Marker });
-
-impl RequestKind {
-    /// Its payload is written.
-    pub fn writes(self) -> bool {
-        matches!(self, RequestKind::Write | RequestKind::NonTemporal)
-    }
-
-    /// It changes what the line holds.
-    pub fn stores(self) -> bool {
-        matches!(self, RequestKind::Write | RequestKind::Atomic | RequestKind::NonTemporal)
-    }
-
-    /// What it is to a persistency scheme.
-    pub fn access(self) -> AccessKind {
+impl SmMsg {
+    fn digest(&self) -> u64 {
         match self {
-            RequestKind::Read => AccessKind::Load,
-            RequestKind::Write | RequestKind::NonTemporal => AccessKind::Store,
-            RequestKind::Atomic => AccessKind::Atomic,
-            RequestKind::WriteBack
-            | RequestKind::WriteBackToL2
-            | RequestKind::Flush
-            | RequestKind::WriteBackAll
-            | RequestKind::Marker => AccessKind::WriteBack,
-        }
-    }
-
-    /// Its acknowledgement is what fences wait for: it says that something is durable, as this machine reads
-    /// it.
-    pub fn persists(self) -> bool {
-        matches!(
-            self,
-            RequestKind::NonTemporal
-                | RequestKind::WriteBack
-                | RequestKind::WriteBackToL2
-                | RequestKind::Flush
-                | RequestKind::WriteBackAll
-                | RequestKind::Marker
-        )
-    }
-}
-
-/// When a persist passed where, in ticks; never earlier than the place before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Passed {
-    /// Its warp issued it.
-    pub issued: Time,
-    /// It left the load-store unit for the miss queue.
-    pub left: Time,
-    /// Its last flit left the injection port.
-    pub sent: Time,
-    /// All of it was out of the slice's ejection port.
-    pub reached: Time,
-    /// The slice performed it.
-    pub served: Time,
-    /// The last write that it waits for was accepted by its controller; as `served` where there is none.
-    pub accepted: Time,
-    /// All that it waits for was durable.
-    pub durable: Time,
-}
-
-value!(record Passed { issued, left, sent, reached, served, accepted, durable });
-
-/// A non-temporal store or a write-back of a warp, on its way and back.
-#[derive(Debug, Default)]
-pub struct Persist {
-    /// The bytes of a non-temporal store; room for them on the way back.
-    pub line: Option<Box<Line>>,
-    /// The number of its departure from the SM; 0 where its handler asks for none.
-    pub number: u64,
-    /// The mark that its scheme gave it.
-    pub mark: u64,
-    /// When it passed where, so far.
-    pub passed: Passed,
-}
-
-value!(record Persist { line, number, mark, passed });
-
-/// A box that a message carries, or none.
-#[derive(Debug)]
-pub enum Payload {
-    /// Nothing.
-    None,
-    /// A line: content, or room for it.
-    Line(Box<Line>),
-    Atomics(Box<Atomics>),
-    /// A persist of a warp.
-    Persist(Box<Persist>),
-}
-
-value!(choice Payload { None, Line(line), Atomics(atomics), Persist(persist) });
-
-impl Payload {
-    /// The line in it.
-    pub fn line(&self) -> Option<&Line> {
-        match self {
-            Payload::Line(line) => Some(line),
-            Payload::Persist(persist) => persist.line.as_deref(),
-            Payload::None | Payload::Atomics(_) => None,
-        }
-    }
-
-    /// The bytes of a line that it writes.
-    pub fn bytes(&self) -> u128 {
-        match self {
-            Payload::Atomics(atomics) => {
-                let one = (1u128 << atomics.elem.bytes()) - 1;
-                atomics.offset[..usize::from(atomics.count)].iter().fold(0, |mask, &at| mask | one << at)
-            }
-            payload => payload.line().map_or(0, |line| line.mask),
-        }
-    }
-
-    /// The mark of a non-temporal store.
-    pub fn mark(&self) -> u64 {
-        if let Payload::Persist(persist) = self { persist.mark } else { 0 }
-    }
-
-    /// It belongs to a log update.
-    pub fn is_log(&self) -> bool {
-        self.line().is_some_and(|line| line.log)
-    }
-
-    /// The line in it, to change.
-    pub fn line_mut(&mut self) -> Option<&mut Line> {
-        match self {
-            Payload::Line(line) => Some(line),
-            Payload::Persist(persist) => persist.line.as_deref_mut(),
-            Payload::None | Payload::Atomics(_) => None,
+            SmMsg::Reply(reply) => reply.digest(),
+            SmMsg::Credit(credit) => credit.digest(),
+            SmMsg::Invalidate { line } => 13 << 60 ^ line,
+            SmMsg::Start { .. } => 7 << 60,
+            SmMsg::Cta(cta) => 8 << 60 ^ cta,
+            SmMsg::Grid(order) => order.digest(),
+            SmMsg::Peer(message) => message.digest(),
         }
     }
 }
 
-/// Requester to L2 slice.
+/// What the command processor receives.
 #[derive(Debug)]
-pub struct Request {
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// The requester's own name for it; comes back in the reply.
-    pub tag: u32,
-    /// The component that sends it.
-    pub from: Requester,
-    /// What is asked.
-    pub kind: RequestKind,
-    /// Sectors concerned, one bit each.
-    pub sectors: u8,
-    /// Content, room, or operands.
-    pub payload: Payload,
-}
-
-value!(record Request { line, tag, from, kind, sectors, payload });
-
-impl Request {
-    /// Payload bytes, after its header.
-    pub fn payload_bytes(&self) -> u32 {
-        match &self.payload {
-            Payload::Atomics(atomics) => u32::from(atomics.count) * atomics.elem.bytes(),
-            payload if self.kind.writes() => payload.line().map_or(0, |line| line.mask.count_ones()),
-            _ => 0,
-        }
-    }
-}
-
-/// L2 slice to requester.
-#[derive(Debug)]
-pub struct Reply {
-    /// The request's tag.
-    pub tag: u32,
-    /// What was asked.
-    pub kind: RequestKind,
-    /// Sectors returned.
-    pub sectors: u8,
-    /// The request's payload, filled or emptied.
-    pub payload: Payload,
-}
-
-value!(record Reply { tag, kind, sectors, payload });
-
-/// L2 slice to memory controller: read sectors of a line.
-#[derive(Debug)]
-pub struct MemoryRead {
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// The slice's MSHR.
-    pub tag: u16,
-    /// The slice's place at its controller.
-    pub slice: u8,
-    /// Sectors wanted.
-    pub sectors: u8,
-    /// Room for them.
-    pub room: Box<Line>,
-}
-
-value!(record MemoryRead { line, tag, slice, sectors, room });
-
-/// L2 slice to memory controller: write the masked bytes of a line.
-#[derive(Debug)]
-pub struct MemoryWrite {
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// The slice's place at its controller.
-    pub slice: u8,
-    /// The slice's name for it; comes back when it is accepted, and when it is durable.
-    pub token: u16,
-    /// It is durable to its slice when its cells are written, though the controller's queue survives.
-    pub late: bool,
-    /// A clean caused it: it goes through a DRAM cache to persistent memory. Without bytes it asks that those
-    /// which came before are durable.
-    pub through: bool,
-    /// Content.
-    pub data: Box<Line>,
-}
-
-value!(record MemoryWrite { line, slice, token, late, through, data });
-
-/// A step of a persist barrier of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GridStep {
-    /// SM to command processor: all warps of a CTA are there.
-    Reached {
+pub enum CommandProcessorMsg {
+    /// From a slice: the answer to a request.
+    Reply(Reply),
+    /// From a slice or the switch of requests: there is room again.
+    Credit(Credit),
+    /// From a slice: what the host looks at.
+    Lines(Box<Lines>),
+    /// From an SM: a CTA has ended and all its stores are performed.
+    CtaDone {
         /// Which SM.
         sm: u16,
-        /// Markers follow.
-        marks: bool,
-        /// When the first of them came: for the timeline alone.
-        since: Time,
     },
-    /// Command processor to every SM: all CTAs are there, send a marker.
-    Drain,
-    /// SM to command processor: its marker is acknowledged by every slice.
-    Drained,
-    /// Command processor to every SM: go on.
-    Open,
+    /// From an SM: a step of a persist barrier of the kernel.
+    Grid(GridReport),
 }
 
-value!(choice GridStep { Reached { sm, marks, since }, Drain, Drained, Open });
+value!(choice CommandProcessorMsg { Reply(reply), Credit(credit), Lines(lines), CtaDone { sm }, Grid(report) });
 
-/// Everything that travels.
+impl CommandProcessorMsg {
+    fn digest(&self) -> u64 {
+        match self {
+            CommandProcessorMsg::Reply(reply) => reply.digest(),
+            CommandProcessorMsg::Credit(credit) => credit.digest(),
+            CommandProcessorMsg::Lines(lines) => lines.digest(),
+            CommandProcessorMsg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
+            CommandProcessorMsg::Grid(report) => report.digest(),
+        }
+    }
+}
+
+/// What a slice of the L2 receives.
 #[derive(Debug)]
-pub enum Msg {
-    /// Requester to slice.
+pub enum SliceMsg {
+    /// From a requester, or for it from the switch of requests.
     Request(Request),
-    /// Slice to requester.
-    Reply(Reply),
-    /// Slice to the switch of replies.
+    /// From its controller: the sectors read.
+    MemoryData(MemoryData),
+    /// From its controller: a write is accepted.
+    MemoryAccepted(MemoryAccepted),
+    /// From its controller: a write is durable.
+    MemoryDurable(MemoryDurable),
+    /// From the command processor: the host looks at memory, or fills the L2, outside simulated time.
+    Look(Arc<Look>),
+    /// From its controller: the lines that it looks at.
+    Lines(Box<Lines>),
+    /// To its handler.
+    Peer(PeerMessage),
+}
+
+value!(choice SliceMsg {
+    Request(request), MemoryData(data), MemoryAccepted(accepted), MemoryDurable(durable), Look(look), Lines(lines),
+    Peer(message),
+});
+
+impl SliceMsg {
+    fn digest(&self) -> u64 {
+        match self {
+            SliceMsg::Request(request) => request.digest(),
+            SliceMsg::MemoryData(data) => data.digest(),
+            SliceMsg::MemoryAccepted(accepted) => accepted.digest(),
+            SliceMsg::MemoryDurable(durable) => durable.digest(),
+            SliceMsg::Look(look) => 14 << 60 | look.ranges.len() as u64,
+            SliceMsg::Lines(lines) => lines.digest(),
+            SliceMsg::Peer(message) => message.digest(),
+        }
+    }
+}
+
+/// What a memory controller receives; all but words of handlers from its own slices.
+#[derive(Debug)]
+pub enum ControllerMsg {
+    /// Read sectors of a line.
+    MemoryRead(MemoryRead),
+    /// Write bytes of a line.
+    MemoryWrite(MemoryWrite),
+    /// What the host looks at.
+    Lines(Box<Lines>),
+    /// To its handler.
+    Peer(PeerMessage),
+}
+
+value!(choice ControllerMsg { MemoryRead(read), MemoryWrite(write), Lines(lines), Peer(message) });
+
+impl ControllerMsg {
+    fn digest(&self) -> u64 {
+        match self {
+            ControllerMsg::MemoryRead(read) => read.digest(),
+            ControllerMsg::MemoryWrite(write) => write.digest(),
+            ControllerMsg::Lines(lines) => lines.digest(),
+            ControllerMsg::Peer(message) => message.digest(),
+        }
+    }
+}
+
+/// What a switch of the crossbar receives.
+#[derive(Debug)]
+pub enum SwitchMsg {
+    /// From a requester: to the slice of its line.
+    Request(Request),
+    /// From a slice.
     Switched {
         /// Which slice.
         from: u16,
@@ -361,141 +186,142 @@ pub enum Msg {
         /// What it gets.
         reply: Reply,
     },
-    /// Slice or switch to requester: `packets` of the requester's have left the slice's input buffer,
-    /// or the switch's.
-    Credit {
-        /// Which slice; the number of slices for the switch.
-        slice: u16,
-        packets: u16,
-    },
-    /// Slice of an inclusive L2 to SM: a line has left it, and leaves the L1.
-    Invalidate {
-        /// Address of the line's first byte.
-        line: u64,
-    },
-    /// Slice to controller.
-    MemoryRead(MemoryRead),
-    /// Slice to controller.
-    MemoryWrite(MemoryWrite),
-    /// Controller to slice: the sectors read; frees one read credit.
-    MemoryData {
-        /// The slice's MSHR.
-        tag: u16,
-        /// Sectors read.
-        sectors: u8,
-        /// Their content.
-        data: Box<Line>,
-    },
-    /// Controller to slice: a write was accepted by the write-pending queue; frees one write credit.
-    MemoryAccepted {
-        /// The write's token.
-        token: u16,
-        /// It is durable now; if not, `MemoryDurable` follows.
-        durable: bool,
-        /// When it was accepted.
-        at: Time,
-        /// The emptied box.
-        room: Box<Line>,
-    },
-    /// Controller to slice: a write that was accepted before is durable.
-    MemoryDurable {
-        /// The write's token.
-        token: u16,
-        /// When it was.
-        at: Time,
-    },
-    /// Command processor to SM: a launch starts; its CTAs follow.
-    Start {
-        /// It.
-        launch: Arc<Launch>,
-        /// Ways of the L1, where the launch decides how many there are.
-        l1_ways: Option<u32>,
-    },
-    /// Command processor to SM: run this CTA of the current launch.
-    Cta(u64),
-    /// SM to command processor: a CTA has ended and all its stores are performed.
-    CtaDone {
-        /// Which SM.
-        sm: u16,
-    },
-    /// Command processor to slice: the host looks at memory, or fills the L2, outside simulated time.
-    Look(Arc<Look>),
-    /// Slice to controller and back, then to the command processor: what it looks at.
-    Lines(Box<Lines>),
-    /// Between SMs and the command processor.
-    Grid(GridStep),
-    /// Between handlers of a persistency scheme.
-    Scheme {
-        /// Whose handler has written it.
-        from: Peer,
-        /// The scheme's own message.
-        message: Box<dyn SchemeMessage>,
-    },
-    /// Of a machine of CPU cores.
-    Cpu(CpuMsg),
-    /// Between clients and the NIC of their server.
-    Network(NetworkMsg),
 }
 
-value!(choice Msg {
-    Request(request), Reply(reply), Switched { from, to, reply }, Credit { slice, packets }, Invalidate { line },
-    MemoryRead(read), MemoryWrite(write), MemoryData { tag, sectors, data },
-    MemoryAccepted { token, durable, at, room }, MemoryDurable { token, at }, Start { launch, l1_ways }, Cta(cta),
-    CtaDone { sm }, Look(look), Lines(lines), Grid(step), Scheme { from, message }, Cpu(message), Network(message),
-});
+value!(choice SwitchMsg { Request(request), Switched { from, to, reply } });
 
-const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
-
-impl Message for Msg {
-    fn save(&self, out: &mut StateWriter) {
-        Storable::save(self, out);
-    }
-
-    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
-        Storable::read(from)
-    }
-
+impl SwitchMsg {
     fn digest(&self) -> u64 {
-        // The top bits name the kind of message, so that two kinds with the same fields seldom have one
-        // digest. The bytes of lines do not enter.
         match self {
-            Msg::Request(r) => r.line ^ u64::from(r.tag) << 40 ^ (r.kind as u64) << 61 ^ u64::from(r.sectors),
-            Msg::Reply(r) => 1 << 63 | u64::from(r.tag) << 8 | u64::from(r.sectors),
-            Msg::Switched { from, to, reply } => {
+            SwitchMsg::Request(request) => request.digest(),
+            SwitchMsg::Switched { from, to, reply } => {
                 14 << 60
                     ^ u64::from(*from) << 48
                     ^ u64::from(to.number()) << 32
                     ^ u64::from(reply.tag) << 8
                     ^ u64::from(reply.sectors)
             }
-            Msg::Credit { slice, packets } => 2 << 60 | u64::from(*slice) << 16 | u64::from(*packets),
-            Msg::MemoryRead(r) => 3 << 60 ^ r.line ^ u64::from(r.sectors),
-            Msg::MemoryWrite(w) => 4 << 60 ^ w.line ^ fold(w.data.mask),
-            Msg::MemoryData { tag, sectors, .. } => 5 << 60 | u64::from(*tag) << 8 | u64::from(*sectors),
-            Msg::MemoryAccepted { token, durable, .. } => 6 << 60 | u64::from(*token) | u64::from(*durable) << 16,
-            Msg::MemoryDurable { token, .. } => 10 << 60 | u64::from(*token),
-            Msg::Start { .. } => 7 << 60,
-            Msg::Cta(cta) => 8 << 60 ^ cta,
-            Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
-            Msg::Invalidate { line } => 13 << 60 ^ line,
-            Msg::Scheme { message, .. } => 11 << 60 ^ message.digest(),
-            Msg::Look(look) => 14 << 60 | look.ranges.len() as u64,
-            Msg::Lines(lines) => 15 << 60 | lines.lines.len() as u64,
-            Msg::Cpu(message) => message.digest(),
-            Msg::Network(message) => message.digest(),
-            Msg::Grid(step) => {
-                12 << 60
-                    | match step {
-                        GridStep::Reached { sm, marks, .. } => u64::from(*sm) << 1 | u64::from(*marks),
-                        GridStep::Drain => 1 << 32,
-                        GridStep::Drained => 2 << 32,
-                        GridStep::Open => 3 << 32,
-                    }
-            }
         }
     }
 }
 
-fn fold(mask: u128) -> u64 {
-    (mask as u64).wrapping_mul(3) ^ (mask >> 64) as u64
+/// Makes [`Msg`] of the inboxes, and the way into it and out of it for each.
+macro_rules! receivers {
+    ($($kind:ident($inbox:ident) of $whose:literal $([$($variant:ident($carried:ty)),+])?;)+) => {
+        /// Everything that travels.
+        pub enum Msg {
+            $(#[doc = concat!("To ", $whose, ".")] $kind($inbox),)+
+        }
+
+        value!(choice Msg { $($kind(message)),+ });
+
+        impl fmt::Debug for Msg {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Msg::$kind(message) => message.fmt(f),)+
+                }
+            }
+        }
+
+        impl Message for Msg {
+            fn save(&self, out: &mut StateWriter) {
+                Storable::save(self, out);
+            }
+
+            fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+                Storable::read(from)
+            }
+
+            fn digest(&self) -> u64 {
+                match self {
+                    $(Msg::$kind(message) => message.digest(),)+
+                }
+            }
+        }
+
+        $(impl From<$inbox> for Msg {
+            #[inline]
+            fn from(message: $inbox) -> Msg {
+                Msg::$kind(message)
+            }
+        }
+
+        impl Inbox for $inbox {
+            const WHOSE: &'static str = $whose;
+
+            #[inline]
+            fn of(message: Msg) -> Result<Self, Msg> {
+                match message {
+                    Msg::$kind(message) => Ok(message),
+                    other => Err(other),
+                }
+            }
+        }
+
+        $($(impl From<$carried> for $inbox {
+            #[inline]
+            fn from(carried: $carried) -> $inbox {
+                $inbox::$variant(carried)
+            }
+        })+)?)+
+    };
+}
+
+receivers! {
+    Sm(SmMsg) of "an SM" [Reply(Reply), Credit(Credit)];
+    CommandProcessor(CommandProcessorMsg) of "the command processor" [Reply(Reply), Credit(Credit)];
+    Slice(SliceMsg) of "an L2 slice" [
+        MemoryData(MemoryData), MemoryAccepted(MemoryAccepted), MemoryDurable(MemoryDurable)
+    ];
+    Home(HomeMsg) of "a home slice" [
+        MemoryData(MemoryData), MemoryAccepted(MemoryAccepted), MemoryDurable(MemoryDurable)
+    ];
+    Controller(ControllerMsg) of "a memory controller";
+    Switch(SwitchMsg) of "a switch";
+    Hub(PeerMessage) of "a scheme's hub";
+    Core(CoreMsg) of "a core" [Data(LineData)];
+    Os(OsMsg) of "the OS" [Data(LineData)];
+    Nic(NicMsg) of "a NIC";
+    Poster(PosterMsg) of "a poster" [Data(LineData), PersistAck(PersistAck)];
+    Client(ClientMsg) of "a client" [PersistAck(PersistAck)];
+}
+
+const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
+
+/// All that one kind of component receives.
+pub trait Inbox: Into<Msg> {
+    /// Whose it is, for the report of a fault.
+    const WHOSE: &'static str;
+
+    /// The message, if it is of this inbox.
+    ///
+    /// # Errors
+    /// It is for another kind of component.
+    fn of(message: Msg) -> Result<Self, Msg>;
+}
+
+/// A component of a machine.
+pub trait Receiver {
+    /// What it receives.
+    type Inbox: Inbox;
+
+    /// Receives one message, at `cx.now()`.
+    fn receive(&mut self, message: Self::Inbox, cx: &mut Ctx<'_, Msg>);
+}
+
+/// Hands a message that the engine brought to its component.
+///
+/// # Panics
+/// When it is for another kind of component: the topology has tied a link to the wrong one.
+#[inline]
+pub fn deliver<C: Receiver>(component: &mut C, message: Msg, cx: &mut Ctx<'_, Msg>) {
+    match C::Inbox::of(message) {
+        Ok(message) => component.receive(message, cx),
+        Err(other) => astray(C::Inbox::WHOSE, &other),
+    }
+}
+
+#[cold]
+fn astray(receiver: &str, message: &Msg) -> ! {
+    panic!("{receiver} received {message:?}")
 }

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use super::crossbar::{Credits, CrossbarSpec, PortEnd};
-use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
-use super::ports::{Endpoint, Ports};
+use super::msg::{Credit, HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES, SliceMsg, SwitchMsg};
+use super::ports::Ports;
 use durawarp_checkpoint::state;
 use durawarp_engine::{Ctx, Time};
 
@@ -97,7 +97,7 @@ impl Network {
     }
 
     /// Credits came back.
-    pub(super) fn credit(&mut self, slice: u16, packets: u16) {
+    pub(super) fn credit(&mut self, Credit { slice, packets }: Credit) {
         self.credits.give(slice, packets);
     }
 
@@ -145,11 +145,11 @@ impl Network {
         if let Payload::Persist(persist) = &mut request.payload {
             persist.passed.sent = tail;
         }
-        cx.send(
-            self.ports.to_switch().unwrap_or_else(|| self.ports.to(Endpoint::Slice(slice as u16))),
-            Msg::Request(request),
-            tail - cx.now(),
-        );
+        let delay = tail - cx.now();
+        match self.ports.to_switch() {
+            None => self.ports.to_slice(slice as u16).send(SliceMsg::Request(request), delay, cx),
+            Some(switch) => switch.send(SwitchMsg::Request(request), delay, cx),
+        }
     }
 
     /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it

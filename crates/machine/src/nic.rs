@@ -35,17 +35,17 @@ use std::collections::VecDeque;
 
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Wait};
 use durawarp_persist::handler::{
-    Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, report_of,
+    Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, report_of,
 };
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 
-use super::coherence::{CPU_LINE_BYTES, CpuMsg};
+use super::coherence::{CPU_LINE_BYTES, HomeMsg};
 use super::handler_levels::HandlerLevels;
 use super::line::LinePool;
-use super::msg::Msg;
+use super::msg::{Msg, PeerMessage, Receiver, deliver};
 use super::nodes::PeerChannels;
-use super::ports::{Endpoint, Ports};
-use super::verbs::{LINE_MASK, NetworkMsg, VerbPacket};
+use super::ports::Ports;
+use super::verbs::{ClientMsg, LINE_MASK, NicMsg, PersistAck, VerbPacket};
 
 pub use parameters::{NicCounters, NicSpec};
 
@@ -156,7 +156,7 @@ impl Nic {
         report_of(&*self.handler)
     }
 
-    fn receive(&mut self, packet: VerbPacket, now: Time) -> u16 {
+    fn take_packet(&mut self, packet: VerbPacket, now: Time) -> u16 {
         let VerbPacket { channel: number, sequence, address, bytes, last, acknowledged, persistent } = packet;
         self.counters.packets += 1;
         self.counters.bytes += bytes.len() as u64;
@@ -196,7 +196,8 @@ impl Nic {
                 Arrival::Barrier(VerbEnd { sequence, acknowledged, .. }) => {
                     if acknowledged {
                         self.counters.replies += 1;
-                        self.tell(number, NetworkMsg::WriteReply { channel: number, sequence }, cx);
+                        let reply = ClientMsg::WriteReply { channel: number, sequence };
+                        self.ports.to_client(number).send(reply, 0, cx);
                     }
                 }
             }
@@ -236,9 +237,8 @@ impl Nic {
         debug_assert_eq!(dependencies.is_some(), persistent, "a line of the channel is in its buffer");
         let mut data = self.rooms.take();
         (data.bytes, data.mask) = (*bytes, LINE_MASK);
-        let home = Endpoint::Slice(self.ports.map().slice_of(line) as u16);
-        let message = CpuMsg::Write { line, from: self.ports.requester(), tag: number, data, dependencies };
-        cx.send(self.ports.to(home), Msg::Cpu(message), 0);
+        let write = HomeMsg::Write { line, from: self.ports.requester(), tag: number, data, dependencies };
+        self.ports.to_home_of(line).send(write, 0, cx);
     }
 
     /// A channel's line is in the shared cache; what must be durable before it.
@@ -252,13 +252,13 @@ impl Nic {
         self.advance(number, cx);
     }
 
-    /// Answers a channel's client, or the poster of the harts of another server.
-    fn tell(&self, channel: u16, message: NetworkMsg, cx: &mut Ctx<'_, Msg>) {
-        let to = match self.peers.of(channel).filter(|_| self.ports.roster().peers > 0) {
-            Some((_, peer)) => Endpoint::Server(peer as u16 - 1),
-            None => Endpoint::Client(channel),
-        };
-        cx.send(self.ports.to(to), Msg::Network(message), 0);
+    /// A channel's client, or the poster of the harts of another server, hears that verbs are durable.
+    fn acknowledge(&self, channel: u16, sequence: u64, cx: &mut Ctx<'_, Msg>) {
+        let ack = PersistAck { channel, sequence };
+        match self.peers.of(channel).filter(|_| self.ports.roster().peers > 0) {
+            Some((_, peer)) => self.ports.to_poster_at(peer).send(ack, 0, cx),
+            None => self.ports.to_client(channel).send(ack, 0, cx),
+        }
     }
 
     /// Sends what the handler has written, and acknowledges verbs that are durable.
@@ -267,7 +267,7 @@ impl Nic {
             levels.note(&*self.handler, cx.now());
         }
         for (to, message) in self.outbox.take() {
-            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Nic, message }, 0);
+            self.ports.tell(to, message, 0, cx);
         }
         for author in std::mem::take(self.outbox.settled()) {
             let Author::Channel(channel) = author else { unreachable!("{author:?} is no channel") };
@@ -281,35 +281,43 @@ impl Nic {
                     let author = Author::Verb { channel, sequence: verb.sequence as u32 };
                     journal.note(cx.now(), FactKind::VerbAcknowledged, 0, author);
                 }
-                self.tell(channel, NetworkMsg::PersistAck { channel, sequence: verb.sequence }, cx);
+                self.acknowledge(channel, verb.sequence, cx);
             }
         }
     }
 }
 
-impl Component<Msg> for Nic {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for Nic {
+    type Inbox = NicMsg;
+
+    fn receive(&mut self, message: NicMsg, cx: &mut Ctx<'_, Msg>) {
         self.outbox.at(cx.now());
         match message {
-            Msg::Network(NetworkMsg::Verb(packet)) => {
-                let channel = self.receive(*packet, cx.now());
+            NicMsg::Verb(packet) => {
+                let channel = self.take_packet(*packet, cx.now());
                 self.advance(channel, cx);
                 self.counters.full_buffers += u64::from(!self.channels[usize::from(channel)].arrivals.is_empty());
             }
-            Msg::Scheme { from, message } => {
+            NicMsg::Peer(PeerMessage { from, message }) => {
                 self.handler.message(from, message, &mut self.outbox);
                 (0..self.channels.len() as u16).for_each(|channel| self.advance(channel, cx));
             }
-            Msg::Cpu(CpuMsg::Written { tag, room, dependencies }) => {
+            NicMsg::Written { tag, room, dependencies } => {
                 self.rooms.give(room);
                 self.at_home(tag, dependencies.as_deref().map_or(&[][..], |on| on), cx);
             }
-            Msg::Network(NetworkMsg::ProgramOver) => {
-                (0..self.channels.len() as u16).for_each(|channel| self.tell(channel, NetworkMsg::ProgramOver, cx));
+            NicMsg::ProgramOver => {
+                let clients = 0..self.channels.len() as u16;
+                clients.for_each(|client| self.ports.to_client(client).send(ClientMsg::ProgramOver, 0, cx));
             }
-            other => panic!("a NIC received {other:?}"),
         }
         self.carry_out(cx);
+    }
+}
+
+impl Component<Msg> for Nic {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}

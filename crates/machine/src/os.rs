@@ -45,12 +45,12 @@ use durawarp_riscv::syscalls::{
     Call, CallStep, FIRST_THREAD, File, Move, Os, OsLog, Reply, Then, WaitingThread, Wake, number,
 };
 
-use super::coherence::{CpuMsg, SystemStep};
+use super::coherence::{Begin, CoreMsg, LineData, OsMsg, SystemStep};
 use super::cpu::CpuMemory;
 use super::line_reader::LineReader;
-use super::msg::Msg;
-use super::ports::{Endpoint, Ports};
-use super::verbs::NetworkMsg;
+use super::msg::{Msg, Receiver, deliver};
+use super::ports::{Ports, To};
+use super::verbs::NicMsg;
 
 pub use parameters::{OsCounters, OsSpec};
 
@@ -243,8 +243,8 @@ impl OperatingSystem {
         }
     }
 
-    fn core_of(&self, hart: u32) -> Endpoint {
-        Endpoint::Core((hart / self.harts) as u16)
+    fn core_of(&self, hart: u32) -> To<CoreMsg> {
+        self.ports.to_core((hart / self.harts) as u16)
     }
 
     /// Nanoseconds of simulated time until now.
@@ -253,8 +253,8 @@ impl OperatingSystem {
     }
 
     /// Says something to a core, `syscall_ns` from now.
-    fn tell(&self, core: Endpoint, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
-        cx.send(self.ports.to(core), Msg::Cpu(message), self.costs.syscall);
+    fn tell(&self, core: To<CoreMsg>, message: CoreMsg, cx: &mut Ctx<'_, Msg>) {
+        core.send(message, self.costs.syscall, cx);
     }
 
     fn push(&mut self, task: Task, cx: &mut Ctx<'_, Msg>) {
@@ -317,7 +317,7 @@ impl OperatingSystem {
             Then::Spawn { .. } => self.counters.threads += 1,
             Then::Return(_) | Then::Yield(_) | Then::End | Then::Signal(_) | Then::NoFreeHart => {}
         }
-        self.tell(self.core_of(hart), CpuMsg::Return { hart, reply: Box::new(reply), step: self.steps.last() }, cx);
+        self.tell(self.core_of(hart), CoreMsg::Return { hart, reply: Box::new(reply), step: self.steps.last() }, cx);
         self.wake_harts(&wakes, cx);
         self.share(cx);
         self.await_deadline(cx);
@@ -342,7 +342,7 @@ impl OperatingSystem {
             match step {
                 Move::Take { hart, preempts } => {
                     self.counters.preemptions += u64::from(preempts);
-                    self.tell(self.core_of(hart), CpuMsg::Leave { hart }, cx);
+                    self.tell(self.core_of(hart), CoreMsg::Leave { hart }, cx);
                 }
                 Move::Give { hart, thread, result } => {
                     self.counters.switches += 1;
@@ -352,8 +352,8 @@ impl OperatingSystem {
                         self.ticks.wake += cx.now() - self.waits_since(thread);
                         state.registers[usize::from(A0)] = result;
                     }
-                    let begin = CpuMsg::Begin { hart, state, dependencies: None };
-                    cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), self.costs.switch);
+                    let begin = Begin { hart, state, dependencies: None };
+                    self.core_of(hart).send(CoreMsg::Begin(begin), self.costs.switch, cx);
                 }
             }
         }
@@ -366,7 +366,7 @@ impl OperatingSystem {
         for &Wake { hart, result } in wakes {
             self.counters.wakes += 1;
             self.ticks.wake += cx.now() - self.waits_since(self.calls.thread(hart));
-            self.tell(self.core_of(hart), CpuMsg::Wake { hart, result, step: self.steps.last() }, cx);
+            self.tell(self.core_of(hart), CoreMsg::Wake { hart, result, step: self.steps.last() }, cx);
         }
     }
 
@@ -399,11 +399,11 @@ impl OperatingSystem {
         let at = cx.now() + self.costs.syscall;
         self.ended = Some((at, code));
         (self.deadline, self.tasks) = (None, VecDeque::new());
-        for core in self.ports.roster().cores() {
-            self.tell(core, CpuMsg::Stop, cx);
+        for core in self.ports.to_cores() {
+            self.tell(core, CoreMsg::Stop, cx);
         }
         if self.ports.roster().clients > 0 {
-            cx.send(self.ports.to(Endpoint::Nic), Msg::Network(NetworkMsg::ProgramOver), self.costs.syscall);
+            self.ports.to_nic().send(NicMsg::ProgramOver, self.costs.syscall, cx);
         }
         if self.halts {
             cx.wake_at(at);
@@ -411,44 +411,47 @@ impl OperatingSystem {
     }
 }
 
-impl Component<Msg> for OperatingSystem {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for OperatingSystem {
+    type Inbox = OsMsg;
+
+    fn receive(&mut self, message: OsMsg, cx: &mut Ctx<'_, Msg>) {
         self.expire(cx);
-        let Msg::Cpu(message) = message else { panic!("the OS received {message:?}") };
         match message {
-            CpuMsg::Call { call, dependencies } => {
+            OsMsg::Call { call, dependencies } => {
                 self.counters.calls += 1;
                 self.steps.follow(dependencies.as_deref());
                 self.push(Task::Call(call), cx);
             }
-            CpuMsg::Ended { hart, dependencies } => {
+            OsMsg::Ended { hart, dependencies } => {
                 self.steps.follow(dependencies.as_deref());
                 self.push(Task::Ended(hart), cx);
             }
-            CpuMsg::Data { tag, data, dependencies, .. } => {
+            OsMsg::Data(LineData { tag, data, dependencies, .. }) => {
                 self.steps.follow(dependencies.as_deref());
                 if self.reader.receive(tag, data, cx) && self.ended.is_none() {
                     self.perform(cx);
                 }
             }
-            CpuMsg::Left { hart, waits, state } => {
+            OsMsg::Left { hart, waits, state } => {
                 self.off.insert(self.calls.thread(hart), state);
                 self.calls.left(hart, waits);
                 self.share(cx);
             }
-            CpuMsg::Born { thread, state } => {
+            OsMsg::Born { thread, state } => {
                 self.off.insert(thread, state);
                 self.calls.born(thread);
                 self.share(cx);
             }
             // A process that has ended starts nothing more.
-            CpuMsg::Begin { .. } if self.ended.is_some() => {}
-            CpuMsg::Begin { hart, state, dependencies } => {
-                let begin = CpuMsg::Begin { hart, state, dependencies };
-                cx.send(self.ports.to(self.core_of(hart)), Msg::Cpu(begin), 0);
-            }
-            other => panic!("the OS received {other:?}"),
+            OsMsg::Begin(_) if self.ended.is_some() => {}
+            OsMsg::Begin(begin) => self.core_of(begin.hart).send(CoreMsg::Begin(begin), 0, cx),
         }
+    }
+}
+
+impl Component<Msg> for OperatingSystem {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

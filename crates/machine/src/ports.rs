@@ -17,65 +17,24 @@
 //! | poster | slices, cores, NICs of other servers |
 //! | client | NIC |
 //!
-//! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
-//! that the two cannot disagree. A *requester* is a component that sends requests to slices. Its id is dense
-//! over all requesters: SMs, then the command processor; in a machine of cores these, then the OS, then a
-//! NIC that writes to the shared cache, then the poster. Only [`Ports`] knows that, and another kind of
-//! requester (a DMA engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two
-//! roles of one owner share a port; a role without a port is refused.
+//! `assemble` connects every port that this table has to the [`Endpoint`] that it leads to, and a component
+//! sends through the same table, so that the two cannot disagree. A component sends by [`To`] alone, a port
+//! with the inbox at its far end: what that inbox does not take does not compile. Another kind of requester
+//! (a DMA engine) gets a role and the next ids here. Invariants: a machine has SMs or cores; no two roles of
+//! one owner share a port; a role without a port is refused; each kind of role has one inbox.
 
 use std::fmt;
+use std::marker::PhantomData;
 
-use durawarp_checkpoint::value;
-use durawarp_engine::Port;
-use durawarp_persist::handler::Peer;
+use durawarp_engine::{Ctx, Port, Time};
+use durawarp_persist::handler::{Peer, SchemeMessage};
 
 use super::address::Interleave;
+use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
+use super::msg::{CommandProcessorMsg, ControllerMsg, Msg, PeerMessage, SliceMsg, SmMsg, SwitchMsg};
+use super::verbs::{ClientMsg, NicMsg, PosterMsg};
 
-/// A component that sends requests to the L2: its id, dense from 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Requester(u16);
-
-value!(wrapper Requester);
-
-impl Requester {
-    /// The id of an SM.
-    pub fn sm(index: u16) -> Requester {
-        Requester(index)
-    }
-
-    /// The id of a core.
-    pub fn core(index: u16) -> Requester {
-        Requester(index)
-    }
-
-    /// The id of the OS of a machine with `cores` cores.
-    pub fn os(cores: u16) -> Requester {
-        Requester(cores)
-    }
-
-    /// The id of the NIC of a machine with `cores` cores.
-    pub fn nic(cores: u16) -> Requester {
-        Requester(cores + 1)
-    }
-
-    /// The id of the command processor of a machine with `sms` SMs.
-    pub fn command_processor(sms: u16) -> Requester {
-        Requester(sms)
-    }
-
-    /// The id as schemes and digests have it.
-    #[inline]
-    pub fn number(self) -> u16 {
-        self.0
-    }
-
-    /// The id as an index into a table of all requesters.
-    #[inline]
-    pub fn index(self) -> usize {
-        usize::from(self.0)
-    }
-}
+pub use super::requester::Requester;
 
 /// A component, by what it is and its number among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,8 +42,10 @@ pub enum Endpoint {
     /// A streaming multiprocessor.
     Sm(u16),
     CommandProcessor,
-    /// An L2 slice, by its number in the machine; in a machine of cores a home slice.
+    /// An L2 slice, by its number in the machine.
     Slice(u16),
+    /// A home slice, by its number in the machine: what a machine of cores has for slices.
+    Home(u16),
     /// The memory controller of a channel.
     Controller(u16),
     /// The scheme's own component.
@@ -110,7 +71,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Kinds of roles.
-    const KINDS: usize = 13;
+    const KINDS: usize = 14;
 
     fn kind(self) -> usize {
         match self {
@@ -127,6 +88,7 @@ impl Endpoint {
             Endpoint::Client(_) => 10,
             Endpoint::Poster => 11,
             Endpoint::Server(_) => 12,
+            Endpoint::Home(_) => 13,
         }
     }
 }
@@ -136,7 +98,7 @@ impl fmt::Display for Endpoint {
         match self {
             Endpoint::Sm(index) => write!(f, "sm{index}"),
             Endpoint::CommandProcessor => write!(f, "command_processor"),
-            Endpoint::Slice(index) => write!(f, "l2.{index}"),
+            Endpoint::Slice(index) | Endpoint::Home(index) => write!(f, "l2.{index}"),
             Endpoint::Controller(channel) => write!(f, "mc{channel}"),
             Endpoint::Hub => write!(f, "hub"),
             Endpoint::RequestSwitch => write!(f, "switch of requests"),
@@ -212,9 +174,14 @@ impl Roster {
         if self.cores > 0 { Endpoint::Core(index) } else { Endpoint::Sm(index) }
     }
 
+    /// An L2 slice, or a home slice, by its number.
+    fn slice(self, index: u16) -> Endpoint {
+        if self.cores > 0 { Endpoint::Home(index) } else { Endpoint::Slice(index) }
+    }
+
     /// Every slice.
     pub fn slices(self) -> impl Iterator<Item = Endpoint> {
-        (0..self.map.slices() as u16).map(Endpoint::Slice)
+        (0..self.map.slices() as u16).map(move |index| self.slice(index))
     }
 
     /// Every memory controller.
@@ -252,7 +219,9 @@ impl Roster {
     /// A controller is the one of a slice.
     pub fn serves(self, controller: Endpoint, slice: Endpoint) -> bool {
         match (controller, slice) {
-            (Endpoint::Controller(channel), Endpoint::Slice(slice)) => slice / self.slices_per_controller() == channel,
+            (Endpoint::Controller(channel), Endpoint::Slice(slice) | Endpoint::Home(slice)) => {
+                slice / self.slices_per_controller() == channel
+            }
             _ => false,
         }
     }
@@ -271,7 +240,7 @@ impl Roster {
             Endpoint::CommandProcessor => Some(Requester::command_processor(self.sms)),
             Endpoint::Os => Some(Requester::os(self.cores)),
             Endpoint::Nic if self.nic_requests() => Some(Requester::nic(self.cores)),
-            Endpoint::Poster => Some(Requester(self.cores + 1 + u16::from(self.nic_requests()))),
+            Endpoint::Poster => Some(Requester::poster(self.cores, self.nic_requests())),
             _ => None,
         }
     }
@@ -279,7 +248,7 @@ impl Roster {
     /// The groups of a component's ports in their order: a role of the kind, and how many ports.
     fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 6] {
         let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
-        let slices = (Endpoint::Slice(0), self.map.slices() as u16);
+        let slices = (self.slice(0), self.map.slices() as u16);
         let compute = (self.compute(0), self.sms + self.cores);
         let host = (self.host(), 1);
         let hub = (Endpoint::Hub, u16::from(self.hub));
@@ -296,9 +265,11 @@ impl Roster {
         match owner {
             Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, or_poster(requests), none],
             Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, nic, none],
-            Endpoint::Slice(_) => [compute, host, (Endpoint::Controller(0), 1), hub, or_poster(replies), if_ddio(nic)],
+            Endpoint::Slice(_) | Endpoint::Home(_) => {
+                [compute, host, (Endpoint::Controller(0), 1), hub, or_poster(replies), if_ddio(nic)]
+            }
             Endpoint::Controller(_) => [
-                (Endpoint::Slice(0), self.slices_per_controller()),
+                (slices.0, self.slices_per_controller()),
                 (compute.0, if_any(self.paths, compute.1)),
                 (Endpoint::Controller(0), if_any(self.paths, self.channels() - 1)),
                 (Endpoint::Hub, u16::from(self.paths && self.hub)),
@@ -336,6 +307,73 @@ impl Roster {
 struct Group {
     first: u16,
     count: u16,
+}
+
+/// A port, by the inbox `I` at its far end.
+///
+/// ```
+/// use durawarp_engine::Ctx;
+/// use durawarp_machine::msg::{Msg, Request, SliceMsg};
+/// use durawarp_machine::ports::Ports;
+///
+/// fn ask(request: Request, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
+///     ports.to_slice(0).send(SliceMsg::Request(request), 0, cx);
+/// }
+/// ```
+/// An SM takes no request:
+/// ```compile_fail,E0277
+/// use durawarp_engine::Ctx;
+/// use durawarp_machine::msg::{Msg, Request, SliceMsg};
+/// use durawarp_machine::ports::Ports;
+///
+/// fn ask(request: Request, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
+///     ports.to_sm(0).send(SliceMsg::Request(request), 0, cx);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct To<I> {
+    port: Port,
+    inbox: PhantomData<fn(I)>,
+}
+
+impl<I> Clone for To<I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I> Copy for To<I> {}
+
+impl<I: Into<Msg>> To<I> {
+    #[inline]
+    fn new(port: Port) -> To<I> {
+        To { port, inbox: PhantomData }
+    }
+
+    /// Sends a message; it leaves `delay` from now.
+    #[inline]
+    pub fn send(self, message: impl Into<I>, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        let message: I = message.into();
+        cx.send(self.port, message.into(), delay);
+    }
+}
+
+/// A port to one of two kinds of component.
+#[derive(Debug)]
+pub enum ToEither<A, B> {
+    One(To<A>),
+    Other(To<B>),
+}
+
+impl<A: Into<Msg>, B: Into<Msg>> ToEither<A, B> {
+    /// Sends a message that both kinds take; it leaves `delay` from now.
+    #[inline]
+    pub fn send<M: Into<A> + Into<B>>(self, message: M, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        match self {
+            ToEither::One(to) => to.send(message, delay, cx),
+            ToEither::Other(to) => to.send(message, delay, cx),
+        }
+    }
 }
 
 /// The ports of one component.
@@ -380,10 +418,10 @@ impl Ports {
     /// The SM that a requester is; none for another kind of requester.
     #[inline]
     pub fn sm_of(&self, requester: Requester) -> Option<u16> {
-        (requester.0 < self.roster.sms).then_some(requester.0)
+        (requester.number() < self.roster.sms).then_some(requester.number())
     }
 
-    /// The port to a component. O(1).
+    /// The port to a component, for who connects it. O(1).
     ///
     /// # Panics
     /// When no link leads there.
@@ -403,10 +441,10 @@ impl Ports {
             // controller.
             (Endpoint::Controller(own), Endpoint::Controller(other)) if other == own => return None,
             (Endpoint::Controller(own), Endpoint::Controller(other)) => other - u16::from(other > own),
-            (Endpoint::Controller(own), Endpoint::Slice(slice)) => {
+            (Endpoint::Controller(own), Endpoint::Slice(slice) | Endpoint::Home(slice)) => {
                 slice.wrapping_sub(own * self.roster.slices_per_controller())
             }
-            (Endpoint::Slice(own), Endpoint::Controller(channel)) => {
+            (Endpoint::Slice(own) | Endpoint::Home(own), Endpoint::Controller(channel)) => {
                 u16::from(channel != own / self.roster.slices_per_controller())
             }
             (
@@ -414,6 +452,7 @@ impl Ports {
                 Endpoint::Sm(index)
                 | Endpoint::Core(index)
                 | Endpoint::Slice(index)
+                | Endpoint::Home(index)
                 | Endpoint::Controller(index)
                 | Endpoint::Client(index)
                 | Endpoint::Server(index),
@@ -432,49 +471,145 @@ impl Ports {
         (place < group.count).then(|| Port(group.first + place))
     }
 
-    /// The port to a requester, of an owner that replies to all of them. O(1).
+    /// The port to an SM.
     #[inline]
-    pub fn to_requester(&self, requester: Requester) -> Port {
-        let computes = self.roster.sms + self.roster.cores;
-        if requester.0 < computes {
-            self.to(self.roster.compute(requester.0))
-        } else if requester.0 == computes {
-            self.to(self.roster.host())
-        } else if requester.0 == computes + 1 && self.roster.nic_requests() {
-            self.to(Endpoint::Nic)
-        } else {
-            self.to(Endpoint::Poster)
+    pub fn to_sm(&self, index: u16) -> To<SmMsg> {
+        To::new(self.to(Endpoint::Sm(index)))
+    }
+
+    /// The ports to all SMs.
+    pub fn to_sms(self) -> impl Iterator<Item = To<SmMsg>> {
+        (0..self.roster.sms).map(move |index| self.to_sm(index))
+    }
+
+    /// The port to the command processor.
+    #[inline]
+    pub fn to_command_processor(&self) -> To<CommandProcessorMsg> {
+        To::new(self.to(Endpoint::CommandProcessor))
+    }
+
+    /// The port to an L2 slice.
+    #[inline]
+    pub fn to_slice(&self, index: u16) -> To<SliceMsg> {
+        To::new(self.to(Endpoint::Slice(index)))
+    }
+
+    /// The ports to all L2 slices.
+    pub fn to_slices(self) -> impl Iterator<Item = To<SliceMsg>> {
+        (0..self.roster.map.slices() as u16).map(move |index| self.to_slice(index))
+    }
+
+    /// The port to the requester of a GPU that a slice or a switch answers. O(1).
+    #[inline]
+    pub fn to_requester(&self, requester: Requester) -> ToEither<SmMsg, CommandProcessorMsg> {
+        match self.sm_of(requester) {
+            Some(index) => ToEither::One(self.to_sm(index)),
+            None => ToEither::Other(self.to_command_processor()),
         }
-    }
-
-    /// A slice's port to its controller.
-    #[inline]
-    pub fn to_memory(&self) -> Port {
-        Port(self.groups[Endpoint::Controller(0).kind()].first)
-    }
-
-    /// A controller's port to the slice at a place among its own.
-    #[inline]
-    pub fn to_own_slice(&self, place: u8) -> Port {
-        Port(u16::from(place))
     }
 
     /// The port to the switch that the owner's packets go through, where the crossbar has switches.
     #[inline]
-    pub fn to_switch(&self) -> Option<Port> {
-        self.switch
+    pub fn to_switch(&self) -> Option<To<SwitchMsg>> {
+        self.switch.map(To::new)
     }
 
-    /// The port to a handler of the scheme, and whom it leads to.
+    /// A slice's port to its controller.
+    #[inline]
+    pub fn to_memory(&self) -> To<ControllerMsg> {
+        To::new(Port(self.groups[Endpoint::Controller(0).kind()].first))
+    }
+
+    /// A controller's port to the slice at a place among its own, or to the home slice there.
+    #[inline]
+    pub fn to_own(&self, place: u8) -> ToEither<SliceMsg, HomeMsg> {
+        let port = Port(u16::from(place));
+        if self.roster.cores > 0 { ToEither::Other(To::new(port)) } else { ToEither::One(To::new(port)) }
+    }
+
+    /// A controller's port to the L2 slice at a place among its own.
+    ///
+    /// # Panics
+    /// When it is a home slice.
+    pub fn to_own_slice(&self, place: u8) -> To<SliceMsg> {
+        match self.to_own(place) {
+            ToEither::One(to) => to,
+            ToEither::Other(_) => no_link(self.owner, &"an L2 slice"),
+        }
+    }
+
+    /// The port to a core.
+    #[inline]
+    pub fn to_core(&self, index: u16) -> To<CoreMsg> {
+        To::new(self.to(Endpoint::Core(index)))
+    }
+
+    /// The ports to all cores.
+    pub fn to_cores(self) -> impl Iterator<Item = To<CoreMsg>> {
+        (0..self.roster.cores).map(move |index| self.to_core(index))
+    }
+
+    /// The port to the OS.
+    pub fn to_os(&self) -> To<OsMsg> {
+        To::new(self.to(Endpoint::Os))
+    }
+
+    /// The port to the home slice of a line.
+    #[inline]
+    pub fn to_home_of(&self, line: u64) -> To<HomeMsg> {
+        To::new(self.to(Endpoint::Home(self.roster.map.slice_of(line) as u16)))
+    }
+
+    /// A home slice sends a line to the core, the OS or the poster that has asked for it.
+    #[inline]
+    pub fn send_line(&self, to: Requester, line: LineData, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        let cores = self.roster.cores;
+        if to.number() < cores {
+            self.to_core(to.number()).send(line, delay, cx);
+        } else if to.number() == cores {
+            self.to_os().send(line, delay, cx);
+        } else {
+            self.to_poster().send(line, delay, cx);
+        }
+    }
+
+    /// The port to the server's own NIC.
+    pub fn to_nic(&self) -> To<NicMsg> {
+        To::new(self.to(Endpoint::Nic))
+    }
+
+    /// A poster's port to the NIC of the server at a distance.
+    pub fn to_nic_at(&self, distance: u32) -> To<NicMsg> {
+        debug_assert_eq!(self.owner, Endpoint::Poster);
+        To::new(self.to(Endpoint::Server(distance as u16 - 1)))
+    }
+
+    /// The port to the server's own poster.
+    pub fn to_poster(&self) -> To<PosterMsg> {
+        To::new(self.to(Endpoint::Poster))
+    }
+
+    /// A NIC's port to the poster of the server at a distance.
+    pub fn to_poster_at(&self, distance: u32) -> To<PosterMsg> {
+        debug_assert_eq!(self.owner, Endpoint::Nic);
+        To::new(self.to(Endpoint::Server(distance as u16 - 1)))
+    }
+
+    /// The port to a client.
+    pub fn to_client(&self, index: u16) -> To<ClientMsg> {
+        To::new(self.to(Endpoint::Client(index)))
+    }
+
+    /// The component of a peer, and the port to it.
     ///
     /// # Panics
     /// When the owner's handler may not write to it.
-    pub fn to_peer(&self, peer: Peer) -> Port {
+    fn peer(&self, peer: Peer) -> (Endpoint, Port) {
         let slice = |address| self.roster.map.slice_of(address) as u16;
         let role = match peer {
             Peer::Sm(index) => self.roster.compute(index),
-            Peer::Slice(index) => Endpoint::Slice(index),
-            Peer::SliceOf(address) => Endpoint::Slice(slice(address)),
+            Peer::Slice(index) => self.roster.slice(index),
+            Peer::SliceOf(address) => self.roster.slice(slice(address)),
             Peer::Controller(channel) => Endpoint::Controller(channel),
             Peer::ControllerOf(address) => Endpoint::Controller(slice(address) / self.roster.slices_per_controller()),
             Peer::Hub => Endpoint::Hub,
@@ -485,14 +620,47 @@ impl Ports {
         // overtake.
         let may_write = match (self.owner, role) {
             (_, Endpoint::CommandProcessor | Endpoint::Os) => false,
-            (Endpoint::Slice(_), Endpoint::Controller(_)) => false,
+            (Endpoint::Slice(_) | Endpoint::Home(_), Endpoint::Controller(_)) => false,
             (Endpoint::CommandProcessor | Endpoint::Os, role) => role == Endpoint::Hub,
             _ => true,
         };
         match self.find(role) {
-            Some(port) if may_write => port,
+            Some(port) if may_write => (role, port),
             _ => no_link(self.owner, &peer),
         }
+    }
+
+    /// The owner, as its handler's peers know it.
+    fn as_peer(&self) -> Peer {
+        match self.owner {
+            Endpoint::Sm(index) | Endpoint::Core(index) => Peer::Sm(index),
+            Endpoint::Slice(index) | Endpoint::Home(index) => Peer::Slice(index),
+            Endpoint::Controller(channel) => Peer::Controller(channel),
+            Endpoint::Hub => Peer::Hub,
+            Endpoint::CommandProcessor | Endpoint::Os => Peer::Host,
+            Endpoint::Nic => Peer::Nic,
+            owner => panic!("{owner} hosts no handler"),
+        }
+    }
+
+    /// Sends a message of the owner's handler to a peer; it leaves `delay` from now.
+    ///
+    /// # Panics
+    /// When the handler may not write to it.
+    pub fn tell(&self, peer: Peer, message: Box<dyn SchemeMessage>, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        let (role, port) = self.peer(peer);
+        let message = PeerMessage { from: self.as_peer(), message };
+        let message = match role {
+            Endpoint::Sm(_) => SmMsg::Peer(message).into(),
+            Endpoint::Slice(_) => SliceMsg::Peer(message).into(),
+            Endpoint::Controller(_) => ControllerMsg::Peer(message).into(),
+            Endpoint::Hub => message.into(),
+            Endpoint::Core(_) => CoreMsg::Peer(message).into(),
+            Endpoint::Home(_) => HomeMsg::Peer(message).into(),
+            Endpoint::Nic => NicMsg::Peer(message).into(),
+            _ => no_link(self.owner, &peer),
+        };
+        cx.send(port, message, delay);
     }
 }
 
@@ -507,6 +675,12 @@ mod tests {
 
     fn roster(hub: bool, paths: bool, switched: bool) -> Roster {
         Roster { hub, paths, switched, ..Roster::new(3, Interleave::new(4, 2, 256)) }
+    }
+
+    /// The number of a home's port to a requester.
+    fn to_requester(home: Ports, who: Requester) -> u16 {
+        let role = home.roster.requester_roles().nth(who.index());
+        home.to(role.unwrap()).0
     }
 
     fn roles() -> Vec<Endpoint> {
@@ -545,9 +719,9 @@ mod tests {
             Endpoint::RequestSwitch,
         ];
         assert_eq!(to.map(|role| ports.to(role).0), [3, 4, 5, 7, 8]);
-        assert_eq!(ports.to_switch(), Some(Port(8)));
+        assert_eq!(ports.to_switch().map(|to| to.port), Some(Port(8)));
         let ports = roster(false, false, false).ports(Endpoint::Sm(1));
-        assert_eq!((ports.to(Endpoint::CommandProcessor), ports.to_switch()), (Port(4), None));
+        assert_eq!((ports.to(Endpoint::CommandProcessor), ports.switch), (Port(4), None));
     }
 
     #[test]
@@ -566,41 +740,38 @@ mod tests {
     #[test]
     fn a_machine_of_cores_has_its_cores_and_its_os_where_others_have_sms_and_a_command_processor() {
         let roster = Roster::of_cores(3, Interleave::new(4, 2, 256));
-        let home = roster.ports(Endpoint::Slice(3));
+        let home = roster.ports(Endpoint::Home(3));
         let to = [Endpoint::Core(2), Endpoint::Os, Endpoint::Controller(1)].map(|role| home.to(role).0);
         assert_eq!((to, home.find(Endpoint::Sm(0))), ([2, 3, 4], None));
-        assert_eq!([Requester::core(1), Requester::os(3)].map(|who| home.to_requester(who).0), [1, 3]);
+        assert_eq!([Requester::core(1), Requester::os(3)].map(|who| to_requester(home, who)), [1, 3]);
         // With another server there is a poster, behind the OS.
         let linked = Roster { peers: 2, paths: true, ..roster };
         let of = |owner, to: &[Endpoint]| to.iter().map(|&role| linked.ports(owner).to(role).0).collect::<Vec<_>>();
         assert_eq!(of(Endpoint::Core(0), &[Endpoint::Os, Endpoint::Controller(1), Endpoint::Poster]), [4, 6, 7]);
-        assert_eq!(of(Endpoint::Slice(3), &[Endpoint::Os, Endpoint::Controller(1), Endpoint::Poster]), [3, 4, 5]);
-        assert_eq!(of(Endpoint::Poster, &[Endpoint::Slice(3), Endpoint::Core(2), Endpoint::Server(1)]), [3, 6, 8]);
-        assert_eq!(of(Endpoint::Os, &[Endpoint::Slice(0), Endpoint::Core(2), Endpoint::Nic]), [0, 6, 7]);
+        assert_eq!(of(Endpoint::Home(3), &[Endpoint::Os, Endpoint::Controller(1), Endpoint::Poster]), [3, 4, 5]);
+        assert_eq!(of(Endpoint::Poster, &[Endpoint::Home(3), Endpoint::Core(2), Endpoint::Server(1)]), [3, 6, 8]);
+        assert_eq!(of(Endpoint::Os, &[Endpoint::Home(0), Endpoint::Core(2), Endpoint::Nic]), [0, 6, 7]);
         assert_eq!(of(Endpoint::Nic, &[Endpoint::Controller(0), Endpoint::Server(0)]), [0, 2]);
-        assert_eq!(linked.ports(Endpoint::Slice(3)).to_requester(Requester(4)).0, 5);
-        assert_eq!(linked.ports(Endpoint::Poster).requester(), Requester(4));
+        assert_eq!(to_requester(linked.ports(Endpoint::Home(3)), Requester::poster(3, false)), 5);
+        assert_eq!(linked.ports(Endpoint::Poster).requester(), Requester::poster(3, false));
         let os = roster.ports(Endpoint::Os);
         assert_eq!((os.requester(), os.to(Endpoint::Core(0)).0), (Requester::os(3), 4));
         let core = roster.ports(Endpoint::Core(0));
-        assert_eq!((core.to(Endpoint::Slice(1)).0, core.to(Endpoint::Os).0), (1, 4));
+        assert_eq!((core.to(Endpoint::Home(1)).0, core.to(Endpoint::Os).0), (1, 4));
     }
 
     #[test]
     fn a_nic_reaches_home_slices_where_it_writes_to_them_and_is_a_requester_then() {
         let roster = Roster { clients: 2, paths: true, ..Roster::of_cores(3, Interleave::new(4, 2, 256)) };
         assert_eq!((roster.requester(Endpoint::Nic), roster.requesters()), (None, 4));
-        assert_eq!(roster.ports(Endpoint::Nic).find(Endpoint::Slice(0)), None);
+        assert_eq!(roster.ports(Endpoint::Nic).find(Endpoint::Home(0)), None);
         let ddio = Roster { ddio: true, ..roster };
         assert_eq!((ddio.requester(Endpoint::Nic), ddio.requesters()), (Some(Requester::nic(3)), 5));
-        let (nic, home) = (ddio.ports(Endpoint::Nic), ddio.ports(Endpoint::Slice(3)));
-        assert_eq!(
-            [Endpoint::Client(1), Endpoint::Controller(1), Endpoint::Slice(3)].map(|to| nic.to(to).0),
-            [1, 3, 7]
-        );
+        let (nic, home) = (ddio.ports(Endpoint::Nic), ddio.ports(Endpoint::Home(3)));
+        assert_eq!([Endpoint::Client(1), Endpoint::Controller(1), Endpoint::Home(3)].map(|to| nic.to(to).0), [1, 3, 7]);
         let requesters = [Requester::core(2), Requester::os(3), Requester::nic(3)];
-        assert_eq!(requesters.map(|who| home.to_requester(who).0), [2, 3, 5]);
-        assert_eq!(home.to_peer(Peer::Nic), home.to(Endpoint::Nic));
+        assert_eq!(requesters.map(|who| to_requester(home, who)), [2, 3, 5]);
+        assert_eq!(home.peer(Peer::Nic).1, home.to(Endpoint::Nic));
     }
 
     #[test]
@@ -610,8 +781,9 @@ mod tests {
         let host = roster.ports(Endpoint::CommandProcessor).requester();
         assert_eq!((host, roster.requesters()), (Requester::command_processor(3), 4));
         assert_eq!((ports.sm_of(Requester::sm(2)), ports.sm_of(host)), (Some(2), None));
-        assert_eq!((ports.to_requester(Requester::sm(2)), ports.to_requester(host)), (Port(2), Port(3)));
-        assert_eq!((ports.to_memory(), ports.to(Endpoint::Controller(0))), (Port(4), Port(4)));
+        assert!(matches!(ports.to_requester(Requester::sm(2)), ToEither::One(to) if to.port == Port(2)));
+        assert!(matches!(ports.to_requester(host), ToEither::Other(to) if to.port == Port(3)));
+        assert_eq!((ports.to_memory().port, ports.to(Endpoint::Controller(0))), (Port(4), Port(4)));
         assert_eq!(ports.find(Endpoint::Controller(1)), None, "another channel's");
     }
 
@@ -622,20 +794,20 @@ mod tests {
         for chunk in 0..16 {
             let address = durawarp_kernel::memory::NVM_BASE + 256 * chunk;
             let slice = roster.map.slice_of(address) as u16;
-            assert_eq!(ports.to_peer(Peer::SliceOf(address)), ports.to_peer(Peer::Slice(slice)));
-            assert_eq!(ports.to_peer(Peer::ControllerOf(address)), ports.to_peer(Peer::Controller(slice / 2)));
+            assert_eq!(ports.peer(Peer::SliceOf(address)), ports.peer(Peer::Slice(slice)));
+            assert_eq!(ports.peer(Peer::ControllerOf(address)), ports.peer(Peer::Controller(slice / 2)));
         }
     }
 
     #[test]
     #[should_panic(expected = "no link leads from l2.0 to Controller(0)")]
     fn a_slices_handler_does_not_write_to_its_controller() {
-        roster(true, true, false).ports(Endpoint::Slice(0)).to_peer(Peer::Controller(0));
+        roster(true, true, false).ports(Endpoint::Slice(0)).peer(Peer::Controller(0));
     }
 
     #[test]
     #[should_panic(expected = "no link leads from hub to Host")]
     fn nobody_writes_to_the_hosts_handler() {
-        roster(true, true, false).ports(Endpoint::Hub).to_peer(Peer::Host);
+        roster(true, true, false).ports(Endpoint::Hub).peer(Peer::Host);
     }
 }

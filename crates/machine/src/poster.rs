@@ -25,13 +25,13 @@ use durawarp_riscv::elf::Executable;
 use durawarp_riscv::fault::{CpuFault, FaultKind};
 use durawarp_riscv::verbs::{DESCRIPTOR_BYTES, Peers, VERB_LINE_BYTES, Verb};
 
-use super::coherence::{CPU_LINE_BYTES, CpuMsg};
+use super::coherence::{CPU_LINE_BYTES, CoreMsg, LineData};
 use super::cpu::CpuMemory;
 use super::line_reader::LineReader;
-use super::msg::Msg;
+use super::msg::{Msg, Receiver, deliver};
 use super::nodes::PeerChannels;
-use super::ports::{Endpoint, Ports};
-use super::verbs::{NetworkMsg, NetworkSpec, SendingPort, VerbHead, note_verb};
+use super::ports::Ports;
+use super::verbs::{NetworkSpec, NicMsg, PersistAck, PosterMsg, SendingPort, VerbHead, note_verb};
 
 const _: () = assert!(VERB_LINE_BYTES == CPU_LINE_BYTES, "verbs write the lines of the machine");
 
@@ -199,13 +199,13 @@ impl Poster {
         }
         self.counters.verbs += 1;
         self.counters.bytes += verb.bytes;
-        let to = self.wiring.ports.to(Endpoint::Server(verb.peer as u16 - 1));
+        let to = self.wiring.ports.to_nic_at(verb.peer);
         for (packet, delay) in self.port.packets(head, bytes, cx.now()) {
-            cx.send(to, Msg::Network(NetworkMsg::Verb(packet)), delay);
+            to.send(NicMsg::Verb(packet), delay, cx);
         }
     }
 
-    fn acknowledged(&mut self, number: u16, sequence: u64, cx: &mut Ctx<'_, Msg>) {
+    fn acknowledged(&mut self, PersistAck { channel: number, sequence }: PersistAck, cx: &mut Ctx<'_, Msg>) {
         let Some((hart, peer)) = self.wiring.channels.of(number) else {
             unreachable!("channel {number} is a client's")
         };
@@ -216,29 +216,35 @@ impl Poster {
         assert_eq!(awaited, sequence, "acknowledgements of a channel come in order");
         self.counters.acks += 1;
         self.latency += cx.now() - since;
-        let core = Endpoint::Core((hart / self.wiring.harts) as u16);
-        let message = CpuMsg::Posted { hart, peer, acknowledged: sequence };
-        cx.send(self.wiring.ports.to(core), Msg::Cpu(message), 0);
+        let core = self.wiring.ports.to_core((hart / self.wiring.harts) as u16);
+        core.send(CoreMsg::Posted { hart, peer, acknowledged: sequence }, 0, cx);
     }
 }
 
-impl Component<Msg> for Poster {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for Poster {
+    type Inbox = PosterMsg;
+
+    fn receive(&mut self, message: PosterMsg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            Msg::Cpu(CpuMsg::Post { hart, descriptor, pc }) => {
+            PosterMsg::Post { hart, descriptor, pc } => {
                 self.posts.push_back(Post { hart, descriptor, pc, arrived: cx.now(), verb: None });
                 if self.posts.len() == 1 {
                     self.begin(cx);
                 }
             }
-            Msg::Cpu(CpuMsg::Data { tag, data, .. }) => {
+            PosterMsg::Data(LineData { tag, data, .. }) => {
                 if self.reader.receive(tag, data, cx) {
                     self.advance(cx);
                 }
             }
-            Msg::Network(NetworkMsg::PersistAck { channel, sequence }) => self.acknowledged(channel, sequence, cx),
-            other => panic!("a poster received {other:?}"),
+            PosterMsg::PersistAck(ack) => self.acknowledged(ack, cx),
         }
+    }
+}
+
+impl Component<Msg> for Poster {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}

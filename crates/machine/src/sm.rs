@@ -48,19 +48,18 @@ use std::sync::Arc;
 
 use durawarp_base::timeline::Growth;
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, state};
-use durawarp_engine::{Component, Ctx, Port, Progress, StateDigest, Time};
+use durawarp_engine::{Component, Ctx, Progress, StateDigest, Time};
 use durawarp_kernel::fault::ProgramFault;
 use durawarp_kernel::ir::Class;
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::warp::Warp;
-use durawarp_persist::handler::{Event, Peer, SmHandler};
+use durawarp_persist::handler::{Event, SmHandler};
 use durawarp_persist::journal::Notebook;
 use durawarp_persist::regions::RegionReport;
 
 use super::kernel_facts::kernel_facts;
-use super::msg::Msg;
+use super::msg::{Msg, PeerMessage, Receiver, SmMsg, deliver};
 use super::on_dram::OnDram;
-use super::ports::Endpoint;
 use super::queue_level::QueueLevel;
 use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
@@ -273,11 +272,6 @@ impl Sm {
         self.record.launches += 1;
     }
 
-    /// Port to the command processor.
-    fn dispatch_port(&self) -> Port {
-        self.w.ports.to(Endpoint::CommandProcessor)
-    }
-
     /// Sends what the handler has written.
     #[inline]
     fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
@@ -289,7 +283,7 @@ impl Sm {
     fn send_all(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.record.note_regions(&mut self.host.outbox, &self.core.slots);
         for (to, message, delay) in self.host.outbox.take_timed() {
-            cx.send(self.w.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
+            self.w.ports.tell(to, message, delay, cx);
         }
     }
 
@@ -379,15 +373,17 @@ impl Sm {
     }
 
     /// Takes the replies that are out of the ejection port.
-    fn receive(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn take_replies(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         while let Some(reply) = self.memory.port.network.ejected(cx) {
             self.reply(reply, launch, cx);
         }
     }
 }
 
-impl Component<Msg> for Sm {
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+impl Receiver for Sm {
+    type Inbox = SmMsg;
+
+    fn receive(&mut self, message: SmMsg, cx: &mut Ctx<'_, Msg>) {
         if self.failed {
             return;
         }
@@ -399,7 +395,7 @@ impl Component<Msg> for Sm {
         self.core.accounts.advance(cycle);
         self.note_growth(cx.now());
         match message {
-            Msg::Reply(reply) => {
+            SmMsg::Reply(reply) => {
                 // The launch is out of `self` during the call, which borrows both; it is put back at once.
                 let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
                 if let Some(reply) = self.memory.port.network.eject(reply, cx) {
@@ -407,15 +403,15 @@ impl Component<Msg> for Sm {
                 }
                 self.launch = Some(launch);
             }
-            Msg::Credit { slice, packets } => {
-                self.memory.port.network.credit(slice, packets);
+            SmMsg::Credit(credit) => {
+                self.memory.port.network.credit(credit);
                 self.memory.port.network.pump(cx);
                 // A credit may have made room in the miss queue, for want of which the load-store unit stood.
                 self.lsu.blocked &= !self.memory.port.network.has_room();
             }
-            Msg::Invalidate { line } => self.memory.give_up(line),
-            Msg::Start { launch, l1_ways } => self.start(launch, l1_ways),
-            Msg::Cta(cta) => {
+            SmMsg::Invalidate { line } => self.memory.give_up(line),
+            SmMsg::Start { launch, l1_ways } => self.start(launch, l1_ways),
+            SmMsg::Cta(cta) => {
                 let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
                 match self.core.start_cta(cta, cycle, launch, &mut self.host) {
                     Ok(slot) => self.record.cta_begins(slot, &self.core.ctas[slot]),
@@ -426,7 +422,7 @@ impl Component<Msg> for Sm {
                     }
                 }
             }
-            Msg::Scheme { from, message } => {
+            SmMsg::Peer(PeerMessage { from, message }) => {
                 self.host.handler.message(from, message, &mut self.host.outbox);
                 if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
                     let (core, host) = (&mut self.core, &mut self.host);
@@ -440,16 +436,21 @@ impl Component<Msg> for Sm {
                     }
                 }
             }
-            Msg::Grid(step) => {
+            SmMsg::Grid(order) => {
                 let Some(launch) = self.launch.take() else { unreachable!("a kernel's barrier without a launch") };
-                self.grid(step, cycle, &launch);
+                self.grid(order, cycle, &launch);
                 self.launch = Some(launch);
             }
-            other => panic!("an SM received {other:?}"),
         }
         // Last, so that all messages that the handler made during the event leave together.
         self.send_messages(cx);
         cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
+    }
+}
+
+impl Component<Msg> for Sm {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
@@ -463,7 +464,7 @@ impl Component<Msg> for Sm {
         let Some(launch) = self.launch.take() else { return };
         self.core.accounts.advance(cycle);
         self.note_growth(now);
-        self.receive(&launch, cx);
+        self.take_replies(&launch, cx);
         self.memory.port.network.pump(cx);
         self.memory.port.release_held(&mut self.host, now, cx);
         self.lsu.blocked &= !self.memory.port.network.has_room();

@@ -24,10 +24,10 @@ use std::collections::VecDeque;
 
 use durawarp_base::counters;
 use durawarp_checkpoint::{state, state_methods, value};
-use durawarp_engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
+use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 
 use super::crossbar::{CrossbarSpec, PortEnd};
-use super::msg::Msg;
+use super::msg::{Credit, Msg, Receiver, SliceMsg, SwitchMsg, deliver};
 use super::network::reply_bytes;
 use super::ports::{Endpoint, Ports};
 
@@ -85,13 +85,11 @@ impl Matching {
 struct Packet {
     arrived: Time,
     output: usize,
-    /// The port that leads to the output.
-    port: Port,
     flits: u64,
-    message: Msg,
+    message: SwitchMsg,
 }
 
-value!(record Packet { arrived, output, port, flits, message });
+value!(record Packet { arrived, output, flits, message });
 
 /// One switch: of requests, from requesters to slices by address, or of replies, from slices to requesters.
 #[derive(Debug)]
@@ -161,12 +159,14 @@ impl Switch {
             self.output_free_at[output] = free_at;
             self.counters.packets += 1;
             self.counters.flits += packet.flits;
-            let requester = if let Msg::Request(request) = &packet.message { Some(request.from) } else { None };
-            cx.send(packet.port, packet.message, 0);
-            // The place of a request in its FIFO is free again; replies have no credits here.
-            if let Some(requester) = requester {
-                let slice = self.ports.map().slices() as u16;
-                cx.send(self.ports.to_requester(requester), Msg::Credit { slice, packets: 1 }, 0);
+            match packet.message {
+                SwitchMsg::Request(request) => {
+                    let requester = self.ports.to_requester(request.from);
+                    self.ports.to_slice(output as u16).send(SliceMsg::Request(request), 0, cx);
+                    // The place in its FIFO is free again; replies have no credits here.
+                    requester.send(Credit { slice: self.ports.map().slices() as u16, packets: 1 }, 0, cx);
+                }
+                SwitchMsg::Switched { to, reply, .. } => self.ports.to_requester(to).send(reply, 0, cx),
             }
         }
         let may_ask = |(input, queue): (usize, &VecDeque<Packet>)| {
@@ -178,28 +178,30 @@ impl Switch {
     }
 }
 
-impl Component<Msg> for Switch {
-    state_methods!();
+impl Receiver for Switch {
+    type Inbox = SwitchMsg;
 
-    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let (input, output, port, bytes, message) = match (self.ports.owner(), message) {
-            (Endpoint::RequestSwitch, Msg::Request(request)) => {
-                let slice = self.ports.map().slice_of(request.line);
-                let port = self.ports.to(Endpoint::Slice(slice as u16));
-                (request.from.index(), slice as usize, port, request.payload_bytes(), Msg::Request(request))
+    fn receive(&mut self, message: SwitchMsg, cx: &mut Ctx<'_, Msg>) {
+        let (input, output, bytes) = match &message {
+            SwitchMsg::Request(request) => {
+                (request.from.index(), self.ports.map().slice_of(request.line) as usize, request.payload_bytes())
             }
-            (Endpoint::ReplySwitch, Msg::Switched { from, to, reply }) => {
-                let port = self.ports.to_requester(to);
-                (usize::from(from), to.index(), port, reply_bytes(&reply), Msg::Reply(reply))
-            }
-            (owner, message) => panic!("{owner} received {message:?}"),
+            SwitchMsg::Switched { from, to, reply } => (usize::from(*from), to.index(), reply_bytes(reply)),
         };
-        let packet = Packet { arrived: cx.now(), output, port, flits: self.end.flits_of(bytes), message };
+        let packet = Packet { arrived: cx.now(), output, flits: self.end.flits_of(bytes), message };
         self.queues[input].push_back(packet);
         if self.queues[input].len() == 1 {
             let free = self.input_free_at[input].max(self.output_free_at[output]);
             cx.wake_at(self.clock.edge_at_or_after(free.max(cx.now())));
         }
+    }
+}
+
+impl Component<Msg> for Switch {
+    state_methods!();
+
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        deliver(self, message, cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {

@@ -16,11 +16,14 @@
 
 use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
-use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable};
+use durawarp_checkpoint::value;
 use durawarp_engine::{Time, Timebase};
+use durawarp_persist::dependency::Dependencies;
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 
-use super::coherence::CPU_LINE_BYTES;
+use super::coherence::{CPU_LINE_BYTES, LineData, content, depends};
+use super::line::Line;
+use super::packet::PeerMessage;
 
 /// All bytes of a line: verbs write whole lines.
 pub(super) const LINE_MASK: u128 = (1 << CPU_LINE_BYTES) - 1;
@@ -117,50 +120,119 @@ pub struct VerbPacket {
     pub persistent: bool,
 }
 
-/// A message over the network.
+/// What a NIC receives.
 #[derive(Debug)]
-pub enum NetworkMsg {
-    /// Client, or poster of another server, to NIC.
+pub enum NicMsg {
+    /// From a client, or from the poster of another server.
     Verb(Box<VerbPacket>),
-    /// NIC to client or poster: this verb, and all before it in the channel, are durable.
-    PersistAck {
-        channel: u16,
-        /// The verb's number.
-        sequence: u64,
+    /// From a home: the line of a [`HomeMsg::Write`](super::coherence::HomeMsg::Write) is in the shared
+    /// cache. That does not make it durable.
+    Written {
+        /// The tag of its `Write`.
+        tag: u16,
+        /// The emptied box.
+        room: Box<Line>,
+        /// What must be durable before it.
+        dependencies: Option<Box<Dependencies>>,
     },
-    /// NIC to client: others may see what this verb wrote, which is not persistent.
+    /// From the OS: the server's program is over.
+    ProgramOver,
+    /// To its handler.
+    Peer(PeerMessage),
+}
+
+/// From a NIC to a client or a poster: this verb, and all before it in the channel, are durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersistAck {
+    pub channel: u16,
+    /// The verb's number.
+    pub sequence: u64,
+}
+
+/// What a client receives.
+#[derive(Debug)]
+pub enum ClientMsg {
+    /// Verbs are durable.
+    PersistAck(PersistAck),
+    /// Others may see what this verb wrote, which is not persistent.
     WriteReply {
         channel: u16,
         /// The verb's number.
         sequence: u64,
     },
-    /// OS to NIC, NIC to clients: the server's program is over.
+    /// The server's program is over.
     ProgramOver,
 }
 
-/// Machines of cores cannot be saved yet.
-impl Storable for NetworkMsg {
-    fn save(&self, out: &mut StateWriter) {
-        out.refuse("a machine of CPU cores");
-    }
+/// What a poster receives.
+#[derive(Debug)]
+pub enum PosterMsg {
+    /// From a core: a hart posts a verb; all that it stored before is performed.
+    Post {
+        hart: u32,
+        /// Virtual address of the descriptor, which lies in memory.
+        descriptor: u64,
+        /// Address of the instruction, for faults.
+        pc: u64,
+    },
+    /// From a home: a line.
+    Data(LineData),
+    /// From the NIC of another server: verbs are durable.
+    PersistAck(PersistAck),
+}
 
-    fn read(_: &mut StateReader<'_>) -> Result<Self, LoadFault> {
-        Err(LoadFault::new("a message of a machine of CPU cores"))
+value!(refused NicMsg, ClientMsg, PosterMsg: "a machine of CPU cores");
+
+/// A number for a verb or an answer to it: the kind is in the highest four bits.
+fn of_channel(kind: u64, channel: u16, sequence: u64) -> u64 {
+    kind << 60 ^ u64::from(channel) << 44 ^ sequence
+}
+
+/// The number of the end of a program.
+const OVER: u64 = 3 << 60;
+
+impl NicMsg {
+    /// A number that stands for its content, for digests; bytes do not enter.
+    pub fn digest(&self) -> u64 {
+        match self {
+            NicMsg::Verb(packet) => {
+                let flags = u64::from(packet.last) << 43 ^ u64::from(!packet.persistent) << 42;
+                of_channel(1, packet.channel, packet.sequence) ^ packet.address.rotate_left(9) ^ flags
+            }
+            // A bit that no address has tells it apart from the question.
+            NicMsg::Written { tag, dependencies, .. } => {
+                content(15, 0, 0, (*tag).into()) ^ 1 << 59 ^ depends(dependencies.as_deref())
+            }
+            NicMsg::ProgramOver => OVER,
+            NicMsg::Peer(message) => message.digest(),
+        }
     }
 }
 
-impl NetworkMsg {
-    /// A number that stands for its content, for digests; bytes do not enter.
+impl PersistAck {
+    fn digest(self) -> u64 {
+        of_channel(2, self.channel, self.sequence)
+    }
+}
+
+impl ClientMsg {
+    /// A number that stands for its content, for digests.
     pub fn digest(&self) -> u64 {
-        let of = |kind: u64, channel: u16, sequence: u64| kind << 60 ^ u64::from(channel) << 44 ^ sequence;
         match self {
-            NetworkMsg::Verb(packet) => {
-                let flags = u64::from(packet.last) << 43 ^ u64::from(!packet.persistent) << 42;
-                of(1, packet.channel, packet.sequence) ^ packet.address.rotate_left(9) ^ flags
-            }
-            NetworkMsg::PersistAck { channel, sequence } => of(2, *channel, *sequence),
-            NetworkMsg::ProgramOver => of(3, 0, 0),
-            NetworkMsg::WriteReply { channel, sequence } => of(4, *channel, *sequence),
+            ClientMsg::PersistAck(ack) => ack.digest(),
+            ClientMsg::ProgramOver => OVER,
+            ClientMsg::WriteReply { channel, sequence } => of_channel(4, *channel, *sequence),
+        }
+    }
+}
+
+impl PosterMsg {
+    /// A number that stands for its content, for digests.
+    pub fn digest(&self) -> u64 {
+        match self {
+            PosterMsg::Post { hart, descriptor, .. } => content(15, *descriptor, (*hart).into(), 0) ^ 1 << 58,
+            PosterMsg::Data(line) => line.digest(),
+            PosterMsg::PersistAck(ack) => ack.digest(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
-use durawarp::machine::coherence::CpuMsg;
+use durawarp::machine::coherence::HomeMsg;
 use durawarp::machine::home::{HomeCounters, HomeSlice, HomeWiring, LlcSpec};
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, NvmSpec};
@@ -30,12 +30,12 @@ const IMAGE: usize = 1 << 14;
 pub(crate) const MEMORY: Time = 10 + 124 + 36 + 2 + 10;
 
 /// The line of a message to a home.
-pub(crate) fn line_of(message: &CpuMsg) -> u64 {
+pub(crate) fn line_of(message: &HomeMsg) -> u64 {
     match message {
-        CpuMsg::Get { line, .. }
-        | CpuMsg::ProbeAck { line, .. }
-        | CpuMsg::Put { line, .. }
-        | CpuMsg::Clean { line, .. } => *line,
+        HomeMsg::Get { line, .. }
+        | HomeMsg::ProbeAck { line, .. }
+        | HomeMsg::Put { line, .. }
+        | HomeMsg::Clean { line, .. } => *line,
         other => panic!("no message to a home: {other:?}"),
     }
 }
@@ -55,7 +55,7 @@ pub(crate) struct Bench {
     pub(crate) os: Vec<(Time, Act)>,
     pub(crate) fault: Option<Fault>,
     /// Messages to the first home from nowhere.
-    pub(crate) posts: Vec<(Time, CpuMsg)>,
+    pub(crate) posts: Vec<(Time, HomeMsg)>,
     pub(crate) threads: usize,
 }
 
@@ -139,13 +139,13 @@ impl Bench {
         let memory_link = Link { latency: self.controller.front_ns.ps / 1000, phase: 0 };
         let homes: Vec<ComponentId> = (0..self.llc.slices as u16)
             .map(|slice| {
-                let ports = roster.ports(Endpoint::Slice(slice));
+                let ports = roster.ports(Endpoint::Home(slice));
                 let wiring = HomeWiring { clock: Clock::of_period(1), ports, memory_credits: self.credits };
                 let mut home = HomeSlice::new(self.llc.clone(), wiring);
                 home.set_persistence(&self.persist, false);
                 let home = t.add(format!("home{slice}"), Box::new(home));
-                t.connect(home, ports.to_memory(), mc, memory_link);
-                t.connect(mc, roster.ports(Endpoint::Controller(0)).to(Endpoint::Slice(slice)), home, memory_link);
+                t.connect(home, ports.to(Endpoint::Controller(0)), mc, memory_link);
+                t.connect(mc, roster.ports(Endpoint::Controller(0)).to(Endpoint::Home(slice)), home, memory_link);
                 home
             })
             .collect();
@@ -171,13 +171,13 @@ impl Bench {
             });
             for (slice, &home) in (0..).zip(&homes) {
                 t.connect(core, Port(slice), between.unwrap_or(home), request);
-                t.connect(home, roster.ports(Endpoint::Slice(slice)).to(role), between.unwrap_or(core), reply);
+                t.connect(home, roster.ports(Endpoint::Home(slice)).to(role), between.unwrap_or(core), reply);
                 if let Some(between) = between {
                     t.connect(between, Port(slice), home, Link { latency: 1, phase: 0 });
                 }
             }
         }
-        self.posts.into_iter().for_each(|(at, message)| t.post(homes[0], at, Msg::Cpu(message)));
+        self.posts.into_iter().for_each(|(at, message)| t.post(homes[0], at, message.into()));
         let mut sim = Simulation::new(t).expect("a valid topology");
         let options = RunOptions { threads: self.threads, oversubscribe: self.threads > 1, ..RunOptions::default() };
         let end = sim.run(&options);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use durawarp::engine::{Component, Ctx, Port, Time, Wait};
 use durawarp::machine::address::Interleave;
-use durawarp::machine::coherence::{CpuMsg, Want};
+use durawarp::machine::coherence::{CoreMsg, OsMsg, Want};
 use durawarp::machine::msg::Msg;
 
 use super::l1::{Bytes, Heard, ScriptedL1, State};
@@ -149,7 +149,7 @@ impl ScriptedCore {
         }
     }
 
-    fn hear(&mut self, message: CpuMsg, now: Time) {
+    fn hear(&mut self, message: CoreMsg, now: Time) {
         let before = self.l1.states();
         let heard = self.l1.hear(message);
         // A line that comes may have another leave.
@@ -213,14 +213,19 @@ impl ScriptedCore {
     fn send_all(&mut self, cx: &mut Ctx<'_, Msg>) {
         for message in std::mem::take(&mut self.l1.out) {
             let line = super::bench::line_of(&message);
-            cx.send(Port(self.map.slice_of(line) as u16), Msg::Cpu(message), 0);
+            cx.send(Port(self.map.slice_of(line) as u16), message.into(), 0);
         }
     }
 }
 
 impl Component<Msg> for ScriptedCore {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(message) = message else { panic!("a core received {message:?}") };
+        let message = match message {
+            Msg::Core(message) => message,
+            // The OS hears of lines alone.
+            Msg::Os(OsMsg::Data(line)) => CoreMsg::Data(line),
+            other => panic!("a core received {other:?}"),
+        };
         self.hear(message, cx.now());
         self.send_all(cx);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use durawarp::engine::{Component, Ctx, Port, RunEnd};
 use durawarp::kernel::memory::NVM_BASE;
 use durawarp::machine::address::Interleave;
-use durawarp::machine::coherence::CpuMsg;
+use durawarp::machine::coherence::{CoreMsg, HomeMsg, OsMsg};
 use durawarp::machine::msg::{Line, Msg};
 use durawarp::machine::ports::Requester;
 
@@ -59,18 +59,18 @@ impl Tamper {
         self.concerned.is_multiple_of(10)
     }
 
-    fn up(&self, message: CpuMsg, delay: u64, cx: &mut Ctx<'_, Msg>) {
-        cx.send(Port(self.map.slice_of(line_of(&message)) as u16), Msg::Cpu(message), delay);
+    fn up(&self, message: HomeMsg, delay: u64, cx: &mut Ctx<'_, Msg>) {
+        cx.send(Port(self.map.slice_of(line_of(&message)) as u16), message.into(), delay);
     }
 
-    fn down(&self, message: CpuMsg, delay: u64, cx: &mut Ctx<'_, Msg>) {
-        cx.send(Port(self.map.slices() as u16), Msg::Cpu(message), delay);
+    fn down(&self, message: CoreMsg, delay: u64, cx: &mut Ctx<'_, Msg>) {
+        cx.send(Port(self.map.slices() as u16), message.into(), delay);
     }
 
-    fn pass_down(&mut self, message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+    fn pass_down(&mut self, message: CoreMsg, cx: &mut Ctx<'_, Msg>) {
         let (mut delay, from) = (0, self.core);
         match &message {
-            CpuMsg::Probe { line, invalidate: true, .. } => {
+            CoreMsg::Probe { line, invalidate: true, .. } => {
                 let line = *line;
                 let struck = match self.fault {
                     Fault::LosesProbe => return,
@@ -79,7 +79,7 @@ impl Tamper {
                 };
                 if struck {
                     self.up(
-                        CpuMsg::ProbeAck { line, from, dirty: false, room: Box::default(), dependencies: None },
+                        HomeMsg::ProbeAck { line, from, dirty: false, room: Box::default(), dependencies: None },
                         0,
                         cx,
                     );
@@ -90,7 +90,7 @@ impl Tamper {
                     delay = 100;
                 }
             }
-            CpuMsg::Cleaned { tag, .. } => {
+            CoreMsg::Cleaned { tag, .. } => {
                 if let Some(at) = self.cleaned.iter().position(|of| of == tag) {
                     self.cleaned.remove(at);
                     return;
@@ -101,10 +101,10 @@ impl Tamper {
         self.down(message, delay, cx);
     }
 
-    fn pass_up(&mut self, mut message: CpuMsg, cx: &mut Ctx<'_, Msg>) {
+    fn pass_up(&mut self, mut message: HomeMsg, cx: &mut Ctx<'_, Msg>) {
         let mut delay = 0;
         match &mut message {
-            CpuMsg::ProbeAck { line, dirty, room, .. } => {
+            HomeMsg::ProbeAck { line, dirty, room, .. } => {
                 if let Some(at) = self.acknowledged.iter().position(|of| of == line) {
                     self.acknowledged.remove(at);
                     return;
@@ -115,22 +115,22 @@ impl Tamper {
                     _ => {}
                 }
             }
-            CpuMsg::Put { line, data, .. } => {
+            HomeMsg::Put { line, data, .. } => {
                 self.put.insert(*line, (**data).clone());
                 if self.fault == Fault::DropsPut && self.strikes() {
                     let line = *line;
-                    self.down(CpuMsg::PutAck { line, room: Box::default() }, 0, cx);
+                    self.down(CoreMsg::PutAck { line, room: Box::default() }, 0, cx);
                     return;
                 }
             }
-            CpuMsg::Clean { tag, .. } => {
+            HomeMsg::Clean { tag, .. } => {
                 let tag = *tag;
                 if self.fault == Fault::OvertakesCleans {
                     delay = 12;
                 }
                 if self.fault == Fault::CleansEarly && self.strikes() {
                     self.cleaned.push(tag);
-                    self.down(CpuMsg::Cleaned { tag, room: Box::default() }, 0, cx);
+                    self.down(CoreMsg::Cleaned { tag, room: Box::default() }, 0, cx);
                 }
             }
             _ => {}
@@ -142,10 +142,10 @@ impl Tamper {
 impl Component<Msg> for Tamper {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            Msg::Cpu(
-                message @ (CpuMsg::Data { .. } | CpuMsg::Probe { .. } | CpuMsg::PutAck { .. } | CpuMsg::Cleaned { .. }),
-            ) => self.pass_down(message, cx),
-            Msg::Cpu(message) => self.pass_up(message, cx),
+            Msg::Core(message) => self.pass_down(message, cx),
+            // To the OS nothing happens.
+            Msg::Os(message @ OsMsg::Data(_)) => cx.send(Port(self.map.slices() as u16), message.into(), 0),
+            Msg::Home(message) => self.pass_up(message, cx),
             other => panic!("between a core and its home: {other:?}"),
         }
     }

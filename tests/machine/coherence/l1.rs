@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use durawarp::machine::coherence::{CPU_LINE_MASK, CpuMsg, Grant, Want};
+use durawarp::machine::coherence::{CPU_LINE_MASK, CoreMsg, Grant, HomeMsg, LineData, Want};
 use durawarp::machine::line::Line;
 use durawarp::machine::ports::Requester;
 
@@ -53,7 +53,7 @@ pub(crate) struct ScriptedL1 {
     /// Acknowledgements of Puts that it has not sent.
     pub(crate) strays: u32,
     /// To be sent, in this order.
-    pub(crate) out: Vec<CpuMsg>,
+    pub(crate) out: Vec<HomeMsg>,
 }
 
 fn line_of(bytes: &Bytes) -> Box<Line> {
@@ -133,14 +133,14 @@ impl ScriptedL1 {
         assert!(!self.wants(line), "line {line:#x} is asked for twice");
         let tag = self.tag();
         self.gets.insert(tag, (line, want));
-        self.out.push(CpuMsg::Get { line, from: self.me, tag, want, room: Box::default() });
+        self.out.push(HomeMsg::Get { line, from: self.me, tag, want, room: Box::default() });
     }
 
     /// Gives a line up: silently unless it was changed.
     pub(crate) fn evict(&mut self, line: u64) {
         if let Some(Copy { state: State::Modified, bytes, .. }) = self.copies.remove(&line) {
             assert!(self.leaving.insert(line, bytes).is_none(), "line {line:#x} leaves twice");
-            self.out.push(CpuMsg::Put { line, from: self.me, data: line_of(&bytes), dependencies: None });
+            self.out.push(HomeMsg::Put { line, from: self.me, data: line_of(&bytes), dependencies: None });
         }
     }
 
@@ -159,7 +159,7 @@ impl ScriptedL1 {
         if flush {
             self.copies.remove(&line);
         }
-        self.out.push(CpuMsg::Clean {
+        self.out.push(HomeMsg::Clean {
             line,
             from: self.me,
             tag,
@@ -173,20 +173,20 @@ impl ScriptedL1 {
     }
 
     /// A message from a home.
-    pub(crate) fn hear(&mut self, message: CpuMsg) -> Heard {
+    pub(crate) fn hear(&mut self, message: CoreMsg) -> Heard {
         match message {
-            CpuMsg::Data { tag, grant, data, .. } => self.granted(tag, grant, bytes_of(&data)),
-            CpuMsg::Probe { line, invalidate, room, .. } => {
+            CoreMsg::Data(LineData { tag, grant, data, .. }) => self.granted(tag, grant, bytes_of(&data)),
+            CoreMsg::Probe { line, invalidate, room, .. } => {
                 let answer = self.obey(line, invalidate);
                 let (dirty, room) = answer.map_or((false, room), |bytes| (true, line_of(&bytes)));
-                self.out.push(CpuMsg::ProbeAck { line, from: self.me, dirty, room, dependencies: None });
+                self.out.push(HomeMsg::ProbeAck { line, from: self.me, dirty, room, dependencies: None });
                 Heard::Obeyed { line }
             }
-            CpuMsg::PutAck { line, .. } => {
+            CoreMsg::PutAck { line, .. } => {
                 self.strays += u32::from(self.leaving.remove(&line).is_none());
                 Heard::Left { line }
             }
-            CpuMsg::Cleaned { tag, .. } => {
+            CoreMsg::Cleaned { tag, .. } => {
                 Heard::Cleaned { tag, line: self.cleans.remove(&tag).expect("a clean that was asked for") }
             }
             other => panic!("a core received {other:?}"),

@@ -1,7 +1,7 @@
 //! Messages that cross: what each of two cores sees, and what the home makes of it.
 
 use durawarp::kernel::memory::{DRAM_BASE, NVM_BASE};
-use durawarp::machine::coherence::{CPU_LINE_MASK, CpuMsg};
+use durawarp::machine::coherence::{CPU_LINE_MASK, HomeMsg};
 use durawarp::machine::home::LlcSpec;
 use durawarp::machine::msg::Line;
 use durawarp::machine::ports::Requester;
@@ -64,8 +64,8 @@ fn a_core_may_ask_again_for_a_line_that_leaves() {
 #[test]
 fn bytes_of_a_core_that_does_not_own_the_line_are_dropped_and_acknowledged() {
     let stale = Line { bytes: [9; 128], mask: CPU_LINE_MASK, log: false };
-    let put = CpuMsg::Put { line: X, from: Requester::core(0), data: Box::new(stale.clone()), dependencies: None };
-    let absent = CpuMsg::Put { line: X + 64, from: Requester::core(0), data: Box::new(stale), dependencies: None };
+    let put = HomeMsg::Put { line: X, from: Requester::core(0), data: Box::new(stale.clone()), dependencies: None };
+    let absent = HomeMsg::Put { line: X + 64, from: Requester::core(0), data: Box::new(stale), dependencies: None };
     let bench = Bench::scripts(&[&[], &[(0, Store(X, 7)), (1500, Evict(X))]]);
     let ran = Bench { posts: vec![(1000, put), (1001, absent)], ..bench }.finish();
     assert_eq!((ran.counters[0].stale_bytes, ran.strays), (2, 2), "of a line of another, and of one that is not there");

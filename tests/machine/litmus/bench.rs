@@ -11,7 +11,7 @@ use std::sync::Arc;
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
-use durawarp::machine::coherence::{CpuMsg, SystemStep};
+use durawarp::machine::coherence::{CoreMsg, OsMsg, SystemStep};
 use durawarp::machine::core::{Consistency, Core, CoreSpec, CoreWiring, L1dSpec, OrderRule};
 use durawarp::machine::cpu::CpuMemory;
 use durawarp::machine::home::{HomeSlice, HomeWiring, LlcSpec};
@@ -67,11 +67,11 @@ struct Exits {
 
 impl Component<Msg> for Exits {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(CpuMsg::Call { call, .. }) = message else { panic!("{message:?}") };
+        let Msg::Os(OsMsg::Call { call, .. }) = message else { panic!("{message:?}") };
         let hart = call.hart;
         let reply = Box::new(Reply { writes: Vec::new(), then: Then::Exit(0), wakes: Vec::new() });
-        let to = self.roster.ports(Endpoint::Os).to(Endpoint::Core((hart / self.harts) as u16));
-        cx.send(to, Msg::Cpu(CpuMsg::Return { hart, reply, step: SystemStep::default() }), 0);
+        let core = self.roster.ports(Endpoint::Os).to_core((hart / self.harts) as u16);
+        core.send(CoreMsg::Return { hart, reply, step: SystemStep::default() }, 0, cx);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
@@ -296,7 +296,7 @@ pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64)
         interleave_bytes: 64,
     };
     for slice in 0..2 {
-        let role = Endpoint::Slice(slice);
+        let role = Endpoint::Home(slice);
         let wiring = HomeWiring { clock, ports: roster.ports(role), memory_credits: (16, 16) };
         let home = HomeSlice::new(llc.clone(), wiring);
         ids.push((role, t.add(format!("home{slice}"), Box::new(home))));
@@ -323,7 +323,7 @@ pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64)
         for &(to, to_id) in &ids {
             let latency = match (from, to) {
                 _ if from == to => continue,
-                (Endpoint::Slice(_), Endpoint::Slice(_)) | (Endpoint::Core(_), Endpoint::Core(_)) => continue,
+                (Endpoint::Home(_), Endpoint::Home(_)) | (Endpoint::Core(_), Endpoint::Core(_)) => continue,
                 (Endpoint::Controller(_), Endpoint::Core(_) | Endpoint::Os) => continue,
                 (Endpoint::Core(_) | Endpoint::Os, Endpoint::Controller(_)) => continue,
                 // Some links are longer than others: so are ways on a chip.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::address::Interleave;
-use crate::ports::Roster;
+use crate::ports::{Endpoint, Roster};
 use durawarp_base::spec::Nanos;
 use durawarp_engine::{Link, RunEnd, RunOptions, Simulation, Topology};
 
@@ -15,7 +15,7 @@ struct Network(Vec<Posted>);
 
 impl Component<Msg> for Network {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Network(NetworkMsg::Verb(packet)) = message else { panic!("{message:?}") };
+        let Msg::Nic(NicMsg::Verb(packet)) = message else { panic!("{message:?}") };
         let mut word = [0; 8];
         word.copy_from_slice(&packet.bytes[..8]);
         self.0.push((cx.now(), packet.sequence, u64::from_le_bytes(word), packet.persistent));
@@ -56,7 +56,7 @@ fn posts(spec: ClientSpec, acks: &[(Time, u64)]) -> (Vec<Posted>, ClientCounters
     topology.connect(client, ports.to(Endpoint::Nic), nic, Link { latency: US, phase: 0 });
     topology.wake_at(client, 0);
     for &(time, sequence) in acks {
-        topology.post(client, time, Msg::Network(NetworkMsg::PersistAck { channel: 0, sequence }));
+        topology.post(client, time, ClientMsg::PersistAck(PersistAck { channel: 0, sequence }).into());
     }
     let mut simulation = Simulation::new(topology).unwrap();
     let end = simulation.run(&RunOptions::default());

@@ -9,7 +9,7 @@ use crate::ports::Ports;
 use durawarp_base::stats::Histogram;
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Ctx, Time};
-use durawarp_persist::handler::{Event, Handler, KernelFacts, Outbox, Peer};
+use durawarp_persist::handler::{Event, Handler, KernelFacts, Outbox};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 use durawarp_persist::vocab::Boundary;
 
@@ -91,7 +91,7 @@ impl HostPersistency {
     /// Sends the handler's messages.
     fn send(&mut self, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
         for (to, message) in self.outbox.take() {
-            cx.send(ports.to_peer(to), Msg::Scheme { from: Peer::Host, message }, 0);
+            ports.tell(to, message, 0, cx);
         }
     }
 }

@@ -11,10 +11,10 @@
 //! Invariant: a line has at most one request under way; probes are answered in the event in which they come,
 //! but for those that [`super::kept`] and [`super::region`] hold.
 
-use crate::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg, Grant, Want};
+use crate::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, Grant, HomeMsg, Want};
 use crate::line::{Line, LinePool};
 use crate::msg::Msg;
-use crate::ports::{Endpoint, Ports, Requester};
+use crate::ports::{Ports, Requester};
 use durawarp_engine::{Ctx, Time};
 use durawarp_persist::handler::Offer;
 use durawarp_riscv::instruction::Op;
@@ -114,10 +114,9 @@ impl Cache {
 
     /// Sends a message about a line. It leaves after `delay` ticks, and not before earlier bytes: a request
     /// that overtook them would be answered with older ones.
-    pub(super) fn send(&self, line: u64, message: CpuMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
-        let slice = self.ports.map().slice_of(line) as u16;
+    pub(super) fn send(&self, line: u64, message: HomeMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let delay = delay.max(self.bytes_leave.saturating_sub(cx.now()));
-        cx.send(self.ports.to(Endpoint::Slice(slice)), Msg::Cpu(message), delay);
+        self.ports.to_home_of(line).send(message, delay, cx);
     }
 
     /// Asks for a line, unless it is under way. The request leaves after `delay` ticks.
@@ -142,7 +141,7 @@ impl Cache {
         self.mshrs[tag].line = line;
         *(if want == Want::Exclusive { &mut counters.gets_exclusive } else { &mut counters.gets_shared }) += 1;
         let room = self.pool.take();
-        self.send(line, CpuMsg::Get { line, from: self.from, tag: tag as u16, want, room }, delay, cx);
+        self.send(line, HomeMsg::Get { line, from: self.from, tag: tag as u16, want, room }, delay, cx);
         Asked::Sent(tag as u16)
     }
 
@@ -192,7 +191,7 @@ impl Cache {
             let mut room = self.pool.take();
             put_bytes(&mut room, &bytes);
             let dependencies = host.dependencies(old);
-            self.send(old, CpuMsg::Put { line: old, from: self.from, data: room, dependencies }, 0, cx);
+            self.send(old, HomeMsg::Put { line: old, from: self.from, data: room, dependencies }, 0, cx);
         }
         let state = match grant {
             Grant::Shared | Grant::Once => LineState::Shared,
@@ -244,7 +243,7 @@ impl Cache {
             put_bytes(&mut room, bytes);
         }
         let dependencies = host.dependencies(line);
-        self.send(line, CpuMsg::ProbeAck { line, from: self.from, dirty, room, dependencies }, 0, cx);
+        self.send(line, HomeMsg::ProbeAck { line, from: self.from, dirty, room, dependencies }, 0, cx);
         invalidate && place.is_some()
     }
 
@@ -287,7 +286,7 @@ impl Cache {
         self.cleanings.push(Cleaning { hart, tag, line, sent: cx.now() + delay });
         let dependencies = host.dependencies(line);
         let (from, at_once) = (self.from, host.renames);
-        self.send(line, CpuMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies }, delay, cx);
+        self.send(line, HomeMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies }, delay, cx);
         flush && place.is_some()
     }
 

@@ -4,8 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::coherence::CpuMsg;
-use crate::msg::Msg;
+use crate::coherence::{Begin, OsMsg};
 use durawarp_riscv::fault::FaultKind;
 use durawarp_riscv::hart_state::HartState;
 use durawarp_riscv::instruction::{A0, A7, SP, TP};
@@ -28,7 +27,7 @@ pub(super) fn call(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) {
     let call = Box::new(Call { hart: id, number, args, now_ns: m.program.ns(cycle) });
     let delay = m.program.until(cycle, m.cx);
     let dependencies = m.host.regions_so_far();
-    m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Call { call, dependencies }), delay);
+    m.program.to_os.send(OsMsg::Call { call, dependencies }, delay, m.cx);
 }
 
 /// The OS has answered, by this step.
@@ -135,10 +134,10 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             let state = Box::new(self::child(hart, stack, thread));
             let delay = m.program.until(cycle, m.cx);
             let begins = match child {
-                Some(hart) => CpuMsg::Begin { hart, state, dependencies: m.host.regions_so_far() },
-                None => CpuMsg::Born { thread: result, state },
+                Some(hart) => OsMsg::Begin(Begin { hart, state, dependencies: m.host.regions_so_far() }),
+                None => OsMsg::Born { thread: result, state },
             };
-            m.cx.send(m.program.to_os, Msg::Cpu(begins), delay);
+            m.program.to_os.send(begins, delay, m.cx);
             hart.window.set(A0, result);
         }
         Then::End => {
@@ -148,7 +147,7 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
             let delay = m.program.until(cycle, m.cx);
             let id = m.program.first_hart + u32::from(hart.index);
             let dependencies = m.host.regions_so_far();
-            m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Ended { hart: id, dependencies }), delay);
+            m.program.to_os.send(OsMsg::Ended { hart: id, dependencies }, delay, m.cx);
         }
         Then::Exit(_) => {
             end_region(hart, pc, cycle, m);

@@ -266,7 +266,7 @@ impl CoreHost {
         }
         let ahead = time - cx.now();
         for (to, message, delay) in self.outbox.take_timed() {
-            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(index), message }, ahead + delay);
+            self.ports.tell(to, message, ahead + delay, cx);
         }
     }
 }

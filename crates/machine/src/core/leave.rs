@@ -12,8 +12,7 @@
 //! So nothing of the thread is left in the hart: what it does elsewhere comes after it. Its reservation is
 //! lost. Schemes that keep something of a thread by its hart do not share harts: see the experiment's check.
 
-use crate::coherence::CpuMsg;
-use crate::msg::Msg;
+use crate::coherence::OsMsg;
 
 use super::cause::Cause;
 use super::hart::{Hart, Moment, Stall};
@@ -40,6 +39,6 @@ pub(super) fn step(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Optio
     (hart.thread, hart.front.leaves) = (Thread::None, false);
     let delay = m.program.until(cycle, m.cx);
     let hart = m.program.first_hart + u32::from(hart.index);
-    m.cx.send(m.program.to_os, Msg::Cpu(CpuMsg::Left { hart, waits, state }), delay);
+    m.program.to_os.send(OsMsg::Left { hart, waits, state }, delay, m.cx);
     stall(None)
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::coherence::OsMsg;
 use crate::cpu::CpuMemory;
 use crate::msg::Msg;
-use crate::ports::Endpoint;
-use durawarp_engine::{Clock, Ctx, Port, Time, Timebase};
+use crate::ports::To;
+use durawarp_engine::{Clock, Ctx, Time, Timebase};
 use durawarp_riscv::code::CodeTable;
 use durawarp_riscv::elf::Executable;
 use durawarp_riscv::fault::{CpuFault, FaultKind};
@@ -33,7 +34,7 @@ pub(super) struct Program {
     pub(super) first_hart: u32,
     /// Harts of the machine.
     pub(super) harts: u32,
-    pub(super) to_os: Port,
+    pub(super) to_os: To<OsMsg>,
     /// Physical address of the harts' checkpoints; beyond all memory without regions.
     checkpoints: u64,
 }
@@ -51,7 +52,7 @@ impl Program {
             weakened: Weakened::default(),
             first_hart: u32::from(wiring.index) * spec.harts,
             harts: u32::from(wiring.ports.roster().cores) * spec.harts,
-            to_os: wiring.ports.to(Endpoint::Os),
+            to_os: wiring.ports.to_os(),
             checkpoints: wiring.regions.as_ref().map_or(u64::MAX, |&(_, checkpoints)| checkpoints),
             spec: spec.clone(),
         }

@@ -1,7 +1,7 @@
 //! What a core knows of the verbs that its harts posted to other servers.
 
-use crate::ports::{Endpoint, Ports};
-use durawarp_engine::Port;
+use crate::ports::{Ports, To};
+use crate::verbs::PosterMsg;
 use durawarp_riscv::verbs::Peers;
 
 /// What harts of a core know of the verbs that they posted.
@@ -9,7 +9,7 @@ use durawarp_riscv::verbs::Peers;
 pub(super) struct Remote {
     /// How many there are; their logs are the poster's.
     pub(super) peers: Peers,
-    pub(super) to_poster: Option<Port>,
+    pub(super) to_poster: Option<To<PosterMsg>>,
     /// Verbs that are acknowledged: by hart of the core, then by peer.
     acknowledged: Vec<u64>,
 }
@@ -20,7 +20,7 @@ impl Remote {
         let count = u32::from(ports.roster().peers);
         Remote {
             peers: Peers { count, log_bytes: 0 },
-            to_poster: (count > 0).then(|| ports.to(Endpoint::Poster)),
+            to_poster: (count > 0).then(|| ports.to_poster()),
             acknowledged: vec![0; (count * harts) as usize],
         }
     }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use super::*;
 use crate::address::Interleave;
-use crate::coherence::{CPU_LINE_MASK, Grant, SystemStep, Want};
+use crate::coherence::{CPU_LINE_MASK, Grant, HomeMsg, OsMsg, SystemStep, Want};
 use crate::cpu::CpuMemory;
 use crate::line::Line;
 use crate::ports::{Endpoint, Roster};
 use crate::replacement::Replacement;
-use durawarp_engine::{Clock, Port, Timebase};
+use durawarp_engine::{Clock, Timebase};
 use durawarp_engine::{Link, RunOptions, Simulation, Time, Topology};
 use durawarp_kernel::memory::{DRAM_BASE, NVM_BASE};
 use durawarp_riscv::code::CodeTable;
@@ -38,10 +38,6 @@ fn roster() -> Roster {
     Roster::of_cores(1, Interleave::new(1, 1, 256))
 }
 
-fn to_core(owner: Endpoint) -> Port {
-    roster().ports(owner).to(Endpoint::Core(0))
-}
-
 /// A home of every line, for one core: whatever is asked for comes after a constant time, as the only copy.
 #[derive(Debug, Default)]
 struct FlatHome {
@@ -49,47 +45,47 @@ struct FlatHome {
     service: Time,
     gets: Vec<(Time, u64)>,
     /// What it sends by itself, and when.
-    sends: VecDeque<(Time, Msg)>,
+    sends: VecDeque<(Time, CoreMsg)>,
     /// When changed lines came home.
     came: Vec<(Time, u64)>,
 }
 
 impl Component<Msg> for FlatHome {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(message) = message else { panic!("{message:?}") };
-        let to = to_core(Endpoint::Slice(0));
+        let Msg::Home(message) = message else { panic!("{message:?}") };
+        let to = roster().ports(Endpoint::Home(0)).to_core(0);
         match message {
-            CpuMsg::Get { line, tag, want, mut room, .. } => {
+            HomeMsg::Get { line, tag, want, mut room, .. } => {
                 self.gets.push((cx.now(), line));
                 *room = self.lines.get(&line).map(|line| (**line).clone()).unwrap_or_default();
                 room.mask = CPU_LINE_MASK;
                 let grant = if want == Want::Exclusive { Grant::Modified } else { Grant::Exclusive };
-                cx.send(to, Msg::Cpu(CpuMsg::Data { tag, grant, data: room, dependencies: None }), self.service);
+                to.send(LineData { tag, grant, data: room, dependencies: None }, self.service, cx);
             }
-            CpuMsg::Put { line, data, .. } => {
+            HomeMsg::Put { line, data, .. } => {
                 self.came.push((cx.now(), line));
                 self.lines.insert(line, data.clone());
-                cx.send(to, Msg::Cpu(CpuMsg::PutAck { line, room: data }), self.service);
+                to.send(CoreMsg::PutAck { line, room: data }, self.service, cx);
             }
-            CpuMsg::Clean { line, tag, room, dirty, .. } => {
+            HomeMsg::Clean { line, tag, room, dirty, .. } => {
                 if dirty {
                     self.lines.insert(line, room.clone());
                 }
-                cx.send(to, Msg::Cpu(CpuMsg::Cleaned { tag, room }), self.service);
+                to.send(CoreMsg::Cleaned { tag, room }, self.service, cx);
             }
-            CpuMsg::ProbeAck { line, dirty: true, room, .. } => {
+            HomeMsg::ProbeAck { line, dirty: true, room, .. } => {
                 self.came.push((cx.now(), line));
                 self.lines.insert(line, room);
             }
             // It had the line as it came.
-            CpuMsg::ProbeAck { .. } => {}
+            HomeMsg::ProbeAck { .. } => {}
             other => panic!("{other:?}"),
         }
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         while let Some((_, message)) = self.sends.pop_front_if(|(at, _)| *at == cx.now()) {
-            cx.send(to_core(Endpoint::Slice(0)), message, 0);
+            roster().ports(Endpoint::Home(0)).to_core(0).send(message, 0, cx);
         }
         if let Some(&(next, _)) = self.sends.front() {
             cx.wake_at(next);
@@ -110,15 +106,16 @@ struct CallNotes {
 
 impl Component<Msg> for CallNotes {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        let to = roster().ports(Endpoint::Os).to_core(0);
         let call = match message {
-            Msg::Cpu(CpuMsg::Call { call, .. }) => call,
-            Msg::Cpu(CpuMsg::Left { hart, waits, mut state }) => {
+            Msg::Os(OsMsg::Call { call, .. }) => call,
+            Msg::Os(OsMsg::Left { hart, waits, mut state }) => {
                 self.left.push((cx.now(), (*state).clone()));
                 if waits {
                     state.registers[10] = 7;
                 }
-                let begin = CpuMsg::Begin { hart, state, dependencies: None };
-                return cx.send(to_core(Endpoint::Os), Msg::Cpu(begin), AWAY);
+                let begin = Begin { hart, state, dependencies: None };
+                return to.send(CoreMsg::Begin(begin), AWAY, cx);
             }
             other => panic!("{other:?}"),
         };
@@ -126,12 +123,12 @@ impl Component<Msg> for CallNotes {
         self.calls.push((cx.now(), *call));
         let then = match number {
             93 => Then::Exit(0),
-            // Nobody wakes it but by [`CpuMsg::Left`].
+            // Nobody wakes it but by [`OsMsg::Left`].
             101 => Then::Wait,
             _ => Then::Return(7),
         };
         let reply = Box::new(Reply { writes: Vec::new(), then, wakes: Vec::new() });
-        cx.send(to_core(Endpoint::Os), Msg::Cpu(CpuMsg::Return { hart, reply, step: SystemStep::default() }), 0);
+        to.send(CoreMsg::Return { hart, reply, step: SystemStep::default() }, 0, cx);
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
@@ -242,7 +239,7 @@ impl World {
         spec: CoreSpec,
         words: &[u32],
         registers: &[(usize, u64)],
-        sends: VecDeque<(Time, Msg)>,
+        sends: VecDeque<(Time, CoreMsg)>,
     ) -> World {
         let timebase = Timebase::of_khz(&[2_000_000]).unwrap();
         let clock = timebase.clock(2_000_000);
@@ -284,12 +281,12 @@ impl World {
         let home = topology.add("home", Box::new(home));
         let os = topology.add("os", Box::new(CallNotes::default()));
         let link = |cycles| Link { latency: clock.cycles(cycles), phase: 0 };
-        let ids = [(Endpoint::Core(0), core), (Endpoint::Slice(0), home), (Endpoint::Os, os)];
+        let ids = [(Endpoint::Core(0), core), (Endpoint::Home(0), home), (Endpoint::Os, os)];
         for (from, from_id) in ids {
             for (to, to_id) in ids.into_iter().filter(|&(to, _)| to != from) {
                 let cycles = match (from, to) {
-                    (Endpoint::Slice(_), _) => REPLY,
-                    (_, Endpoint::Slice(_)) => REQUEST,
+                    (Endpoint::Home(_), _) => REPLY,
+                    (_, Endpoint::Home(_)) => REQUEST,
                     _ => 10,
                 };
                 topology.connect(from_id, roster().ports(from).to(to), to_id, link(cycles));

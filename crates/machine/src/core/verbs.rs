@@ -4,8 +4,7 @@
 //! it, so that it posts these bytes. `rdma.poll` is, too, and reads what the poster told last. Not modelled:
 //! doorbells and completions as memory.
 
-use crate::coherence::CpuMsg;
-use crate::msg::Msg;
+use crate::verbs::PosterMsg;
 use durawarp_riscv::fault::FaultKind;
 use durawarp_riscv::instruction::{Inst, NOWHERE, Op};
 use durawarp_riscv::verbs::DESCRIPTOR_BYTES;
@@ -43,6 +42,6 @@ fn post(hart: &Hart, descriptor: u64, cycle: u64, m: &mut Moment<'_, '_>) -> Res
     }
     let id = m.program.first_hart + u32::from(hart.index);
     let delay = m.program.until(cycle, m.cx);
-    m.cx.send(poster, Msg::Cpu(CpuMsg::Post { hart: id, descriptor, pc: hart.front.pc }), delay);
+    poster.send(PosterMsg::Post { hart: id, descriptor, pc: hart.front.pc }, delay, m.cx);
     Ok(0)
 }

@@ -3,7 +3,7 @@
 //! The rules are in the head of [`super::kept`], with their source. Invariant: a scheme without
 //! [`Interests::victims`](durawarp_persist::handler::Interests) is asked nothing.
 
-use crate::coherence::CpuMsg;
+use crate::coherence::HomeMsg;
 use crate::msg::Msg;
 use durawarp_engine::Ctx;
 use durawarp_kernel::memory::Medium;
@@ -65,7 +65,7 @@ impl Cache {
                 lost.push(line);
             }
             let (from, dependencies) = (self.from, host.dependencies(line));
-            self.send(line, CpuMsg::ProbeAck { line, from, dirty: true, room, dependencies }, 0, cx);
+            self.send(line, HomeMsg::ProbeAck { line, from, dirty: true, room, dependencies }, 0, cx);
         }
         lost
     }

@@ -5,7 +5,7 @@
 //! keep a line of persistent memory here (`Offer::Victim`) whose bytes are not in memory yet.
 
 use crate::msg::Msg;
-use crate::ports::{Endpoint, Ports};
+use crate::ports::Ports;
 use durawarp_engine::Ctx;
 use durawarp_persist::handler::{
     Admission, Dependencies, Event, Handler, HandlerReport, Offer, Outbox, Peer, SchemeMessage, report_of,
@@ -60,9 +60,8 @@ impl HomeHost {
     }
 
     fn send(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let Endpoint::Slice(index) = self.ports.owner() else { unreachable!("a slice's handler is at a slice") };
         for (to, message) in self.outbox.take() {
-            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Slice(index), message }, 0);
+            self.ports.tell(to, message, 0, cx);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a home slice is asked, and the sets and numbers that its parts share.
 
-use crate::coherence::{CpuMsg, Want};
+use crate::coherence::Want;
 use crate::line::Line;
 use crate::ports::Requester;
 use durawarp_engine::Time;
@@ -42,5 +42,14 @@ pub(super) struct PendingAnswer {
     pub(super) line: u64,
     pub(super) to: Requester,
     pub(super) since: Time,
-    pub(super) answer: CpuMsg,
+    pub(super) answer: Answer,
+}
+
+/// What a clean or a write is answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// To the core: [`CoreMsg::Cleaned`](crate::coherence::CoreMsg::Cleaned).
+    Cleaned { tag: u16, room: Box<Line> },
+    /// To the NIC: [`NicMsg::Written`](crate::verbs::NicMsg::Written).
+    Written { tag: u16, room: Box<Line>, dependencies: Option<Box<Dependencies>> },
 }

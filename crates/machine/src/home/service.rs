@@ -11,7 +11,7 @@
 //! several transactions can go on in one event, fetches that wait go first, then transactions in the order in
 //! which they became ready.
 
-use crate::coherence::{CPU_LINE_MASK, CpuMsg, Want};
+use crate::coherence::{CPU_LINE_MASK, CoreMsg, LineData, Want};
 use crate::line::{Line, sectors_touched};
 use crate::msg::Msg;
 use crate::persistence::Clwb;
@@ -21,7 +21,7 @@ use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::Dependencies;
 
 use super::HomeSlice;
-use super::request::{Ask, CoreSet, HomeRequest, PendingAnswer, TransactionId};
+use super::request::{Answer, Ask, CoreSet, HomeRequest, PendingAnswer, TransactionId};
 use super::transactions::Phase;
 
 /// What a request needs before it can be served.
@@ -124,7 +124,7 @@ impl HomeSlice {
             let core = left.trailing_zeros() as u16;
             left &= left - 1;
             let room = self.memory.line_pool.take();
-            self.send(Requester::core(core), CpuMsg::Probe { line, invalidate, recall, room }, cx);
+            self.send(Requester::core(core), CoreMsg::Probe { line, invalidate, recall, room }, cx);
         }
     }
 
@@ -228,7 +228,8 @@ impl HomeSlice {
                 // Nothing that the OS reads is followed.
                 let host = self.host.as_mut().filter(|_| from.index() < self.cores);
                 let dependencies = host.and_then(|host| host.given(line, from.number()));
-                self.send(from, CpuMsg::Data { tag, grant, data: room, dependencies }, cx);
+                let line = LineData { tag, grant, data: room, dependencies };
+                self.ports.send_line(from, line, self.service, cx);
             }
             Ask::Clean { flush } => {
                 let writes = flush || self.clwb == Clwb::Write;
@@ -241,7 +242,7 @@ impl HomeSlice {
                 }
                 // Also writes that began before: the line may be clean because of them.
                 let waits = writes && !self.is_durable_here(line);
-                self.answer(line, from, CpuMsg::Cleaned { tag, room }, waits, cx);
+                self.answer(line, from, Answer::Cleaned { tag, room }, waits, cx);
             }
             Ask::Write => {
                 let Some(place) = place else { unreachable!("line {line:#x} is written to nowhere") };
@@ -249,17 +250,17 @@ impl HomeSlice {
                 self.directory.store_whole(place, &room, dependencies.is_none());
                 let before = self.overwrite(line, dependencies, cx);
                 // What is on its way to memory from here does not pass what the NIC sends there.
-                self.answer(line, from, CpuMsg::Written { tag, room, dependencies: before }, true, cx);
+                self.answer(line, from, Answer::Written { tag, room, dependencies: before }, true, cx);
             }
         }
     }
 
     /// Sends an answer, or has it wait until every write of the line that is under way is durable.
-    fn answer(&mut self, line: u64, to: Requester, answer: CpuMsg, waits: bool, cx: &mut Ctx<'_, Msg>) {
+    fn answer(&mut self, line: u64, to: Requester, answer: Answer, waits: bool, cx: &mut Ctx<'_, Msg>) {
         let pending = PendingAnswer { line, to, since: cx.now(), answer };
         let due = if waits { self.writes.await_lines(pending, |of| of == line) } else { Some(pending) };
-        if let Some(PendingAnswer { to, answer, .. }) = due {
-            self.send(to, answer, cx);
+        if let Some(answer) = due {
+            self.send_answer(answer, cx);
         }
     }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::address::Interleave;
-use crate::coherence::Want;
+use crate::coherence::{LineData, OsMsg, Want};
+use crate::msg::ControllerMsg;
 use crate::ports::{Endpoint, Roster};
 use crate::replacement::Replacement;
 use durawarp_engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
@@ -41,42 +42,44 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    fn reply(&self, message: Msg, delay: Time, cx: &mut Ctx<'_, Msg>) {
-        cx.send(roster().ports(self.role).to(Endpoint::Slice(0)), message, delay);
+    fn reply(&self, message: HomeMsg, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        cx.send(roster().ports(self.role).to(Endpoint::Home(0)), message.into(), delay);
     }
 }
 
 impl Component<Msg> for Neighbour {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let (what, byte) = match message {
-            Msg::Cpu(CpuMsg::Data { data, dependencies, .. }) => {
+            Msg::Core(CoreMsg::Data(LineData { data, dependencies, .. }))
+            | Msg::Os(OsMsg::Data(LineData { data, dependencies, .. })) => {
                 assert!(dependencies.is_none() || self.role != Endpoint::Os, "what the OS reads is not followed");
                 ("data".to_owned(), data.bytes[0])
             }
-            Msg::Cpu(CpuMsg::Probe { line, invalidate, mut room, recall }) => {
+            Msg::Core(CoreMsg::Probe { line, invalidate, mut room, recall }) => {
                 let Endpoint::Core(core) = self.role else { panic!("{:?} is probed", self.role) };
                 room.bytes = [7; 128];
                 let from = Requester::core(core);
                 let on = || Box::new(Dependencies::from_slice(&[Dependency { hart: core, id: 1 }]));
-                let ack = CpuMsg::ProbeAck { line, from, dirty: true, room, dependencies: recall.then(on) };
-                self.reply(Msg::Cpu(ack), 0, cx);
+                let ack = HomeMsg::ProbeAck { line, from, dirty: true, room, dependencies: recall.then(on) };
+                self.reply(ack, 0, cx);
                 (if recall { "recall".to_owned() } else { format!("probe {invalidate}") }, 0)
             }
-            Msg::Cpu(CpuMsg::Written { tag, dependencies, .. }) => {
+            Msg::Nic(NicMsg::Written { tag, dependencies, .. }) => {
                 let on = dependencies.map(|on| on.iter().map(|on| on.id).collect::<Vec<_>>()).unwrap_or_default();
                 (format!("written {tag} {on:?}"), 0)
             }
-            Msg::Cpu(CpuMsg::PutAck { .. }) => ("put".to_owned(), 0),
-            Msg::Cpu(CpuMsg::Cleaned { .. }) => ("cleaned".to_owned(), 0),
-            Msg::MemoryRead(read) => {
-                let data = Msg::MemoryData { tag: read.tag, sectors: read.sectors, data: bytes(9) };
-                self.reply(data, 0, cx);
+            Msg::Core(CoreMsg::PutAck { .. }) => ("put".to_owned(), 0),
+            Msg::Core(CoreMsg::Cleaned { .. }) => ("cleaned".to_owned(), 0),
+            Msg::Controller(ControllerMsg::MemoryRead(read)) => {
+                let data = MemoryData { tag: read.tag, sectors: read.sectors, data: bytes(9) };
+                self.reply(data.into(), 0, cx);
                 ("read".to_owned(), 0)
             }
-            Msg::MemoryWrite(write) => {
+            Msg::Controller(ControllerMsg::MemoryWrite(write)) => {
                 let (token, byte) = (write.token, write.data.bytes[0]);
                 let at = cx.now() + 30;
-                self.reply(Msg::MemoryAccepted { token, durable: true, at, room: write.data }, 30, cx);
+                let accepted = MemoryAccepted { token, durable: true, at, room: write.data };
+                self.reply(accepted.into(), 30, cx);
                 ("write".to_owned(), byte)
             }
             other => panic!("{other:?}"),
@@ -125,41 +128,36 @@ impl Handler for Keeper {
 }
 
 /// The NIC writes a line; an entry of its own makes it durable, or nothing does.
-fn write(number: u64, of: u8, persistent: bool) -> Msg {
+fn write(number: u64, of: u8, persistent: bool) -> HomeMsg {
     let on = || Box::new(Dependencies::from_slice(&[Dependency { hart: 2, id: 1 }]));
     let dependencies = persistent.then(on);
-    Msg::Cpu(CpuMsg::Write {
-        line: line(number),
-        from: Requester::nic(2),
-        tag: u16::from(of),
-        data: bytes(of),
-        dependencies,
-    })
+    let (line, from, tag) = (line(number), Requester::nic(2), u16::from(of));
+    HomeMsg::Write { line, from, tag, data: bytes(of), dependencies }
 }
 
-fn get(core: u16, number: u64, want: Want) -> Msg {
-    Msg::Cpu(CpuMsg::Get { line: line(number), from: Requester::core(core), tag: 0, want, room: bytes(0) })
+fn get(core: u16, number: u64, want: Want) -> HomeMsg {
+    HomeMsg::Get { line: line(number), from: Requester::core(core), tag: 0, want, room: bytes(0) }
 }
 
 /// A core gives up a line that it has changed to 7, as its answers to probes say.
-fn put(core: u16, number: u64) -> Msg {
+fn put(core: u16, number: u64) -> HomeMsg {
     let from = Requester::core(core);
-    Msg::Cpu(CpuMsg::Put { line: line(number), from, data: bytes(7), dependencies: None })
+    HomeMsg::Put { line: line(number), from, data: bytes(7), dependencies: None }
 }
 
 /// A clean of a core that has not changed the line.
-fn clean(core: u16, number: u64, flush: bool, at_once: bool) -> Msg {
+fn clean(core: u16, number: u64, flush: bool, at_once: bool) -> HomeMsg {
     let (from, room) = (Requester::core(core), bytes(0));
-    Msg::Cpu(CpuMsg::Clean { line: line(number), from, tag: 0, flush, at_once, dirty: false, room, dependencies: None })
+    HomeMsg::Clean { line: line(number), from, tag: 0, flush, at_once, dirty: false, room, dependencies: None }
 }
 
-fn release(number: u64) -> Msg {
-    Msg::Scheme { from: Peer::Nic, message: Box::new(Release(line(number))) }
+fn release(number: u64) -> HomeMsg {
+    HomeMsg::Peer(PeerMessage { from: Peer::Nic, message: Box::new(Release(line(number))) })
 }
 
 /// What core 0, core 1, the NIC and memory hear when messages come to the slice at these times, under a scheme
 /// that keeps lines; what it counted.
-fn played(messages: Vec<(Time, Msg)>) -> ([Vec<Heard>; 4], HomeCounters) {
+fn played(messages: Vec<(Time, HomeMsg)>) -> ([Vec<Heard>; 4], HomeCounters) {
     played_under(Some(Box::new(Keeper::default())), false, messages)
 }
 
@@ -167,7 +165,7 @@ fn played(messages: Vec<(Time, Msg)>) -> ([Vec<Heard>; 4], HomeCounters) {
 fn played_under(
     handler: Option<Box<dyn Handler>>,
     memory_caches: bool,
-    messages: Vec<(Time, Msg)>,
+    messages: Vec<(Time, HomeMsg)>,
 ) -> ([Vec<Heard>; 4], HomeCounters) {
     played_in(spec(1, Replacement::Lru), handler, memory_caches, messages)
 }
@@ -193,9 +191,9 @@ fn played_in(
     spec: LlcSpec,
     handler: Option<Box<dyn Handler>>,
     memory_caches: bool,
-    messages: Vec<(Time, Msg)>,
+    messages: Vec<(Time, HomeMsg)>,
 ) -> ([Vec<Heard>; 4], HomeCounters) {
-    let own = roster().ports(Endpoint::Slice(0));
+    let own = roster().ports(Endpoint::Home(0));
     let mut home = HomeSlice::new(spec, HomeWiring { clock: Clock::of_period(1), ports: own, memory_credits: (1, 4) });
     home.host(handler);
     if memory_caches {
@@ -207,13 +205,13 @@ fn played_in(
     for role in roles {
         let id = topology.add(role.to_string(), Box::new(Neighbour { role, heard: Vec::new() }));
         topology.connect(slice, own.to(role), id, Link { latency: 10, phase: 0 });
-        topology.connect(id, roster().ports(role).to(Endpoint::Slice(0)), slice, Link { latency: 10, phase: 0 });
+        topology.connect(id, roster().ports(role).to(Endpoint::Home(0)), slice, Link { latency: 10, phase: 0 });
     }
     // Ports are dense: that of the NIC's client comes before those of slices.
     let client = topology.add("client", Box::new(Neighbour { role: Endpoint::Client(0), heard: Vec::new() }));
     let to_client = roster().ports(Endpoint::Nic).to(Endpoint::Client(0));
     topology.connect(ComponentId(3), to_client, client, Link { latency: 10, phase: 0 });
-    messages.into_iter().for_each(|(at, message)| topology.post(slice, at, message));
+    messages.into_iter().for_each(|(at, message)| topology.post(slice, at, message.into()));
     let mut simulation = Simulation::new(topology).unwrap();
     let end = simulation.run(&RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
@@ -353,11 +351,11 @@ fn a_line_that_a_core_brings_when_it_is_recalled_stays_until_it_may_leave_and_no
 #[test]
 fn what_an_entry_makes_durable_after_plain_bytes_is_not_written_and_the_os_follows_nothing() {
     let os = Requester::os(2);
-    let read = CpuMsg::Get { line: line(1), from: os, tag: 0, want: Want::Once, room: bytes(0) };
+    let read = HomeMsg::Get { line: line(1), from: os, tag: 0, want: Want::Once, room: bytes(0) };
     let script = vec![
         (100, write(1, 4, false)),
         (200, write(1, 6, true)),
-        (250, Msg::Cpu(read)),
+        (250, read),
         (300, release(1)),
         (400, write(1 + APART, 5, true)),
     ];

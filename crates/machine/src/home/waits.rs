@@ -1,12 +1,11 @@
 //! What a home slice waits for, as the report of a deadlock has it: by transaction, then answers whose writes
 //! are under way.
 
-use crate::coherence::CpuMsg;
 use crate::ports::{Endpoint, Requester, Roster};
 use crate::writes_under_way::WritesUnderWay;
 use durawarp_engine::{Time, Wait};
 
-use super::request::{Ask, CoreSet, HomeRequest, PendingAnswer};
+use super::request::{Answer, Ask, CoreSet, HomeRequest, PendingAnswer};
 use super::transactions::{Phase, Transaction, Transactions};
 
 /// Every wait of a slice of a machine.
@@ -24,7 +23,7 @@ pub(super) fn waits(roster: Roster, transactions: &Transactions, writes: &Writes
     }
     waits.extend(writes.awaited().map(|(pending, left)| {
         let what = format!("{left} writes of line {:#x} to be durable", pending.line);
-        let of = if matches!(pending.answer, CpuMsg::Written { .. }) { "write" } else { "clean" };
+        let of = if matches!(pending.answer, Answer::Written { .. }) { "write" } else { "clean" };
         wait(format!("a {of} of {}", name(roster, pending.to)), what, pending.since)
     }));
     waits

@@ -6,7 +6,7 @@
 //! acknowledged byte is durable. Source: AGPM Table IV (write-back, write-allocate, allocate on miss, LRU).
 //! Not modelled: banks within a slice.
 
-use crate::msg::{HEADER_BYTES, Line, Msg, Payload, Reply, Request, RequestKind};
+use crate::msg::{Credit, HEADER_BYTES, Line, Msg, Payload, Reply, Request, RequestKind, SmMsg, SwitchMsg};
 use crate::msg::{SECTOR_BYTES, sector_bytes, sectors_covered};
 use crate::ports::Requester;
 use durawarp_engine::{Ctx, Time};
@@ -56,7 +56,7 @@ impl L2Slice {
                     }
                     self.data_port.occupy(bytes, now);
                     if let Some(packets) = self.input.served(from) {
-                        cx.send(self.ports.to_requester(from), Msg::Credit { slice, packets }, 0);
+                        self.ports.to_requester(from).send(Credit { slice, packets }, 0, cx);
                     }
                 }
                 Served::Stalled(request) => {
@@ -451,11 +451,11 @@ impl L2Slice {
     fn invalidate_above(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
         let Some(line) = self.array.line_at(place).filter(|_| self.spec.inclusive) else { return };
         // The command processor has no cache.
-        for sm in self.ports.roster().sms() {
+        for sm in self.ports.to_sms() {
             let tail = self.injection.inject(cx.now(), 0);
             self.counters.bytes_out += u64::from(HEADER_BYTES);
             self.counters.back_invalidations += 1;
-            cx.send(self.ports.to(sm), Msg::Invalidate { line }, tail - cx.now());
+            sm.send(SmMsg::Invalidate { line }, tail - cx.now(), cx);
         }
     }
 
@@ -514,9 +514,10 @@ impl L2Slice {
     fn reply(&mut self, to: Requester, reply: Reply, payload_bytes: u32, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let tail = self.injection.inject(cx.now() + delay, payload_bytes);
         self.counters.bytes_out += u64::from(HEADER_BYTES + payload_bytes);
+        let delay = tail - cx.now();
         match self.ports.to_switch() {
-            None => cx.send(self.ports.to_requester(to), Msg::Reply(reply), tail - cx.now()),
-            Some(switch) => cx.send(switch, Msg::Switched { from: self.slice, to, reply }, tail - cx.now()),
+            None => self.ports.to_requester(to).send(reply, delay, cx),
+            Some(switch) => switch.send(SwitchMsg::Switched { from: self.slice, to, reply }, delay, cx),
         }
     }
 

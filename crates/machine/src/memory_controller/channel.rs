@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::image::Image;
 use crate::media::{DeviceRow, Direction, Media};
-use crate::msg::{MemoryRead, MemoryWrite, Msg, sectors_covered};
+use crate::msg::{MemoryData, MemoryRead, MemoryWrite, Msg, sectors_covered};
 use crate::ports::Ports;
 use crate::request_queue::RequestQueue;
 use durawarp_checkpoint::state;
@@ -125,7 +125,7 @@ impl Channel {
     /// The data of a read leave, `delay` from now.
     pub(super) fn send_data(&self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let MemoryRead { tag, slice, sectors, room, .. } = read;
-        cx.send(self.ports.to_own_slice(slice), Msg::MemoryData { tag, sectors, data: room }, delay);
+        self.ports.to_own(slice).send(MemoryData { tag, sectors, data: room }, delay, cx);
     }
 
     /// The WPQ takes a write, if it can.

@@ -20,7 +20,7 @@
 use smallvec::SmallVec;
 
 use crate::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
-use crate::ports::{Endpoint, Ports};
+use crate::ports::Ports;
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Ctx, Time};
 use durawarp_kernel::memory::Medium;
@@ -197,9 +197,8 @@ impl ControllerHost {
 
     /// Sends what the handler has written.
     pub(super) fn send_messages(&mut self, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
-        let Endpoint::Controller(channel) = ports.owner() else { panic!("{} hosts a controller's", ports.owner()) };
         for (to, message, delay) in self.outbox.take_timed() {
-            cx.send(ports.to_peer(to), Msg::Scheme { from: Peer::Controller(channel), message }, delay);
+            ports.tell(to, message, delay, cx);
         }
     }
 

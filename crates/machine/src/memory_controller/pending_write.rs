@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use crate::msg::{Line, Msg};
+use crate::msg::{Line, MemoryDurable, Msg};
 use crate::ports::Ports;
 use durawarp_checkpoint::value;
 use durawarp_engine::{Ctx, Time};
@@ -47,7 +47,7 @@ impl PendingWrite {
         cx: &mut Ctx<'_, Msg>,
     ) {
         for &(slice, token) in &self.told_later {
-            cx.send(ports.to_own_slice(slice), Msg::MemoryDurable { token, at: done }, done - cx.now());
+            ports.to_own(slice).send(MemoryDurable { token, at: done }, done - cx.now(), cx);
         }
         if let Some(accepted) = &self.accepted {
             if self.flushes.is_empty() {

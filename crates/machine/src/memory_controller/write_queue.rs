@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use crate::media::{DeviceRow, Direction};
-use crate::msg::{MemoryWrite, Msg, copy_masked};
+use crate::msg::{MemoryAccepted, MemoryWrite, Msg, copy_masked};
 use crate::ports::Ports;
 use crate::request_queue::{At, RequestQueue};
 use durawarp_checkpoint::state;
@@ -206,8 +206,8 @@ impl WriteQueue {
             return;
         }
         let durable = !self.is_late(&write) || Medium::of(write.line) == Medium::Dram;
-        let accepted = Msg::MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
-        cx.send(ports.to_own_slice(write.slice), accepted, 0);
+        let accepted = MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
+        ports.to_own(write.slice).send(accepted, 0, cx);
     }
 
     /// The oldest write that waits for an entry.

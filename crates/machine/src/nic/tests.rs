@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::address::Interleave;
-use crate::ports::Roster;
+use crate::ports::{Endpoint, Roster};
 use durawarp_engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
 use durawarp_kernel::memory::NVM_BASE;
-use durawarp_persist::handler::{Dependencies, Interests, SchemeMessage};
+use durawarp_persist::handler::{Dependencies, Interests, Peer, SchemeMessage};
 
 /// What buffers, home or client heard: when, and what.
 type Heard = (Time, String);
@@ -94,15 +94,17 @@ struct Neighbour {
 impl Component<Msg> for Neighbour {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let what = match message {
-            Msg::Cpu(CpuMsg::Write { line, tag, data, dependencies, .. }) => {
+            Msg::Home(HomeMsg::Write { line, tag, data, dependencies, .. }) => {
                 let on = dependencies.map(|on| on[0].id);
                 let before = on.map(|id| Box::new(Dependencies::from_slice(&[Dependency { hart: 1, id: 10 * id }])));
-                let answer = CpuMsg::Written { tag, room: data, dependencies: before };
-                cx.send(self.roster.ports(self.role).to(Endpoint::Nic), Msg::Cpu(answer), 10);
+                let answer = NicMsg::Written { tag, room: data, dependencies: before };
+                self.roster.ports(self.role).to_nic().send(answer, 10, cx);
                 format!("home has line {} with {on:?}", number(line))
             }
-            Msg::Network(NetworkMsg::PersistAck { channel, sequence }) => format!("ack {sequence} of {channel}"),
-            Msg::Network(NetworkMsg::WriteReply { channel, sequence }) => format!("reply {sequence} of {channel}"),
+            Msg::Client(ClientMsg::PersistAck(PersistAck { channel, sequence })) => {
+                format!("ack {sequence} of {channel}")
+            }
+            Msg::Client(ClientMsg::WriteReply { channel, sequence }) => format!("reply {sequence} of {channel}"),
             other => panic!("{other:?} at {}", self.role),
         };
         note(&self.notes, cx.now(), what);
@@ -116,8 +118,8 @@ fn number(line: u64) -> u64 {
 }
 
 /// A verb of a channel: it writes `lines` lines, of which `first` is the first.
-fn verb(channel: u16, sequence: u64, first: u64, lines: usize, persistent: bool) -> Msg {
-    Msg::Network(NetworkMsg::Verb(Box::new(VerbPacket {
+fn verb(channel: u16, sequence: u64, first: u64, lines: usize, persistent: bool) -> NicMsg {
+    NicMsg::Verb(Box::new(VerbPacket {
         channel,
         sequence,
         address: NVM_BASE + CPU_LINE_BYTES * first,
@@ -125,29 +127,29 @@ fn verb(channel: u16, sequence: u64, first: u64, lines: usize, persistent: bool)
         last: true,
         acknowledged: true,
         persistent,
-    })))
+    }))
 }
 
 /// One of a line that asks for no acknowledgement.
-fn unasked(channel: u16, sequence: u64, line: u64) -> Msg {
+fn unasked(channel: u16, sequence: u64, line: u64) -> NicMsg {
     let mut message = verb(channel, sequence, line, 1, true);
-    if let Msg::Network(NetworkMsg::Verb(packet)) = &mut message {
+    if let NicMsg::Verb(packet) = &mut message {
         packet.acknowledged = false;
     }
     message
 }
 
-fn freed(channel: u8, settled: bool) -> Msg {
-    Msg::Scheme { from: Peer::Controller(0), message: Box::new(Freed { channel, settled }) }
+fn freed(channel: u8, settled: bool) -> NicMsg {
+    NicMsg::Peer(PeerMessage { from: Peer::Controller(0), message: Box::new(Freed { channel, settled }) })
 }
 
 /// All that is heard when messages come to a NIC of two channels whose buffers have so much room.
-fn played(ddio: bool, room: u32, messages: Vec<(Time, Msg)>) -> Vec<Heard> {
+fn played(ddio: bool, room: u32, messages: Vec<(Time, NicMsg)>) -> Vec<Heard> {
     played_and_counted(ddio, room, messages).0
 }
 
 /// The same, and what the NIC counted.
-fn played_and_counted(ddio: bool, room: u32, messages: Vec<(Time, Msg)>) -> (Vec<Heard>, NicCounters) {
+fn played_and_counted(ddio: bool, room: u32, messages: Vec<(Time, NicMsg)>) -> (Vec<Heard>, NicCounters) {
     let roster = Roster { clients: 2, ddio, paths: true, ..Roster::of_cores(1, Interleave::new(1, 1, 64)) };
     let (own, notes) = (roster.ports(Endpoint::Nic), Notes::default());
     let buffers = Buffers { room: [room; 2], notes: notes.clone() };
@@ -155,14 +157,14 @@ fn played_and_counted(ddio: bool, room: u32, messages: Vec<(Time, Msg)>) -> (Vec
     let peers = PeerChannels { first: 2, harts: 1 };
     let nic = topology.add("nic", Box::new(Nic::new(Box::new(buffers), own, 2, peers, false)));
     let roles = [Endpoint::Client(0), Endpoint::Client(1), Endpoint::Controller(0)];
-    for role in roles.into_iter().chain(ddio.then_some(Endpoint::Slice(0))) {
+    for role in roles.into_iter().chain(ddio.then_some(Endpoint::Home(0))) {
         let id = topology.add(role.to_string(), Box::new(Neighbour { role, roster, notes: notes.clone() }));
         topology.connect(nic, own.to(role), id, Link { latency: 10, phase: 0 });
-        if let Endpoint::Slice(_) = role {
+        if let Endpoint::Home(_) = role {
             connect_home(&mut topology, roster, id, nic);
         }
     }
-    messages.into_iter().for_each(|(at, message)| topology.post(nic, at, message));
+    messages.into_iter().for_each(|(at, message)| topology.post(nic, at, message.into()));
     let mut simulation = Simulation::new(topology).unwrap();
     let end = simulation.run(&RunOptions::default());
     // Where the script ends before a verb is durable, the NIC waits still.
@@ -177,7 +179,7 @@ fn played_and_counted(ddio: bool, room: u32, messages: Vec<(Time, Msg)>) -> (Vec
 
 /// A home answers the NIC; its other ports lead to itself, as ports have no gaps.
 fn connect_home(topology: &mut Topology<Msg>, roster: Roster, home: ComponentId, nic: ComponentId) {
-    let ports = roster.ports(Endpoint::Slice(0));
+    let ports = roster.ports(Endpoint::Home(0));
     for role in [Endpoint::Core(0), Endpoint::Os, Endpoint::Controller(0)] {
         topology.connect(home, ports.to(role), home, Link { latency: 10, phase: 0 });
     }

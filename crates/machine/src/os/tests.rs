@@ -5,10 +5,10 @@ use std::any::Any;
 
 use super::*;
 use crate::address::Interleave;
-use crate::coherence::{CPU_LINE_MASK, Grant, Want};
-use crate::ports::Roster;
+use crate::coherence::{CPU_LINE_MASK, Grant, HomeMsg, Want};
+use crate::ports::{Endpoint, Roster, To};
 use durawarp_base::spec::Nanos;
-use durawarp_engine::{ComponentId, Link, Port, RunEnd, RunOptions, Simulation, Topology};
+use durawarp_engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
 use durawarp_kernel::memory::{DRAM_BASE, NVM_BASE};
 use durawarp_riscv::elf::{Executable, Function};
 use durawarp_riscv::hart_state::HartState;
@@ -23,16 +23,16 @@ const TIMEOUT: u64 = 110u64.wrapping_neg();
 /// A core that says its lines at their times and writes down what it hears.
 #[derive(Debug, Default)]
 struct Script {
-    to_os: Option<Port>,
-    lines: VecDeque<(Time, CpuMsg)>,
-    heard: Vec<(Time, CpuMsg)>,
+    to_os: Option<To<OsMsg>>,
+    lines: VecDeque<(Time, OsMsg)>,
+    heard: Vec<(Time, CoreMsg)>,
 }
 
 impl Script {
     fn speak(&mut self, cx: &mut Ctx<'_, Msg>) {
         while self.lines.front().is_some_and(|(at, _)| *at <= cx.now()) {
             let (_, message) = self.lines.pop_front().unwrap();
-            cx.send(self.to_os.unwrap(), Msg::Cpu(message), 0);
+            self.to_os.unwrap().send(message, 0, cx);
         }
         if let Some((at, _)) = self.lines.front() {
             cx.wake_at(*at);
@@ -42,7 +42,7 @@ impl Script {
 
 impl Component<Msg> for Script {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(message) = message else { panic!("{message:?}") };
+        let Msg::Core(message) = message else { panic!("{message:?}") };
         self.heard.push((cx.now(), message));
     }
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
@@ -59,7 +59,7 @@ struct Home {
 
 impl Component<Msg> for Home {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Cpu(CpuMsg::Get { line, from, tag, want: Want::Once, mut room }) = message else {
+        let Msg::Home(HomeMsg::Get { line, from, tag, want: Want::Once, mut room }) = message else {
             panic!("{message:?}")
         };
         self.gets.push((cx.now(), line));
@@ -73,8 +73,8 @@ impl Component<Msg> for Home {
         }
         room.mask = CPU_LINE_MASK;
         let roster = Roster::of_cores(CORES, Interleave::new(1, 1, 256));
-        let port = roster.ports(Endpoint::Slice(0)).to_requester(from);
-        cx.send(port, Msg::Cpu(CpuMsg::Data { tag, grant: Grant::Once, data: room, dependencies: None }), 0);
+        let line = LineData { tag, grant: Grant::Once, data: room, dependencies: None };
+        roster.ports(Endpoint::Home(0)).send_line(from, line, 0, cx);
     }
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
 }
@@ -99,46 +99,46 @@ impl Ran {
 
     /// What a core heard, in words.
     fn heard(&self, core: u32) -> Vec<String> {
-        let word = |(at, message): &(Time, CpuMsg)| match message {
-            CpuMsg::Return { hart, reply, .. } => {
+        let word = |(at, message): &(Time, CoreMsg)| match message {
+            CoreMsg::Return { hart, reply, .. } => {
                 assert!(reply.wakes.is_empty());
                 format!("{at}: hart {hart} {:?}", reply.then)
             }
-            CpuMsg::Wake { hart, result, .. } => format!("{at}: wake {hart} with {}", *result as i64),
-            CpuMsg::Begin { hart, state, .. } => format!("{at}: begin {hart} at {:#x}", state.pc),
-            CpuMsg::Stop => format!("{at}: stop"),
-            CpuMsg::Leave { hart } => format!("{at}: hart {hart} gives up its thread"),
+            CoreMsg::Wake { hart, result, .. } => format!("{at}: wake {hart} with {}", *result as i64),
+            CoreMsg::Begin(Begin { hart, state, .. }) => format!("{at}: begin {hart} at {:#x}", state.pc),
+            CoreMsg::Stop => format!("{at}: stop"),
+            CoreMsg::Leave { hart } => format!("{at}: hart {hart} gives up its thread"),
             other => panic!("{other:?}"),
         };
         self.of::<Script>(core).heard.iter().map(word).collect()
     }
 }
 
-fn call(hart: u32, number: u64, args: [u64; 6]) -> CpuMsg {
-    CpuMsg::Call { call: Box::new(Call { hart, number, args, now_ns: 0 }), dependencies: None }
+fn call(hart: u32, number: u64, args: [u64; 6]) -> OsMsg {
+    OsMsg::Call { call: Box::new(Call { hart, number, args, now_ns: 0 }), dependencies: None }
 }
 
-fn wait(hart: u32, expected: u64, timeout: u64) -> CpuMsg {
+fn wait(hart: u32, expected: u64, timeout: u64) -> OsMsg {
     call(hart, number::FUTEX, [FUTEX, 0, expected, timeout, 0, 0])
 }
 
-fn wake(hart: u32, count: u64) -> CpuMsg {
+fn wake(hart: u32, count: u64) -> OsMsg {
     call(hart, number::FUTEX, [FUTEX, 1, count, 0, 0, 0])
 }
 
 /// A thread on the next free hart; its number is cleared at [`FUTEX`] when it ends.
-fn clone(hart: u32) -> CpuMsg {
+fn clone(hart: u32) -> OsMsg {
     const VM_THREAD_CHILD_CLEARTID: u64 = 0x100 | 0x1_0000 | 0x20_0000;
     call(hart, number::CLONE, [VM_THREAD_CHILD_CLEARTID, 0x8000, 0, 0, FUTEX, 0])
 }
 
 /// Two cores of two harts each, and what each core says when.
-fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2]) -> Ran {
+fn run(words: &[(Time, u64, u64)], script: [Vec<(Time, OsMsg)>; 2]) -> Ran {
     run_of(words, script, None)
 }
 
 /// The same; with a quantum threads share harts.
-fn run_of(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2], quantum_ns: Option<u64>) -> Ran {
+fn run_of(words: &[(Time, u64, u64)], script: [Vec<(Time, OsMsg)>; 2], quantum_ns: Option<u64>) -> Ran {
     let objects = vec![Function { address: FUTEX - 8, bytes: 16, name: "gate".to_owned() }];
     let image =
         Executable { entry: 0x10000, segments: vec![], functions: vec![], objects, headers: None, header_count: 0 };
@@ -146,7 +146,7 @@ fn run_of(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2], quantum_
     let roster = Roster::of_cores(CORES, Interleave::new(1, 1, 256));
     let mut topology = Topology::new();
     for lines in script {
-        let to_os = Some(roster.ports(Endpoint::Core(0)).to(Endpoint::Os));
+        let to_os = Some(roster.ports(Endpoint::Core(0)).to_os());
         let core = Script { to_os, lines: lines.into(), heard: vec![] };
         topology.add("core".to_owned(), Box::new(core));
     }
@@ -174,11 +174,11 @@ fn run_of(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2], quantum_
         join(core, (os, Endpoint::Os), 10);
         join((os, Endpoint::Os), core, 10);
         // Not used, but ports are dense.
-        join(core, (home, Endpoint::Slice(0)), 5);
-        join((home, Endpoint::Slice(0)), core, 7);
+        join(core, (home, Endpoint::Home(0)), 5);
+        join((home, Endpoint::Home(0)), core, 7);
     }
-    join((os, Endpoint::Os), (home, Endpoint::Slice(0)), 5);
-    join((home, Endpoint::Slice(0)), (os, Endpoint::Os), 7);
+    join((os, Endpoint::Os), (home, Endpoint::Home(0)), 5);
+    join((home, Endpoint::Home(0)), (os, Endpoint::Os), 7);
     (0..CORES).for_each(|core| topology.wake_at(ComponentId(core.into()), 0));
     let mut simulation = Simulation::new(topology).unwrap();
     let mut end = simulation.run(&RunOptions::default());
@@ -191,7 +191,7 @@ fn run_of(words: &[(Time, u64, u64)], script: [Vec<(Time, CpuMsg)>; 2], quantum_
 }
 
 /// The two calls that let `clone` put threads on harts 1 and 2, which end nothing.
-fn threads() -> Vec<(Time, CpuMsg)> {
+fn threads() -> Vec<(Time, OsMsg)> {
     vec![(0, clone(0)), (0, clone(0))]
 }
 
@@ -249,7 +249,7 @@ fn no_wake_comes_between_the_reading_of_a_futex_and_its_wait() {
 
 #[test]
 fn a_thread_that_ends_while_its_number_is_read_wakes_who_waits_for_it() {
-    let ends = [(101, CpuMsg::Ended { hart: 1, dependencies: None })];
+    let ends = [(101, OsMsg::Ended { hart: 1, dependencies: None })];
     let mut script = threads();
     script.extend([(100, wait(0, 0, 0))].into_iter().chain(ends));
     let ran = run(&[], [script, vec![]]);
@@ -301,7 +301,7 @@ fn exit_stops_every_core_and_nothing_is_performed_after_it() {
     let calls = vec![
         (200, call(2, number::EXIT_GROUP, [7, 0, 0, 0, 0, 0])),
         (201, call(2, number::GETPID, [0; 6])),
-        (201, CpuMsg::Ended { hart: 2, dependencies: None }),
+        (201, OsMsg::Ended { hart: 2, dependencies: None }),
     ];
     let ran = run(&[(0, TIME, 1000)], [script, calls]);
     assert_eq!(ran.os().ended(), Some((260, 7)));
@@ -316,9 +316,9 @@ fn the_process_ends_with_its_last_thread_and_the_code_of_its_first() {
     let script = vec![
         (0, clone(0)),
         (100, exit(0, 3)),
-        (200, CpuMsg::Ended { hart: 0, dependencies: None }),
+        (200, OsMsg::Ended { hart: 0, dependencies: None }),
         (300, exit(1, 4)),
-        (400, CpuMsg::Ended { hart: 1, dependencies: None }),
+        (400, OsMsg::Ended { hart: 1, dependencies: None }),
     ];
     let ran = run(&[], [script, vec![]]);
     assert_eq!(ran.os().ended(), Some((460, 3)));
@@ -329,7 +329,7 @@ fn the_process_ends_with_its_last_thread_and_the_code_of_its_first() {
 fn a_thread_begins_on_the_core_of_its_hart_and_none_begins_when_every_hart_has_one() {
     let state = Box::new(HartState { registers: [0; 64], pc: 0x10004, fcsr: 0 });
     let mut script: Vec<_> = (0..4).map(|at| (100 * at, clone(0))).collect();
-    script.push((400, CpuMsg::Begin { hart: 2, state, dependencies: None }));
+    script.push((400, OsMsg::Begin(Begin { hart: 2, state, dependencies: None })));
     let ran = run(&[], [script, vec![]]);
     let heard = ran.heard(0);
     assert!(
@@ -351,10 +351,10 @@ fn more_threads_than_harts_take_the_harts_of_those_that_wait_and_of_those_whose_
     let mut script: Vec<_> = (0..3).map(|_| (0, clone(0))).collect();
     script.extend([
         (100, clone(0)),
-        (200, CpuMsg::Born { thread: 104, state: state(0x10040) }),
+        (200, OsMsg::Born { thread: 104, state: state(0x10040) }),
         (300, wait(0, 0, 0)),
-        (400, CpuMsg::Left { hart: 0, waits: true, state: state(0x10008) }),
-        (1200, CpuMsg::Left { hart: 1, waits: false, state: state(0x10080) }),
+        (400, OsMsg::Left { hart: 0, waits: true, state: state(0x10008) }),
+        (1200, OsMsg::Left { hart: 1, waits: false, state: state(0x10080) }),
     ]);
     // The first thread is woken when it has no hart: by hart 2.
     let ran = run_of(&[], [script, vec![(600, wake(2, 1))]], Some(1000));
@@ -375,7 +375,7 @@ fn more_threads_than_harts_take_the_harts_of_those_that_wait_and_of_those_whose_
     );
     // The thread that was taken off hart 1 waits for another one whose time is over.
     assert_eq!(ran.heard(1), ["670: hart 2 Return(1)", "1270: hart 2 gives up its thread"]);
-    let CpuMsg::Begin { state, .. } = &ran.of::<Script>(0).heard[8].1 else { panic!("{heard:?}") };
+    let CoreMsg::Begin(Begin { state, .. }) = &ran.of::<Script>(0).heard[8].1 else { panic!("{heard:?}") };
     // The wait's result, in place of what was there.
     assert_eq!(state.registers[usize::from(A0)], 0);
     let OsCounters { switches, preemptions, wakes, wait_ns, .. } = ran.os().counters();
@@ -388,8 +388,8 @@ fn a_thread_that_ends_leaves_its_hart_to_one_that_has_none() {
     let mut script: Vec<_> = (0..3).map(|_| (0, clone(0))).collect();
     script.extend([
         (100, clone(0)),
-        (200, CpuMsg::Born { thread: 104, state: state(0x10040) }),
-        (300, CpuMsg::Ended { hart: 1, dependencies: None }),
+        (200, OsMsg::Born { thread: 104, state: state(0x10040) }),
+        (300, OsMsg::Ended { hart: 1, dependencies: None }),
     ]);
     let ran = run_of(&[], [script, vec![]], Some(1_000_000));
     assert_eq!(ran.heard(0).last().unwrap(), "400: begin 1 at 0x10040");
@@ -411,14 +411,14 @@ fn a_step_is_numbered_and_follows_from_what_earlier_calls_come_after() {
     use durawarp_persist::dependency::{Dependencies, Dependency};
     let on = |hart, id| Some(Box::new(Dependencies::from_iter([Dependency { hart, id }])));
     let getpid = |hart, dependencies| {
-        let CpuMsg::Call { call, .. } = call(hart, number::GETPID, [0; 6]) else { unreachable!("it is one") };
-        CpuMsg::Call { call, dependencies }
+        let OsMsg::Call { call, .. } = call(hart, number::GETPID, [0; 6]) else { unreachable!("it is one") };
+        OsMsg::Call { call, dependencies }
     };
     let first = vec![(0, getpid(0, on(9, 3))), (500, getpid(0, on(9, 5)))];
     let ran = run(&[], [first, vec![(100, getpid(2, None)), (600, getpid(2, on(8, 1)))]]);
     let steps = |core| -> Vec<(u64, Vec<(u16, u64)>)> {
         let steps = ran.of::<Script>(core).heard.iter().filter_map(|(_, message)| match message {
-            CpuMsg::Return { step, .. } => Some(step),
+            CoreMsg::Return { step, .. } => Some(step),
             _ => None,
         });
         let after = |step: &SystemStep| step.after.iter().flat_map(|on| on.iter().map(|of| (of.hart, of.id))).collect();

@@ -20,7 +20,7 @@
 //! 500 lines: what a warp waits for may lead to any other wait.
 
 use crate::l1::Waiter;
-use crate::msg::{GridStep, Msg, Payload, Reply, RequestKind};
+use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind};
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::ProgramFault;
@@ -595,8 +595,8 @@ impl Sm {
             None => {}
             Some(AllArrived::Marks(warp)) => self.mark(warp, PersistScope::Cta),
             Some(AllArrived::AtKernel { marks, since }) => {
-                let step = GridStep::Reached { sm: self.w.index, marks, since };
-                cx.send(self.dispatch_port(), Msg::Grid(step), 0);
+                let report = GridReport::Reached { sm: self.w.index, marks, since };
+                self.w.ports.to_command_processor().send(CommandProcessorMsg::Grid(report), 0, cx);
             }
         }
     }
@@ -610,9 +610,9 @@ impl Sm {
     }
 
     /// The command processor speaks of a kernel's persist barrier.
-    pub(super) fn grid(&mut self, step: GridStep, cycle: u32, launch: &Launch) {
-        match step {
-            GridStep::Drain => {
+    pub(super) fn grid(&mut self, order: GridOrder, cycle: u32, launch: &Launch) {
+        match order {
+            GridOrder::Drain => {
                 self.core.await_kernel(cycle);
                 let marker = Marker { scope: PersistScope::Kernel, by: (0, 0) };
                 let entry = self.lsu.marker(GRID, marker, self.w.ports.map(), self.record.now);
@@ -621,7 +621,7 @@ impl Sm {
                 self.record.counters.persists += u64::from(self.host.grid_left);
                 self.lsu.queue.push_back(entry);
             }
-            GridStep::Open => {
+            GridOrder::Open => {
                 // What other SMs wrote before must be seen from here on.
                 if self.p.l1.fence_invalidates {
                     self.memory.l1.invalidate_all();
@@ -631,7 +631,6 @@ impl Sm {
                 }
                 self.core.open_kernel(cycle, launch, &mut self.record);
             }
-            GridStep::Reached { .. } | GridStep::Drained => panic!("an SM received {step:?}"),
         }
     }
 
@@ -639,7 +638,7 @@ impl Sm {
     fn grid_acknowledged(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.host.grid_left -= 1;
         if self.host.grid_left == 0 {
-            cx.send(self.dispatch_port(), Msg::Grid(GridStep::Drained), 0);
+            self.w.ports.to_command_processor().send(CommandProcessorMsg::Grid(GridReport::Drained), 0, cx);
         }
     }
 
@@ -750,6 +749,6 @@ impl Sm {
 
     fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         self.record.cta_ends(cta, &self.core.ctas[cta]);
-        cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
+        self.w.ports.to_command_processor().send(CommandProcessorMsg::CtaDone { sm: self.w.index }, 0, cx);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::address::Interleave;
 use super::super::crossbar::SwitchKind;
-use super::super::msg::{Line, Payload, Request, RequestKind};
+use super::super::msg::{CommandProcessorMsg, Line, Payload, Request, RequestKind, SmMsg};
 use super::super::ports::{Requester, Roster};
 use super::*;
 use durawarp_engine::{Link, RunEnd, RunOptions, Simulation, Topology};
@@ -73,8 +73,11 @@ struct Sink {
 impl Component<Msg> for Sink {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            Msg::Request(request) => self.lines.push((cx.now(), request.line)),
-            Msg::Credit { slice: 2, packets: 1 } => self.credits.push(cx.now()),
+            Msg::Slice(SliceMsg::Request(request)) => self.lines.push((cx.now(), request.line)),
+            Msg::Sm(SmMsg::Credit(Credit { slice: 2, packets: 1 }))
+            | Msg::CommandProcessor(CommandProcessorMsg::Credit(Credit { slice: 2, packets: 1 })) => {
+                self.credits.push(cx.now());
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -115,7 +118,7 @@ fn switched(requests: &[(Time, usize, u32, u64)], speedup: u32) -> ([Arrivals; 2
         let room = Box::new(Line { mask: u128::MAX >> (128 - bytes), ..Line::default() });
         let payload = Payload::Line(room);
         let request = Request { line, tag: 0, from: requesters[from], kind: RequestKind::Write, sectors: 0, payload };
-        t.post(switch, time, Msg::Request(request));
+        t.post(switch, time, SwitchMsg::Request(request).into());
     }
     let mut simulation = Simulation::new(t).unwrap();
     assert!(matches!(simulation.run(&RunOptions::default()), RunEnd::Finished { .. }));

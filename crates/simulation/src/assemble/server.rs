@@ -186,7 +186,7 @@ impl<'a> CpuComponents<'a> {
         for slice in 0..spec.llc.slices as u16 {
             let wiring = HomeWiring {
                 clock: self.core,
-                ports: self.roster().ports(Endpoint::Slice(slice)),
+                ports: self.roster().ports(Endpoint::Home(slice)),
                 memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
             };
             let mut home = HomeSlice::new(spec.llc.clone(), wiring);
@@ -196,7 +196,7 @@ impl<'a> CpuComponents<'a> {
                 home.set_memory_caches();
             }
             home.host(self.parts.persistency.scheme.slice_handler(self.parts.place(slice)));
-            self.parts.add(Endpoint::Slice(slice), home);
+            self.parts.add(Endpoint::Home(slice), home);
         }
     }
 

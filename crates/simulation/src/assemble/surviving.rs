@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 
 use durawarp_kernel::memory::Medium;
 use durawarp_machine::address::Interleave;
-use durawarp_machine::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CpuMsg};
+use durawarp_machine::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, HomeMsg};
 use durawarp_machine::core::Core;
 use durawarp_machine::home::HomeSlice;
 use durawarp_machine::memory_controller::MemoryController;
-use durawarp_machine::msg::{MemoryWrite, Msg};
+use durawarp_machine::msg::{ControllerMsg, MemoryWrite, Msg};
 
 use super::assembly::Assembly;
 
@@ -45,7 +45,7 @@ impl<'a> SurvivingLines<'a> {
         let mut lines = SurvivingLines { controllers, map: node.roster.map, newer: BTreeMap::new() };
         let under_way = machine.simulation.under_way();
         let on_their_way = under_way.iter().filter_map(|message| match message {
-            Msg::MemoryWrite(write) => Some(write),
+            Msg::Controller(ControllerMsg::MemoryWrite(write)) => Some(write),
             _ => None,
         });
         // From the oldest place to the newest: each lies over those before it.
@@ -57,10 +57,10 @@ impl<'a> SurvivingLines<'a> {
             lines.put(line, bytes, mask);
         }
         let from_cores = under_way.iter().filter_map(|message| match message {
-            Msg::Cpu(
-                CpuMsg::Put { line, data, .. }
-                | CpuMsg::ProbeAck { line, dirty: true, room: data, .. }
-                | CpuMsg::Clean { line, dirty: true, room: data, .. },
+            Msg::Home(
+                HomeMsg::Put { line, data, .. }
+                | HomeMsg::ProbeAck { line, dirty: true, room: data, .. }
+                | HomeMsg::Clean { line, dirty: true, room: data, .. },
             ) => Some((*line, data)),
             _ => None,
         });

@@ -42,10 +42,10 @@ impl SchemeMessage for Told {
 fn run(search: Option<VictimSearch>, others: u64, told: u64, recalled: Option<u64>) -> (u64, Vec<(u64, u64)>) {
     let clock = Timebase::of_khz(&[2_000_000]).unwrap().clock(2_000_000);
     let line = NVM_BASE + DATA;
-    let telling = (told, Msg::Scheme { from: Peer::Slice(0), message: Box::new(Told) });
-    let recall = |at| (at, Msg::Cpu(CpuMsg::Probe { line, invalidate: true, recall: true, room: Box::default() }));
+    let telling = (told, CoreMsg::Peer(PeerMessage { from: Peer::Slice(0), message: Box::new(Told) }));
+    let recall = |at| (at, CoreMsg::Probe { line, invalidate: true, recall: true, room: Box::default() });
     let sends = recalled.map(recall).into_iter().chain([telling]).map(|(at, message)| (clock.cycles(at), message));
-    let mut sends: Vec<(Time, Msg)> = sends.collect();
+    let mut sends: Vec<(Time, CoreMsg)> = sends.collect();
     sends.sort_by_key(|&(at, _)| at);
     let registers: Vec<(usize, u64)> = (0..=others).map(|at| (5 + at as usize, DATA + at * WAYS_APART)).collect();
     let loads: Vec<u32> = (1..=others).map(|at| ld(20, 5 + at as u32, 0)).collect();

@@ -43,7 +43,7 @@ fn rounds() -> Vec<u32> {
 const PLACES: [(usize, u64); 3] = [(8, DATA), (12, DATA + 512), (15, DATA + 1024)];
 
 fn leaving(at: &[Time]) -> World {
-    let sends = at.iter().map(|&at| (at, Msg::Cpu(CpuMsg::Leave { hart: 0 }))).collect();
+    let sends = at.iter().map(|&at| (at, CoreMsg::Leave { hart: 0 })).collect();
     World::under(Box::new(WaitsForAll), DRAM_BASE, spec(), &rounds(), &PLACES, sends)
 }
 
@@ -72,7 +72,7 @@ fn a_thread_that_leaves_its_hart_at_any_instant_goes_on_as_if_it_had_not() {
 fn a_thread_that_waits_in_a_call_leaves_at_once_and_has_its_result_from_elsewhere() {
     let mut words = vec![addi(17, 0, 101), ECALL, addi(11, 10, 1)];
     words.extend(exit());
-    let sends = VecDeque::from([(5000, Msg::Cpu(CpuMsg::Leave { hart: 0 }))]);
+    let sends = VecDeque::from([(5000, CoreMsg::Leave { hart: 0 })]);
     let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec(), &words, &[], sends);
     let CallNotes { left, .. } = world.component(2);
     // It stands behind the call.
@@ -83,9 +83,8 @@ fn a_thread_that_waits_in_a_call_leaves_at_once_and_has_its_result_from_elsewher
 #[test]
 fn a_hart_without_a_thread_ignores_that_it_should_give_one_up_and_a_stopped_one_that_it_begins() {
     let state = HartState { registers: [0; 64], pc: CODE, fcsr: 0 };
-    let begin = CpuMsg::Begin { hart: 0, state: Box::new(state), dependencies: None };
-    let sends = [(5000, CpuMsg::Stop), (6000, CpuMsg::Leave { hart: 0 }), (7000, begin)];
-    let sends = sends.map(|(at, message)| (at, Msg::Cpu(message))).into();
+    let begin = CoreMsg::Begin(Begin { hart: 0, state: Box::new(state), dependencies: None });
+    let sends = [(5000, CoreMsg::Stop), (6000, CoreMsg::Leave { hart: 0 }), (7000, begin)].into();
     let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec(), &exit(), &[], sends);
     let CallNotes { calls, left } = world.component(2);
     let instructions = World::run(spec(), &exit()).core().counters().instructions;

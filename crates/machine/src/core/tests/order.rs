@@ -20,8 +20,8 @@ fn again(consistency: Consistency, words: &[u32], line: u64) -> Vec<u64> {
     let clock = Timebase::of_khz(&[2_000_000]).unwrap().clock(2_000_000);
     let line = DRAM_BASE + line;
     let count = |cycle: u64| {
-        let probe = CpuMsg::Probe { line, invalidate: true, recall: false, room: Box::default() };
-        let sends = [(clock.cycles(cycle - REPLY), Msg::Cpu(probe))].into();
+        let probe = CoreMsg::Probe { line, invalidate: true, recall: false, room: Box::default() };
+        let sends = [(clock.cycles(cycle - REPLY), probe)].into();
         let registers = [(10, X), (11, Y), (12, Z)];
         let spec = CoreSpec { consistency, ..spec() };
         let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec, words, &registers, sends);

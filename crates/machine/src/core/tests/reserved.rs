@@ -10,11 +10,11 @@ fn atomic(funct5: u32, rd: u32, rs2: u32, rs1: u32) -> u32 {
 }
 
 /// A probe that takes the line of the data and arrives in a cycle.
-fn probe(arrives: u64) -> VecDeque<(Time, Msg)> {
+fn probe(arrives: u64) -> VecDeque<(Time, CoreMsg)> {
     let clock = Timebase::of_khz(&[2_000_000]).unwrap().clock(2_000_000);
     let line = DRAM_BASE + DATA;
-    let message = CpuMsg::Probe { line, invalidate: true, recall: false, room: Box::default() };
-    VecDeque::from([(clock.cycles(arrives - REPLY), Msg::Cpu(message))])
+    let message = CoreMsg::Probe { line, invalidate: true, recall: false, room: Box::default() };
+    VecDeque::from([(clock.cycles(arrives - REPLY), message)])
 }
 
 /// Changes a line, then `lr`, additions that follow from it, `sc`; a probe takes the line. When it comes home,

@@ -126,17 +126,17 @@ fn told(field: Option<&str>, value: &Printed<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use durawarp_machine::msg::{Line, Msg, Payload, Reply, RequestKind};
+    use durawarp_machine::msg::{Credit, Line, Msg, Payload, Reply, RequestKind, SmMsg};
 
     #[test]
     fn fields_are_told_by_name_and_masks_in_hexadecimal() {
         let line = Line { mask: u128::MAX, ..Line::default() };
         let reply = Reply { tag: 3, kind: RequestKind::Write, sectors: 15, payload: Payload::Line(Box::new(line)) };
-        let text = in_words(&format!("{:?}", Msg::Reply(reply)));
+        let text = in_words(&format!("{:?}", Msg::Sm(SmMsg::Reply(reply))));
         let mask = "f".repeat(32);
         assert_eq!(text, format!("Reply: tag 3, kind Write, sectors 0xf, payload Line (mask 0x{mask}, log no)"));
-        assert_eq!(in_words(&format!("{:?}", Msg::Cta(7))), "Cta 7");
-        let credit = Msg::Credit { slice: 2, packets: 1 };
+        assert_eq!(in_words(&format!("{:?}", Msg::Sm(SmMsg::Cta(7)))), "Cta 7");
+        let credit = Msg::Sm(SmMsg::Credit(Credit { slice: 2, packets: 1 }));
         assert_eq!(in_words(&format!("{credit:?}")), "Credit: slice 2, packets 1");
     }
 
