@@ -207,6 +207,20 @@ fn ports_are_numbered_in_one_place() {
 }
 
 #[test]
+fn a_component_sends_by_typed_ports_alone() {
+    // `Ctx::send` takes any message to any port; `machine::ports::To` takes what the far end takes.
+    let of_components = |s: &&Source| s.room() == "machine" && s.path != "machine/ports" && !s.is_of_tests();
+    let raw = |s: &Source| {
+        let code = s.without_tests();
+        let sends =
+            code.lines().filter(|line| line.contains("cx.send(")).map(|line| format!("{}: {}", s.file, line.trim()));
+        sends.collect::<Vec<_>>()
+    };
+    let faults: Vec<String> = sources().iter().filter(of_components).flat_map(raw).collect();
+    assert!(faults.is_empty(), "sent past the type of the port:\n{}", faults.join("\n"));
+}
+
+#[test]
 fn the_model_never_reads_statistics() {
     forbid(
         "machine -> stats (beyond the counters! macro and histograms)",

@@ -9,9 +9,9 @@
 //! | [`ProbeAck`](HomeMsg::ProbeAck) | core | home | the line, if the core has changed it |
 //! | [`Put`](HomeMsg::Put), [`PutAck`](CoreMsg::PutAck) | core, and back | home, and back | the line; room |
 //! | [`Clean`](HomeMsg::Clean), [`Cleaned`](CoreMsg::Cleaned) | core, and back | home, and back | the line; room |
-//! | [`Write`](HomeMsg::Write), [`Written`](super::verbs::NicMsg::Written) | NIC, and back | home, and back | the line; room |
+//! | [`Write`](HomeMsg::Write), [`Written`] | NIC, and back | home, and back | the line; room |
 //! | [`Call`](OsMsg::Call) ... [`Stop`](CoreMsg::Stop) | core and OS | OS and core | a system call and what follows |
-//! | [`Post`](super::verbs::PosterMsg::Post), [`Posted`](CoreMsg::Posted) | core, and back | poster, and back | a verb |
+//! | [`Post`], [`Posted`](CoreMsg::Posted) | core, and back | poster, and back | a verb |
 //!
 //! Links are FIFO and of constant latency. A core's `ProbeAck`, `Put` and `Clean` of a line leave in the
 //! order in which its L1 changed: an answer without bytes that overtakes a `Clean` with bytes loses these,
@@ -20,6 +20,9 @@
 //! Boxes travel in circles, as in [`super::packet`]: a core's `Get` brings the box in which `Data` comes, a
 //! home's `Probe` that of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer
 //! on Memory Consistency and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
+//!
+//! [`Post`]: super::verbs::PosterMsg::Post
+//! [`Written`]: super::verbs::NicMsg::Written
 
 use durawarp_checkpoint::value;
 use durawarp_persist::dependency::{self, Dependencies};

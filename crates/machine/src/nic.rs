@@ -307,8 +307,9 @@ impl Receiver for Nic {
                 self.at_home(tag, dependencies.as_deref().map_or(&[][..], |on| on), cx);
             }
             NicMsg::ProgramOver => {
-                let clients = 0..self.channels.len() as u16;
-                clients.for_each(|client| self.ports.to_client(client).send(ClientMsg::ProgramOver, 0, cx));
+                for client in 0..self.ports.roster().clients {
+                    self.ports.to_client(client).send(ClientMsg::ProgramOver, 0, cx);
+                }
             }
         }
         self.carry_out(cx);
