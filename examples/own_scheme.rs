@@ -16,8 +16,8 @@
 //! nothing promises nothing. The scheme is an example, not a published one.
 
 use durawarp::persist::{
-    Admission, Boundary, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Promises, Route,
-    Scheme, SmHandler, Store, StoreRule,
+    Admission, Boundary, Handler, HandlerPlace, HandlerReport, HostHandler, Outbox, Promises, Route, Scheme, SmEvent,
+    SmHandler, SmInterests, SmOffer, Store, StoreRule,
 };
 use durawarp::{CrashRequest, Diagnostics, Experiment};
 
@@ -38,30 +38,6 @@ struct Window {
 }
 
 impl Handler for Window {
-    fn interests(&self) -> Interests {
-        Interests { accesses: true, departures: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        match offer {
-            Offer::Departure(departure) if departure.is_non_temporal => {
-                Admission::goes_if(self.open.len() < self.entries)
-            }
-            _ => Admission::Goes,
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, _: &mut Outbox) {
-        match *event {
-            Event::Departed { departure, number, .. } if departure.is_non_temporal => {
-                self.open.push(number);
-                self.most_open = self.most_open.max(self.open.len());
-            }
-            Event::Acknowledged { number, .. } => self.open.retain(|&open| open != number),
-            _ => {}
-        }
-    }
-
     /// Counted in the outcome's `scheme_counters`, summed over SMs.
     fn report(&self, report: &mut HandlerReport) {
         report.count("window_most_open_summed", self.most_open as u64);
@@ -69,6 +45,30 @@ impl Handler for Window {
 }
 
 impl SmHandler for Window {
+    fn interests(&self) -> SmInterests {
+        SmInterests { accesses: true, departures: true, ..SmInterests::default() }
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, _: &mut Outbox) -> Admission {
+        match offer {
+            SmOffer::Departure(departure) if departure.is_non_temporal => {
+                Admission::goes_if(self.open.len() < self.entries)
+            }
+            _ => Admission::Goes,
+        }
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, _: &mut Outbox) {
+        match *event {
+            SmEvent::Departed { departure, number, .. } if departure.is_non_temporal => {
+                self.open.push(number);
+                self.most_open = self.most_open.max(self.open.len());
+            }
+            SmEvent::Acknowledged { number, .. } => self.open.retain(|&open| open != number),
+            _ => {}
+        }
+    }
+
     fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
         StoreRule::new(Route::NonTemporal, false)
     }
@@ -78,7 +78,9 @@ impl SmHandler for Window {
 #[derive(Debug)]
 struct AtKernelEnd;
 
-impl Handler for AtKernelEnd {
+impl Handler for AtKernelEnd {}
+
+impl HostHandler for AtKernelEnd {
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         Boundary::WriteBackL2
     }
@@ -93,11 +95,11 @@ impl Scheme for PersistWindow {
         "stores bypass the caches through a window in each SM; the L2 is written back where a kernel ends"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Window { entries: self.entries, open: Vec::new(), most_open: 0 })
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(Window { entries: self.entries, open: Vec::new(), most_open: 0 }))
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(AtKernelEnd)
     }
 

@@ -74,11 +74,8 @@
 //!     fn description(&self) -> &'static str {
 //!         "stores to persistent memory bypass the caches"
 //!     }
-//!     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-//!         Box::new(Bypass)
-//!     }
-//!     fn host_handler(&self) -> Box<dyn Handler> {
-//!         Box::new(Bypass)
+//!     fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+//!         Some(Box::new(Bypass))
 //!     }
 //!     fn logs(&self) -> bool {
 //!         false

@@ -65,9 +65,9 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
                 let logs = if entry.scheme.logs() { "yes" } else { "no" };
                 let keys = entry.parameters.as_ref().map_or("none".to_owned(), |all| all.keys.len().to_string());
                 let machines = match entry.scheme.machines() {
-                    Machines::Gpu => "GPU",
-                    Machines::Cpu => "CPU",
-                    Machines::Both => "GPU, CPU",
+                    Machines { gpu: true, cpu: true } => "GPU, CPU",
+                    Machines { cpu: true, .. } => "CPU",
+                    Machines { .. } => "GPU",
                 };
                 table.add_row([entry.name(), logs, &keys, machines, entry.scheme.description()]);
             }

@@ -21,7 +21,7 @@ use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, 
 use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::persist::journal::{Author, FactKind, Journal};
 use durawarp::persist::vocab::Domain;
-use durawarp::persist::{ControllerHandler, Event, Flush, Handler, Outbox, Peer, SchemeMessage, opened};
+use durawarp::persist::{ControllerEvent, ControllerHandler, Flush, Handler, Outbox, Peer, SchemeMessage, opened};
 use durawarp::spec::Nanos;
 use smallvec::SmallVec;
 
@@ -467,16 +467,16 @@ impl Handler for Holder {
             }
         }
     }
+}
 
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Event::Flushed(token) = *event {
+impl ControllerHandler for Holder {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        if let ControllerEvent::Flushed(token) = *event {
             self.written_at.lock().unwrap().push(outbox.now());
             self.held.retain(|held| held.0 != token);
         }
     }
-}
 
-impl ControllerHandler for Holder {
     fn overlay(&self, line: u64, _: u128, bytes: &mut [u8; 128]) -> bool {
         let Some(&(_, value)) = self.held.last().filter(|_| line == NVM_BASE) else { return false };
         bytes[0] = value;

@@ -47,7 +47,7 @@ fn a_scheme_by_its_own_name_is_no_variant() {
     for entry in catalogue::entries() {
         let scheme = SchemeConfig::load(entry.name(), &[]).unwrap();
         assert_eq!(scheme.table(), entry.table());
-        let outcome = if scheme.built.machines().gpu() { outcome(scheme) } else { outcome_on_cores(scheme) };
+        let outcome = if scheme.built.machines().gpu { outcome(scheme) } else { outcome_on_cores(scheme) };
         assert_eq!((outcome.scheme.as_str(), &outcome.scheme_variant), (entry.name(), &None));
         assert_eq!(
             outcome.scheme_parameters.len(),

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use durawarp::persist::vocab::Machines;
 use durawarp::persist::{
-    ControllerHandler, Handler, HandlerPlace, PathLinks, Promises, RegionRule, Scheme, SmHandler, StorageCost,
+    ControllerHandler, CoreHandler, Handler, HandlerPlace, HomeHandler, HostHandler, NicHandler, PathLinks, Promises,
+    RegionRule, Scheme, SliceHandler, SmHandler, StorageCost,
 };
 
 /// What is put around the handlers of a scheme.
@@ -12,18 +12,23 @@ pub(crate) trait Decorator: Send + Sync + Debug {
     /// The scheme.
     fn of(&self) -> &dyn Scheme;
 
-    /// The handler of an SM, or of a core.
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    /// The handler of an SM.
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         self.of().sm_handler(place)
     }
 
-    /// The handler of a slice.
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.of().slice_handler(place)
+    /// The handler of a core.
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        self.of().core_handler(place)
+    }
+
+    /// The handler of a home slice.
+    fn home_handler(&self, place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
+        self.of().home_handler(place)
     }
 
     /// The handler of a NIC.
-    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn NicHandler>> {
         self.of().nic_handler(place)
     }
 
@@ -46,15 +51,23 @@ impl<D: Decorator> Scheme for Decorated<D> {
         self.0.of().description()
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         self.0.sm_handler(place)
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.0.slice_handler(place)
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        self.0.core_handler(place)
     }
 
-    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        self.0.of().slice_handler(place)
+    }
+
+    fn home_handler(&self, place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
+        self.0.home_handler(place)
+    }
+
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn NicHandler>> {
         self.0.nic_handler(place)
     }
 
@@ -70,7 +83,7 @@ impl<D: Decorator> Scheme for Decorated<D> {
         self.0.of().path_links()
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         self.0.of().host_handler()
     }
 
@@ -80,10 +93,6 @@ impl<D: Decorator> Scheme for Decorated<D> {
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
         self.0.of().unfit(place)
-    }
-
-    fn machines(&self) -> Machines {
-        self.0.of().machines()
     }
 
     fn drops_evictions(&self) -> bool {

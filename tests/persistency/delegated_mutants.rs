@@ -14,8 +14,8 @@ use durawarp::engine::Time;
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
 use durawarp::persist::{
-    Admission, Banks, ControllerHandler, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Held,
-    Interests, Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule, opened,
+    Admission, Banks, ControllerEvent, ControllerHandler, CoreEvent, CoreHandler, CoreOffer, CorePolicy, Handler,
+    HandlerPlace, HandlerReport, Held, HomeEvent, HomeHandler, Outbox, Peer, Scheme, SchemeMessage, opened,
 };
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::schemes::delegated::messages::DelegatedMessage;
@@ -60,14 +60,14 @@ impl Decorator for Mutant {
         &*self.of
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
         let far = if place.index == 0 { FAR_NS * place.tick_khz / 1_000_000 } else { 0 };
-        let of = self.of.sm_handler(place);
-        Box::new(Core { of, fault: self.fault, far, blind: self.of.sm_handler(place) })
+        let (of, blind) = (self.of.core_handler(place)?, self.of.core_handler(place)?);
+        Some(Box::new(Core { of, fault: self.fault, far, blind }))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        Some(Box::new(Home { of: self.of.slice_handler(place)?, fault: self.fault }))
+    fn home_handler(&self, place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
+        Some(Box::new(Home { of: self.of.home_handler(place)?, fault: self.fault }))
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
@@ -77,12 +77,12 @@ impl Decorator for Mutant {
 
 #[derive(Debug)]
 struct Core {
-    of: Box<dyn SmHandler>,
+    of: Box<dyn CoreHandler>,
     fault: Fault,
     /// In ticks.
     far: Time,
     /// Buffers that hear of nothing: room for what a fault hides.
-    blind: Box<dyn SmHandler>,
+    blind: Box<dyn CoreHandler>,
 }
 
 impl Core {
@@ -98,34 +98,6 @@ impl Core {
 }
 
 impl Handler for Core {
-    fn interests(&self) -> Interests {
-        self.of.interests()
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        self.of.offer(offer, outbox)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match (self.fault, event) {
-            (Fault::DroppedWhereGiven, Event::Given { .. })
-            | (Fault::DroppedOfLocks, Event::StoredVolatile { .. })
-            | (Fault::DroppedWhereTaken, Event::Taken { .. }) => {}
-            // What was seen goes to buffers that persist nothing.
-            (Fault::FenceForgetsWhatWasSeen, Event::Taken { .. }) => self.blind.event(event, outbox),
-            (Fault::ResolvedWhenGiven, &Event::Given { line, .. }) => {
-                self.of.event(event, outbox);
-                let on = outbox.take_dependencies().unwrap_or_default();
-                for &on in on.iter() {
-                    outbox.send(Peer::SliceOf(line), DelegatedMessage::Resolved { hart: on.hart, id: on.id });
-                    outbox.depend(on);
-                }
-            }
-            _ => self.of.event(event, outbox),
-        }
-        self.send(outbox);
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.of.message(from, message, outbox);
         self.send(outbox);
@@ -136,37 +108,55 @@ impl Handler for Core {
     }
 }
 
-impl SmHandler for Core {
-    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
-        self.of.write_back(write_back, outbox)
+impl CoreHandler for Core {
+    fn policy(&self) -> CorePolicy {
+        self.of.policy()
     }
 
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        self.of.fence(kind)
+    fn offer(&mut self, offer: &CoreOffer, outbox: &mut Outbox) -> Admission {
+        self.of.offer(offer, outbox)
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        match (self.fault, event) {
+            (Fault::DroppedWhereGiven, CoreEvent::Given(_))
+            | (Fault::DroppedOfLocks, CoreEvent::StoredVolatile { .. })
+            | (Fault::DroppedWhereTaken, CoreEvent::Taken { .. }) => {}
+            // What was seen goes to buffers that persist nothing.
+            (Fault::FenceForgetsWhatWasSeen, CoreEvent::Taken { .. }) => self.blind.event(event, outbox),
+            (Fault::ResolvedWhenGiven, &CoreEvent::Given(line)) => {
+                self.of.event(event, outbox);
+                let on = outbox.take_dependencies().unwrap_or_default();
+                for &on in on.iter() {
+                    outbox.send(Peer::HomeOf(line), DelegatedMessage::Resolved { hart: on.hart, id: on.id });
+                    outbox.depend(on);
+                }
+            }
+            _ => self.of.event(event, outbox),
+        }
+        self.send(outbox);
     }
 }
 
 #[derive(Debug)]
 struct Home {
-    of: Box<dyn Handler>,
+    of: Box<dyn HomeHandler>,
     fault: Fault,
 }
 
-impl Handler for Home {
-    fn interests(&self) -> Interests {
-        self.of.interests()
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        if self.fault == Fault::KeptLineLeaves { Admission::Goes } else { self.of.offer(offer, outbox) }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if self.fault != Fault::DroppedAtHome || !matches!(event, Event::Given { .. }) {
+impl HomeHandler for Home {
+    fn event(&mut self, event: &HomeEvent<'_>, outbox: &mut Outbox) {
+        if self.fault != Fault::DroppedAtHome || !matches!(event, HomeEvent::Given { .. }) {
             self.of.event(event, outbox);
         }
     }
 
+    fn keeps(&mut self, line: u64) -> bool {
+        self.fault != Fault::KeptLineLeaves && self.of.keeps(line)
+    }
+}
+
+impl Handler for Home {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.of.message(from, message, outbox);
     }
@@ -179,10 +169,6 @@ struct Controller {
 }
 
 impl Handler for Controller {
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        self.of.event(event, outbox);
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let message: DelegatedMessage = opened(message);
         if self.fault == Fault::BarrierIgnored && matches!(message, DelegatedMessage::Barrier { .. }) {
@@ -193,6 +179,10 @@ impl Handler for Controller {
 }
 
 impl ControllerHandler for Controller {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        self.of.event(event, outbox);
+    }
+
     fn banks(&mut self, banks: Banks) {
         self.of.banks(banks);
     }

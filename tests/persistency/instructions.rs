@@ -102,7 +102,7 @@ type Column = Vec<(&'static str, String)>;
 
 /// The cells of a scheme, one an instruction.
 fn column(scheme: &dyn Scheme) -> Column {
-    let handlers = &mut || scheme.sm_handler(place());
+    let handlers = &mut || scheme.sm_handler(place()).unwrap();
     let mut cells = vec![
         ("`st`", stores(handlers, StoreClass::Data, false)),
         ("`atom`, `red`", stores(handlers, StoreClass::Data, true)),

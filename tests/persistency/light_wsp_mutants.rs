@@ -30,8 +30,9 @@ use durawarp::outcome::End;
 use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
-    Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
-    Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackRule, opened,
+    Admission, ControllerEvent, ControllerHandler, Domain, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport,
+    Outbox, Peer, Scheme, SchemeMessage, SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreRule, WriteBack,
+    WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::messages::RegionMessage;
@@ -93,11 +94,11 @@ impl Decorator for Mutant {
         &*self.of
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         let ticks = |ns: u64| ns * place.tick_khz / 1_000_000;
         let (far, held_back) = (ticks(FAR_NS), ticks(HELD_BACK_NS));
-        let of = self.of.sm_handler(self.told(place));
-        Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back })
+        let of = self.of.sm_handler(self.told(place))?;
+        Some(Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back }))
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
@@ -151,23 +152,6 @@ impl Sm {
 }
 
 impl Handler for Sm {
-    fn interests(&self) -> Interests {
-        self.of.interests()
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        let before = taken(outbox);
-        let admission = self.of.offer(offer, outbox);
-        self.send(before, outbox);
-        admission
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        let before = taken(outbox);
-        self.of.event(event, outbox);
-        self.send(before, outbox);
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let before = taken(outbox);
         self.of.message(from, message, outbox);
@@ -180,6 +164,23 @@ impl Handler for Sm {
 }
 
 impl SmHandler for Sm {
+    fn interests(&self) -> SmInterests {
+        self.of.interests()
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, outbox: &mut Outbox) -> Admission {
+        let before = taken(outbox);
+        let admission = self.of.offer(offer, outbox);
+        self.send(before, outbox);
+        admission
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        let before = taken(outbox);
+        self.of.event(event, outbox);
+        self.send(before, outbox);
+    }
+
     fn store(&mut self, store: &Store<'_>, outbox: &mut Outbox) -> StoreRule {
         self.of.store(store, outbox)
     }
@@ -264,18 +265,18 @@ impl Handler for Controller {
         self.send(before, outbox);
     }
 
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        let before = taken(outbox);
-        self.of.event(event, outbox);
-        self.send(before, outbox);
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         self.of.report(report);
     }
 }
 
 impl ControllerHandler for Controller {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        let before = taken(outbox);
+        self.of.event(event, outbox);
+        self.send(before, outbox);
+    }
+
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         self.of.overlay(line, mask, bytes)
     }

@@ -20,8 +20,8 @@ use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Admission, Boundary, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Interests,
-    Journal, Load, Offer, Outbox, Peer, PmImage, Promises, Route, Scheme, SchemeMessage, SmHandler, Store, StoreClass,
+    Admission, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Journal, Load, Outbox,
+    Peer, PmImage, Promises, Route, Scheme, SchemeMessage, SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreClass,
     StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
@@ -62,17 +62,23 @@ struct Site {
 }
 
 impl Handler for Site {
-    fn interests(&self) -> Interests {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        self.of.message(from, message, outbox);
+    }
+}
+
+impl SmHandler for Site {
+    fn interests(&self) -> SmInterests {
         let departures = self.fault != Fault::GateIgnored;
         let of = self.of.interests();
-        Interests { departures: of.departures && departures, ..of }
+        SmInterests { departures: of.departures && departures, ..of }
     }
 
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+    fn offer(&mut self, offer: &SmOffer<'_>, outbox: &mut Outbox) -> Admission {
         self.of.offer(offer, outbox)
     }
 
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
         self.of.event(event, outbox);
     }
 
@@ -80,12 +86,6 @@ impl Handler for Site {
         if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.boundary(outbox) }
     }
 
-    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        self.of.message(from, message, outbox);
-    }
-}
-
-impl SmHandler for Site {
     fn bypasses_l1(&mut self, load: &Load) -> bool {
         self.of.bypasses_l1(load)
     }
@@ -138,9 +138,9 @@ impl Decorator for Mutant {
         &*self.of
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        let (of, fault) = (self.of.sm_handler(place), self.fault);
-        Box::new(Site { of, fault, asked: 0, last: None, changed: Vec::new() })
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        let (of, fault) = (self.of.sm_handler(place)?, self.fault);
+        Some(Box::new(Site { of, fault, asked: 0, last: None, changed: Vec::new() }))
     }
 }
 

@@ -15,8 +15,8 @@ use durawarp::oracle::order::{Model, RunOrder};
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::persist::promises::Promises;
 use durawarp::persist::{
-    Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Interests, NonTemporalOrder, Offer,
-    Outbox, PmImage, Route, Scheme, SmHandler, Store, StoreRule,
+    Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, NonTemporalOrder, Outbox, PmImage,
+    Route, Scheme, SmHandler, SmInterests, SmOffer, Store, StoreRule,
 };
 use durawarp::run::Experiment;
 
@@ -274,20 +274,20 @@ fn transactions_survive_on_a_combining_l1() {
 #[derive(Debug)]
 struct Disorder;
 
-impl Handler for Disorder {
-    fn interests(&self) -> Interests {
-        Interests { persist_order: true, ..Interests::default() }
+impl Handler for Disorder {}
+
+impl SmHandler for Disorder {
+    fn interests(&self) -> SmInterests {
+        SmInterests { persist_order: true, ..SmInterests::default() }
     }
 
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        if let Offer::Join(store) = offer {
+    fn offer(&mut self, offer: &SmOffer<'_>, outbox: &mut Outbox) -> Admission {
+        if let SmOffer::Join(store) = offer {
             outbox.persist(store.line, store.number);
         }
         Admission::Goes
     }
-}
 
-impl SmHandler for Disorder {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         StoreRule::new(Route::NonTemporal, store.atomic)
     }
@@ -306,12 +306,8 @@ impl Scheme for Disorder {
         "a fault"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Disorder)
-    }
-
-    fn host_handler(&self) -> Box<dyn Handler> {
-        Box::new(Disorder)
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(Disorder))
     }
 
     fn promises(&self) -> Promises {

@@ -13,8 +13,8 @@ use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::outcome::End;
 use durawarp::persist::journal::Author;
 use durawarp::persist::{
-    Admission, Banks, ControllerHandler, Event, Handler, HandlerPlace, HandlerReport, Held, Interests, Offer, Outbox,
-    Peer, Scheme, SchemeMessage, opened,
+    Banks, ControllerEvent, ControllerHandler, Handler, HandlerPlace, HandlerReport, Held, NicEvent, NicHandler,
+    Outbox, Peer, Scheme, SchemeMessage, opened,
 };
 use durawarp::run::{AnyExperiment, Conduct};
 use durawarp::schemes::delegated::messages::{DelegatedMessage, Persist};
@@ -53,7 +53,7 @@ impl Decorator for Faulty {
         &*self.of
     }
 
-    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn NicHandler>> {
         let (of, fault) = (self.of.nic_handler(place)?, self.fault);
         Some(Box::new(Nic { of, fault, order: VecDeque::new(), ends: BTreeMap::new() }))
     }
@@ -76,7 +76,7 @@ struct VerbEnds {
 
 #[derive(Debug)]
 struct Nic {
-    of: Box<dyn Handler>,
+    of: Box<dyn NicHandler>,
     fault: Fault,
     /// Channels in the order in which their verbs ended.
     order: VecDeque<u8>,
@@ -85,7 +85,7 @@ struct Nic {
 
 impl Nic {
     /// Lets the handler do something, and says which verbs are durable then, as the fault has it.
-    fn settling(&mut self, outbox: &mut Outbox, act: impl FnOnce(&mut dyn Handler, &mut Outbox)) {
+    fn settling(&mut self, outbox: &mut Outbox, act: impl FnOnce(&mut dyn NicHandler, &mut Outbox)) {
         let said = std::mem::take(outbox.settled());
         act(&mut *self.of, outbox);
         let new = std::mem::replace(outbox.settled(), said);
@@ -113,48 +113,46 @@ impl Nic {
 }
 
 impl Handler for Nic {
-    fn interests(&self) -> Interests {
-        self.of.interests()
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        self.of.offer(offer, outbox)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        let (mut early, mut ends_here) = (false, true);
-        match (self.fault, event) {
-            (Fault::BarrierAfterFirstLine, Event::Stored(store) | Event::Posted(store)) => {
-                let ends = self.ends.entry(store.warp).or_default();
-                let (_, verb) = store.author.verb().unwrap();
-                early = std::mem::replace(&mut ends.began, verb) != verb;
-            }
-            (Fault::BarrierAfterFirstLine, Event::Fenced { warp }) => {
-                self.ends.entry(*warp).or_default().came += 1;
-                ends_here = false;
-            }
-            (_, Event::Fenced { warp }) => self.order.push_back(*warp),
-            _ => {}
-        }
-        self.settling(outbox, |handler, outbox| {
-            if ends_here {
-                handler.event(event, outbox);
-            }
-            if let (true, Event::Stored(store) | Event::Posted(store)) = (early, event) {
-                handler.event(&Event::Fenced { warp: store.warp }, outbox);
-            }
-        });
-        if let (Fault::NicAnswersAtArrival, Event::Fenced { warp }) = (self.fault, event) {
-            outbox.settle(Author::Channel((*warp).into()));
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.settling(outbox, |handler, outbox| handler.message(from, message, outbox));
     }
 
     fn report(&self, report: &mut HandlerReport) {
         self.of.report(report);
+    }
+}
+
+impl NicHandler for Nic {
+    fn has_room(&mut self, channel: u8) -> bool {
+        self.of.has_room(channel)
+    }
+
+    fn event(&mut self, event: &NicEvent<'_>, outbox: &mut Outbox) {
+        let (mut early, mut ends_here) = (false, true);
+        match (self.fault, event) {
+            (Fault::BarrierAfterFirstLine, NicEvent::Stored(store) | NicEvent::Posted(store)) => {
+                let ends = self.ends.entry(store.by).or_default();
+                let (_, verb) = store.author.verb().unwrap();
+                early = std::mem::replace(&mut ends.began, verb) != verb;
+            }
+            (Fault::BarrierAfterFirstLine, NicEvent::VerbEnds(channel)) => {
+                self.ends.entry(*channel).or_default().came += 1;
+                ends_here = false;
+            }
+            (_, NicEvent::VerbEnds(channel)) => self.order.push_back(*channel),
+            _ => {}
+        }
+        self.settling(outbox, |handler, outbox| {
+            if ends_here {
+                handler.event(event, outbox);
+            }
+            if let (true, NicEvent::Stored(store) | NicEvent::Posted(store)) = (early, event) {
+                handler.event(&NicEvent::VerbEnds(store.by), outbox);
+            }
+        });
+        if let (Fault::NicAnswersAtArrival, NicEvent::VerbEnds(channel)) = (self.fault, event) {
+            outbox.settle(Author::Channel((*channel).into()));
+        }
     }
 }
 
@@ -213,15 +211,6 @@ impl Controller {
 }
 
 impl Handler for Controller {
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if self.fault == Fault::ControllerAnswersAtArrival {
-            self.unheard(outbox, |handler, outbox| handler.event(event, outbox));
-        } else {
-            self.of.event(event, outbox);
-            self.choose_early(outbox);
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let message: DelegatedMessage = opened(message);
         match (self.fault, message) {
@@ -263,6 +252,15 @@ impl Handler for Controller {
 }
 
 impl ControllerHandler for Controller {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        if self.fault == Fault::ControllerAnswersAtArrival {
+            self.unheard(outbox, |handler, outbox| handler.event(event, outbox));
+        } else {
+            self.of.event(event, outbox);
+            self.choose_early(outbox);
+        }
+    }
+
     fn banks(&mut self, banks: Banks) {
         self.of.banks(banks);
     }

@@ -18,8 +18,8 @@ use durawarp::outcome::End;
 use durawarp::persist::promises::Promises;
 use durawarp::persist::vocab::{CommitRule, Domain, RegionStep};
 use durawarp::persist::{
-    Admission, Author, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer,
-    Outbox, Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule, opened,
+    Admission, Author, CoreEvent, CoreHandler, CoreOffer, CorePolicy, FactKind, Handler, HandlerPlace, HandlerReport,
+    Outbox, Peer, Scheme, SchemeMessage, opened,
 };
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use durawarp::schemes::core_regions::messages::CoreRegionMessage;
@@ -182,14 +182,14 @@ impl Decorator for Mutant {
         &*self.of
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Core { of: self.of.sm_handler(place), fault: self.fault, controllers: place.controllers })
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(Core { of: self.of.core_handler(place)?, fault: self.fault, controllers: place.controllers }))
     }
 }
 
 #[derive(Debug)]
 struct Core {
-    of: Box<dyn SmHandler>,
+    of: Box<dyn CoreHandler>,
     fault: Fault,
     controllers: u16,
 }
@@ -220,20 +220,6 @@ impl Core {
 }
 
 impl Handler for Core {
-    fn interests(&self) -> Interests {
-        let interests = self.of.interests();
-        Interests { synchronises: interests.synchronises && self.fault != Fault::WaitsForNobody, ..interests }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        self.of.offer(offer, outbox)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        self.of.event(event, outbox);
-        self.go_on(outbox);
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.of.message(from, message, outbox);
         self.go_on(outbox);
@@ -244,13 +230,19 @@ impl Handler for Core {
     }
 }
 
-impl SmHandler for Core {
-    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
-        self.of.write_back(write_back, outbox)
+impl CoreHandler for Core {
+    fn policy(&self) -> CorePolicy {
+        let policy = self.of.policy();
+        CorePolicy { synchronises: policy.synchronises && self.fault != Fault::WaitsForNobody, ..policy }
     }
 
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        self.of.fence(kind)
+    fn offer(&mut self, offer: &CoreOffer, outbox: &mut Outbox) -> Admission {
+        self.of.offer(offer, outbox)
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        self.of.event(event, outbox);
+        self.go_on(outbox);
     }
 }
 

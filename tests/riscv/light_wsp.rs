@@ -10,8 +10,8 @@ use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, Watching, crash_cp
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::persist::journal::Author;
 use durawarp::persist::{
-    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore,
-    Peer, Scheme, SchemeMessage, SmHandler, WriteBack, WriteBackRule,
+    Admission, CoreEvent, CoreHandler, CoreOffer, CorePolicy, Handler, HandlerPlace, HandlerReport, Outbox, PathStore,
+    Peer, Scheme, SchemeMessage,
 };
 use durawarp::riscv::functional::{End, Options, RegionRun};
 use durawarp::riscv::regions::{RegionOptions, form};
@@ -174,14 +174,14 @@ impl Decorator for Mutant {
         &*self.of
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Core { of: self.of.sm_handler(place), fault: self.fault, seen: 0, late: None })
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(Core { of: self.of.core_handler(place)?, fault: self.fault, seen: 0, late: None }))
     }
 }
 
 #[derive(Debug)]
 struct Core {
-    of: Box<dyn SmHandler>,
+    of: Box<dyn CoreHandler>,
     fault: Fault,
     seen: u32,
     /// A store that is overtaken, with its bytes.
@@ -189,36 +189,6 @@ struct Core {
 }
 
 impl Handler for Core {
-    fn interests(&self) -> Interests {
-        self.of.interests()
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        self.of.offer(offer, outbox)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        let concerned = match (self.fault, event) {
-            (Fault::CopyLost, Event::Stored(store)) => !store.checkpoint,
-            (Fault::CheckpointLost, Event::Stored(store)) => store.checkpoint,
-            (Fault::EndLost, Event::RegionEnds { .. }) => true,
-            (Fault::OutOfOrder, Event::Stored(store)) => !store.checkpoint,
-            _ => false,
-        };
-        self.seen += u32::from(concerned);
-        if !(concerned && self.seen == 9) {
-            self.of.event(event, outbox);
-        } else if let (Fault::OutOfOrder, Event::Stored(store)) = (self.fault, event) {
-            self.late = Some((store.warp, store.author, store.line, store.mask, *store.bytes));
-        }
-        if matches!(event, Event::RegionEnds { .. })
-            && let Some((warp, author, line, mask, bytes)) = self.late.take()
-        {
-            let late = PathStore { warp, author, line, mask, bytes: &bytes, checkpoint: false };
-            self.of.event(&Event::Stored(&late), outbox);
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.of.message(from, message, outbox);
     }
@@ -228,13 +198,35 @@ impl Handler for Core {
     }
 }
 
-impl SmHandler for Core {
-    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
-        self.of.write_back(write_back, outbox)
+impl CoreHandler for Core {
+    fn policy(&self) -> CorePolicy {
+        self.of.policy()
     }
 
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        self.of.fence(kind)
+    fn offer(&mut self, offer: &CoreOffer, outbox: &mut Outbox) -> Admission {
+        self.of.offer(offer, outbox)
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        let concerned = match (self.fault, event) {
+            (Fault::CopyLost, CoreEvent::Stored(store)) => !store.checkpoint,
+            (Fault::CheckpointLost, CoreEvent::Stored(store)) => store.checkpoint,
+            (Fault::EndLost, CoreEvent::RegionEnds { .. }) => true,
+            (Fault::OutOfOrder, CoreEvent::Stored(store)) => !store.checkpoint,
+            _ => false,
+        };
+        self.seen += u32::from(concerned);
+        if !(concerned && self.seen == 9) {
+            self.of.event(event, outbox);
+        } else if let (Fault::OutOfOrder, CoreEvent::Stored(store)) = (self.fault, event) {
+            self.late = Some((store.by, store.author, store.line, store.mask, *store.bytes));
+        }
+        if matches!(event, CoreEvent::RegionEnds { .. })
+            && let Some((by, author, line, mask, bytes)) = self.late.take()
+        {
+            let late = PathStore { by, author, line, mask, bytes: &bytes, checkpoint: false };
+            self.of.event(&CoreEvent::Stored(&late), outbox);
+        }
     }
 }
 

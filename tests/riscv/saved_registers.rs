@@ -15,8 +15,8 @@ use durawarp::oracle::replay::{Replay, judge_replay};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::journal::Author;
 use durawarp::persist::{
-    Admission, Event, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox,
-    PmImage, Scheme, SmHandler, WriteBack, WriteBackRule,
+    Admission, CoreEvent, CoreHandler, CoreOffer, CorePolicy, FactKind, Handler, HandlerPlace, HandlerReport, Outbox,
+    PmImage, Scheme,
 };
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
 use durawarp::schemes::catalogue;
@@ -123,15 +123,15 @@ impl Decorator for Mutant {
         &*self.of
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        let of = self.of.sm_handler(place);
-        Box::new(Core { of, fault: self.fault, core: place.index, stored: 0, lines: BTreeMap::new() })
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        let of = self.of.core_handler(place)?;
+        Some(Box::new(Core { of, fault: self.fault, core: place.index, stored: 0, lines: BTreeMap::new() }))
     }
 }
 
 #[derive(Debug)]
 struct Core {
-    of: Box<dyn SmHandler>,
+    of: Box<dyn CoreHandler>,
     fault: Fault,
     core: u16,
     stored: u32,
@@ -146,45 +146,39 @@ impl Core {
 }
 
 impl Handler for Core {
-    fn interests(&self) -> Interests {
-        self.of.interests()
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        let answer = self.of.offer(offer, outbox);
-        match (self.fault, offer) {
-            (Fault::ReleasesEarly, Offer::Durable { .. }) | (Fault::GivesUpEarly, Offer::GiveUp(_)) => Admission::Goes,
-            _ => answer,
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        self.of.event(event, outbox);
-        match (self.fault, event) {
-            (_, Event::Stored(store)) => {
-                self.stored += 1;
-                self.lines.insert(store.line, self.stored);
-            }
-            (Fault::ReleasesEarly, Event::RegionPersisted { .. }) => {
-                self.lines.iter().for_each(|(&line, &last)| self.forget(line, last, outbox));
-            }
-            (Fault::ForgetsNewer, Event::WrittenBack { line, .. }) => self.forget(*line, self.lines[line], outbox),
-            _ => {}
-        }
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         self.of.report(report);
     }
 }
 
-impl SmHandler for Core {
-    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
-        self.of.write_back(write_back, outbox)
+impl CoreHandler for Core {
+    fn policy(&self) -> CorePolicy {
+        self.of.policy()
     }
 
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        self.of.fence(kind)
+    fn offer(&mut self, offer: &CoreOffer, outbox: &mut Outbox) -> Admission {
+        let answer = self.of.offer(offer, outbox);
+        match (self.fault, offer) {
+            (Fault::ReleasesEarly, CoreOffer::Durable(_)) | (Fault::GivesUpEarly, CoreOffer::GiveUp(_)) => {
+                Admission::Goes
+            }
+            _ => answer,
+        }
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        self.of.event(event, outbox);
+        match (self.fault, event) {
+            (_, CoreEvent::Stored(store)) => {
+                self.stored += 1;
+                self.lines.insert(store.line, self.stored);
+            }
+            (Fault::ReleasesEarly, CoreEvent::RegionPersisted { .. }) => {
+                self.lines.iter().for_each(|(&line, &last)| self.forget(line, last, outbox));
+            }
+            (Fault::ForgetsNewer, CoreEvent::WrittenBack { line, .. }) => self.forget(*line, self.lines[line], outbox),
+            _ => {}
+        }
     }
 }
 

@@ -127,12 +127,8 @@ impl Scheme for Own {
         "every store past the caches"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Own { waits: self.waits })
-    }
-
-    fn host_handler(&self) -> Box<dyn Handler> {
-        Box::new(Own { waits: self.waits })
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(Own { waits: self.waits }))
     }
 
     fn logs(&self) -> bool {

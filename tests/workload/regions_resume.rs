@@ -9,7 +9,7 @@ use durawarp::kernel::memory::{FlatMemory, Medium};
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::outcome::End;
 use durawarp::persist::vocab::{CommitRule, RegionRule};
-use durawarp::persist::{Handler, HandlerPlace, Scheme, SmHandler};
+use durawarp::persist::{HandlerPlace, HostHandler, Scheme, SmHandler};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
 use durawarp::workload::{Choice, Demands, FormedProgram, FunctionalError, Resolved, Workload};
@@ -26,10 +26,10 @@ impl Scheme for FormedBase {
     fn description(&self) -> &'static str {
         "formed kernels, without hardware for their regions"
     }
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         BASE.sm_handler(place)
     }
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         BASE.host_handler()
     }
     fn regions(&self) -> Option<RegionRule> {

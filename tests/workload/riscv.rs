@@ -216,7 +216,7 @@ fn program_machine_and_scheme_are_of_one_kind_and_threads_have_harts() {
     assert!(told.contains("workload.toml:7:") && told.contains("9 threads are more than the 8 harts"), "{told}");
     assert!(kept().set("params.THREADS", 9).set("core.count", 9).build_any().is_ok());
     let built = SchemeConfig::load("sync", &[]).unwrap().built;
-    assert!(built.machines().cpu() && !built.machines().gpu());
+    assert!(built.machines().cpu && !built.machines().gpu);
 }
 
 #[test]

@@ -30,7 +30,7 @@ use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, state, state_meth
 use durawarp_engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use durawarp_kernel::host::{HostAction, HostProgram, SampleStep};
 use durawarp_kernel::launch::{Launch, LiveLaunches};
-use durawarp_persist::handler::Handler;
+use durawarp_persist::handler::HostHandler;
 use durawarp_persist::journal::{FactKind, Notebook};
 use durawarp_persist::vocab::{Boundary, FenceKind};
 
@@ -177,7 +177,7 @@ impl CommandProcessor {
         (sm, shared, l1): (SmSpec, SharedSpec, L1Spec),
         w: CommandProcessorWiring,
         host: Box<dyn HostProgram>,
-        handler: Box<dyn Handler>,
+        handler: Box<dyn HostHandler>,
     ) -> Self {
         let interval = w.clock.cycles(u64::from(spec.cta_interval_cycles));
         CommandProcessor {

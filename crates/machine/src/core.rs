@@ -56,7 +56,7 @@ mod wiring;
 
 use durawarp_base::timeline::Growth;
 use durawarp_engine::{Component, Ctx, Progress, StateDigest, Time, Wait};
-use durawarp_persist::handler::{Dependencies, HandlerReport, SmHandler};
+use durawarp_persist::handler::{CoreHandler, Dependencies, HandlerReport};
 use durawarp_persist::journal::Notebook;
 use durawarp_riscv::code::CodeTable;
 use durawarp_riscv::hart_state::HartState;
@@ -119,7 +119,7 @@ struct Stepped {
 
 impl Core {
     /// An idle core; with `journal` it keeps one.
-    pub fn new(spec: CoreSpec, l1d: L1dSpec, wiring: CoreWiring, handler: Box<dyn SmHandler>, journal: bool) -> Core {
+    pub fn new(spec: CoreSpec, l1d: L1dSpec, wiring: CoreWiring, handler: Box<dyn CoreHandler>, journal: bool) -> Core {
         let formed = wiring.regions.as_ref().map(|(table, _)| HartRegions::new(table.clone(), wiring.code.clone()));
         let hart = |index: u8| Hart { regions: formed.clone().map(Box::new), ..Hart::new(index, &spec) };
         Core {
@@ -505,7 +505,7 @@ impl Core {
         }
         let Some(probe) = self.cache.probe_now(probe, &mut self.host) else { return };
         let Probe { line, invalidate, room, .. } = probe;
-        let lost = if self.host.renames && invalidate {
+        let lost = if self.host.policy.renaming && invalidate {
             region::probe(&mut self.cache, &mut self.host, line, room, cx)
         } else {
             self.cache.probe(line, invalidate, room, &mut self.host, cx)
@@ -590,7 +590,7 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 #[inline]
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     // Most runs have none of these, and ask once a cycle.
-    let noted = m.record.watch.is_some() || hart.regions.is_some() || m.host.renames;
+    let noted = m.record.watch.is_some() || hart.regions.is_some() || m.host.policy.renaming;
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
         let inserted = matches!(retires, Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd);
@@ -636,7 +636,7 @@ fn note_retired(hart: &mut Hart, number: u64, retires: Retires, cycle: u64, m: &
     if let Some(regions) = &mut hart.regions {
         regions.retired(hart.window.entry(number));
     }
-    if m.host.renames {
+    if m.host.policy.renaming {
         region::retired(hart, number, cycle, m);
     }
 }
@@ -653,7 +653,7 @@ impl Receiver for Core {
             // A store, or a fence, may have waited for it.
             CoreMsg::Peer(PeerMessage { from, message }) => {
                 self.host.receive(from, message, self.record.journal.as_mut(), cx);
-                if self.host.victims.is_some() {
+                if self.host.policy.victims.is_some() {
                     self.release_kept(cx);
                 }
             }
@@ -667,7 +667,7 @@ impl Receiver for Core {
                 self.probe(Probe { line, invalidate, recall, room }, now, cx);
             }
             CoreMsg::PutAck { line, room } => self.cache.put_is_acknowledged(line, room),
-            CoreMsg::Cleaned { tag, room } if self.host.renames => {
+            CoreMsg::Cleaned { tag, room } if self.host.policy.renaming => {
                 let Core { cache, host, record, program, .. } = self;
                 let journal = record.journal.as_mut();
                 if let Some(line) = region::written_back(cache, host, journal, program.clock, (tag, room), cx) {

@@ -67,7 +67,7 @@ mod waits;
 use durawarp_base::timeline::Growth;
 use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Dependencies, Handler, HandlerReport};
+use durawarp_persist::handler::{Dependencies, HandlerReport, HomeHandler};
 use durawarp_persist::journal::Notebook;
 use durawarp_persist::vocab::Domain;
 
@@ -179,8 +179,7 @@ impl HomeSlice {
 
     /// Hosts a scheme's handler from now on. Persistent memory is written by the scheme: lines of it leave
     /// without, or to the DRAM caches.
-    pub fn host(&mut self, handler: Option<Box<dyn Handler>>) {
-        let handler = handler.filter(|handler| handler.interests().dependencies);
+    pub fn host(&mut self, handler: Option<Box<dyn HomeHandler>>) {
         self.host = handler.map(|handler| Box::new(HomeHost::new(handler, self.ports)));
     }
 

@@ -35,7 +35,7 @@ mod write_back_all;
 use durawarp_base::timeline::Growth;
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
-use durawarp_persist::handler::{Handler, Move};
+use durawarp_persist::handler::{Move, SliceHandler};
 use durawarp_persist::journal::Notebook;
 
 use super::cache::TagArray;
@@ -128,7 +128,7 @@ impl L2Slice {
     }
 
     /// Hosts a scheme's handler from now on, which may move bytes to these lines of DRAM.
-    pub fn host(&mut self, handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) {
+    pub fn host(&mut self, handler: Option<Box<dyn SliceHandler>>, reserved: Vec<u64>) {
         self.host = SliceHost::new(handler, reserved);
     }
 

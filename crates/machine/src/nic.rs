@@ -34,9 +34,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Wait};
-use durawarp_persist::handler::{
-    Admission, Dependency, Event, Handler, HandlerReport, Offer, Outbox, PathStore, report_of,
-};
+use durawarp_persist::handler::{Dependency, HandlerReport, NicEvent, NicHandler, Outbox, PathStore, report_of};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 
 use super::coherence::{CPU_LINE_BYTES, HomeMsg};
@@ -100,7 +98,7 @@ pub struct Nic {
     /// Lines go to the shared cache.
     ddio: bool,
     peers: PeerChannels,
-    handler: Box<dyn Handler>,
+    handler: Box<dyn NicHandler>,
     outbox: Outbox,
     channels: Vec<ClientChannel>,
     /// Boxes for lines that go to their homes.
@@ -115,7 +113,7 @@ pub struct Nic {
 impl Nic {
     /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
     /// servers'; with `journal` it keeps one.
-    pub fn new(handler: Box<dyn Handler>, ports: Ports, channels: u16, peers: PeerChannels, journal: bool) -> Nic {
+    pub fn new(handler: Box<dyn NicHandler>, ports: Ports, channels: u16, peers: PeerChannels, journal: bool) -> Nic {
         let channels = (0..channels).map(|_| ClientChannel::default()).collect();
         Nic {
             ports,
@@ -177,12 +175,10 @@ impl Nic {
     /// Brings to the buffer, or to the shared cache, what it has room for.
     fn advance(&mut self, number: u16, cx: &mut Ctx<'_, Msg>) {
         // A channel's lines are in the cache in their order: one at a time is on its way there.
-        let hart = number as u8;
         while let channel = &mut self.channels[usize::from(number)]
             && channel.at_home.is_none()
             && let Some(arrival) = channel.arrivals.front()
-            && (!arrival.persists()
-                || self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes)
+            && (!arrival.persists() || self.handler.has_room(number as u8))
             && let Some(arrival) = channel.arrivals.pop_front()
         {
             match arrival {
@@ -191,7 +187,7 @@ impl Nic {
                 }
                 Arrival::Barrier(verb) if verb.persistent => {
                     self.channels[usize::from(number)].verbs.push_back(verb);
-                    self.handler.event(&Event::Fenced { warp: hart }, &mut self.outbox);
+                    self.handler.event(&NicEvent::VerbEnds(number as u8), &mut self.outbox);
                 }
                 Arrival::Barrier(VerbEnd { sequence, acknowledged, .. }) => {
                     if acknowledged {
@@ -213,17 +209,15 @@ impl Nic {
         persistent: bool,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        let (hart, author) = (number as u8, Author::Verb { channel: number, sequence: sequence as u32 });
-        let of = PathStore { warp: hart, author, line, mask: LINE_MASK, bytes, checkpoint: false };
+        let author = Author::Verb { channel: number, sequence: sequence as u32 };
+        let of = PathStore { by: number as u8, author, line, mask: LINE_MASK, bytes, checkpoint: false };
         self.counters.lines += u64::from(persistent);
         if !self.ddio {
-            self.handler.event(&Event::Stored(&of), &mut self.outbox);
+            self.handler.event(&NicEvent::Stored(&of), &mut self.outbox);
             return;
         }
         if persistent {
-            self.handler.event(&Event::Posted(&of), &mut self.outbox);
-            // Its home is told which entry makes the line durable, before anyone can get it from there.
-            self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
+            self.handler.event(&NicEvent::Posted(&of), &mut self.outbox);
         }
         self.write_home(number, line, bytes, persistent, cx);
     }
@@ -247,7 +241,7 @@ impl Nic {
             panic!("channel {number} has no line with its home")
         };
         if persistent {
-            self.handler.event(&Event::Answered { warp: number as u8, dependencies }, &mut self.outbox);
+            self.handler.event(&NicEvent::Answered { channel: number as u8, dependencies }, &mut self.outbox);
         }
         self.advance(number, cx);
     }

@@ -607,9 +607,12 @@ impl Ports {
     fn peer(&self, peer: Peer) -> (Endpoint, Port) {
         let slice = |address| self.roster.map.slice_of(address) as u16;
         let role = match peer {
-            Peer::Sm(index) => self.roster.compute(index),
-            Peer::Slice(index) => self.roster.slice(index),
-            Peer::SliceOf(address) => self.roster.slice(slice(address)),
+            Peer::Sm(index) => Endpoint::Sm(index),
+            Peer::Core(index) => Endpoint::Core(index),
+            Peer::Slice(index) => Endpoint::Slice(index),
+            Peer::SliceOf(address) => Endpoint::Slice(slice(address)),
+            Peer::Home(index) => Endpoint::Home(index),
+            Peer::HomeOf(address) => Endpoint::Home(slice(address)),
             Peer::Controller(channel) => Endpoint::Controller(channel),
             Peer::ControllerOf(address) => Endpoint::Controller(slice(address) / self.roster.slices_per_controller()),
             Peer::Hub => Endpoint::Hub,
@@ -633,8 +636,10 @@ impl Ports {
     /// The owner, as its handler's peers know it.
     fn as_peer(&self) -> Peer {
         match self.owner {
-            Endpoint::Sm(index) | Endpoint::Core(index) => Peer::Sm(index),
-            Endpoint::Slice(index) | Endpoint::Home(index) => Peer::Slice(index),
+            Endpoint::Sm(index) => Peer::Sm(index),
+            Endpoint::Core(index) => Peer::Core(index),
+            Endpoint::Slice(index) => Peer::Slice(index),
+            Endpoint::Home(index) => Peer::Home(index),
             Endpoint::Controller(channel) => Peer::Controller(channel),
             Endpoint::Hub => Peer::Hub,
             Endpoint::CommandProcessor | Endpoint::Os => Peer::Host,
@@ -803,6 +808,19 @@ mod tests {
     #[should_panic(expected = "no link leads from l2.0 to Controller(0)")]
     fn a_slices_handler_does_not_write_to_its_controller() {
         roster(true, true, false).ports(Endpoint::Slice(0)).peer(Peer::Controller(0));
+    }
+
+    #[test]
+    fn a_peer_of_the_other_machine_is_not_found() {
+        let gpu = roster(true, true, false);
+        let cpu = Roster { hub: true, paths: true, ..Roster::of_cores(3, Interleave::new(4, 2, 256)) };
+        let finds = |roster: Roster, peer| std::panic::catch_unwind(|| roster.ports(Endpoint::Hub).peer(peer)).is_ok();
+        for peer in [Peer::Sm(0), Peer::Slice(1), Peer::SliceOf(0)] {
+            assert!(finds(gpu, peer) && !finds(cpu, peer), "{peer:?}");
+        }
+        for peer in [Peer::Core(0), Peer::Home(1), Peer::HomeOf(0)] {
+            assert!(finds(cpu, peer) && !finds(gpu, peer), "{peer:?}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ use durawarp_kernel::fault::ProgramFault;
 use durawarp_kernel::ir::Class;
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::warp::Warp;
-use durawarp_persist::handler::{Event, SmHandler};
+use durawarp_persist::handler::{SmEvent, SmHandler};
 use durawarp_persist::journal::Notebook;
 use durawarp_persist::regions::RegionReport;
 
@@ -260,7 +260,7 @@ impl Sm {
         self.memory.l1.begin_launch(l1_ways);
         if self.host.wants.accesses {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
-            self.host.tell(&Event::KernelStarts(&facts));
+            self.host.tell(&SmEvent::KernelStarts(&facts));
         }
         self.front_end.begin_launch(&launch);
         // A front-end buffer looks ahead at registers; a second instruction of a warp is judged behind the first.

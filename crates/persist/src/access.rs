@@ -1,5 +1,5 @@
 //! What happens to persistent memory in a component, as plain data: accesses of warps, of caches, markers,
-//! kernels.
+//! kernels, stores on persist paths.
 //!
 //! Hosts fill these in, handlers read them ([`super::event`], [`super::handler`]). Lines are addresses of
 //! their first byte; lines of an access are each there once.
@@ -183,11 +183,11 @@ pub struct SynchronisationRule {
     pub forgets: bool,
 }
 
-/// Bytes of a line that a warp has stored, on their way around the caches beside the store itself.
+/// Bytes of a line that have been stored, on their way around the caches beside the store itself.
 #[derive(Debug, Clone, Copy)]
 pub struct PathStore<'a> {
-    /// Warp slot.
-    pub warp: u8,
+    /// By whom: a warp slot of an SM, a hart of a core, a channel of the NIC.
+    pub by: u8,
     /// Who stores, for journals.
     pub author: Author,
     /// Address of the line's first byte.

@@ -1,15 +1,23 @@
-//! What hosts tell handlers and ask them: a host has three verbs for a mechanism of a scheme, and knows none
-//! of them.
+//! What hosts of GPUs and memory controllers tell handlers and ask them: a host has three verbs for a
+//! mechanism of a scheme, and knows none of them. Hosts of CPUs have events of their own
+//! ([`super::cpu_event`]).
 //!
 //! | verb | when | what a handler may do |
 //! |---|---|---|
-//! | [`Event`] | something has happened | change its state, write to its [`Outbox`](super::outbox::Outbox) |
-//! | [`Offer`] | something is about to happen | let it go, have it held, or have it wait; it is offered again |
+//! | event | something has happened | change its state, write to its [`Outbox`](super::outbox::Outbox) |
+//! | offer | something is about to happen | let it go, have it held, or have it wait; it is offered again |
 //! | [`HandlerReport`] | the run is over, or stuck | count, explain |
 //!
-//! A handler says in its [`Interests`] what it wants to hear of, once, so that a host does not pay for what
-//! no handler wants. Invariants: an offer has no effect by itself, unless its table row says so; what has
-//! gone is told as an event.
+//! | host | events | offers |
+//! |---|---|---|
+//! | SM | [`SmEvent`] | [`SmOffer`] |
+//! | L2 slice | [`SliceEvent`] | whether a line stays ([`keeps`](super::handler::SliceHandler::keeps)) |
+//! | memory controller, of either machine | [`ControllerEvent`] | - |
+//! | command processor | [`HostHandler`](super::handler::HostHandler) | - |
+//!
+//! A handler says once what it wants to hear of ([`SmInterests`], [`SliceInterests`]), so that a host does
+//! not pay for what no handler wants. Invariants: an offer has no effect by itself, unless its table row says
+//! so; what has gone is told as an event.
 //!
 //! | offer | answer `Waits` | answer `Held` |
 //! |---|---|---|
@@ -18,20 +26,14 @@
 //! | `Join` | the store, and all behind it, wait | - |
 //! | `Issue`, `Atomic` | the warp waits; an atomic's first offer asks for its turn | - |
 //! | `Retire` | the warp's slot stays taken | - |
-//! | `Victim` | the line stays | - |
-//! | `Durable` | the hart waits; at a region's end write-backs may leave now | - |
-//! | `Rename` | the hart's region ends first | it waits until an instruction retires |
-//! | `GiveUp` | the line stays until its write-backs are acknowledged; one may leave now | - |
 
 use super::access::{Access, Joining, KernelFacts, Marker, PathStore};
-use super::dependency::Dependency;
 use super::journal::Author;
 use super::regions::RegionReport;
-use super::vocab::RegionEnd;
 
-/// What a handler wants to hear of, or to be asked about.
+/// What a handler in an SM wants to hear of, or to be asked about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Interests {
+pub struct SmInterests {
     /// Accesses, lines that are replaced or cleaned, acknowledgements, atomics, kernels that start.
     pub accesses: bool,
     /// Warps that read in shared memory what another warp wrote.
@@ -44,23 +46,17 @@ pub struct Interests {
     /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory
     /// leave it then by [`Outbox::persist`](super::outbox::Outbox::persist) alone.
     pub persist_order: bool,
-    /// Lines whose writes are durable. At a slice.
-    pub durability: bool,
-    /// It is offered dirty lines of persistent memory that may make room for another. At a slice, and at a
-    /// core.
-    pub victims: Option<VictimSearch>,
     /// Warps ask it before they issue a store to persistent memory, and it gets a copy of what they store.
     pub front_end: bool,
-    /// What harts store, load and order, and which lines go from cache to cache. At a core and at a home
-    /// slice.
-    pub dependencies: bool,
-    /// It holds registers of stores, and has lines of stores written back ([`Outbox::clean`]). At a core.
-    ///
-    /// [`Outbox::clean`]: super::outbox::Outbox::clean
-    pub renaming: bool,
-    /// Harts ask it before atomics, `fence`s behind loads, calls and a thread's beginning
-    /// ([`Offer::Durable`]). At a core, with `front_end`.
-    pub synchronises: bool,
+}
+
+/// What a handler in an L2 slice wants to hear of, beside accesses and lines that are replaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SliceInterests {
+    /// Lines whose writes are durable.
+    pub durability: bool,
+    /// It is offered dirty lines of persistent memory that may make room for another.
+    pub victims: Option<VictimSearch>,
 }
 
 /// Of the ways of a set, least recently used first, how many a slice, or an L1, looks at for one that its
@@ -105,17 +101,16 @@ pub struct Departure {
     pub after: u64,
 }
 
-/// Something that is about to happen.
+/// Something that is about to happen in an SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer<'a> {
+pub enum SmOffer<'a> {
     /// A request leaves the load-store unit of an SM.
     Departure(Departure),
     /// A request that is held leaves the SM, by its number.
     Release(u64),
     /// A store joins its line in a combining L1. Once it may, it has joined.
     Join(Joining),
-    /// A warp issues an instruction that stores to persistent memory; in a core, such a store or an ordering
-    /// fence of a hart is about to leave the store buffer.
+    /// A warp issues an instruction that stores to persistent memory.
     Issue {
         /// Warp slot.
         warp: u8,
@@ -135,29 +130,9 @@ pub enum Offer<'a> {
         /// Warp slot.
         warp: u8,
     },
-    /// A dirty line leaves a slice to make room for another.
-    Victim(u64),
-    /// A fence, or the end of a region, lets a hart go on that waits until all that it stored to persistent
-    /// memory is durable, or all that it has to come after.
-    Durable {
-        /// The hart, by its number in the core.
-        hart: u8,
-    },
-    /// An instruction that writes a register is about to be dispatched, and needs a physical one.
-    Rename {
-        /// The hart, by its number in the core.
-        hart: u8,
-        /// The register: integers from 0, floating-point from 32.
-        register: u8,
-        /// Instructions of the hart that have been dispatched and not retired, and write one of its kind.
-        in_flight: u32,
-    },
-    /// A line is about to leave a core's L1: another core will write it, or, changed since it was written
-    /// back, it makes room.
-    GiveUp(u64),
 }
 
-/// The answer to an [`Offer`].
+/// The answer to an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// It happens now.
@@ -175,28 +150,15 @@ impl Admission {
     }
 }
 
-/// Something that has happened.
+/// Something that has happened in an SM.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
+pub enum SmEvent<'a> {
     /// A kernel starts; its CTAs follow.
     KernelStarts(&'a KernelFacts),
-    /// The host's cache serves an access. Stores and atomics pass an L1, and evict the line where it is.
+    /// The L1 serves an access. Stores and atomics pass it, and evict the line where it is.
     Accessed(&'a Access),
-    /// A line leaves the cache to make room for another.
+    /// A line leaves the L1 to make room for another.
     Replaced(u64),
-    /// A marker of an SM comes to the slice. What the handler has cleaned now ([`Outbox::clean`]) must be
-    /// durable before the marker is acknowledged; the host writes back what is dirty of these lines, and
-    /// waits for what is on its way.
-    ///
-    /// [`Outbox::clean`]: super::outbox::Outbox::clean
-    Drain(u16),
-    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any
-    /// more.
-    Durable(u64),
-    /// The write queue has taken a flush, by its token: memory has its bytes, and they survive.
-    Flushed(u64),
-    /// A read found some of its bytes in the controller's handler.
-    ReadHit,
     /// Where the L1 combines stores: the dirty bytes of a line have left it, at its handler's word or not.
     Cleaned(u64),
     /// A warp issues an atomic on global memory, of either kind.
@@ -247,8 +209,7 @@ pub enum Event<'a> {
     },
     /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
     KernelBarrier(u64),
-    /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable; at a controller,
-    /// a plain flush by its token.
+    /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable.
     Persisted(u64),
     /// A warp begins.
     WarpStarts {
@@ -266,52 +227,12 @@ pub enum Event<'a> {
     },
     /// A warp has stored, in program order.
     Stored(&'a PathStore<'a>),
-    /// In a NIC: a line of a verb is on its way to its home, as [`Event::Stored`] but that what it depends on
-    /// is not known: it stays until [`Event::Answered`]. A channel has one such line.
-    Posted(&'a PathStore<'a>),
-    /// The home of a channel's line has it.
-    Answered {
-        /// The channel.
-        warp: u8,
-        /// What must be durable before it.
-        dependencies: &'a [Dependency],
-    },
-    /// A hart has stored to memory that is not persistent.
-    StoredVolatile {
-        /// The hart, by its number in the core.
-        hart: u8,
-        /// Address of the line's first byte.
-        line: u64,
-    },
-    /// A hart has loaded bytes that are in its L1.
-    Observed {
-        /// The hart, by its number in the core.
-        hart: u8,
-        /// Address of the line's first byte.
-        line: u64,
-    },
-    /// The host passes a line on, or its bytes: what these depend on goes with them
-    /// ([`Outbox::depend`](super::outbox::Outbox::depend)).
-    Given {
-        /// Address of the line's first byte.
-        line: u64,
-        /// To this core, by its number, behind the last of them the NIC; none where it goes home.
-        to: Option<u16>,
-    },
-    /// The host gets a line, or its bytes, which depend on these.
-    Taken {
-        /// Address of the line's first byte.
-        line: u64,
-        /// What must be durable before all that follows from it.
-        dependencies: &'a [Dependency],
-    },
     /// An atomic of a warp is performed, and what it wrote has been stored here.
     AtomicPerformed {
         /// Warp slot.
         warp: u8,
     },
-    /// A warp has issued a fence: what it stores behind it may depend on what others stored. In a core, an
-    /// ordering fence has left the store buffer.
+    /// A warp has issued a fence: what it stores behind it may depend on what others stored.
     Fenced {
         /// Warp slot.
         warp: u8,
@@ -323,36 +244,6 @@ pub enum Event<'a> {
         /// The warp.
         author: Author,
     },
-    /// A hart has a thread begin in another, or calls the OS: what that depends on goes with it
-    /// ([`Outbox::depend`](super::outbox::Outbox::depend)).
-    ThreadBegun,
-    /// An instruction of a hart retires.
-    Retired {
-        /// The hart, by its number in the core.
-        hart: u8,
-        /// The register that it writes.
-        register: Option<u8>,
-        /// Registers that it stores by, a bit each: address and data.
-        stored: u64,
-    },
-    /// What a core's handler had written back ([`Outbox::clean`]) is durable, of a line the oldest first.
-    ///
-    /// [`Outbox::clean`]: super::outbox::Outbox::clean
-    WrittenBack {
-        /// Address of the line's first byte.
-        line: u64,
-        /// Core cycles since it left.
-        cycles: u64,
-    },
-    /// A hart's region has ended: all that it stored is durable.
-    RegionPersisted {
-        /// The hart, by its number in the core.
-        hart: u8,
-        /// Why it ends.
-        reason: RegionEnd,
-        /// Core cycles that the hart has waited for it.
-        waited: u64,
-    },
     /// A warp has exited.
     WarpExits {
         /// Warp slot.
@@ -360,6 +251,35 @@ pub enum Event<'a> {
         /// The warp.
         author: Author,
     },
+}
+
+/// Something that has happened in an L2 slice.
+#[derive(Debug, Clone, Copy)]
+pub enum SliceEvent<'a> {
+    /// The slice serves an access.
+    Accessed(&'a Access),
+    /// A line leaves the slice to make room for another.
+    Replaced(u64),
+    /// A marker of an SM comes to the slice. What the handler has cleaned now ([`Outbox::clean`]) must be
+    /// durable before the marker is acknowledged; the host writes back what is dirty of these lines, and
+    /// waits for what is on its way.
+    ///
+    /// [`Outbox::clean`]: super::outbox::Outbox::clean
+    Drain(u16),
+    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any
+    /// more.
+    Durable(u64),
+}
+
+/// Something that has happened in a memory controller.
+#[derive(Debug, Clone, Copy)]
+pub enum ControllerEvent {
+    /// The write queue has taken a flush, by its token: memory has its bytes, and they survive.
+    Flushed(u64),
+    /// A read found some of its bytes in the controller's handler.
+    ReadHit,
+    /// A plain flush is durable, by its token.
+    Persisted(u64),
 }
 
 /// What a handler has to tell at the end, or when a run is stuck.

@@ -1,15 +1,18 @@
 //! The seam between a persistency scheme and the components that host it.
 //!
-//! A scheme is a factory of *handlers*: one for each SM, one for the command processor, and, where it wants
-//! them, one for each L2 slice and one for a component of its own, the *hub*. A handler belongs to its host,
-//! hence to one partition. It decides only what the schemes differ in: the way of a store, what a fence waits
-//! for, what a boundary brings to durability; and what it tells its peers. The host does the rest: traffic,
-//! acknowledgements, credits. A scheme has no other state and no other way to act, so it cannot break the
-//! engine's order.
+//! A scheme is a factory of *handlers*, each of the kind of its host. What a host tells and asks is its own:
+//! a GPU's in [`event`](super::event), a CPU's in [`cpu_event`](super::cpu_event). A scheme is for the
+//! machines for whose SMs, or cores, it makes handlers ([`Scheme::sm_handler`], [`Scheme::core_handler`]).
+//!
+//! A handler belongs to its host, hence to one partition. It decides only what the schemes differ in: the way
+//! of a store, what a fence waits for, what a boundary brings to durability; and what it tells its peers. The
+//! host does the rest: traffic, acknowledgements, credits. A scheme has no other state and no other way to
+//! act, so it cannot break the engine's order.
 //!
 //! ```text
-//!   SM handler ──messages──> hub handler <──messages── slice handlers        host handler ──> hub handler
-//!           <──messages──          ──messages──>                 SM handler ──> slice handler
+//!   SM or core ──messages──> hub <──messages── slices or homes        command processor ──> hub
+//!              <──messages──     ──messages──>              SM or core, NIC ──> slice or home
+//!   SM or core, NIC <──messages──> controllers <──messages──> controllers; ──> slices or homes
 //! ```
 //! Messages travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler
 //! may have bytes moved to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a
@@ -28,8 +31,12 @@ pub use super::access::{
     Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
     SynchronisationRule, WriteBack,
 };
+pub use super::cpu_event::{CoreEvent, CoreFences, CoreOffer, CorePolicy, HomeEvent, NicEvent};
 pub use super::dependency::{Dependencies, Dependency};
-pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
+pub use super::event::{
+    Admission, ControllerEvent, Departure, HandlerReport, SliceEvent, SliceInterests, SmEvent, SmInterests, SmOffer,
+    VictimSearch,
+};
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
 use super::promises::Promises;
 use super::storage::StorageCost;
@@ -40,9 +47,13 @@ use super::vocab::{Boundary, FenceKind, FenceRule, Machines, RegionRule, Route, 
 pub struct HandlerPlace {
     /// Number of its host among those of its kind.
     pub index: u16,
-    /// SMs of the machine.
+    /// SMs of a GPU; 0 on a machine of CPUs.
     pub sms: u16,
-    /// L2 slices of the machine.
+    /// Cores of a CPU; 0 on a GPU.
+    pub cores: u16,
+    /// Harts of each core.
+    pub harts: u16,
+    /// L2 slices, or home slices.
     pub slices: u16,
     /// Memory controllers of the machine.
     pub controllers: u16,
@@ -50,10 +61,20 @@ pub struct HandlerPlace {
     pub tick_khz: u64,
     /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
     pub l1_combines: bool,
-    /// Harts of a core; 0 where there are none.
-    pub harts: u16,
-    /// Clients over the network, each with a channel of its own.
-    pub clients: u16,
+    /// Channels of the NIC: one a client over the network, and one a hart of another server.
+    pub channels: u16,
+}
+
+impl HandlerPlace {
+    /// SMs, or cores, whichever the machine has.
+    pub fn computes(&self) -> u16 {
+        self.sms + self.cores
+    }
+
+    /// The handler of the slice, or home slice, of a line.
+    pub fn slice_of(&self, line: u64) -> Peer {
+        if self.cores > 0 { Peer::HomeOf(line) } else { Peer::SliceOf(line) }
+    }
 }
 
 /// The banks of a controller's persistent memory, for handlers that choose among them.
@@ -70,26 +91,8 @@ impl Debug for Banks {
     }
 }
 
-/// A scheme's handler in a component: what its mechanism sees of what passes there, and how it acts.
+/// A scheme's handler in a component: what those of all components have alike. That of a hub has no more.
 pub trait Handler: Send + Debug {
-    /// What it wants to hear of. Asked once.
-    fn interests(&self) -> Interests {
-        Interests::default()
-    }
-
-    /// Something is about to happen.
-    fn offer(&mut self, _offer: &Offer<'_>, _outbox: &mut Outbox) -> Admission {
-        Admission::Goes
-    }
-
-    /// Something has happened.
-    fn event(&mut self, _event: &Event<'_>, _outbox: &mut Outbox) {}
-
-    /// A CTA, in the command processor a kernel, has ended, and all its stores are performed.
-    fn boundary(&mut self, _outbox: &mut Outbox) -> Boundary {
-        Boundary::None
-    }
-
     /// A peer has written.
     fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
 
@@ -133,10 +136,28 @@ macro_rules! state_of_handlers {
     )*};
 }
 
-state_of_handlers!(Handler, SmHandler, ControllerHandler);
+state_of_handlers!(Handler, SmHandler, SliceHandler, HostHandler, ControllerHandler);
 
 /// A scheme's handler in an SM: its policy, beside its mechanism.
 pub trait SmHandler: Handler {
+    /// What it wants to hear of. Asked once.
+    fn interests(&self) -> SmInterests {
+        SmInterests::default()
+    }
+
+    /// Something is about to happen.
+    fn offer(&mut self, _offer: &SmOffer<'_>, _outbox: &mut Outbox) -> Admission {
+        Admission::Goes
+    }
+
+    /// Something has happened.
+    fn event(&mut self, _event: &SmEvent<'_>, _outbox: &mut Outbox) {}
+
+    /// A CTA has ended, and all its stores are performed.
+    fn boundary(&mut self, _outbox: &mut Outbox) -> Boundary {
+        Boundary::None
+    }
+
     /// A warp stores to persistent memory.
     fn store(&mut self, store: &Store<'_>, _outbox: &mut Outbox) -> StoreRule {
         let non_temporal = store.class == StoreClass::NonTemporal;
@@ -165,10 +186,79 @@ pub trait SmHandler: Handler {
     }
 }
 
-/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then
-/// dirty lines of persistent memory leave the L2 without being written. Its flushes ([`Outbox::flush`]) enter
-/// the write queue in their order.
+/// A scheme's handler in an L2 slice.
+pub trait SliceHandler: Handler {
+    /// What it wants to hear of. Asked once.
+    fn interests(&self) -> SliceInterests {
+        SliceInterests::default()
+    }
+
+    /// Something has happened.
+    fn event(&mut self, event: &SliceEvent<'_>, outbox: &mut Outbox);
+
+    /// A dirty line that is to make room for another stays. It is asked again.
+    fn keeps(&mut self, _line: u64) -> bool {
+        false
+    }
+}
+
+/// A scheme's handler in the command processor.
+pub trait HostHandler: Handler {
+    /// A kernel starts; its CTAs follow.
+    fn kernel_starts(&mut self, _kernel: &KernelFacts, _outbox: &mut Outbox) {}
+
+    /// A kernel has ended, and all its stores are performed.
+    fn boundary(&mut self, _outbox: &mut Outbox) -> Boundary {
+        Boundary::None
+    }
+}
+
+/// A scheme's handler in a core: its policy, beside its mechanism.
+pub trait CoreHandler: Handler {
+    /// What the core does for it. Asked once.
+    fn policy(&self) -> CorePolicy;
+
+    /// Something is about to happen.
+    fn offer(&mut self, _offer: &CoreOffer, _outbox: &mut Outbox) -> Admission {
+        Admission::Goes
+    }
+
+    /// Something has happened.
+    fn event(&mut self, _event: &CoreEvent<'_>, _outbox: &mut Outbox) {}
+}
+
+/// A scheme's handler in a home slice: then lines of persistent memory leave the shared cache without being
+/// written, or to the DRAM caches.
+pub trait HomeHandler: Handler {
+    /// Of the ways of a set, how many are looked at for a line that it lets go.
+    fn search(&self) -> VictimSearch {
+        VictimSearch::Full
+    }
+
+    /// Something has happened.
+    fn event(&mut self, event: &HomeEvent<'_>, outbox: &mut Outbox);
+
+    /// A line of persistent memory that is to leave stays. It is asked again.
+    fn keeps(&mut self, line: u64) -> bool;
+}
+
+/// A scheme's handler in the network interface, which persists what clients post: a buffer for each channel.
+/// Its messages go to controllers, by the links of paths, and to the homes of lines that are there.
+pub trait NicHandler: Handler {
+    /// A channel's buffer has room for a line, or for the end of a verb.
+    fn has_room(&mut self, channel: u8) -> bool;
+
+    /// Something has happened.
+    fn event(&mut self, event: &NicEvent<'_>, outbox: &mut Outbox);
+}
+
+/// A scheme's handler in a memory controller of either machine, for a scheme that writes persistent memory by
+/// itself: dirty lines of persistent memory leave the L2 without being written then. Its flushes
+/// ([`Outbox::flush`]) enter the write queue in their order.
 pub trait ControllerHandler: Handler {
+    /// Something has happened.
+    fn event(&mut self, _event: &ControllerEvent, _outbox: &mut Outbox) {}
+
     /// Which banks lie below. Told once, before anything else.
     fn banks(&mut self, _banks: Banks) {}
 
@@ -211,6 +301,19 @@ impl Handler for Idle {
     state_methods!(none);
 }
 
+impl HostHandler for Idle {}
+
+/// A policy by itself: a handler in a core that does nothing else.
+impl Handler for CorePolicy {
+    state_methods!(none);
+}
+
+impl CoreHandler for CorePolicy {
+    fn policy(&self) -> CorePolicy {
+        *self
+    }
+}
+
 /// Latencies of links between handlers, in ps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathLinks {
@@ -233,15 +336,27 @@ pub trait Scheme: Send + Sync + Debug {
     /// What it is, in a sentence, with its source.
     fn description(&self) -> &'static str;
 
-    /// The handler of an SM.
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler>;
-
-    /// The handler of an L2 slice, for a scheme that has one there.
-    fn slice_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    /// The handler of an SM, for a scheme of GPUs.
+    fn sm_handler(&self, _place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         None
     }
 
-    /// The handler of the scheme's own component, for a scheme that has one.
+    /// The handler of a core, for a scheme of CPUs.
+    fn core_handler(&self, _place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        None
+    }
+
+    /// The handler of an L2 slice, for a scheme that has one there.
+    fn slice_handler(&self, _place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        None
+    }
+
+    /// The handler of a home slice, for a scheme that has one there.
+    fn home_handler(&self, _place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
+        None
+    }
+
+    /// The handler of the scheme's own component, the hub, for a scheme that has one.
     fn hub_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
         None
     }
@@ -251,13 +366,8 @@ pub trait Scheme: Send + Sync + Debug {
         None
     }
 
-    /// The handler of the network interface, for a scheme that persists what clients post: a buffer for each
-    /// channel. It hears of lines ([`Event::Stored`]; where these go to the shared cache [`Event::Posted`]
-    /// and [`Event::Answered`]) and of the ends of verbs ([`Event::Fenced`]) with the channel for the warp,
-    /// and settles ([`Outbox::settle`]) each end of a verb once, in their order, when all before it is
-    /// durable. Its messages go to controllers, by the links of paths, and to the homes of lines that are
-    /// there.
-    fn nic_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    /// The handler of the network interface, for a scheme that persists what clients post.
+    fn nic_handler(&self, _place: HandlerPlace) -> Option<Box<dyn NicHandler>> {
         None
     }
 
@@ -267,18 +377,13 @@ pub trait Scheme: Send + Sync + Debug {
     }
 
     /// The handler of the command processor.
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Idle)
     }
 
     /// Its slices' handlers move bytes to memory of their own and back, which takes bandwidth.
     fn reserves_memory(&self) -> bool {
         false
-    }
-
-    /// On which machines it is.
-    fn machines(&self) -> Machines {
-        Machines::Gpu
     }
 
     /// Reads a message of its handlers' that was under way when a run was saved.
@@ -327,6 +432,17 @@ pub trait Scheme: Send + Sync + Debug {
     }
 }
 
+impl dyn Scheme + '_ {
+    /// On which machines it is: those for whose SMs, or cores, it makes handlers.
+    pub fn machines(&self) -> Machines {
+        let one = HandlerPlace { slices: 1, controllers: 1, tick_khz: 1, ..HandlerPlace::default() };
+        Machines {
+            gpu: self.sm_handler(HandlerPlace { sms: 1, ..one }).is_some(),
+            cpu: self.core_handler(HandlerPlace { cores: 1, harts: 1, ..one }).is_some(),
+        }
+    }
+}
+
 /// Read by the scheme that is known to the reader.
 impl Storable for Box<dyn SchemeMessage> {
     fn save(&self, out: &mut StateWriter) {
@@ -356,7 +472,7 @@ mod tests {
     #[test]
     fn a_handler_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
         let (mut handler, outbox) = (Plain, &mut Outbox::default());
-        assert_eq!(handler.interests(), Interests::default());
+        assert_eq!(handler.interests(), SmInterests::default());
         for (class, route) in [
             (StoreClass::Data, Route::Temporal),
             (StoreClass::Log, Route::Temporal),
@@ -366,7 +482,7 @@ mod tests {
         }
         let of = Store::of(StoreClass::Log);
         assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
-        let join = Offer::Join(Joining { line: 0, by: (0, 0), number: 1, after: 0 });
+        let join = SmOffer::Join(Joining { line: 0, by: (0, 0), number: 1, after: 0 });
         assert_eq!(handler.offer(&join, outbox), Admission::Goes);
         assert!(!handler.bypasses_l1(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
         let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };

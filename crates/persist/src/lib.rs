@@ -4,7 +4,8 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`handler`] | the seam: traits of handlers, and of the scheme that makes them |
-//! | [`event`], [`outbox`] | what a host offers, tells and asks; what a handler does |
+//! | [`event`], [`cpu_event`] | what hosts of GPUs and of CPUs offer, tell and ask |
+//! | [`outbox`] | what a handler does |
 //! | [`vocab`], [`access`] | the words of both: classes of stores, fences, boundaries, rules |
 //! | [`journal`], [`image`], [`kernel_order`] | facts of a run, what is durable after them, order of kernels |
 //! | [`undo`] | layout of undo logs, and recovery by them |
@@ -12,8 +13,8 @@
 //! | [`selection`], [`regions`], [`storage`] | what a scheme reports: paths, regions, hardware |
 //!
 //! A host asks a handler by three verbs ([`event`]): an *offer* is about to happen, an *event* has happened,
-//! a *report* is asked at the end. A handler says in its [`Interests`] what it wants to hear of, so that a
-//! host does not pay for what no handler wants.
+//! a *report* is asked at the end. A handler says once what it wants to hear of, so that a host does not pay
+//! for what no handler wants.
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
@@ -22,6 +23,7 @@
 pub mod access;
 mod author;
 pub mod bytes;
+pub mod cpu_event;
 pub mod dependency;
 pub mod event;
 pub mod handler;
@@ -40,10 +42,11 @@ pub mod undo;
 pub mod vocab;
 
 pub use handler::{
-    Access, AccessKind, Admission, Banks, ControllerHandler, Departure, Dependencies, Dependency, Event, Flush,
-    Handler, HandlerPlace, HandlerReport, Held, Idle, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox,
-    PathLinks, PathStore, Peer, Scheme, SchemeMessage, SmHandler, Store, Synchronisation, SynchronisationRule,
-    VictimSearch, WriteBack, opened,
+    Access, AccessKind, Admission, Banks, ControllerEvent, ControllerHandler, CoreEvent, CoreFences, CoreHandler,
+    CoreOffer, CorePolicy, Departure, Dependencies, Dependency, Flush, Handler, HandlerPlace, HandlerReport, Held,
+    HomeEvent, HomeHandler, HostHandler, Idle, Joining, KernelFacts, Load, Marker, NicEvent, NicHandler, Outbox,
+    PathLinks, PathStore, Peer, Scheme, SchemeMessage, SliceEvent, SliceHandler, SliceInterests, SmEvent, SmHandler,
+    SmInterests, SmOffer, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
 };
 pub use image::PmImage;
 pub use journal::{Author, Fact, FactKind, Journal, Notebook};

@@ -17,14 +17,20 @@ use super::journal::{Author, FactKind, Notebook};
 use super::vocab::RegionStep;
 
 /// Who is written to, or has written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Peer {
     /// The handler of an SM.
     Sm(u16),
+    /// The handler of a core.
+    Core(u16),
     /// The handler of an L2 slice.
     Slice(u16),
     /// The handler of the L2 slice of an address; only written to.
     SliceOf(u64),
+    /// The handler of a home slice.
+    Home(u16),
+    /// The handler of the home slice of an address; only written to.
+    HomeOf(u64),
     /// The scheme's own component.
     Hub,
     /// The command processor's handler; it writes, nobody writes to it.
@@ -37,7 +43,10 @@ pub enum Peer {
     Nic,
 }
 
-value!(choice Peer { Sm(sm), Slice(slice), SliceOf(line), Hub, Host, Controller(controller), ControllerOf(line), Nic });
+value!(choice Peer {
+    Sm(sm), Core(core), Slice(slice), SliceOf(line), Home(slice), HomeOf(line), Hub, Host, Controller(controller),
+    ControllerOf(line), Nic,
+});
 
 /// What handlers of one scheme tell each other: the scheme's own type, plain data.
 pub trait SchemeMessage: Any + Debug + Send {
@@ -236,7 +245,7 @@ impl Outbox {
 
     /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is
     /// the handler's name for what leaves, and comes back in
-    /// `Event::Persisted`. Only a handler that orders what leaves
+    /// `SmEvent::Persisted`. Only a handler that orders what leaves
     /// may.
     #[inline]
     pub fn persist(&mut self, line: u64, id: u64) {
@@ -294,7 +303,7 @@ pub struct Flush {
     pub logged: bool,
     /// It is an ordinary write of the author, not a region's: journals say when it is accepted and at the
     /// media, and the handler hears when it is durable
-    /// ([`Event::Persisted`](super::event::Event::Persisted)).
+    /// ([`ControllerEvent::Persisted`](super::event::ControllerEvent::Persisted)).
     pub plain: bool,
 }
 

@@ -171,25 +171,11 @@ pub enum RegionEnd {
 
 /// The machines that a scheme is for, by what computes in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Machines {
+pub struct Machines {
     /// Those with GPUs.
-    Gpu,
+    pub gpu: bool,
     /// Those of CPU cores.
-    Cpu,
-    /// Both.
-    Both,
-}
-
-impl Machines {
-    /// It is on machines with GPUs.
-    pub fn gpu(self) -> bool {
-        self != Machines::Cpu
-    }
-
-    /// It is on machines of CPU cores.
-    pub fn cpu(self) -> bool {
-        self != Machines::Gpu
-    }
+    pub cpu: bool,
 }
 
 impl FenceKind {
@@ -229,7 +215,7 @@ pub enum FenceRule {
     /// ([`NonTemporalOrder`]).
     Ordered,
     /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what
-    /// their handlers name, in order (`Event::Drain`).
+    /// their handlers name, in order (`SliceEvent::Drain`).
     Marker,
 }
 

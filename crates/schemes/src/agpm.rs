@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, StateReader, Storable};
 use durawarp_persist::promises::Promises;
-use durawarp_persist::{Handler, HandlerPlace, Scheme, SchemeMessage, SmHandler};
+use durawarp_persist::{Handler, HandlerPlace, HostHandler, Scheme, SchemeMessage, SliceHandler, SmHandler};
 
 use handlers::{Bank, SmSelector};
 use messages::AgpmMessage;
@@ -58,11 +58,11 @@ impl Scheme for Agpm {
         "undo logging, log updates through the caches or past them by their locality, period by period (AGPM)"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(SmSelector::new(&self.spec, place))
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(SmSelector::new(&self.spec, place)))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
         Some(Box::new(Bank::new(&self.spec, place)))
     }
 
@@ -70,7 +70,7 @@ impl Scheme for Agpm {
         Some(Box::new(Selector::new(&self.spec, place)))
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(AgpmHost)
     }
 

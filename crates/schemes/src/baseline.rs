@@ -18,10 +18,9 @@ use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::Handler;
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::promises::{Fences, Promises};
-use durawarp_persist::vocab::Machines;
 use durawarp_persist::{
-    Boundary, FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule,
-    WriteBack, WriteBackClass, WriteBackRule,
+    Boundary, CoreFences, CoreHandler, CorePolicy, FenceKind, FenceRule, HandlerPlace, HostHandler, Outbox, Route,
+    Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 use durawarp_base::choice;
@@ -42,7 +41,8 @@ pub struct Baseline {
     wait: bool,
     cta_end: Boundary,
     kernel_end: Boundary,
-    machines: Machines,
+    /// It is for CPUs, too.
+    cores: bool,
     promises: Promises,
 }
 
@@ -57,7 +57,7 @@ pub const BASE: Baseline = Baseline {
     wait: false,
     cta_end: Boundary::None,
     kernel_end: Boundary::None,
-    machines: Machines::Both,
+    cores: true,
     promises: Promises::NONE,
 };
 
@@ -68,7 +68,7 @@ pub const STRICT: Baseline = Baseline {
     data: Route::NonTemporal,
     non_temporal: Route::NonTemporal,
     wait: true,
-    machines: Machines::Gpu,
+    cores: false,
     promises: Promises { strict: true, ..Promises::NONE },
     ..BASE
 };
@@ -78,7 +78,7 @@ pub const EPOCH_CTA: Baseline = Baseline {
     name: "epoch-cta",
     description: "the L2's dirty lines are written back at the end of each CTA (PACT'19 epoch persistency, CTA)",
     cta_end: Boundary::WriteBackL2,
-    machines: Machines::Gpu,
+    cores: false,
     promises: Promises { cta_end: true, ..Promises::NONE },
     ..BASE
 };
@@ -88,7 +88,7 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     name: "epoch-kernel",
     description: "the L2's dirty lines are written back at the end of each kernel (PACT'19 epoch persistency, kernel)",
     kernel_end: Boundary::WriteBackL2,
-    machines: Machines::Gpu,
+    cores: false,
     promises: Promises { kernel_end: true, ..Promises::NONE },
     ..BASE
 };
@@ -104,7 +104,7 @@ pub const NT_STORE: Baseline = Baseline {
     logs: true,
     non_temporal: Route::NonTemporal,
     log: Route::NonTemporal,
-    machines: Machines::Gpu,
+    cores: false,
     promises: FENCES_WAIT,
     ..BASE
 };
@@ -159,13 +159,13 @@ state!(BaselineSm { parts: non_temporal; kept: of });
 
 impl Handler for BaselineSm {
     state_methods!();
-
-    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
-        self.of.cta_end
-    }
 }
 
 impl SmHandler for BaselineSm {
+    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
+        self.of.cta_end
+    }
+
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let rule = match store.class {
             StoreClass::Data => StoreRule::new(self.of.data, self.of.wait),
@@ -195,7 +195,9 @@ impl SmHandler for BaselineSm {
 
 impl Handler for Baseline {
     state_methods!(none);
+}
 
+impl HostHandler for Baseline {
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.kernel_end
     }
@@ -210,16 +212,16 @@ impl Scheme for Baseline {
         self.description
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(BaselineSm { of: *self, non_temporal: NonTemporalStores::default() })
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(BaselineSm { of: *self, non_temporal: NonTemporalStores::default() }))
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(*self)
     }
 
-    fn machines(&self) -> Machines {
-        self.machines
+    fn core_handler(&self, _: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        self.cores.then(|| Box::new(CorePolicy { fences: CoreFences::Pass, ..CorePolicy::default() }) as _)
     }
 
     fn promises(&self) -> Promises {
@@ -249,8 +251,10 @@ mod tests {
 
     #[test]
     fn static_paths_differ_in_log_updates_only() {
-        let (mut nt, mut temporal) =
-            (NT_STORE.sm_handler(HandlerPlace::default()), STORE_CLWB.sm_handler(HandlerPlace::default()));
+        let (mut nt, mut temporal) = (
+            NT_STORE.sm_handler(HandlerPlace::default()).unwrap(),
+            STORE_CLWB.sm_handler(HandlerPlace::default()).unwrap(),
+        );
         let (nt, temporal) = (&mut *nt, &mut *temporal);
         assert_eq!(stored(nt, StoreClass::Data), stored(temporal, StoreClass::Data));
         assert_eq!(stored(nt, StoreClass::NonTemporal), stored(temporal, StoreClass::NonTemporal));
@@ -265,7 +269,7 @@ mod tests {
     fn data_that_went_past_the_caches_needs_no_write_back_and_log_updates_say_nothing_of_data() {
         let requests = nt_store(&NtStoreSpec { routed: Routed::Requests });
         let after = |stored: StoreClass, atomic: bool| {
-            let (mut handler, outbox) = (requests.sm_handler(HandlerPlace::default()), &mut Outbox::default());
+            let (mut handler, outbox) = (requests.sm_handler(HandlerPlace::default()).unwrap(), &mut Outbox::default());
             handler.store(&Store { atomic, ..Store::to(stored, &[128]) }, outbox);
             handler.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, outbox)
         };
@@ -277,9 +281,9 @@ mod tests {
     #[test]
     fn epochs_end_where_they_say() {
         let outbox = &mut Outbox::default();
-        assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).boundary(outbox), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).unwrap().boundary(outbox), Boundary::WriteBackL2);
         assert_eq!(EPOCH_CTA.host_handler().boundary(outbox), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).boundary(outbox), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).unwrap().boundary(outbox), Boundary::None);
         assert_eq!(EPOCH_KERNEL.host_handler().boundary(outbox), Boundary::WriteBackL2);
     }
 }

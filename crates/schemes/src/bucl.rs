@@ -24,8 +24,8 @@ use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::promises::Promises;
 use durawarp_persist::{
-    Handler, HandlerPlace, Interests, Load, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack,
-    WriteBackClass, WriteBackRule,
+    Handler, HandlerPlace, Load, Outbox, Route, Scheme, SmHandler, SmInterests, Store, StoreClass, StoreRule,
+    WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// The defaults, with sources, as a scheme file.
@@ -89,13 +89,13 @@ state!(BuclSm { parts: non_temporal; kept: spec });
 
 impl Handler for BuclSm {
     state_methods!();
-
-    fn interests(&self) -> Interests {
-        Interests { loads: true, ..Interests::default() }
-    }
 }
 
 impl SmHandler for BuclSm {
+    fn interests(&self) -> SmInterests {
+        SmInterests { loads: true, ..SmInterests::default() }
+    }
+
     fn bypasses_l1(&mut self, load: &Load) -> bool {
         if load.read_only && self.spec.read_only == ReadOnly::Cached {
             return false;
@@ -129,8 +129,8 @@ impl Scheme for Bucl {
         "undo logging, un-coalesced loads past the L1 and un-coalesced log updates past the caches (BUCL, as AGPM ran it)"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(BuclSm { spec: self.spec.clone(), non_temporal: NonTemporalStores::default() })
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(BuclSm { spec: self.spec.clone(), non_temporal: NonTemporalStores::default() }))
     }
 
     /// As `store+clwb` and `nt-store`, between which it chooses (AGPM section V-B).

@@ -65,12 +65,12 @@ pub fn entries() -> &'static [Entry] {
 
 /// Every scheme of machines with GPUs as it is by default, in the order they are listed.
 pub fn all() -> Vec<Arc<dyn Scheme>> {
-    entries().iter().map(|entry| entry.scheme.clone()).filter(|scheme| scheme.machines().gpu()).collect()
+    entries().iter().map(|entry| entry.scheme.clone()).filter(|scheme| scheme.machines().gpu).collect()
 }
 
 /// The same of machines of CPU cores.
 pub fn of_cpus() -> Vec<Arc<dyn Scheme>> {
-    entries().iter().map(|entry| entry.scheme.clone()).filter(|scheme| scheme.machines().cpu()).collect()
+    entries().iter().map(|entry| entry.scheme.clone()).filter(|scheme| scheme.machines().cpu).collect()
 }
 
 /// The scheme called `name`, as it is by default.
@@ -116,10 +116,29 @@ mod tests {
     fn who_drops_log_updates_says_so() {
         let place = HandlerPlace { sms: 2, slices: 2, controllers: 1, tick_khz: 1_000_000, ..HandlerPlace::default() };
         for scheme in all() {
-            let rule = scheme.sm_handler(place).store(&Store::of(StoreClass::Log), &mut Outbox::default());
+            let rule = scheme.sm_handler(place).unwrap().store(&Store::of(StoreClass::Log), &mut Outbox::default());
             assert_eq!(rule.route == Route::Dropped, scheme.drops_log_stores(), "{}", scheme.name());
             assert!(!(scheme.logs() && scheme.drops_log_stores()), "{}", scheme.name());
         }
+    }
+
+    #[test]
+    fn a_scheme_has_handlers_of_the_machines_that_it_is_for_and_of_no_others() {
+        let place = HandlerPlace { slices: 2, controllers: 1, channels: 2, tick_khz: 1, ..HandlerPlace::default() };
+        let (gpu, cpu) = (HandlerPlace { sms: 2, ..place }, HandlerPlace { cores: 2, harts: 1, ..place });
+        for Entry { scheme, .. } in entries() {
+            let (machines, name) = (scheme.machines(), scheme.name());
+            assert!(machines.gpu || machines.cpu, "{name}");
+            assert!(machines.gpu || scheme.slice_handler(gpu).is_none(), "{name}");
+            assert!(machines.cpu || scheme.home_handler(cpu).is_none() && scheme.nic_handler(cpu).is_none(), "{name}");
+            assert!(machines.cpu || !scheme.drops_evictions(), "{name}");
+        }
+        let both: Vec<_> = of_cpus().iter().map(|scheme| scheme.name()).filter(|name| of_gpus(name)).collect();
+        assert_eq!(both, ["base", "light-wsp"]);
+    }
+
+    fn of_gpus(name: &str) -> bool {
+        all().iter().any(|scheme| scheme.name() == name)
     }
 
     #[test]

@@ -36,8 +36,7 @@ mod queues;
 mod tests;
 
 use durawarp_persist::promises::Promises;
-use durawarp_persist::vocab::Machines;
-use durawarp_persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
+use durawarp_persist::{ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, NicHandler, PathLinks, Scheme};
 
 pub use controller::worked::{WorkedRequest, WorkedStep, worked};
 pub use parameters::{BarrierScope, BroiSpec, Delegated, DependencyTracking, EpochSpec};
@@ -71,11 +70,11 @@ impl Scheme for Delegated {
         }
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(PersistBuffers::of_harts(self.buffer().0, place))
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(PersistBuffers::of_harts(self.buffer().0, place)))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn home_handler(&self, place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
         Some(Box::new(DependentLines::new(place)))
     }
 
@@ -83,19 +82,14 @@ impl Scheme for Delegated {
         Some(Box::new(PersistQueues::new(self.clone(), place)))
     }
 
-    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        let of = || -> Box<dyn Handler> { Box::new(PersistBuffers::of_channels(self.buffer().0, place)) };
-        (place.clients > 0).then(of)
+    fn nic_handler(&self, place: HandlerPlace) -> Option<Box<dyn NicHandler>> {
+        (place.channels > 0).then(|| Box::new(PersistBuffers::of_channels(self.buffer().0, place)) as _)
     }
 
     /// Cores and the controller, and back.
     fn path_links(&self) -> Option<PathLinks> {
         let path_ps = self.buffer().1.ps;
         Some(PathLinks { path_ps, ack_ps: path_ps, step_ps: 0, hub_ps: path_ps })
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
     }
 
     /// Buffered strict persistency: epochs are durable in order, behind the program's back (MICRO'18, section

@@ -35,8 +35,8 @@ use durawarp_checkpoint::{LoadFault, StateReader, state, state_methods, value};
 use durawarp_persist::kernel_order::{Gathering, KernelOrder, read_gathered};
 use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
-    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
-    Offer, Outbox, Peer, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
+    Admission, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Joining, NonTemporalOrder, Outbox, Peer,
+    Scheme, SchemeMessage, SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreRule, WriteBack, WriteBackRule,
 };
 
 /// The defaults, with sources, as a scheme file.
@@ -240,27 +240,6 @@ impl EpochTagSm {
 impl Handler for EpochTagSm {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { persist_order: true, departures: !self.combines, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        match offer {
-            Offer::Join(store) => Admission::goes_if(self.join(store, outbox)),
-            offer => self.order.offer(offer),
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Wanted(line) => self.wanted(line, outbox),
-            Event::Flush { cta, number } => self.flush(cta, number, outbox),
-            Event::KernelBarrier(number) => self.kernel_barrier(number, outbox),
-            Event::Persisted(id) => self.persisted(id, outbox),
-            _ => self.order.event(event, outbox),
-        }
-    }
-
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.kernel.message(message);
         self.pump(outbox);
@@ -278,6 +257,27 @@ impl Handler for EpochTagSm {
 }
 
 impl SmHandler for EpochTagSm {
+    fn interests(&self) -> SmInterests {
+        SmInterests { persist_order: true, departures: !self.combines, ..SmInterests::default() }
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, outbox: &mut Outbox) -> Admission {
+        match offer {
+            SmOffer::Join(store) => Admission::goes_if(self.join(store, outbox)),
+            offer => self.order.offer(offer),
+        }
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SmEvent::Wanted(line) => self.wanted(line, outbox),
+            SmEvent::Flush { cta, number } => self.flush(cta, number, outbox),
+            SmEvent::KernelBarrier(number) => self.kernel_barrier(number, outbox),
+            SmEvent::Persisted(id) => self.persisted(id, outbox),
+            _ => self.order.event(event, outbox),
+        }
+    }
+
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         self.order.rule(store, self.combines)
     }
@@ -308,8 +308,8 @@ impl Scheme for EpochTag {
         "scoped persist barriers that do not wait: lines leave L1s in the order of their epochs' tags (Gope et al., BPFS)"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(EpochTagSm::new(&self.spec, place.l1_combines))
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(EpochTagSm::new(&self.spec, place.l1_combines)))
     }
 
     fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {

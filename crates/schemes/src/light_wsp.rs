@@ -42,9 +42,9 @@ mod tests;
 use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, StateReader, Storable};
-use durawarp_persist::vocab::Machines;
 use durawarp_persist::{
-    CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SchemeMessage, SmHandler,
+    CommitRule, ControllerHandler, CoreHandler, Handler, HandlerPlace, HomeHandler, PathLinks, RegionRule, Scheme,
+    SchemeMessage, SliceHandler, SmHandler,
 };
 
 use messages::RegionMessage;
@@ -82,14 +82,22 @@ impl Scheme for LightWsp {
         "LightWSP (on GPUs a port): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place))
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place)))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        let search = self.spec.search(Snoop::Count);
-        // A home slice without a handler would write what it drops.
-        (search.is_some() || place.harts > 0).then(|| -> Box<dyn Handler> { Box::new(snoop::VictimSnoop::new(search)) })
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place)))
+    }
+
+    fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        let search = self.spec.search(Snoop::Count)?;
+        Some(Box::new(snoop::VictimSnoop::new(Some(search))))
+    }
+
+    /// Without one a home slice would write what it drops.
+    fn home_handler(&self, _: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
+        Some(Box::new(snoop::VictimSnoop::new(self.spec.search(Snoop::Count))))
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
@@ -112,16 +120,17 @@ impl Scheme for LightWsp {
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
         let spec = &self.spec;
-        if spec.snoop == Snoop::Feb && place.harts == 0 {
+        if spec.snoop == Snoop::Feb && place.cores == 0 {
             let why = "no line is dirty in an L1 of a GPU: there it is L2 slices that count copies (snoop = \"count\")";
             return Some(("light_wsp.snoop".to_owned(), why.to_owned()));
         }
-        (spec.share(place.sms) == 0).then(|| {
+        (spec.share(place.computes()) == 0).then(|| {
+            let of = if place.cores > 0 { "cores" } else { "SMs" };
             let why = format!(
-                "{} bits are {} IDs in use at a time, less than one for each of {} SMs: the SMs share them",
+                "{} bits are {} IDs in use at a time, less than one for each of {} {of}: the {of} share them",
                 spec.id_bits,
                 spec.window() - 1,
-                place.sms
+                place.computes()
             );
             ("light_wsp.id_bits".to_owned(), why)
         })
@@ -151,9 +160,5 @@ impl Scheme for LightWsp {
 
     fn drops_evictions(&self) -> bool {
         true
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Both
     }
 }

@@ -36,8 +36,9 @@ use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::promises::Promises;
 use durawarp_persist::storage::StorageCost;
 use durawarp_persist::{
-    Access, AccessKind, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Marker,
-    Outbox, PersistScope, Route, Scheme, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
+    Access, AccessKind, Boundary, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, HostHandler, Marker,
+    Outbox, PersistScope, Route, Scheme, SliceEvent, SliceHandler, SliceInterests, SmEvent, SmHandler, SmInterests,
+    Store, StoreRule, WriteBack, WriteBackRule,
 };
 
 use fifo::Fifo;
@@ -155,20 +156,6 @@ impl L1Fifo {
 impl Handler for L1Fifo {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { accesses: self.combines, ..Interests::default() }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Accessed(access) => self.access(access, outbox),
-            // A marker, or a full FIFO, has taken the entry out when it asked for this.
-            Event::Cleaned(line) => self.tally.evicted += u64::from(self.fifo.remove(line)),
-            Event::Marker(marker) => self.drain(marker, outbox),
-            _ => {}
-        }
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         const NAMES: [[&str; 3]; 3] = [
             ["l1_wi_markers", "l1_wi_own_entries", "l1_wi_other_entries"],
@@ -186,6 +173,20 @@ impl Handler for L1Fifo {
 }
 
 impl SmHandler for L1Fifo {
+    fn interests(&self) -> SmInterests {
+        SmInterests { accesses: self.combines, ..SmInterests::default() }
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SmEvent::Accessed(access) => self.access(access, outbox),
+            // A marker, or a full FIFO, has taken the entry out when it asked for this.
+            SmEvent::Cleaned(line) => self.tally.evicted += u64::from(self.fifo.remove(line)),
+            SmEvent::Marker(marker) => self.drain(marker, outbox),
+            _ => {}
+        }
+    }
+
     fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
         StoreRule::new(Route::Temporal, false)
     }
@@ -250,22 +251,6 @@ impl SliceFifo {
 impl Handler for SliceFifo {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { accesses: true, durability: true, ..Interests::default() }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Accessed(access) if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) => {
-                self.stored(access.line, access.from, outbox);
-            }
-            Event::Replaced(line) => self.replaced(line),
-            Event::Drain(from) => self.drain(from, outbox),
-            Event::Durable(line) => self.leaving.retain(|(leaving, _)| *leaving != line),
-            _ => {}
-        }
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         report.count("l2_markers", self.markers);
         report.count("l2_own_entries", self.own);
@@ -277,6 +262,24 @@ impl Handler for SliceFifo {
     }
 }
 
+impl SliceHandler for SliceFifo {
+    fn interests(&self) -> SliceInterests {
+        SliceInterests { durability: true, ..SliceInterests::default() }
+    }
+
+    fn event(&mut self, event: &SliceEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SliceEvent::Accessed(access) if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) => {
+                self.stored(access.line, access.from, outbox);
+            }
+            SliceEvent::Replaced(line) => self.replaced(line),
+            SliceEvent::Drain(from) => self.drain(from, outbox),
+            SliceEvent::Durable(line) => self.leaving.retain(|(leaving, _)| *leaving != line),
+            SliceEvent::Accessed(_) => {}
+        }
+    }
+}
+
 #[derive(Debug)]
 struct KernelEndHost {
     kernel_end: KernelEnd,
@@ -284,7 +287,9 @@ struct KernelEndHost {
 
 impl Handler for KernelEndHost {
     state_methods!(none);
+}
 
+impl HostHandler for KernelEndHost {
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         match self.kernel_end {
             KernelEnd::None => Boundary::None,
@@ -302,12 +307,12 @@ impl Scheme for NvwFifo {
         "scoped persist barriers: markers drain non-volatile-write FIFOs beside L1s and L2 (Gope et al.)"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         let fifo = Fifo::new(self.spec.l1_entries as usize);
-        Box::new(L1Fifo { fifo, combines: place.l1_combines, tally: FifoTally::default() })
+        Some(Box::new(L1Fifo { fifo, combines: place.l1_combines, tally: FifoTally::default() }))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
         let entries = self.spec.l2_entries.div_ceil(u32::from(place.slices).max(1));
         Some(Box::new(SliceFifo {
             fifo: Fifo::new(entries as usize),
@@ -321,7 +326,7 @@ impl Scheme for NvwFifo {
         }))
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(KernelEndHost { kernel_end: self.spec.kernel_end })
     }
 

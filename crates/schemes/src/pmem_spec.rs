@@ -30,9 +30,9 @@ use durawarp_checkpoint::{LoadFault, StateReader, Storable, state, state_methods
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
-    Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
-    NonTemporalOrder, Offer, Outbox, Peer, Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack,
-    WriteBackClass, WriteBackRule,
+    Admission, Boundary, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, HostHandler, NonTemporalOrder,
+    Outbox, Peer, Route, Scheme, SchemeMessage, SliceHandler, SmEvent, SmHandler, SmInterests, SmOffer, Store,
+    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 use detection::{Counter, DetectionMessage, Detector};
@@ -83,23 +83,6 @@ impl PmemSpecSm {
 impl Handler for PmemSpecSm {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { accesses: self.spec.detect, departures: self.fifo.is_some(), ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        self.fifo.as_mut().map_or(Admission::Goes, |fifo| fifo.offer(offer))
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Some(fifo) = &mut self.fifo {
-            fifo.event(event, outbox);
-        }
-        if let Event::Atomic = event {
-            outbox.send(Peer::Hub, DetectionMessage::Acquire);
-        }
-    }
-
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
         match DetectionMessage::of(message) {
             DetectionMessage::Id(id) => self.id = self.id.max(id),
@@ -115,6 +98,23 @@ impl Handler for PmemSpecSm {
 }
 
 impl SmHandler for PmemSpecSm {
+    fn interests(&self) -> SmInterests {
+        SmInterests { accesses: self.spec.detect, departures: self.fifo.is_some(), ..SmInterests::default() }
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, _: &mut Outbox) -> Admission {
+        self.fifo.as_mut().map_or(Admission::Goes, |fifo| fifo.offer(offer))
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        if let Some(fifo) = &mut self.fifo {
+            fifo.event(event, outbox);
+        }
+        if let SmEvent::Atomic = event {
+            outbox.send(Peer::Hub, DetectionMessage::Acquire);
+        }
+    }
+
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let route = if store.atomic { Route::Temporal } else { Route::NonTemporal };
         self.non_temporal.stored(store, route);
@@ -142,7 +142,9 @@ struct PmemSpecHost {
 
 impl Handler for PmemSpecHost {
     state_methods!(none);
+}
 
+impl HostHandler for PmemSpecHost {
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
         if self.detects {
             outbox.send(Peer::Hub, DetectionMessage::KernelEnd);
@@ -164,12 +166,12 @@ impl Scheme for PmemSpec {
         "undo logging, all stores to persistent memory past the caches, loads through them (PMEM-Spec, as AGPM ran it)"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(PmemSpecSm::new(&self.spec))
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(PmemSpecSm::new(&self.spec)))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
-        self.spec.detect.then(|| Box::new(Detector::new(&self.spec, place)) as Box<dyn Handler>)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        self.spec.detect.then(|| Box::new(Detector::new(&self.spec, place)) as Box<dyn SliceHandler>)
     }
 
     fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
@@ -177,7 +179,7 @@ impl Scheme for PmemSpec {
         self.spec.detect.then(counter)
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(PmemSpecHost { detects: self.spec.detect })
     }
 
@@ -235,7 +237,7 @@ mod tests {
     #[test]
     fn an_atomic_asks_for_an_id_and_the_newest_id_marks_stores() {
         let (mut handler, mut outbox) = (handler(Order::Fence), Outbox::default());
-        handler.event(&Event::Atomic, &mut outbox);
+        handler.event(&SmEvent::Atomic, &mut outbox);
         let sent: Vec<(Peer, DetectionMessage)> =
             outbox.take().into_iter().map(|(to, message)| (to, DetectionMessage::of(message))).collect();
         assert!(matches!(sent[..], [(Peer::Hub, DetectionMessage::Acquire)]), "{sent:?}");

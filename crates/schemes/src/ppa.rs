@@ -37,8 +37,7 @@ mod stores;
 mod tests;
 
 use durawarp_persist::promises::{Promises, Survives};
-use durawarp_persist::vocab::Machines;
-use durawarp_persist::{HandlerPlace, Scheme, SmHandler};
+use durawarp_persist::{CoreHandler, HandlerPlace, Scheme};
 
 pub use parameters::PpaSpec;
 
@@ -72,12 +71,8 @@ impl Scheme for Ppa {
         "whole-system persistence: stores are written back at once, and their registers stay until then (PPA, MICRO'23)"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(CoreStores::new(&self.spec, place))
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(CoreStores::new(&self.spec, place)))
     }
 
     /// Registers and stores that are not acknowledged are saved just in time (MICRO'23).

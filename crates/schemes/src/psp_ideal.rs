@@ -12,10 +12,7 @@
 //! time it takes to save what survives.
 
 use durawarp_persist::promises::{Promises, Survives};
-use durawarp_persist::vocab::Machines;
-use durawarp_persist::{
-    FenceKind, FenceRule, Handler, HandlerPlace, Outbox, Scheme, SmHandler, WriteBack, WriteBackRule,
-};
+use durawarp_persist::{CoreFences, CoreHandler, CorePolicy, HandlerPlace, Scheme};
 
 /// Entries of a core's battery-backed persist buffer: BBB (HPCA'21), section V.
 const BUFFER_LINES: u64 = 32;
@@ -37,22 +34,6 @@ pub fn cache_bytes(cores: u64, l1_kb: u64, shared_kb: u64) -> u64 {
 #[derive(Debug, Clone, Copy)]
 pub struct PspIdeal;
 
-/// Its handler in a core.
-#[derive(Debug)]
-struct PspIdealCore;
-
-impl Handler for PspIdealCore {}
-
-impl SmHandler for PspIdealCore {
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Dropped
-    }
-
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        FenceRule::Pass
-    }
-}
-
 impl Scheme for PspIdeal {
     fn name(&self) -> &'static str {
         "psp-ideal"
@@ -62,12 +43,8 @@ impl Scheme for PspIdeal {
         "caches survive a power failure, and there is no DRAM cache (BBB and eADR, LightWSP's ideal of partial persistence)"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(PspIdealCore)
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
+    fn core_handler(&self, _: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(CorePolicy { fences: CoreFences::Pass, ..CorePolicy::default() }))
     }
 
     /// A battery saves the caches (LightWSP section V-D).
@@ -84,16 +61,11 @@ impl Scheme for PspIdeal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use durawarp_persist::WriteBackClass;
 
     #[test]
     fn nothing_is_written_back_and_no_fence_waits() {
-        let (mut handler, outbox) = (PspIdeal.sm_handler(HandlerPlace::default()), &mut Outbox::default());
-        let clean = WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[64] };
-        assert_eq!(handler.write_back(&clean, outbox), WriteBackRule::Dropped);
-        for kind in [FenceKind::Ofence, FenceKind::Dfence] {
-            assert_eq!(handler.fence(kind), FenceRule::Pass);
-        }
+        let policy = PspIdeal.core_handler(HandlerPlace::default()).unwrap().policy();
+        assert_eq!(policy.fences, CoreFences::Pass);
     }
 
     #[test]

@@ -30,8 +30,9 @@ use durawarp_base::spec;
 use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
-    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
-    Offer, Outbox, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack, WriteBackRule,
+    Admission, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Joining, NonTemporalOrder, Outbox, Scheme,
+    SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
+    WriteBackRule,
 };
 
 /// The defaults, with sources, as a scheme file.
@@ -207,26 +208,6 @@ impl PersistBuffer {
 impl Handler for PersistBuffer {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { persist_order: true, departures: !self.combines, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        match offer {
-            Offer::Join(store) => Admission::goes_if(self.join(store, outbox)),
-            offer => self.order.offer(offer),
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Event::Persisted(id) = *event {
-            self.flushing.retain(|block| block.id != id);
-            self.flush_head(outbox);
-        } else {
-            self.order.event(event, outbox);
-        }
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         let BufferTally { blocks, merged, orders, delayed, full, most } = self.tally;
         report.count("pb_blocks", blocks);
@@ -240,6 +221,26 @@ impl Handler for PersistBuffer {
 }
 
 impl SmHandler for PersistBuffer {
+    fn interests(&self) -> SmInterests {
+        SmInterests { persist_order: true, departures: !self.combines, ..SmInterests::default() }
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, outbox: &mut Outbox) -> Admission {
+        match offer {
+            SmOffer::Join(store) => Admission::goes_if(self.join(store, outbox)),
+            offer => self.order.offer(offer),
+        }
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        if let SmEvent::Persisted(id) = *event {
+            self.flushing.retain(|block| block.id != id);
+            self.flush_head(outbox);
+        } else {
+            self.order.event(event, outbox);
+        }
+    }
+
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         self.order.rule(store, self.combines)
     }
@@ -277,8 +278,8 @@ impl Scheme for Sbrp {
         "scoped buffered release persistency: a persist buffer in each SM keeps the order that fences and releases ask for"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(PersistBuffer::new(&self.spec, place.l1_combines))
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(PersistBuffer::new(&self.spec, place.l1_combines)))
     }
 
     /// `pm.ofence` and releases order without a wait (ASPLOS 2023).

@@ -33,7 +33,7 @@
 use std::collections::VecDeque;
 
 use durawarp_checkpoint::{state, value};
-use durawarp_persist::handler::{Admission, Departure, Event, HandlerReport, Offer, Outbox, Store, WriteBack};
+use durawarp_persist::handler::{Admission, Departure, HandlerReport, Outbox, SmEvent, SmOffer, Store, WriteBack};
 use durawarp_persist::journal::Author;
 use durawarp_persist::sequence::Sequence;
 use durawarp_persist::vocab::{IssueOrder, NonTemporalOrder, Route, StoreRule, WriteBackClass, WriteBackRule};
@@ -152,11 +152,11 @@ impl StoreOrder {
     }
 
     /// What becomes of a request that leaves, or is to be released; others go.
-    pub fn offer(&mut self, offer: &Offer<'_>) -> Admission {
+    pub fn offer(&mut self, offer: &SmOffer<'_>) -> Admission {
         match *offer {
-            Offer::Departure(Departure { line, is_load: true, .. }) => Admission::goes_if(!self.holds(line)),
-            Offer::Departure(departure) => self.admit(departure),
-            Offer::Release(number) => Admission::goes_if(self.may_release(number)),
+            SmOffer::Departure(Departure { line, is_load: true, .. }) => Admission::goes_if(!self.holds(line)),
+            SmOffer::Departure(departure) => self.admit(departure),
+            SmOffer::Release(number) => Admission::goes_if(self.may_release(number)),
             _ => Admission::Goes,
         }
     }
@@ -186,9 +186,9 @@ impl StoreOrder {
     }
 
     /// Follows what has left, and what is durable.
-    pub fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+    pub fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
         match *event {
-            Event::Departed { departure, number, held } => {
+            SmEvent::Departed { departure, number, held } => {
                 let scope = self.scope_of(departure.cta);
                 if departure.is_non_temporal {
                     self.scopes[scope].durable.issue();
@@ -199,8 +199,8 @@ impl StoreOrder {
                     self.held.push_back(HeldRequest { number, line, scope, after });
                 }
             }
-            Event::Released(number) => self.held.retain(|held| held.number != number),
-            Event::Acknowledged { number, .. } => {
+            SmEvent::Released(number) => self.held.retain(|held| held.number != number),
+            SmEvent::Acknowledged { number, .. } => {
                 if let Some(scope) = self.scopes.iter_mut().find_map(|s| s.acknowledge(number).then_some(s)) {
                     let durable = scope.durable.settled();
                     // One acknowledgement may close a gap, and then settles several fences.
@@ -212,7 +212,7 @@ impl StoreOrder {
                     });
                 }
             }
-            Event::FenceOrdered { cta, number, author } => {
+            SmEvent::FenceOrdered { cta, number, author } => {
                 let scope = self.scope_of(cta);
                 self.scopes[scope].unsettled.push((number, author));
             }

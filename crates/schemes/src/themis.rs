@@ -33,8 +33,8 @@ use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
-    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, NonTemporalOrder, Offer,
-    Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Admission, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, NonTemporalOrder, Outbox, Route, Scheme,
+    SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// The defaults, with sources, as a scheme file.
@@ -138,24 +138,24 @@ impl ThemisSm {
 impl Handler for ThemisSm {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { departures: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        self.order.offer(offer)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        self.order.event(event, outbox);
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         self.order.report(report);
     }
 }
 
 impl SmHandler for ThemisSm {
+    fn interests(&self) -> SmInterests {
+        SmInterests { departures: true, ..SmInterests::default() }
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, _: &mut Outbox) -> Admission {
+        self.order.offer(offer)
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        self.order.event(event, outbox);
+    }
+
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let again = self.spec.mode == Mode::Agpm && self.touch(store.lines);
         let route = match store.class {
@@ -191,8 +191,8 @@ impl Scheme for Themis {
         "undo logging, hardware orders stores past the caches before later ones, so fences seldom wait (Themis)"
     }
 
-    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(ThemisSm::new(&self.spec))
+    fn sm_handler(&self, _: HandlerPlace) -> Option<Box<dyn SmHandler>> {
+        Some(Box::new(ThemisSm::new(&self.spec)))
     }
 
     /// MICRO 2020: what hardware keeps in order needs no fence that waits.

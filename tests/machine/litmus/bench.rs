@@ -21,8 +21,8 @@ use durawarp::machine::memory_controller::MemoryController;
 use durawarp::machine::msg::Msg;
 use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::machine::replacement::Replacement;
+use durawarp::persist::CorePolicy;
 use durawarp::persist::vocab::Domain;
-use durawarp::persist::{Handler, SmHandler};
 use durawarp::riscv::code::CodeTable;
 use durawarp::riscv::elf::Executable;
 use durawarp::riscv::hart_state::HartState;
@@ -52,11 +52,6 @@ pub(crate) struct Cores {
     /// A rule that the cores lack.
     pub(crate) without: Option<OrderRule>,
 }
-
-#[derive(Debug)]
-struct Plain;
-impl Handler for Plain {}
-impl SmHandler for Plain {}
 
 /// Every thread exits.
 #[derive(Debug)]
@@ -268,7 +263,7 @@ pub(crate) fn outcomes(cores: &Cores, program: &Program, rounds: u64, seed: u64)
             code: code.clone(),
             image: executable.clone(),
         };
-        let mut core = Core::new(core_spec.clone(), l1d.clone(), wiring, Box::new(Plain), false);
+        let mut core = Core::new(core_spec.clone(), l1d.clone(), wiring, Box::new(CorePolicy::default()), false);
         cores.without.into_iter().for_each(|rule| core.weaken(rule));
         for (hart, (&seat, &pc)) in (0..).zip(seats.iter().zip(&starts)) {
             if seat / cores.harts != u32::from(index) {

@@ -9,14 +9,14 @@ use crate::ports::Ports;
 use durawarp_base::stats::Histogram;
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Ctx, Time};
-use durawarp_persist::handler::{Event, Handler, KernelFacts, Outbox};
+use durawarp_persist::handler::{HostHandler, KernelFacts, Outbox};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 use durawarp_persist::vocab::Boundary;
 
 /// The scheme's handler, its messages and the journal.
 #[derive(Debug)]
 pub(super) struct HostPersistency {
-    handler: Box<dyn Handler>,
+    handler: Box<dyn HostHandler>,
     outbox: Outbox,
     journal: Option<Box<Notebook>>,
     /// How long kernels waited for the write-back of the L2, in ticks.
@@ -38,7 +38,7 @@ value!(record BoundaryWriteBack { left, since });
 
 impl HostPersistency {
     /// No kernel yet, no journal.
-    pub(super) fn new(handler: Box<dyn Handler>) -> Self {
+    pub(super) fn new(handler: Box<dyn HostHandler>) -> Self {
         HostPersistency { handler, outbox: Outbox::default(), journal: None, boundaries: Histogram::default() }
     }
 
@@ -60,7 +60,7 @@ impl HostPersistency {
     /// A kernel starts.
     pub(super) fn kernel_start(&mut self, facts: &KernelFacts, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
         self.outbox.at(cx.now());
-        self.handler.event(&Event::KernelStarts(facts), &mut self.outbox);
+        self.handler.kernel_starts(facts, &mut self.outbox);
         self.send(ports, cx);
     }
 

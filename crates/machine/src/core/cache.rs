@@ -16,7 +16,7 @@ use crate::line::{Line, LinePool};
 use crate::msg::Msg;
 use crate::ports::{Ports, Requester};
 use durawarp_engine::{Ctx, Time};
-use durawarp_persist::handler::Offer;
+use durawarp_persist::handler::CoreOffer;
 use durawarp_riscv::instruction::Op;
 
 use super::counters::CoreCounters;
@@ -178,10 +178,10 @@ impl Cache {
         let line = std::mem::replace(&mut self.mshrs[usize::from(tag)].line, NO_LINE);
         self.busy -= 1;
         let evicted = self.l1.occupant(place).filter(|&(old, _)| old != line);
-        if host.renames {
+        if host.policy.renaming {
             if let Some((old, LineState::Modified)) = evicted {
                 // Its bytes go home as a write-back, and it leaves silently: probes come for it still.
-                host.offer(&Offer::GiveUp(old));
+                host.offer(&CoreOffer::GiveUp(old));
                 self.write_back_asked(0, host, cx);
             }
         } else if let Some((old, LineState::Modified)) = evicted {
@@ -285,7 +285,7 @@ impl Cache {
         self.next_cleaning = tag.wrapping_add(1);
         self.cleanings.push(Cleaning { hart, tag, line, sent: cx.now() + delay });
         let dependencies = host.dependencies(line);
-        let (from, at_once) = (self.from, host.renames);
+        let (from, at_once) = (self.from, host.policy.renaming);
         self.send(line, HomeMsg::Clean { line, from, tag, flush, at_once, dirty, room, dependencies }, delay, cx);
         flush && place.is_some()
     }

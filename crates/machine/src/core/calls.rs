@@ -54,7 +54,7 @@ pub(super) fn answered(hart: &mut Hart, reply: Reply, step: u64, m: &mut Moment<
             at += some;
         }
     }
-    if m.host.front_end {
+    if m.host.policy.front_end {
         checkpoint(hart, &reply.then, step, &mut left, m);
     }
     hart.thread = Thread::Writing(Box::new(Writing { left, then: reply.then, over: false }), woken);
@@ -167,9 +167,9 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
 
 /// The thread ends with its region.
 fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
-    if m.host.front_end {
+    if m.host.policy.front_end {
         m.record.counters.regions += 1;
-        commit::leave(hart, pc, cycle, m);
+        commit::end_region(hart, pc, cycle, true, m);
     }
 }
 
@@ -178,15 +178,15 @@ fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
 /// storing it stores first.
 pub(super) fn stopped(hart: &mut Hart, state: &HartState, cycle: u64, m: &mut Moment<'_, '_>) {
     match &mut hart.thread {
-        Thread::Running if m.host.front_end => {
+        Thread::Running if m.host.policy.front_end => {
             let left = slots(state, m.program.first_hart + u32::from(hart.index), m).into();
             hart.thread = Thread::Writing(Box::new(Writing { left, then: Then::Exit(0), over: false }), None);
         }
-        Thread::Writing(writing, _) if m.host.front_end => writing.over = true,
+        Thread::Writing(writing, _) if m.host.policy.front_end => writing.over = true,
         // Before a call nothing is stored; but the region may have been begun (`id_draw = "paper"`).
-        Thread::Calling(_) | Thread::Waiting if m.host.front_end => {
+        Thread::Calling(_) | Thread::Waiting if m.host.policy.front_end => {
             hart.thread = Thread::Stopped;
-            commit::leave(hart, hart.front.pc, cycle, m);
+            commit::end_region(hart, hart.front.pc, cycle, true, m);
         }
         _ => hart.thread = Thread::Stopped,
     }
@@ -203,7 +203,7 @@ fn fail(hart: &mut Hart, kind: FaultKind, m: &mut Moment<'_, '_>) {
 /// The wait of a hart is over: its call returns.
 pub(super) fn woken(hart: &mut Hart, by: Woken, m: &Moment<'_, '_>) {
     match &mut hart.thread {
-        Thread::Waiting if m.host.front_end => {
+        Thread::Waiting if m.host.policy.front_end => {
             let (mut left, then) = (VecDeque::new(), Then::Return(by.result));
             checkpoint(hart, &then, by.step, &mut left, m);
             hart.thread = Thread::Writing(Box::new(Writing { left, then, over: false }), None);

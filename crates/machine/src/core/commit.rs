@@ -3,9 +3,8 @@
 
 use crate::coherence::{CPU_LINE_BYTES, Want};
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Event, WriteBack};
+use durawarp_persist::handler::{CoreEvent, CoreFences};
 use durawarp_persist::journal::FactKind;
-use durawarp_persist::vocab::{WriteBackClass, WriteBackRule};
 
 use super::cache::Asked;
 use super::handler_host::Performed;
@@ -35,7 +34,7 @@ pub(super) fn commit(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Com
             // The program counter is the last store of the region.
             let committed = store(hart, &entry, cycle, m);
             if committed == Committed::Performed {
-                end_region(hart, entry.pc, cycle, m);
+                end_region(hart, entry.pc, cycle, false, m);
             }
             committed
         }
@@ -127,35 +126,28 @@ pub(super) fn performed(
 ) {
     let time = m.program.clock.cycles(cycle);
     m.record.performed(time, hart, pc, address, width, value);
-    if !m.host.hears_stores() && !m.host.renames {
+    if !m.host.hears_stores() && !m.host.policy.renaming {
         return;
     }
     if Medium::of(address) == Medium::Nvm {
         let store = Performed { hart, author: m.record.author(hart, pc), address, width, value, checkpoint };
-        if m.host.renames {
+        if m.host.policy.renaming {
             return region::stored(&store, cycle, m);
         }
         m.host.stored(&store, time, m.record.journal.as_mut(), m.cx);
-    } else if m.host.tracks {
+    } else if m.host.policy.dependencies {
         let line = line_of(address);
         m.record.note(time, FactKind::PerformedVolatile, hart, pc, line);
-        m.host.tell(&Event::StoredVolatile { hart, line }, time, m.record.journal.as_mut(), m.cx);
+        m.host.tell(&CoreEvent::StoredVolatile { hart, line }, time, m.record.journal.as_mut(), m.cx);
     }
 }
 
-/// A hart's region ends behind the stores before it.
-pub(super) fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
+/// A hart's region ends behind the stores before it. The `last` one ends as its thread does, or stops.
+pub(super) fn end_region(hart: &Hart, pc: u64, cycle: u64, last: bool, m: &mut Moment<'_, '_>) {
     let time = m.program.clock.cycles(cycle);
-    m.record.counters.regions += 1;
-    let author = m.record.author(hart.index, pc);
-    m.host.tell(&Event::RegionEnds { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
-}
-
-/// A hart's thread ends, or stops, behind the stores before it: its region ends, and none follows.
-pub(super) fn leave(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
-    let time = m.program.clock.cycles(cycle);
-    let author = m.record.author(hart.index, pc);
-    m.host.tell(&Event::WarpExits { warp: hart.index, author }, time, m.record.journal.as_mut(), m.cx);
+    m.record.counters.regions += u64::from(!last);
+    let event = CoreEvent::RegionEnds { hart: hart.index, author: m.record.author(hart.index, pc), last };
+    m.host.tell(&event, time, m.record.journal.as_mut(), m.cx);
 }
 
 /// An ordering fence takes its place behind the stores before it.
@@ -163,23 +155,15 @@ pub(super) fn order(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
     let time = m.program.clock.cycles(cycle);
     m.record.counters.ordering_fences += 1;
     m.record.note(time, FactKind::EpochEnded, hart.index, pc, 0);
-    m.host.tell(&Event::Fenced { warp: hart.index }, time, m.record.journal.as_mut(), m.cx);
+    m.host.tell(&CoreEvent::Fenced(hart.index), time, m.record.journal.as_mut(), m.cx);
 }
 
 fn clean(hart: &mut Hart, entry: &StoreEntry, cycle: u64, m: &mut Moment<'_, '_>) {
     let Some(line) = entry.address else { unreachable!("a line operation that has retired has an address") };
     let flush = entry.kind == StoreKind::Flush;
-    let class = if flush { WriteBackClass::Flush } else { WriteBackClass::Data };
     // Nothing of DRAM becomes durable; but a flushed line leaves all caches.
-    let rule = if Medium::of(line) == Medium::Nvm {
-        let write_back = WriteBack { class, warp: hart.index, lines: &[line] };
-        m.host.write_back(&write_back)
-    } else if flush {
-        WriteBackRule::Written
-    } else {
-        WriteBackRule::Dropped
-    };
-    if rule == WriteBackRule::Dropped {
+    let written = if Medium::of(line) == Medium::Nvm { m.host.policy.fences == CoreFences::Wait } else { flush };
+    if !written {
         m.record.counters.dropped_cleans += 1;
         return;
     }

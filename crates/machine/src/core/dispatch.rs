@@ -68,7 +68,7 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         fault(hart, pc, cycle, FaultKind::NoCode);
         return Ok(());
     };
-    if m.host.renames {
+    if m.host.policy.renaming {
         region::admit(hart, &inst, cycle, m)?;
     }
     match inst.class() {
@@ -286,7 +286,7 @@ fn rare(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_
             fault(hart, pc, cycle, FaultKind::Breakpoint);
             return Ok(());
         }
-        Class::Fence if !m.host.renames && !fence_waits(inst, m) => {
+        Class::Fence if !m.host.policy.renaming && !fence_waits(inst, m) => {
             if serial::orders(inst, m) {
                 order(hart, pc, cycle)?;
                 retires = Retires::Store;
@@ -342,7 +342,7 @@ fn fence_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
     before & WRITES != 0 && after & READS != 0 && has(OrderRule::FenceWritesReads)
         || !m.program.tso && before & READS != 0 && has(OrderRule::FenceReads)
         || m.program.spec.fence_persists && serial::persist_waits(inst, m)
-        || m.host.synchronises && before & READS != 0
+        || m.host.policy.synchronises && before & READS != 0
 }
 
 /// A control register that is read only, and known at dispatch: exceptions of floating point are not, as

@@ -6,7 +6,7 @@
 //! be used. A load that finds its line nowhere, or an older store without address, waits in the window.
 
 use crate::coherence::Want;
-use durawarp_persist::handler::Event;
+use durawarp_persist::handler::CoreEvent;
 use durawarp_riscv::fault::FaultKind;
 use durawarp_riscv::instruction::{Class, Inst, Op};
 use durawarp_riscv::semantics;
@@ -143,10 +143,10 @@ fn merged(line: u64, stored: u64, mask: u8) -> u64 {
 /// A hart has loaded bytes of a line in the L1: what it stores next may follow from what others stored there.
 #[inline]
 pub(super) fn observed(hart: u8, line: u64, m: &mut Moment<'_, '_>) {
-    if m.host.tracks {
+    if m.host.policy.dependencies {
         let time = m.program.clock.cycles(m.now).max(m.cx.now());
         m.record.observed(time, hart, line);
-        m.host.tell(&Event::Observed { hart, line }, time, m.record.journal.as_mut(), m.cx);
+        m.host.tell(&CoreEvent::Observed { hart, line }, time, m.record.journal.as_mut(), m.cx);
     }
 }
 

@@ -1,10 +1,11 @@
 //! The scheme in a core: its handler, and what the core asks and tells it.
 //!
-//! | interest | what the handler hears of, and is asked about, beside fences and cleans |
+//! | policy | what the handler hears of, and is asked about |
 //! |---|---|
 //! | `dependencies` | stores that leave the store buffer, loads, lines that come and go |
 //! | `front_end` | stores that leave the store buffer, with checkpoints; ends of regions; lines that go |
 //! | `synchronises` | lines that come; whether a hart may go on at atomics, fences, calls, a thread's beginning |
+//! | `renaming` | as [`super::region`] says |
 //! | `victims` | dirty lines of persistent memory that the L1 is to evict |
 //!
 //! All in the order of events, which is the order of memory. What it writes leaves when the cycle of its
@@ -17,37 +18,25 @@ use crate::ports::{Endpoint, Ports};
 use crate::region_spans::RegionSpans;
 use durawarp_engine::{Clock, Ctx, Time};
 use durawarp_persist::handler::{
-    Admission, Dependencies, Event, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage, SmHandler,
-    VictimSearch, WriteBack, report_of,
+    Admission, CoreEvent, CoreHandler, CoreOffer, CorePolicy, Dependencies, HandlerReport, Outbox, PathStore, Peer,
+    SchemeMessage, report_of,
 };
 use durawarp_persist::journal::{Author, Notebook};
-use durawarp_persist::vocab::{FenceKind, FenceRule, WriteBackRule};
 
 use super::counters::CoreCounters;
 
-/// The scheme's handler in a core. What fences do does not change in a run.
+/// The scheme's handler in a core.
 #[derive(Debug)]
 pub(super) struct CoreHost {
-    handler: Box<dyn SmHandler>,
+    handler: Box<dyn CoreHandler>,
     outbox: Outbox,
     ports: Ports,
-    pub(super) ofence: FenceRule,
-    pub(super) dfence: FenceRule,
-    /// The handler follows dependencies.
-    pub(super) tracks: bool,
-    /// The handler has a front-end buffer, which gets a copy of every store.
-    pub(super) front_end: bool,
-    /// Ways of an L1 set in which a dirty line is looked for that the handler lets go.
-    pub(super) victims: Option<VictimSearch>,
+    pub(super) policy: CorePolicy,
     /// Harts that wait for it, and since which cycle.
     awaits: u64,
     awaited_since: Vec<u64>,
     /// The latest cycle that the handler was told of, which may lie ahead of the event, in ticks.
     told: Time,
-    /// The handler holds registers of stores: see [`super::region`].
-    pub(super) renames: bool,
-    /// The handler has harts wait where they synchronise.
-    pub(super) synchronises: bool,
     /// What the handler held, where a timeline is kept.
     pub(super) levels: Option<Box<HandlerLevels>>,
     /// The same: its regions.
@@ -68,24 +57,15 @@ pub(super) struct Performed {
 }
 
 impl CoreHost {
-    pub(super) fn new(mut handler: Box<dyn SmHandler>, ports: Ports, journal: bool) -> CoreHost {
-        let [ofence, dfence] = [FenceKind::Ofence, FenceKind::Dfence].map(|kind| handler.fence(kind));
-        let interests = handler.interests();
-        let Interests { dependencies: tracks, front_end, renaming: renames, synchronises, victims, .. } = interests;
+    pub(super) fn new(handler: Box<dyn CoreHandler>, ports: Ports, journal: bool) -> CoreHost {
         CoreHost {
+            policy: handler.policy(),
             handler,
             outbox: Outbox::of_host(journal),
             ports,
-            ofence,
-            dfence,
-            tracks,
-            front_end,
-            victims,
             awaits: 0,
             awaited_since: Vec::new(),
             told: 0,
-            renames,
-            synchronises,
             levels: None,
             regions: None,
         }
@@ -103,24 +83,19 @@ impl CoreHost {
         report_of(&*self.handler)
     }
 
-    /// What becomes of a line that a hart cleans.
-    pub(super) fn write_back(&mut self, write_back: &WriteBack<'_>) -> WriteBackRule {
-        self.handler.write_back(write_back, &mut self.outbox)
-    }
-
     /// A store to persistent memory, or an ordering fence, may leave the store buffer in this cycle.
     pub(super) fn admits(&mut self, hart: u8, (cycle, clock): (u64, Clock), counters: &mut CoreCounters) -> bool {
         if !self.hears_stores() {
             return true;
         }
         self.outbox.at(clock.cycles(cycle));
-        let goes = self.handler.offer(&Offer::Issue { warp: hart }, &mut self.outbox) == Admission::Goes;
+        let goes = self.handler.offer(&CoreOffer::Issue(hart), &mut self.outbox) == Admission::Goes;
         let waited = self.awaits >> hart & 1 == 1;
-        if self.front_end && goes == waited {
+        if self.policy.front_end && goes == waited {
             // Who waits has a place among those that do, and gives it up.
             self.awaits ^= 1 << hart;
             self.account(hart, cycle, goes, counters);
-            self.handler.event(&Event::AwaitsIssue { warp: hart, waits: !goes }, &mut self.outbox);
+            self.handler.event(&CoreEvent::AwaitsIssue { hart, waits: !goes }, &mut self.outbox);
         }
         goes
     }
@@ -139,16 +114,16 @@ impl CoreHost {
     /// The handler hears of stores.
     #[inline]
     pub(super) fn hears_stores(&self) -> bool {
-        self.tracks || self.front_end
+        self.policy.dependencies || self.policy.front_end
     }
 
     /// All that a hart stored to persistent memory is durable, as far as the handler keeps it.
     pub(super) fn is_durable(&mut self, hart: u8) -> bool {
-        !self.tracks || self.handler.offer(&Offer::Durable { hart }, &mut self.outbox) == Admission::Goes
+        !self.policy.dependencies || self.handler.offer(&CoreOffer::Durable(hart), &mut self.outbox) == Admission::Goes
     }
 
     /// Something is about to happen.
-    pub(super) fn offer(&mut self, offer: &Offer<'_>) -> Admission {
+    pub(super) fn offer(&mut self, offer: &CoreOffer) -> Admission {
         self.handler.offer(offer, &mut self.outbox)
     }
 
@@ -160,7 +135,7 @@ impl CoreHost {
     /// Something has happened at `time`, now or in a later cycle of this event.
     pub(super) fn tell(
         &mut self,
-        event: &Event<'_>,
+        event: &CoreEvent<'_>,
         time: Time,
         journal: Option<&mut Notebook>,
         cx: &mut Ctx<'_, Msg>,
@@ -183,14 +158,14 @@ impl CoreHost {
         let mut bytes = [0; 128];
         bytes[offset..offset + store.width].copy_from_slice(&store.value.to_le_bytes()[..store.width]);
         let of = PathStore {
-            warp: store.hart,
+            by: store.hart,
             author: store.author,
             line: store.address - offset as u64,
             mask: ((1u128 << store.width) - 1) << offset,
             bytes: &bytes,
             checkpoint: store.checkpoint,
         };
-        self.tell(&Event::Stored(&of), time, journal, cx);
+        self.tell(&CoreEvent::Stored(&of), time, journal, cx);
     }
 
     /// A peer has written.
@@ -202,7 +177,7 @@ impl CoreHost {
         cx: &mut Ctx<'_, Msg>,
     ) {
         // What a buffer has may have been stored in a cycle that lies ahead: it leaves no earlier.
-        let time = if self.front_end { self.told.max(cx.now()) } else { cx.now() };
+        let time = if self.policy.front_end { self.told.max(cx.now()) } else { cx.now() };
         self.outbox.at(time);
         self.handler.message(from, message, &mut self.outbox);
         self.carry_out(time, journal, cx);
@@ -213,7 +188,7 @@ impl CoreHost {
         if !self.hears_stores() {
             return None;
         }
-        self.handler.event(&Event::Given { line, to: None }, &mut self.outbox);
+        self.handler.event(&CoreEvent::Given(line), &mut self.outbox);
         self.outbox.take_dependencies()
     }
 
@@ -226,8 +201,8 @@ impl CoreHost {
         cx: &mut Ctx<'_, Msg>,
     ) {
         let Some(dependencies) = dependencies else { return };
-        let event = Event::Taken { line, dependencies: &dependencies };
-        if self.synchronises {
+        let event = CoreEvent::Taken { line, dependencies: &dependencies };
+        if self.policy.synchronises {
             self.tell(&event, self.told.max(cx.now()), journal, cx);
         } else {
             self.handler.event(&event, &mut self.outbox);
@@ -236,16 +211,16 @@ impl CoreHost {
 
     /// What depends on regions so far: a thread that begins in another core, what the OS does.
     pub(super) fn regions_so_far(&mut self) -> Option<Box<Dependencies>> {
-        if !self.synchronises {
+        if !self.policy.synchronises {
             return None;
         }
-        self.handler.event(&Event::ThreadBegun, &mut self.outbox);
+        self.handler.event(&CoreEvent::ThreadBegun, &mut self.outbox);
         self.outbox.take_dependencies()
     }
 
     /// Nothing that a hart has to come after keeps it from synchronising.
     pub(super) fn may_synchronise(&mut self, hart: u8) -> bool {
-        !self.synchronises || self.offer(&Offer::Durable { hart }) == Admission::Goes
+        !self.policy.synchronises || self.offer(&CoreOffer::Durable(hart)) == Admission::Goes
     }
 
     fn carry_out(&mut self, time: Time, journal: Option<&mut Notebook>, cx: &mut Ctx<'_, Msg>) {

@@ -8,7 +8,7 @@
 //!
 //! A probe of a line that an `lr` holds waits here as well, under any scheme: see [`super::reserved`].
 //!
-//! A scheme asks for it by [`Interests::victims`](durawarp_persist::handler::Interests), which also says in
+//! A scheme asks for it by [`CorePolicy::victims`](durawarp_persist::handler::CorePolicy), which also says in
 //! how many ways, the least recently used first, another line is looked for. Source: LightWSP, sections IV-G
 //! and V-F3. Reading: a line that leaves the L1 because an inclusive cache below needs its place is evicted,
 //! too. Invariants: who waits is asked about again at each message for the handler; a line that was asked

@@ -13,12 +13,12 @@
 //!
 //! A probe that takes a line waits here for the handler's word, with a copy to read left in the L1. Its
 //! write-backs go past requests that wait for the line at its home, so that they do not wait for the probe.
-//! All of this is for handlers with [`Interests::renaming`](durawarp_persist::handler::Interests).
+//! All of this is for handlers with [`CorePolicy::renaming`](durawarp_persist::handler::CorePolicy).
 
 use crate::line::Line;
 use crate::msg::Msg;
 use durawarp_engine::{Clock, Ctx};
-use durawarp_persist::handler::{Admission, Event, Offer};
+use durawarp_persist::handler::{Admission, CoreEvent, CoreOffer};
 use durawarp_persist::journal::Notebook;
 use durawarp_persist::vocab::RegionEnd;
 use durawarp_riscv::instruction::{Class, Inst, NOWHERE, X0};
@@ -47,7 +47,7 @@ pub(super) fn admit(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_,
         None if inst.rd == NOWHERE || reason(inst).is_some() => return Ok(()),
         None => {
             let in_flight = hart.renaming.in_flight(&hart.window, inst.rd);
-            match m.host.offer(&Offer::Rename { hart: hart.index, register: inst.rd, in_flight }) {
+            match m.host.offer(&CoreOffer::Rename { hart: hart.index, register: inst.rd, in_flight }) {
                 Admission::Goes => return Ok(()),
                 Admission::Held => return Err(hart.behind_oldest(cycle)),
                 Admission::Waits => {}
@@ -81,11 +81,11 @@ pub(super) fn synchronise(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Mome
 
 /// All is performed: the region has ended if it is durable, too.
 fn end(hart: &Hart, reason: RegionEnd, since: u64, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
-    if m.host.offer(&Offer::Durable { hart: hart.index }) != Admission::Goes {
+    if m.host.offer(&CoreOffer::Durable(hart.index)) != Admission::Goes {
         m.cache.write_back_asked(m.program.until(cycle, m.cx), m.host, m.cx);
         return false;
     }
-    let event = Event::RegionPersisted { hart: hart.index, reason, waited: cycle - since };
+    let event = CoreEvent::RegionPersisted { hart: hart.index, reason, waited: cycle - since };
     m.host.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
     true
 }
@@ -101,7 +101,7 @@ pub(super) fn retired(hart: &mut Hart, number: u64, cycle: u64, m: &mut Moment<'
         _ => 0,
     });
     let register = (writes != NOWHERE).then_some(writes);
-    let event = Event::Retired { hart: hart.index, register, stored };
+    let event = CoreEvent::Retired { hart: hart.index, register, stored };
     m.host.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
 }
 
@@ -118,13 +118,13 @@ pub(super) fn stored(store: &Performed, cycle: u64, m: &mut Moment<'_, '_>) {
 
 /// What an atomic of a hart wrote has been stored.
 pub(super) fn atomic(hart: &Hart, cycle: u64, m: &mut Moment<'_, '_>) {
-    let event = Event::AtomicPerformed { warp: hart.index };
+    let event = CoreEvent::AtomicPerformed(hart.index);
     m.host.tell(&event, m.program.clock.cycles(cycle), m.record.journal.as_mut(), m.cx);
 }
 
 /// A home takes a line; its probe may have to wait. True when the L1 has lost it.
 pub(super) fn probe(cache: &mut Cache, host: &mut CoreHost, line: u64, room: Box<Line>, cx: &mut Ctx<'_, Msg>) -> bool {
-    if host.offer(&Offer::GiveUp(line)) == Admission::Goes {
+    if host.offer(&CoreOffer::GiveUp(line)) == Admission::Goes {
         return cache.probe(line, true, room, host, cx);
     }
     cache.write_back_asked(0, host, cx);
@@ -143,7 +143,7 @@ pub(super) fn written_back(
 ) -> Option<u64> {
     let (line, sent) = cache.cleaned(tag, room)?;
     let cycles = clock.cycle_at_or_after(cx.now().saturating_sub(sent));
-    host.tell(&Event::WrittenBack { line, cycles }, cx.now(), journal, cx);
+    host.tell(&CoreEvent::WrittenBack { line, cycles }, cx.now(), journal, cx);
     cache.write_back_asked(0, host, cx);
     let room = cache.take_probe(line)?;
     probe(cache, host, line, room, cx).then_some(line)

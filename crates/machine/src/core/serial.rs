@@ -7,8 +7,8 @@
 
 use crate::coherence::Want;
 use durawarp_kernel::memory::Medium;
+use durawarp_persist::handler::CoreFences;
 use durawarp_persist::journal::FactKind;
-use durawarp_persist::vocab::FenceRule;
 use durawarp_riscv::decode::csr;
 use durawarp_riscv::fault::FaultKind;
 use durawarp_riscv::instruction::{Class, Inst, NOWHERE, Op};
@@ -29,14 +29,17 @@ use super::window::{Retires, Source};
 
 /// A fence of persistency has something to wait for.
 pub(super) fn persist_waits(inst: &Inst, m: &Moment<'_, '_>) -> bool {
-    let rule = if inst.op == Op::PmDfence { m.host.dfence } else { m.host.ofence };
-    rule != FenceRule::Pass && rule != FenceRule::Ordered
+    match m.host.policy.fences {
+        CoreFences::Wait => true,
+        CoreFences::Order => inst.op == Op::PmDfence,
+        CoreFences::Pass => false,
+    }
 }
 
 /// A fence orders what is persistent without waiting.
 pub(super) fn orders(inst: &Inst, m: &Moment<'_, '_>) -> bool {
     let by_fence = inst.class() == Class::Fence && m.program.spec.fence_persists;
-    (inst.op == Op::PmOfence || by_fence) && m.host.ofence == FenceRule::Ordered
+    (inst.op == Op::PmOfence || by_fence) && m.host.policy.fences == CoreFences::Order
 }
 
 /// The instruction is one of durability.
@@ -65,7 +68,7 @@ pub(super) fn step(hart: &mut Hart, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
         // The store that is performed last has this looked at again.
         return stall(None);
     }
-    if (m.host.renames || m.host.synchronises) && !region::synchronise(hart, inst, cycle, m) {
+    if (m.host.policy.renaming || m.host.policy.synchronises) && !region::synchronise(hart, inst, cycle, m) {
         return Err(Stall { cause: Cause::Persist, until: None });
     }
     let waits = is_persist(inst, m);
@@ -234,7 +237,7 @@ fn perform(hart: &mut Hart, inst: &Inst, pc: u64, cycle: u64, m: &mut Moment<'_,
         m.changed.push((line, Some(hart.index)));
         m.record.retired(m.program.clock.cycles(cycle), hart.index, pc, address, width.into(), new);
         commit::performed(hart.index, pc, (address, width.into()), new, false, cycle, m);
-        if m.host.renames && inst.class() == Class::Amo {
+        if m.host.policy.renaming && inst.class() == Class::Amo {
             region::atomic(hart, cycle, m);
         }
     }

@@ -21,6 +21,7 @@ use crate::replacement::Replacement;
 use durawarp_engine::{Clock, Timebase};
 use durawarp_engine::{Link, RunOptions, Simulation, Time, Topology};
 use durawarp_kernel::memory::{DRAM_BASE, NVM_BASE};
+use durawarp_persist::handler::CorePolicy;
 use durawarp_riscv::code::CodeTable;
 use durawarp_riscv::elf::Executable;
 use durawarp_riscv::memory::Windows;
@@ -218,23 +219,18 @@ struct World {
     clock: Clock,
 }
 
-#[derive(Debug)]
-struct WaitsForAll;
-impl durawarp_persist::handler::Handler for WaitsForAll {}
-impl SmHandler for WaitsForAll {}
-
 impl World {
     fn run(spec: CoreSpec, words: &[u32]) -> World {
         World::with_registers(spec, words, &[])
     }
 
     fn with_registers(spec: CoreSpec, words: &[u32], registers: &[(usize, u64)]) -> World {
-        World::under(Box::new(WaitsForAll), DRAM_BASE, spec, words, registers, VecDeque::new())
+        World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec, words, registers, VecDeque::new())
     }
 
     /// Under a scheme, with memory from `main` on; the home sends something by itself.
     fn under(
-        handler: Box<dyn SmHandler>,
+        handler: Box<dyn CoreHandler>,
         main: u64,
         spec: CoreSpec,
         words: &[u32],

@@ -1,13 +1,13 @@
 //! Which line leaves an L1 for another, and which is given back, where a scheme has dirty lines stay.
 //!
 //! The rules are in the head of [`super::kept`], with their source. Invariant: a scheme without
-//! [`Interests::victims`](durawarp_persist::handler::Interests) is asked nothing.
+//! [`CorePolicy::victims`](durawarp_persist::handler::CorePolicy) is asked nothing.
 
 use crate::coherence::HomeMsg;
 use crate::msg::Msg;
 use durawarp_engine::Ctx;
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Admission, Offer};
+use durawarp_persist::handler::{Admission, CoreOffer};
 
 use super::cache::{Cache, put_bytes};
 use super::handler_host::CoreHost;
@@ -17,7 +17,7 @@ use super::l1d::LineState;
 impl Cache {
     /// The place for a line that has come; none where the scheme has each line stay that might leave.
     pub(super) fn place_for(&self, line: u64, host: &mut CoreHost) -> Option<usize> {
-        let Some(search) = host.victims.filter(|_| self.l1.find(line).is_none()) else {
+        let Some(search) = host.policy.victims.filter(|_| self.l1.find(line).is_none()) else {
             return Some(self.l1.place_for(line));
         };
         let places = self.l1.places_for(line);
@@ -27,8 +27,8 @@ impl Cache {
     /// The scheme has the line in a place stay.
     fn keeps(&self, place: usize, host: &mut CoreHost) -> bool {
         match self.l1.occupant(place) {
-            Some((line, LineState::Modified)) if host.victims.is_some() && Medium::of(line) == Medium::Nvm => {
-                host.offer(&Offer::Victim(line)) != Admission::Goes
+            Some((line, LineState::Modified)) if host.policy.victims.is_some() && Medium::of(line) == Medium::Nvm => {
+                host.offer(&CoreOffer::Victim(line)) != Admission::Goes
             }
             _ => false,
         }
@@ -56,7 +56,7 @@ impl Cache {
     pub(super) fn answer_recalls(&mut self, host: &mut CoreHost, cx: &mut Ctx<'_, Msg>) -> Vec<u64> {
         let mut lost = Vec::new();
         for (line, room) in std::mem::take(&mut self.kept.recalled) {
-            if host.offer(&Offer::Victim(line)) != Admission::Goes {
+            if host.offer(&CoreOffer::Victim(line)) != Admission::Goes {
                 self.kept.recalled.push((line, room));
                 continue;
             }

@@ -1,26 +1,26 @@
 //! The scheme in a home slice: what lines depend on, and which must stay.
 //!
-//! A handler with [`Interests::dependencies`](durawarp_persist::handler::Interests) hears of every line that
-//! a core or the NIC brings, and says what a line that a core gets, or the NIC overwrites, depends on. It may
-//! keep a line of persistent memory here (`Offer::Victim`) whose bytes are not in memory yet.
+//! A handler hears of every line that a core or the NIC brings, and says what a line that a core gets, or the
+//! NIC overwrites, depends on. It may keep a line of persistent memory here whose bytes are not in memory
+//! yet.
 
 use crate::msg::Msg;
 use crate::ports::Ports;
 use durawarp_engine::Ctx;
 use durawarp_persist::handler::{
-    Admission, Dependencies, Event, Handler, HandlerReport, Offer, Outbox, Peer, SchemeMessage, report_of,
+    Dependencies, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, report_of,
 };
 
 /// A handler and its outbox.
 #[derive(Debug)]
 pub(super) struct HomeHost {
-    handler: Box<dyn Handler>,
+    handler: Box<dyn HomeHandler>,
     outbox: Outbox,
     ports: Ports,
 }
 
 impl HomeHost {
-    pub(super) fn new(handler: Box<dyn Handler>, ports: Ports) -> HomeHost {
+    pub(super) fn new(handler: Box<dyn HomeHandler>, ports: Ports) -> HomeHost {
         HomeHost { handler, outbox: Outbox::default(), ports }
     }
 
@@ -32,24 +32,24 @@ impl HomeHost {
     /// A core brings a line or its bytes, or the NIC.
     pub(super) fn taken(&mut self, line: u64, dependencies: &Dependencies, cx: &mut Ctx<'_, Msg>) {
         self.outbox.at(cx.now());
-        self.handler.event(&Event::Taken { line, dependencies }, &mut self.outbox);
+        self.handler.event(&HomeEvent::Taken { line, dependencies }, &mut self.outbox);
         self.send(cx);
     }
 
     /// What a line depends on that a core gets, or the NIC overwrites.
     pub(super) fn given(&mut self, line: u64, to: u16) -> Option<Box<Dependencies>> {
-        self.handler.event(&Event::Given { line, to: Some(to) }, &mut self.outbox);
+        self.handler.event(&HomeEvent::Given { line, to }, &mut self.outbox);
         self.outbox.take_dependencies()
     }
 
     /// Of the ways of a set, how many are looked at for a line that may leave.
     pub(super) fn searched_ways(&self, ways: usize) -> usize {
-        self.handler.interests().victims.map_or(ways, |search| search.ways(ways))
+        self.handler.search().ways(ways)
     }
 
     /// A line must stay.
     pub(super) fn keeps(&mut self, line: u64) -> bool {
-        self.handler.offer(&Offer::Victim(line), &mut self.outbox) != Admission::Goes
+        self.handler.keeps(line)
     }
 
     /// A peer has written.

@@ -12,7 +12,7 @@ use crate::ports::{Endpoint, Roster};
 use crate::replacement::Replacement;
 use durawarp_engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
 use durawarp_kernel::memory::NVM_BASE;
-use durawarp_persist::handler::{Admission, Dependency, Event, Offer, Outbox, Peer, SchemeMessage, opened};
+use durawarp_persist::handler::{Dependency, Handler, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, opened};
 
 /// From line 1 to the next of its set, of 16 sets of one line: the index is folded.
 const APART: u64 = 15;
@@ -104,23 +104,21 @@ impl SchemeMessage for Release {
 #[derive(Debug, Default)]
 struct Keeper(BTreeSet<u64>);
 
-impl Handler for Keeper {
-    fn interests(&self) -> durawarp_persist::handler::Interests {
-        durawarp_persist::handler::Interests { dependencies: true, ..Default::default() }
+impl HomeHandler for Keeper {
+    fn keeps(&mut self, line: u64) -> bool {
+        self.0.contains(&line)
     }
 
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        Admission::goes_if(!matches!(offer, Offer::Victim(line) if self.0.contains(line)))
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+    fn event(&mut self, event: &HomeEvent<'_>, outbox: &mut Outbox) {
         match *event {
-            Event::Taken { line, .. } => drop(self.0.insert(line)),
-            Event::Given { line, .. } if self.0.contains(&line) => outbox.depend(Dependency { hart: 0, id: 3 }),
-            _ => {}
+            HomeEvent::Taken { line, .. } => drop(self.0.insert(line)),
+            HomeEvent::Given { line, .. } if self.0.contains(&line) => outbox.depend(Dependency { hart: 0, id: 3 }),
+            HomeEvent::Given { .. } => {}
         }
     }
+}
 
+impl Handler for Keeper {
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
         let Release(line) = opened(message);
         self.0.remove(&line);
@@ -163,7 +161,7 @@ fn played(messages: Vec<(Time, HomeMsg)>) -> ([Vec<Heard>; 4], HomeCounters) {
 
 /// The same under any scheme, or none, over a memory with caches of its own or without.
 fn played_under(
-    handler: Option<Box<dyn Handler>>,
+    handler: Option<Box<dyn HomeHandler>>,
     memory_caches: bool,
     messages: Vec<(Time, HomeMsg)>,
 ) -> ([Vec<Heard>; 4], HomeCounters) {
@@ -189,7 +187,7 @@ fn spec(ways: u32, replacement: Replacement) -> LlcSpec {
 /// The same in a slice with these parameters.
 fn played_in(
     spec: LlcSpec,
-    handler: Option<Box<dyn Handler>>,
+    handler: Option<Box<dyn HomeHandler>>,
     memory_caches: bool,
     messages: Vec<(Time, HomeMsg)>,
 ) -> ([Vec<Heard>; 4], HomeCounters) {

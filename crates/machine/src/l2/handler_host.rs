@@ -7,16 +7,14 @@
 use std::collections::VecDeque;
 
 use durawarp_checkpoint::state;
-use durawarp_persist::handler::{
-    Access, Admission, Event, Handler, Interests, Offer, Outbox, Peer, SchemeMessage, report_of,
-};
+use durawarp_persist::handler::{Outbox, Peer, SchemeMessage, SliceEvent, SliceHandler, SliceInterests, report_of};
 
 /// A handler, if there is one, and what belongs to it.
 #[derive(Debug, Default)]
 pub(super) struct SliceHost {
-    handler: Option<Box<dyn Handler>>,
-    /// What the handler wants to hear of; nothing without one.
-    pub(super) wants: Interests,
+    handler: Option<Box<dyn SliceHandler>>,
+    /// What the handler wants to hear of, beside accesses; nothing without one.
+    pub(super) wants: SliceInterests,
     pub(super) outbox: Outbox,
     /// Lines of DRAM of this slice that the handler moves bytes to, in turn.
     reserved: Vec<u64>,
@@ -31,7 +29,7 @@ state!(SliceHost { parts: handler, outbox; saved: next_reserved, moves_in, named
 
 impl SliceHost {
     /// Hosts a handler, which may move bytes to these lines of DRAM.
-    pub(super) fn new(handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) -> Self {
+    pub(super) fn new(handler: Option<Box<dyn SliceHandler>>, reserved: Vec<u64>) -> Self {
         let wants = handler.as_ref().map(|handler| handler.interests()).unwrap_or_default();
         SliceHost { handler, wants, reserved, ..SliceHost::default() }
     }
@@ -42,27 +40,16 @@ impl SliceHost {
         self.reserved[self.next_reserved]
     }
 
+    /// The handler hears of accesses, where there is one.
+    #[inline]
+    pub(super) fn hears_accesses(&self) -> bool {
+        self.handler.is_some()
+    }
+
     /// Something has happened.
-    fn tell(&mut self, event: &Event<'_>) {
+    pub(super) fn tell(&mut self, event: &SliceEvent<'_>) {
         if let Some(handler) = &mut self.handler {
             handler.event(event, &mut self.outbox);
-        }
-    }
-
-    /// The slice has served an access.
-    pub(super) fn accessed(&mut self, access: &Access) {
-        self.tell(&Event::Accessed(access));
-    }
-
-    /// A line of persistent memory makes room for another.
-    pub(super) fn replaced(&mut self, line: u64) {
-        self.tell(&Event::Replaced(line));
-    }
-
-    /// No write of a line is on its way to durability any more.
-    pub(super) fn durable(&mut self, line: u64) {
-        if self.wants.durability {
-            self.tell(&Event::Durable(line));
         }
     }
 
@@ -72,7 +59,7 @@ impl SliceHost {
         lines.clear();
         // The handler names lines in its outbox; those that wait there to be cleaned are no marker's.
         std::mem::swap(self.outbox.cleans(), &mut lines);
-        self.tell(&Event::Drain(from));
+        self.tell(&SliceEvent::Drain(from));
         std::mem::swap(self.outbox.cleans(), &mut lines);
         lines
     }
@@ -82,10 +69,9 @@ impl SliceHost {
         self.named = lines;
     }
 
-    /// The handler lets a dirty line of persistent memory make room now.
-    pub(super) fn lets_go(&mut self, line: u64) -> bool {
-        let Some(handler) = &mut self.handler else { return true };
-        handler.offer(&Offer::Victim(line), &mut self.outbox) == Admission::Goes
+    /// The handler has a dirty line of persistent memory stay.
+    pub(super) fn keeps(&mut self, line: u64) -> bool {
+        self.handler.as_mut().is_some_and(|handler| handler.keeps(line))
     }
 
     /// A peer has written.

@@ -11,7 +11,7 @@ use crate::msg::{SECTOR_BYTES, sector_bytes, sectors_covered};
 use crate::ports::Requester;
 use durawarp_engine::{Ctx, Time};
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::Access;
+use durawarp_persist::handler::{Access, SliceEvent};
 
 use super::durability::PendingAck;
 use super::input::Arrival;
@@ -46,7 +46,7 @@ impl L2Slice {
             match self.serve(request, cx) {
                 Served::Done(bytes) => {
                     if let Some(access) = access {
-                        self.host.accessed(&access);
+                        self.host.tell(&SliceEvent::Accessed(&access));
                     }
                     match kind {
                         RequestKind::Read => self.counters.reads += 1,
@@ -70,7 +70,7 @@ impl L2Slice {
 
     /// What the handler will hear of a request; none of those that do not concern it.
     fn access_of(&self, request: &Request) -> Option<Access> {
-        let concerns = self.host.wants.accesses
+        let concerns = self.host.hears_accesses()
             && Medium::of(request.line) == Medium::Nvm
             && !matches!(request.kind, RequestKind::WriteBackAll | RequestKind::Marker);
         let from = self.ports.sm_of(request.from).filter(|_| concerns)?;
@@ -435,7 +435,7 @@ impl L2Slice {
         let (array, host) = (&self.array, &mut self.host);
         array.victims(line).take(search.ways(self.spec.ways as usize)).find(|&place| {
             let address = array.address(place);
-            array.dirty(place) == 0 || Medium::of(address) == Medium::Dram || host.lets_go(address)
+            array.dirty(place) == 0 || Medium::of(address) == Medium::Dram || !host.keeps(address)
         })
     }
 
@@ -462,14 +462,14 @@ impl L2Slice {
     /// Tells the handler that a line of persistent memory makes room for another.
     pub(super) fn tell_replaced(&mut self, place: usize) {
         if let Some(line) = self.array.line_at(place).filter(|&line| Medium::of(line) == Medium::Nvm) {
-            self.host.replaced(line);
+            self.host.tell(&SliceEvent::Replaced(line));
         }
     }
 
     /// Tells a handler that tracks durability of a line that has no write on its way any more.
     pub(super) fn tell_durable(&mut self, line: u64) {
         if self.host.wants.durability && Medium::of(line) == Medium::Nvm && self.durability.is_durable(line) {
-            self.host.durable(line);
+            self.host.tell(&SliceEvent::Durable(line));
         }
     }
 

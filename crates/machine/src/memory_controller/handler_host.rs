@@ -25,7 +25,7 @@ use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Ctx, Time};
 use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::{
-    ControllerHandler, Event, Flush, HandlerReport, Held, Outbox, Peer, SchemeMessage, report_of,
+    ControllerEvent, ControllerHandler, Flush, HandlerReport, Held, Outbox, Peer, SchemeMessage, report_of,
 };
 use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::RegionStep;
@@ -129,11 +129,11 @@ impl ControllerHost {
             self.note_regions(channel, now);
             if flush.plain {
                 if write_plain(flush, channel, now) {
-                    self.handler.event(&Event::Persisted(token), &mut self.outbox);
+                    self.handler.event(&ControllerEvent::Persisted(token), &mut self.outbox);
                 }
             } else {
                 write_flush(flush, channel, now);
-                self.handler.event(&Event::Flushed(token), &mut self.outbox);
+                self.handler.event(&ControllerEvent::Flushed(token), &mut self.outbox);
                 self.unpark(token, &mut ready);
             }
         }
@@ -150,7 +150,7 @@ impl ControllerHost {
             let mut due: Vec<(Time, u64)> = self.under_way.extract_if(.., |&mut (at, _)| at <= now).collect();
             due.sort_by_key(|&(at, _)| at);
             for (_, token) in due {
-                self.handler.event(&Event::Persisted(token), &mut self.outbox);
+                self.handler.event(&ControllerEvent::Persisted(token), &mut self.outbox);
             }
         }
         self.under_way.iter().map(|&(at, _)| at).min()
@@ -237,7 +237,7 @@ impl ControllerHost {
             self.repeated.swap_remove(place);
         } else if finds {
             self.outbox.at(now);
-            self.handler.event(&Event::ReadHit, &mut self.outbox);
+            self.handler.event(&ControllerEvent::ReadHit, &mut self.outbox);
             let tokens = self.handler.awaited(read.line, read.room.mask, &mut self.outbox);
             if !tokens.is_empty() {
                 self.parked.push(ParkedRead { read, tokens });

@@ -9,7 +9,7 @@ use crate::address::Interleave;
 use crate::ports::{Endpoint, Roster};
 use durawarp_engine::{ComponentId, Link, RunEnd, RunOptions, Simulation, Topology};
 use durawarp_kernel::memory::NVM_BASE;
-use durawarp_persist::handler::{Dependencies, Interests, Peer, SchemeMessage};
+use durawarp_persist::handler::{Dependencies, Handler, Peer, SchemeMessage};
 
 /// What buffers, home or client heard: when, and what.
 type Heard = (Time, String);
@@ -49,31 +49,29 @@ impl Buffers {
     }
 }
 
-impl Handler for Buffers {
-    fn interests(&self) -> Interests {
-        Interests { dependencies: true, ..Interests::default() }
+impl NicHandler for Buffers {
+    fn has_room(&mut self, channel: u8) -> bool {
+        self.room[usize::from(channel)] > 0
     }
 
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        let Offer::Issue { warp } = *offer else { panic!("{offer:?}") };
-        Admission::goes_if(self.room[usize::from(warp)] > 0)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+    fn event(&mut self, event: &NicEvent<'_>, outbox: &mut Outbox) {
         match *event {
-            Event::Stored(store) | Event::Posted(store) => {
-                self.enter(store.warp, format!("line {} of {}", number(store.line), store.warp), outbox);
+            NicEvent::Stored(store) | NicEvent::Posted(store) => {
+                self.enter(store.by, format!("line {} of {}", number(store.line), store.by), outbox);
+                if matches!(event, NicEvent::Posted(_)) {
+                    outbox.depend(Dependency { hart: 2, id: number(store.line) });
+                }
             }
-            Event::Given { line, .. } => outbox.depend(Dependency { hart: 2, id: number(line) }),
-            Event::Answered { warp, dependencies } => {
+            NicEvent::Answered { channel, dependencies } => {
                 let on: Vec<(u16, u64)> = dependencies.iter().map(|on| (on.hart, on.id)).collect();
-                note(&self.notes, outbox.now(), format!("answered {warp} {on:?}"));
+                note(&self.notes, outbox.now(), format!("answered {channel} {on:?}"));
             }
-            Event::Fenced { warp } => self.enter(warp, format!("fence of {warp}"), outbox),
-            _ => panic!("{event:?}"),
+            NicEvent::VerbEnds(channel) => self.enter(channel, format!("fence of {channel}"), outbox),
         }
     }
+}
 
+impl Handler for Buffers {
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let Freed { channel, settled } = durawarp_persist::handler::opened(message);
         self.room[usize::from(channel)] += 1;

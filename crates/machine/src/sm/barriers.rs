@@ -10,7 +10,7 @@ use durawarp_engine::Time;
 use durawarp_kernel::ir::{Barrier, Class, Op};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::traced::TraceFault;
-use durawarp_persist::handler::Event;
+use durawarp_persist::handler::SmEvent;
 use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::{FenceKind, PersistScope};
 
@@ -83,7 +83,7 @@ impl IssueCore {
                 self.slots[free].warp.follow(trace);
             }
             if host.wants.front_end {
-                host.tell(&Event::WarpStarts { warp: free as u8, cta: index as u8 });
+                host.tell(&SmEvent::WarpStarts { warp: free as u8, cta: index as u8 });
             }
             self.settle(free, cycle, launch);
         }

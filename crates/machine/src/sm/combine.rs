@@ -16,7 +16,7 @@
 use crate::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp_engine::Ctx;
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Access, AccessKind, Admission, Departure, Event, Marker};
+use durawarp_persist::handler::{Access, AccessKind, Admission, Departure, Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
 
 use super::cleaning::cleaning_tag;
@@ -76,7 +76,7 @@ impl MemorySide {
         record.counters.l1_cleanings += 1;
         record.note_line(FactKind::Cleaned, line);
         if host.wants.accesses && Medium::of(line) == Medium::Nvm {
-            host.tell(&Event::Cleaned(line));
+            host.tell(&SmEvent::Cleaned(line));
         }
         let request = Request {
             line,
@@ -92,7 +92,7 @@ impl MemorySide {
 
     /// A marker is at the head of the load-store unit: what its handler names leaves the L1 before it.
     pub(super) fn marker_at_head(&mut self, marker: &Marker, host: &mut SmHost) {
-        host.tell(&Event::Marker(marker));
+        host.tell(&SmEvent::Marker(marker));
         let lines = std::mem::take(host.outbox.cleans());
         if self.l1.combines() {
             lines.into_iter().for_each(|line| self.leaving.cleaning.ask(line));
@@ -184,7 +184,7 @@ impl MemorySide {
                 let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
                 let (by, half_warps, log) = ((head.warp, cta), access.half_warps(), head.log);
                 let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-                host.tell(&Event::Accessed(&access));
+                host.tell(&SmEvent::Accessed(&access));
             }
         }
         self.tell_replaced(host);
@@ -231,7 +231,7 @@ impl MemorySide {
             && host.wants.accesses
             && Medium::of(line) == Medium::Nvm
         {
-            host.tell(&Event::Replaced(line));
+            host.tell(&SmEvent::Replaced(line));
         }
     }
 }

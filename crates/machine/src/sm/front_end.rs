@@ -17,7 +17,7 @@ use durawarp_checkpoint::state;
 use durawarp_kernel::ir::{MemKind, Op, PmOp, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::memory::{CHECKPOINT_AREA, Medium, resolve_generic};
-use durawarp_persist::handler::{Admission, Event, Offer, PathStore};
+use durawarp_persist::handler::{Admission, PathStore, SmEvent, SmOffer};
 
 use super::core::IssueCore;
 use super::handler_host::SmHost;
@@ -81,7 +81,7 @@ impl FrontEndWaits {
     ) -> bool {
         let waits = self.blocks(warp, launch, true, &core.slots[warp], host);
         let full = waits && self.full >> warp & 1 == 1;
-        host.tell(&Event::AwaitsIssue { warp: warp as u8, waits: full });
+        host.tell(&SmEvent::AwaitsIssue { warp: warp as u8, waits: full });
         if waits {
             self.waiting |= 1 << warp;
             core.enter(warp, Wait::FrontEnd, cycle);
@@ -118,11 +118,11 @@ impl FrontEndWaits {
         }
         // Room comes before an atomic's leave: the warp is noted as waiting for room, and asks for leave when
         // it has it.
-        if !host.allows(&Offer::Issue { warp: warp as u8 }) {
+        if !host.allows(&SmOffer::Issue { warp: warp as u8 }) {
             self.full |= 1 << warp;
             return true;
         }
-        let look = Offer::Atomic { warp: warp as u8, lines: &[], asks: false };
+        let look = SmOffer::Atomic { warp: warp as u8, lines: &[], asks: false };
         atomic && !if ask { self.may_issue_atomic(warp, lanes, launch, slot, host) } else { host.allows(&look) }
     }
 
@@ -152,7 +152,7 @@ impl FrontEndWaits {
         if host.lines.is_empty() {
             return true;
         }
-        let offer = Offer::Atomic { warp: warp as u8, lines: &host.lines, asks: true };
+        let offer = SmOffer::Atomic { warp: warp as u8, lines: &host.lines, asks: true };
         host.handler.offer(&offer, &mut host.outbox) == Admission::Goes
     }
 
@@ -171,7 +171,7 @@ impl FrontEndWaits {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
             // Whoever waits at the end of a region waits for its own atomics, not for messages.
-            if !host.allows(&Offer::Issue { warp: warp as u8 })
+            if !host.allows(&SmOffer::Issue { warp: warp as u8 })
                 || self.blocks(warp, launch, false, &core.slots[warp], host)
             {
                 continue;
@@ -198,8 +198,8 @@ impl FrontEndWaits {
     ) {
         let author = record.author(slot);
         let checkpoint = (self.checkpoint_area.0..self.checkpoint_area.1).contains(&line);
-        let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes, checkpoint };
-        host.tell(&Event::Stored(&store));
+        let store = PathStore { by: warp as u8, author, line, mask: content.mask, bytes: &content.bytes, checkpoint };
+        host.tell(&SmEvent::Stored(&store));
     }
 
     /// Atomics on persistent memory leave: their lines go with them, and the warp's region lasts until they
@@ -238,7 +238,7 @@ impl FrontEndWaits {
             pool.give(content);
             slot.under_way.copying -= 1;
             if slot.under_way.copying == 0 {
-                host.tell(&Event::AtomicPerformed { warp: warp as u8 });
+                host.tell(&SmEvent::AtomicPerformed { warp: warp as u8 });
             }
         }
         // A warp that waits does so for the last of its atomics, not for this one.
@@ -252,7 +252,7 @@ impl FrontEndWaits {
     /// The picked warp issues a fence.
     pub(super) fn orders_copies(&self, warp: usize, host: &mut SmHost) {
         if self.present {
-            host.tell(&Event::Fenced { warp: warp as u8 });
+            host.tell(&SmEvent::Fenced { warp: warp as u8 });
         }
     }
 
@@ -260,7 +260,7 @@ impl FrontEndWaits {
     pub(super) fn end_region(&self, warp: usize, slot: &WarpSlot, host: &mut SmHost, record: &Record) {
         if self.present {
             let author = record.author(slot);
-            host.tell(&Event::RegionEnds { warp: warp as u8, author });
+            host.tell(&SmEvent::RegionEnds { warp: warp as u8, author });
         }
     }
 
@@ -268,8 +268,8 @@ impl FrontEndWaits {
     /// waits here.
     pub(super) fn is_copied(&mut self, warp: usize, slot: &WarpSlot, host: &mut SmHost, record: &Record) -> bool {
         let author = record.author(slot);
-        host.tell(&Event::WarpExits { warp: warp as u8, author });
-        let copied = host.allows(&Offer::Retire { warp: warp as u8 });
+        host.tell(&SmEvent::WarpExits { warp: warp as u8, author });
+        let copied = host.allows(&SmOffer::Retire { warp: warp as u8 });
         if !copied {
             self.draining |= 1 << warp;
         }

@@ -12,14 +12,14 @@ use crate::msg::Request;
 use durawarp_checkpoint::state;
 use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::{
-    Admission, Departure, Event, HandlerReport, Interests, Offer, Outbox, SmHandler, report_of,
+    Admission, Departure, HandlerReport, Outbox, SmEvent, SmHandler, SmInterests, SmOffer, report_of,
 };
 
 /// A handler and what belongs to it.
 #[derive(Debug)]
 pub(super) struct SmHost {
     pub(super) handler: Box<dyn SmHandler>,
-    pub(super) wants: Interests,
+    pub(super) wants: SmInterests,
     pub(super) outbox: Outbox,
     /// Departures so far.
     departures: u64,
@@ -51,23 +51,23 @@ impl SmHost {
     }
 
     /// Something has happened.
-    pub(super) fn tell(&mut self, event: &Event<'_>) {
+    pub(super) fn tell(&mut self, event: &SmEvent<'_>) {
         self.handler.event(event, &mut self.outbox);
     }
 
     /// Something is about to happen.
-    pub(super) fn ask(&mut self, offer: &Offer<'_>) -> Admission {
+    pub(super) fn ask(&mut self, offer: &SmOffer<'_>) -> Admission {
         self.handler.offer(offer, &mut self.outbox)
     }
 
     /// It goes on now.
-    pub(super) fn allows(&mut self, offer: &Offer<'_>) -> bool {
+    pub(super) fn allows(&mut self, offer: &SmOffer<'_>) -> bool {
         self.ask(offer) == Admission::Goes
     }
 
     /// What becomes of a request that is about to leave.
     pub(super) fn admits(&mut self, departure: Departure) -> Admission {
-        if self.wants.departures { self.ask(&Offer::Departure(departure)) } else { Admission::Goes }
+        if self.wants.departures { self.ask(&SmOffer::Departure(departure)) } else { Admission::Goes }
     }
 
     /// A request leaves the load-store unit, or is held: the number of its departure; 0 where nobody asks.
@@ -76,7 +76,7 @@ impl SmHost {
             return 0;
         }
         self.departures += 1;
-        self.tell(&Event::Departed { departure, number: self.departures, held });
+        self.tell(&SmEvent::Departed { departure, number: self.departures, held });
         self.departures
     }
 
@@ -95,8 +95,8 @@ impl SmHost {
     pub(super) fn release(&mut self) -> Option<Request> {
         for at in 0..self.held.len() {
             let number = self.held[at].0;
-            if self.allows(&Offer::Release(number)) {
-                self.tell(&Event::Released(number));
+            if self.allows(&SmOffer::Release(number)) {
+                self.tell(&SmEvent::Released(number));
                 return self.held.remove(at).map(|(_, request)| request);
             }
         }

@@ -16,7 +16,7 @@ use durawarp_kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, Space};
 use durawarp_kernel::memory::resolve_generic;
 use durawarp_kernel::semantics::atomic::apply_atomic;
 use durawarp_kernel::warp::Warp;
-use durawarp_persist::handler::Event;
+use durawarp_persist::handler::SmEvent;
 
 use super::copies::{CopyUnderWay, check_copy, write_copy};
 use super::core::IssueCore;
@@ -256,7 +256,7 @@ impl Share<'_> {
         }
         let accessed = lanes_of(lanes).map(|lane| address[lane]);
         if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
-            m.host.tell(&Event::SharedRead);
+            m.host.tell(&SmEvent::SharedRead);
         }
         let memory = &mut cta.shared;
         match mem.kind {

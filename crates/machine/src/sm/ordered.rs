@@ -19,7 +19,7 @@
 use crate::msg::{Msg, Payload, Persist, Request, RequestKind, sectors_touched};
 use durawarp_engine::Ctx;
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Event, Joining, Offer};
+use durawarp_persist::handler::{Joining, SmEvent, SmOffer};
 use durawarp_persist::journal::FactKind;
 
 use super::cleaning::cleaning_tag;
@@ -38,7 +38,7 @@ impl MemorySide {
     pub(super) fn must_leave(&self, line: u64, host: &mut SmHost) -> bool {
         let waits = self.is_ordered(line) && self.l1.is_dirty(line);
         if waits {
-            host.tell(&Event::Wanted(line));
+            host.tell(&SmEvent::Wanted(line));
         }
         waits
     }
@@ -47,7 +47,7 @@ impl MemorySide {
     pub(super) fn joins(&mut self, line: u64, by: (u8, u8), after: u64, host: &mut SmHost) -> bool {
         let Some(order) = &mut self.leaving.order else { return true };
         let store = Joining { line, by, number: order.next_join(), after };
-        let joins = host.allows(&Offer::Join(store));
+        let joins = host.allows(&SmOffer::Join(store));
         if joins {
             order.join(line, by.1);
         }
@@ -59,7 +59,7 @@ impl MemorySide {
         let waits = Medium::of(line) == Medium::Nvm
             && self.leaving.order.as_ref().is_some_and(|order| order.is_pending(cta, after));
         if waits {
-            host.tell(&Event::Flush { cta, number: after });
+            host.tell(&SmEvent::Flush { cta, number: after });
         }
         waits
     }
@@ -100,7 +100,7 @@ impl MemorySide {
         for number in cleanings {
             self.leaving.cleaning.perform(number);
         }
-        host.tell(&Event::Persisted(id));
+        host.tell(&SmEvent::Persisted(id));
     }
 
     /// A fence lets its warp go on before what it stored is durable.
@@ -108,7 +108,7 @@ impl MemorySide {
         record.note(slot, FactKind::FenceOrdered, 0);
         record.counters.pm_fences_ordered += 1;
         let (cta, number, author) = (slot.cta, slot.order.non_temporal, record.author(slot));
-        host.tell(&Event::FenceOrdered { cta, number, author });
+        host.tell(&SmEvent::FenceOrdered { cta, number, author });
         if record.journal.is_some()
             && let Some(order) = &mut self.leaving.order
         {

@@ -5,7 +5,7 @@ use crate::network::Network;
 use crate::ports::Requester;
 use durawarp_checkpoint::state;
 use durawarp_engine::{Ctx, Time};
-use durawarp_persist::handler::Event;
+use durawarp_persist::handler::SmEvent;
 use durawarp_persist::journal::FactKind;
 
 use super::handler_host::SmHost;
@@ -56,7 +56,7 @@ impl SlicePort {
         let number = std::mem::take(&mut persist.number);
         let cycles = record.persist_ends(&persist.passed);
         if number != 0 || host.wants.accesses {
-            host.tell(&Event::Acknowledged { number, cycles });
+            host.tell(&SmEvent::Acknowledged { number, cycles });
             for author in host.outbox.settled().drain(..) {
                 record.note_of(author, FactKind::FenceSettled, 0);
             }

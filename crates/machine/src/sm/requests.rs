@@ -14,7 +14,7 @@ use crate::persistence::PastL1;
 use durawarp_engine::Ctx;
 use durawarp_kernel::ir::{CacheOp, MemKind, Op, Space, StoreHint};
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Access, AccessKind, Admission, Departure, Event, Load};
+use durawarp_persist::handler::{Access, AccessKind, Admission, Departure, Load, SmEvent};
 
 use super::handler_host::SmHost;
 use super::lsu::{Entry, Lsu, NO_LOAD, Work};
@@ -175,7 +175,7 @@ impl Lsu {
         if m.host.wants.accesses && kind != RequestKind::Marker && Medium::of(access.line) == Medium::Nvm {
             let (bytes, log) = (payload.bytes(), payload.is_log());
             let (line, kind, half_warps) = (access.line, kind.access(), access.half_warps());
-            m.host.tell(&Event::Accessed(&Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit }));
+            m.host.tell(&SmEvent::Accessed(&Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit }));
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         if kind.persists() {
@@ -342,6 +342,6 @@ impl Lsu {
         let log = mem.hint == StoreHint::Log;
         let by = (pending.warp, slots[usize::from(pending.warp)].cta);
         let (line, kind, half_warps) = (access.line, AccessKind::Load, access.half_warps());
-        host.tell(&Event::Accessed(&Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit }));
+        host.tell(&SmEvent::Accessed(&Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit }));
     }
 }

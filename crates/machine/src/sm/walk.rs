@@ -26,7 +26,7 @@ use durawarp_engine::Ctx;
 use durawarp_kernel::fault::ProgramFault;
 use durawarp_kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
-use durawarp_persist::handler::{Event, Marker};
+use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope};
 
@@ -122,7 +122,7 @@ impl Sm {
                         self.core.share_fences(warp);
                     }
                     if self.host.wants.accesses && matches!(mem.space, Space::Global | Space::Generic) {
-                        self.host.tell(&Event::Atomic);
+                        self.host.tell(&SmEvent::Atomic);
                     }
                 }
                 // The pc moves only after the issue, which reads the instruction there and names it in a
@@ -627,7 +627,7 @@ impl Sm {
                     self.memory.l1.invalidate_all();
                 }
                 if let Some(order) = &self.memory.leaving.order {
-                    self.host.tell(&Event::KernelBarrier(order.issued()));
+                    self.host.tell(&SmEvent::KernelBarrier(order.issued()));
                 }
                 self.core.open_kernel(cycle, launch, &mut self.record);
             }
@@ -680,7 +680,7 @@ impl Sm {
         let flushing = !ordered && self.memory.is_unpersisted(&self.core.slots[warp]);
         if flushing {
             let (cta, number) = (self.core.slots[warp].cta, self.core.slots[warp].order.non_temporal);
-            self.host.tell(&Event::Flush { cta, number });
+            self.host.tell(&SmEvent::Flush { cta, number });
         }
         if self.core.slots[warp].under_way.awaited(ordered) == 0 && !flushing {
             self.core.slots[warp].since = from;

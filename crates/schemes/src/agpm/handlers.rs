@@ -30,8 +30,8 @@ use durawarp_persist::handler::Move;
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::selection::Locality;
 use durawarp_persist::{
-    Access, AccessKind, Boundary, Event, Handler, HandlerPlace, Interests, Outbox, Peer, Route, SchemeMessage,
-    SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Access, AccessKind, Boundary, Handler, HandlerPlace, Outbox, Peer, Route, SchemeMessage, SliceEvent, SliceHandler,
+    SmEvent, SmHandler, SmInterests, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// A buffer and the readings of what happens at it.
@@ -198,37 +198,6 @@ impl SmSelector {
 impl Handler for SmSelector {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        let shared_memory = matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured);
-        Interests { accesses: true, shared_memory, ..Interests::default() }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::SharedRead => self.report.exchanges += 1,
-            Event::KernelStarts(kernel) => {
-                self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
-                self.kernel.clone_from(&kernel.kernel);
-            }
-            Event::Accessed(access) => self.access(access, outbox),
-            Event::Replaced(line) => {
-                if let Some(l1) = &mut self.l1 {
-                    Self::leaves(l1.buffer.take(line), outbox);
-                }
-            }
-            Event::Acknowledged { cycles, .. } => {
-                self.report.requests += 1;
-                self.report.wait_cycles += cycles;
-            }
-            _ => {}
-        }
-    }
-
-    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
-        self.tell(outbox);
-        Boundary::None
-    }
-
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
             AgpmMessage::Path { kernel, route } => {
@@ -251,6 +220,37 @@ impl Handler for SmSelector {
 }
 
 impl SmHandler for SmSelector {
+    fn interests(&self) -> SmInterests {
+        let shared_memory = matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured);
+        SmInterests { accesses: true, shared_memory, ..SmInterests::default() }
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SmEvent::SharedRead => self.report.exchanges += 1,
+            SmEvent::KernelStarts(kernel) => {
+                self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
+                self.kernel.clone_from(&kernel.kernel);
+            }
+            SmEvent::Accessed(access) => self.access(access, outbox),
+            SmEvent::Replaced(line) => {
+                if let Some(l1) = &mut self.l1 {
+                    Self::leaves(l1.buffer.take(line), outbox);
+                }
+            }
+            SmEvent::Acknowledged { cycles, .. } => {
+                self.report.requests += 1;
+                self.report.wait_cycles += cycles;
+            }
+            _ => {}
+        }
+    }
+
+    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
+        self.tell(outbox);
+        Boundary::None
+    }
+
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let selected = store.class == StoreClass::Log
             || store.class == StoreClass::Data && !store.atomic && self.spec.routed == Routed::Requests;
@@ -343,21 +343,6 @@ impl Bank {
 impl Handler for Bank {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { accesses: true, ..Interests::default() }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Accessed(access) => self.access(access, outbox),
-            Event::Replaced(line) => {
-                let gone = self.l2.buffer.take(line);
-                self.reserve(gone, outbox);
-            }
-            _ => {}
-        }
-    }
-
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
             AgpmMessage::Moved(entry) => {
@@ -373,6 +358,19 @@ impl Handler for Bank {
                 outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills, refills });
             }
             other => panic!("AGPM's bank in an L2 slice received {other:?}"),
+        }
+    }
+}
+
+impl SliceHandler for Bank {
+    fn event(&mut self, event: &SliceEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SliceEvent::Accessed(access) => self.access(access, outbox),
+            SliceEvent::Replaced(line) => {
+                let gone = self.l2.buffer.take(line);
+                self.reserve(gone, outbox);
+            }
+            SliceEvent::Drain(_) | SliceEvent::Durable(_) => {}
         }
     }
 }

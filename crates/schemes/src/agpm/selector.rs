@@ -32,7 +32,7 @@ use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::Time;
 use durawarp_persist::selection::{Locality, Period, Selection};
 use durawarp_persist::{
-    Boundary, Event, Handler, HandlerPlace, HandlerReport, KernelFacts, Outbox, Peer, Route, SchemeMessage,
+    Boundary, Handler, HandlerPlace, HandlerReport, HostHandler, KernelFacts, Outbox, Peer, Route, SchemeMessage,
 };
 
 /// The command processor tells the hub what runs.
@@ -41,11 +41,11 @@ pub(super) struct AgpmHost;
 
 impl Handler for AgpmHost {
     state_methods!(none);
+}
 
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Event::KernelStarts(kernel) = event {
-            outbox.send(Peer::Hub, AgpmMessage::KernelStart((*kernel).clone()));
-        }
+impl HostHandler for AgpmHost {
+    fn kernel_starts(&mut self, kernel: &KernelFacts, outbox: &mut Outbox) {
+        outbox.send(Peer::Hub, AgpmMessage::KernelStart(kernel.clone()));
     }
 
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {

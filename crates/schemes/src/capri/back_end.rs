@@ -20,7 +20,7 @@ use crate::core_regions::asked::AskedRegions;
 use crate::core_regions::held::HeldStores;
 use crate::core_regions::messages::{Copied, CoreRegion, CoreRegionMessage};
 use durawarp_persist::handler::{
-    ControllerHandler, Event, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+    ControllerEvent, ControllerHandler, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
 use durawarp_persist::vocab::RegionStep;
 
@@ -74,17 +74,17 @@ impl BackEndBuffer {
             spec,
             place,
             stores: HeldStores::default(),
-            cores: (0..place.sms).map(|_| OfCore::default()).collect(),
-            asked: AskedRegions::new(place.sms),
-            account: Account::new(place.sms.into(), place.controllers),
+            cores: (0..place.cores).map(|_| OfCore::default()).collect(),
+            asked: AskedRegions::new(place.cores),
+            account: Account::new(place.cores.into(), place.controllers),
             persisted: 0,
             beyond: 0,
         }
     }
 
     fn store(&mut self, region: CoreRegion, copied: Copied, outbox: &mut Outbox) {
-        outbox.send(Peer::SliceOf(copied.line), CoreRegionMessage::Arrived(copied.line));
-        outbox.send(Peer::Sm(region.core), CoreRegionMessage::Taken);
+        outbox.send(Peer::HomeOf(copied.line), CoreRegionMessage::Arrived(copied.line));
+        outbox.send(Peer::Core(region.core), CoreRegionMessage::Taken);
         let author = region.at(self.place.index);
         outbox.note_bytes(RegionStep::Buffered, author, copied.line, copied.mask, &copied.bytes);
         let slot = self.stores.insert(region, copied);
@@ -130,7 +130,7 @@ impl BackEndBuffer {
         self.persisted += 1;
         outbox.note(RegionStep::Done, region.at(index));
         outbox.note(RegionStep::Committed, region.at(index));
-        outbox.send(Peer::Sm(core), CoreRegionMessage::Persisted(region));
+        outbox.send(Peer::Core(core), CoreRegionMessage::Persisted(region));
         self.asked.has_persisted(region, outbox);
     }
 }
@@ -151,19 +151,10 @@ impl Handler for BackEndBuffer {
                 self.advance(region.core, outbox);
                 (region.core, Some(other))
             }
-            (CoreRegionMessage::Asked(region), Peer::Sm(core)) => return self.asked.ask(region, core, outbox),
+            (CoreRegionMessage::Asked(region), Peer::Core(core)) => return self.asked.ask(region, core, outbox),
             (other, from) => panic!("a controller received {other:?} from {from:?}"),
         };
         self.keep_account(core, other, outbox);
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Event::Flushed(token) = *event {
-            let core = self.stores.remove(token as usize).0.core;
-            self.cores[usize::from(core)].flushing -= 1;
-            self.advance(core, outbox);
-            self.keep_account(core, None, outbox);
-        }
     }
 
     fn report(&self, report: &mut HandlerReport) {
@@ -180,6 +171,15 @@ impl Handler for BackEndBuffer {
 }
 
 impl ControllerHandler for BackEndBuffer {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        if let ControllerEvent::Flushed(token) = *event {
+            let core = self.stores.remove(token as usize).0.core;
+            self.cores[usize::from(core)].flushing -= 1;
+            self.advance(core, outbox);
+            self.keep_account(core, None, outbox);
+        }
+    }
+
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         self.stores.overlay(line, mask, bytes)
     }

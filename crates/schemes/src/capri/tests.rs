@@ -4,8 +4,8 @@ use super::*;
 use crate::core_regions::messages::{CoreRegion, CoreRegionMessage};
 use crate::core_regions::tests::{PLACE, copied, sent};
 use crate::entry::values_of;
-use durawarp_persist::Handler;
-use durawarp_persist::handler::{Event, Outbox, Peer};
+use durawarp_persist::handler::{ControllerEvent, Outbox, Peer};
+use durawarp_persist::{ControllerHandler, Handler};
 
 fn spec(change: impl Fn(&mut CapriSpec)) -> CapriSpec {
     let values = serde_json::Value::Object(values_of::<CapriSpec>(DEFAULTS));
@@ -22,11 +22,11 @@ fn a_region_is_written_when_the_last_boundary_is_acknowledged_and_told_when_the_
         buffer.message(from, Box::new(word), outbox);
         sent(outbox)
             .into_iter()
-            .filter(|(to, ..)| !matches!(to, Peer::SliceOf(_)))
+            .filter(|(to, ..)| !matches!(to, Peer::HomeOf(_)))
             .map(|(to, ..)| to)
             .collect::<Vec<_>>()
     };
-    let core = Peer::Sm(1);
+    let core = Peer::Core(1);
     for line in [0, 64] {
         let store = CoreRegionMessage::Store(region, copied(line));
         assert_eq!(hears(&mut buffer, core, store, &mut outbox), [core]);
@@ -38,12 +38,12 @@ fn a_region_is_written_when_the_last_boundary_is_acknowledged_and_told_when_the_
     let flushes: Vec<_> = outbox.flushes().drain(..).collect();
     assert_eq!(flushes.iter().map(|flush| (flush.line, flush.logged)).collect::<Vec<_>>(), [(0, false), (64, false)]);
     // A core asks, and hears of it when the region's core does.
-    assert_eq!(hears(&mut buffer, Peer::Sm(2), CoreRegionMessage::Asked(region), &mut outbox), []);
-    for (flush, told) in flushes.iter().zip([vec![], vec![core, Peer::Sm(2)]]) {
-        buffer.event(&Event::Flushed(flush.token), &mut outbox);
+    assert_eq!(hears(&mut buffer, Peer::Core(2), CoreRegionMessage::Asked(region), &mut outbox), []);
+    for (flush, told) in flushes.iter().zip([vec![], vec![core, Peer::Core(2)]]) {
+        buffer.event(&ControllerEvent::Flushed(flush.token), &mut outbox);
         assert_eq!(sent(&mut outbox).into_iter().map(|(to, ..)| to).collect::<Vec<_>>(), told);
     }
-    assert_eq!(hears(&mut buffer, Peer::Sm(2), CoreRegionMessage::Asked(region), &mut outbox), [Peer::Sm(2)]);
+    assert_eq!(hears(&mut buffer, Peer::Core(2), CoreRegionMessage::Asked(region), &mut outbox), [Peer::Core(2)]);
 }
 
 #[test]

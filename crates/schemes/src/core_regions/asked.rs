@@ -25,7 +25,7 @@ impl AskedRegions {
     /// A core wants to know when a region has persisted.
     pub fn ask(&mut self, region: CoreRegion, core: u16, outbox: &mut Outbox) {
         if self.persisted[usize::from(region.core)] > region.number {
-            outbox.send(Peer::Sm(core), CoreRegionMessage::Told(region));
+            outbox.send(Peer::Core(core), CoreRegionMessage::Told(region));
         } else {
             self.asked.push((region, core));
         }
@@ -36,7 +36,7 @@ impl AskedRegions {
         self.persisted[usize::from(region.core)] = region.number + 1;
         let answered = |(of, _): &mut (CoreRegion, u16)| of.core == region.core && of.number <= region.number;
         for (of, core) in self.asked.extract_if(.., answered) {
-            outbox.send(Peer::Sm(core), CoreRegionMessage::Told(of));
+            outbox.send(Peer::Core(core), CoreRegionMessage::Told(of));
         }
     }
 }

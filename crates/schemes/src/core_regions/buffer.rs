@@ -16,12 +16,12 @@ use hashbrown::HashMap;
 
 use durawarp_engine::Time;
 use durawarp_persist::handler::{
-    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage,
-    SmHandler, WriteBack, opened,
+    Admission, CoreEvent, CoreFences, CoreHandler, CoreOffer, CorePolicy, Handler, HandlerPlace, HandlerReport, Outbox,
+    PathStore, Peer, SchemeMessage, opened,
 };
 use durawarp_persist::journal::Author;
 use durawarp_persist::regions::RegionReport;
-use durawarp_persist::vocab::{FenceKind, FenceRule, RegionStep, WriteBackRule};
+use durawarp_persist::vocab::RegionStep;
 
 use super::lines::{copies, region_of, stored_by};
 use super::messages::{Copied, CoreRegion, CoreRegionMessage};
@@ -113,7 +113,7 @@ pub struct CoreBuffer {
 impl CoreBuffer {
     /// Of a core.
     pub fn new(rule: PathRule, place: HandlerPlace) -> CoreBuffer {
-        let (cores, controllers) = (usize::from(place.sms), usize::from(place.controllers));
+        let (cores, controllers) = (usize::from(place.cores), usize::from(place.controllers));
         CoreBuffer {
             rule,
             place,
@@ -246,40 +246,6 @@ impl CoreBuffer {
 }
 
 impl Handler for CoreBuffer {
-    fn interests(&self) -> Interests {
-        Interests { front_end: true, synchronises: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        Admission::goes_if(match offer {
-            Offer::Issue { .. } => self.used < self.rule.feb_entries,
-            Offer::Durable { .. } => self.known.awaited.is_empty(),
-            _ => true,
-        })
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        let (core, cores) = (self.place.index, self.place.sms);
-        match *event {
-            Event::Stored(store) => self.copy(store, outbox),
-            Event::RegionEnds { author, .. } | Event::WarpExits { author, .. } => self.end_region(author, outbox),
-            Event::AwaitsIssue { waits: true, .. } => self.report.warps.room += 1,
-            Event::Given { line, .. } => {
-                let Some((made, number)) = self.lines.remove(&line) else { return };
-                outbox.depend(copies(core, made));
-                if number >= self.persisted() {
-                    outbox.depend(stored_by(CoreRegion { core, number }, cores));
-                }
-            }
-            Event::Taken { dependencies, .. } => {
-                self.await_regions(dependencies.iter().filter_map(|&of| region_of(of, cores)), outbox);
-            }
-            Event::ThreadBegun if self.opened > self.persisted() => outbox.depend(stored_by(self.last(), cores)),
-            Event::RegionPersisted { waited, .. } => self.tally.wait_cycles += waited,
-            _ => {}
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {
             (CoreRegionMessage::Taken, _) => self.used -= 1,
@@ -316,13 +282,49 @@ impl Handler for CoreBuffer {
     }
 }
 
-impl SmHandler for CoreBuffer {
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Dropped
+impl CoreHandler for CoreBuffer {
+    /// Everything persists in order.
+    fn policy(&self) -> CorePolicy {
+        CorePolicy { fences: CoreFences::Pass, front_end: true, synchronises: true, ..CorePolicy::default() }
     }
 
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        // Everything persists in order.
-        FenceRule::Pass
+    fn offer(&mut self, offer: &CoreOffer, _: &mut Outbox) -> Admission {
+        Admission::goes_if(match offer {
+            CoreOffer::Issue(_) => self.used < self.rule.feb_entries,
+            CoreOffer::Durable(_) => self.known.awaited.is_empty(),
+            CoreOffer::Victim(_) | CoreOffer::Rename { .. } | CoreOffer::GiveUp(_) => true,
+        })
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        let (core, cores) = (self.place.index, self.place.cores);
+        match *event {
+            CoreEvent::Stored(store) => self.copy(store, outbox),
+            CoreEvent::RegionEnds { author, .. } => self.end_region(author, outbox),
+            CoreEvent::AwaitsIssue { waits, .. } => self.report.warps.room += u64::from(waits),
+            // The home keeps the line until its copies have come, and names the region to who gets it.
+            CoreEvent::Given(line) => {
+                let Some((made, number)) = self.lines.remove(&line) else { return };
+                outbox.depend(copies(core, made));
+                if number >= self.persisted() {
+                    outbox.depend(stored_by(CoreRegion { core, number }, cores));
+                }
+            }
+            CoreEvent::Taken { dependencies, .. } => {
+                self.await_regions(dependencies.iter().filter_map(|&of| region_of(of, cores)), outbox);
+            }
+            CoreEvent::ThreadBegun => {
+                if self.opened > self.persisted() {
+                    outbox.depend(stored_by(self.last(), cores));
+                }
+            }
+            CoreEvent::RegionPersisted { waited, .. } => self.tally.wait_cycles += waited,
+            CoreEvent::StoredVolatile { .. }
+            | CoreEvent::AtomicPerformed(_)
+            | CoreEvent::Observed { .. }
+            | CoreEvent::Fenced(_)
+            | CoreEvent::Retired { .. }
+            | CoreEvent::WrittenBack { .. } => {}
+        }
     }
 }

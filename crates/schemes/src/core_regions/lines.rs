@@ -11,8 +11,7 @@ use hashbrown::HashMap;
 
 use durawarp_persist::dependency::{Dependencies, Dependency, depend};
 use durawarp_persist::handler::{
-    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage,
-    VictimSearch, opened,
+    Handler, HandlerPlace, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, opened,
 };
 
 use super::messages::{CoreRegion, CoreRegionMessage};
@@ -48,7 +47,7 @@ pub struct HomeLines {
 impl HomeLines {
     /// Of a machine.
     pub fn new(place: HandlerPlace) -> HomeLines {
-        HomeLines { cores: place.sms, ahead: HashMap::new(), regions: HashMap::new(), looked: 0, kept: 0 }
+        HomeLines { cores: place.cores, ahead: HashMap::new(), regions: HashMap::new(), looked: 0, kept: 0 }
     }
 
     fn count(&mut self, line: u64, copies: i64) {
@@ -61,37 +60,6 @@ impl HomeLines {
 }
 
 impl Handler for HomeLines {
-    fn interests(&self) -> Interests {
-        Interests { dependencies: true, victims: Some(VictimSearch::Full), ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        let Offer::Victim(line) = offer else { return Admission::Goes };
-        self.looked += 1;
-        let stays = self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
-        self.kept += u64::from(stays);
-        Admission::goes_if(!stays)
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Taken { line, dependencies } => {
-                for &of in dependencies {
-                    match region_of(of, self.cores) {
-                        Some(_) => depend(self.regions.entry(line).or_default(), of),
-                        None => self.count(line, of.id as i64),
-                    }
-                }
-            }
-            Event::Given { line, to: Some(to) } => {
-                let of_others = |of: &&Dependency| of.hart != self.cores + to;
-                let regions = self.regions.get(&line).into_iter().flatten();
-                regions.filter(of_others).for_each(|&of| outbox.depend(of));
-            }
-            _ => {}
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
         match opened(message) {
             CoreRegionMessage::Arrived(line) => self.count(line, -1),
@@ -102,5 +70,32 @@ impl Handler for HomeLines {
     fn report(&self, report: &mut HandlerReport) {
         report.count("victims_searched_lines", self.looked);
         report.count("victim_conflicts_lines", self.kept);
+    }
+}
+
+impl HomeHandler for HomeLines {
+    fn event(&mut self, event: &HomeEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            HomeEvent::Taken { line, dependencies } => {
+                for &of in dependencies {
+                    match region_of(of, self.cores) {
+                        Some(_) => depend(self.regions.entry(line).or_default(), of),
+                        None => self.count(line, of.id as i64),
+                    }
+                }
+            }
+            HomeEvent::Given { line, to } => {
+                let of_others = |of: &&Dependency| of.hart != self.cores + to;
+                let regions = self.regions.get(&line).into_iter().flatten();
+                regions.filter(of_others).for_each(|&of| outbox.depend(of));
+            }
+        }
+    }
+
+    fn keeps(&mut self, line: u64) -> bool {
+        self.looked += 1;
+        let stays = self.ahead.get(&line).is_some_and(|&ahead| ahead > 0);
+        self.kept += u64::from(stays);
+        stays
     }
 }

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use durawarp_base::spec::Nanos;
-use durawarp_persist::vocab::{CommitRule, Machines, RegionRule};
-use durawarp_persist::{ControllerHandler, Handler, HandlerPlace, PathLinks, Scheme, SmHandler};
+use durawarp_persist::vocab::{CommitRule, RegionRule};
+use durawarp_persist::{ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, PathLinks, Scheme};
 
 use super::buffer::{CoreBuffer, PathRule};
 use super::lines::HomeLines;
@@ -54,11 +54,11 @@ impl Scheme for CoreRegions {
         self.description
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(CoreBuffer::new(self.path, place))
+    fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
+        Some(Box::new(CoreBuffer::new(self.path, place)))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+    fn home_handler(&self, place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {
         Some(Box::new(HomeLines::new(place)))
     }
 
@@ -74,10 +74,6 @@ impl Scheme for CoreRegions {
 
     fn drops_evictions(&self) -> bool {
         true
-    }
-
-    fn machines(&self) -> Machines {
-        Machines::Cpu
     }
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {

@@ -3,19 +3,23 @@
 use super::buffer::{CoreBuffer, PathRule};
 use super::lines::{HomeLines, copies, stored_by};
 use super::messages::{Copied, CoreRegion, CoreRegionMessage};
-use durawarp_persist::handler::{Admission, Event, Handler, HandlerPlace, Offer, Outbox, PathStore, Peer, opened};
+use durawarp_persist::handler::{
+    Admission, CoreEvent, CoreHandler, CoreOffer, Handler, HandlerPlace, HomeEvent, HomeHandler, Outbox, PathStore,
+    Peer, opened,
+};
 use durawarp_persist::journal::Author;
 
 /// Three cores and two controllers.
 pub(crate) const PLACE: HandlerPlace = HandlerPlace {
     index: 0,
-    sms: 3,
+    sms: 0,
+    cores: 3,
+    harts: 1,
     slices: 2,
     controllers: 2,
     tick_khz: 1_000_000,
     l1_combines: false,
-    harts: 1,
-    clients: 0,
+    channels: 0,
 };
 
 /// What was sent: to whom, what, and in how many ticks.
@@ -36,12 +40,12 @@ fn buffer(stops: bool, feb_entries: u32) -> (CoreBuffer, Outbox) {
 fn store(core: &mut CoreBuffer, line: u64, outbox: &mut Outbox) {
     let bytes = [7; 128];
     let author = Author::default();
-    let store = PathStore { warp: 0, author, line, mask: 0xff, bytes: &bytes, checkpoint: false };
-    core.event(&Event::Stored(&store), outbox);
+    let store = PathStore { by: 0, author, line, mask: 0xff, bytes: &bytes, checkpoint: false };
+    core.event(&CoreEvent::Stored(&store), outbox);
 }
 
 fn end(core: &mut CoreBuffer, outbox: &mut Outbox) {
-    core.event(&Event::RegionEnds { warp: 0, author: Author::default() }, outbox);
+    core.event(&CoreEvent::RegionEnds { hart: 0, author: Author::default(), last: false }, outbox);
 }
 
 fn hears(core: &mut CoreBuffer, controller: u16, word: CoreRegionMessage, outbox: &mut Outbox) {
@@ -84,7 +88,7 @@ fn a_store_takes_a_line_of_the_path_and_a_boundary_stops_it_until_all_controller
 #[test]
 fn a_full_buffer_takes_a_store_when_a_controller_has_taken_one() {
     let (mut core, mut outbox) = buffer(true, 2);
-    let admits = |core: &mut CoreBuffer| core.offer(&Offer::Issue { warp: 0 }, &mut Outbox::default());
+    let admits = |core: &mut CoreBuffer| core.offer(&CoreOffer::Issue(0), &mut Outbox::default());
     store(&mut core, 0, &mut outbox);
     assert_eq!(admits(&mut core), Admission::Goes);
     store(&mut core, 0, &mut outbox);
@@ -98,12 +102,11 @@ fn a_hart_waits_for_a_line_s_region_until_all_controllers_have_told_and_asks_onc
     let (mut core, mut outbox) = buffer(true, 64);
     let other = |number| CoreRegion { core: 2, number };
     let mut taken = |core: &mut CoreBuffer, region: CoreRegion| {
-        let dependencies = [stored_by(region, PLACE.sms), copies(2, 5)];
-        core.event(&Event::Taken { line: 0, dependencies: &dependencies }, &mut outbox);
+        let dependencies = [stored_by(region, PLACE.cores), copies(2, 5)];
+        core.event(&CoreEvent::Taken { line: 0, dependencies: &dependencies }, &mut outbox);
         sent(&mut outbox).len()
     };
-    let goes =
-        |core: &mut CoreBuffer| core.offer(&Offer::Durable { hart: 0 }, &mut Outbox::default()) == Admission::Goes;
+    let goes = |core: &mut CoreBuffer| core.offer(&CoreOffer::Durable(0), &mut Outbox::default()) == Admission::Goes;
     assert!(taken(&mut core, CoreRegion { core: 0, number: 9 }) == 0 && goes(&mut core), "it is its own");
     assert_eq!((taken(&mut core, other(4)), taken(&mut core, other(3))), (2, 0));
     assert!(!goes(&mut core));
@@ -119,7 +122,7 @@ fn a_hart_waits_for_a_line_s_region_until_all_controllers_have_told_and_asks_onc
 fn a_line_brings_home_its_copies_and_a_region_that_has_not_persisted() {
     let (mut core, mut outbox) = buffer(true, 64);
     let gives = |core: &mut CoreBuffer, outbox: &mut Outbox| {
-        core.event(&Event::Given { line: 64, to: None }, outbox);
+        core.event(&CoreEvent::Given(64), outbox);
         outbox.take_dependencies().map(|on| on.to_vec()).unwrap_or_default()
     };
     let region = CoreRegion { core: 0, number: 0 };
@@ -136,15 +139,15 @@ fn a_line_brings_home_its_copies_and_a_region_that_has_not_persisted() {
     assert_eq!(gives(&mut core, &mut outbox), [copies(0, 1)]);
     // The home keeps it until both copies have come, and tells another core of the region.
     let (mut slice, mut outbox) = (HomeLines::new(PLACE), Outbox::default());
-    slice.event(&Event::Taken { line: 64, dependencies: &home }, &mut outbox);
-    for may_go in [Admission::Waits, Admission::Waits, Admission::Goes] {
-        assert_eq!(slice.offer(&Offer::Victim(64), &mut outbox), may_go);
-        if may_go == Admission::Waits {
+    slice.event(&HomeEvent::Taken { line: 64, dependencies: &home }, &mut outbox);
+    for stays in [true, true, false] {
+        assert_eq!(slice.keeps(64), stays);
+        if stays {
             slice.message(Peer::Controller(0), Box::new(CoreRegionMessage::Arrived(64)), &mut outbox);
         }
     }
     for (to, told) in [(0, vec![]), (1, vec![stored_by(region, 3)])] {
-        slice.event(&Event::Given { line: 64, to: Some(to) }, &mut outbox);
+        slice.event(&HomeEvent::Given { line: 64, to }, &mut outbox);
         assert_eq!(outbox.take_dependencies().map(|on| on.to_vec()).unwrap_or_default(), told);
     }
 }

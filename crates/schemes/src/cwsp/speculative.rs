@@ -20,7 +20,7 @@ use crate::core_regions::asked::AskedRegions;
 use crate::core_regions::held::HeldStores;
 use crate::core_regions::messages::{Copied, CoreRegion, CoreRegionMessage};
 use durawarp_persist::handler::{
-    ControllerHandler, Event, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+    ControllerEvent, ControllerHandler, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
 use durawarp_persist::vocab::RegionStep;
 
@@ -92,10 +92,10 @@ impl SpeculativeWrites {
         SpeculativeWrites {
             place,
             stores: HeldStores::default(),
-            cores: (0..place.sms).map(|_| OfCore::default()).collect(),
+            cores: (0..place.cores).map(|_| OfCore::default()).collect(),
             waiting: BTreeMap::new(),
-            asked: AskedRegions::new(place.sms),
-            account: Account::new(place.sms.into(), place.controllers),
+            asked: AskedRegions::new(place.cores),
+            account: Account::new(place.cores.into(), place.controllers),
             persisted: 0,
             logged: 0,
             held: 0,
@@ -104,7 +104,7 @@ impl SpeculativeWrites {
 
     fn store(&mut self, region: CoreRegion, copied: Copied, outbox: &mut Outbox) {
         let line = copied.line;
-        outbox.send(Peer::SliceOf(line), CoreRegionMessage::Arrived(line));
+        outbox.send(Peer::HomeOf(line), CoreRegionMessage::Arrived(line));
         let of = &mut self.cores[usize::from(region.core)];
         // Without that a younger store could be under an older one in the end.
         let waits = region.number == of.number || self.waiting.contains_key(&line);
@@ -131,7 +131,7 @@ impl SpeculativeWrites {
     fn take(&mut self, core: u16, outbox: &mut Outbox) {
         let Some(oldest) = self.cores[usize::from(core)].regions.front_mut() else { return };
         for _ in 0..std::mem::take(&mut oldest.untaken) {
-            outbox.send(Peer::Sm(core), CoreRegionMessage::Taken);
+            outbox.send(Peer::Core(core), CoreRegionMessage::Taken);
         }
     }
 
@@ -172,7 +172,7 @@ impl SpeculativeWrites {
             self.persisted += 1;
             outbox.note(RegionStep::Done, region.at(index));
             outbox.note(RegionStep::Committed, region.at(index));
-            outbox.send(Peer::Sm(core), CoreRegionMessage::Persisted(region));
+            outbox.send(Peer::Core(core), CoreRegionMessage::Persisted(region));
             self.asked.has_persisted(region, outbox);
             self.take(core, outbox);
         }
@@ -193,7 +193,7 @@ impl SpeculativeWrites {
             }
             self.advance(region.core, outbox);
         } else {
-            outbox.send(Peer::Sm(region.core), CoreRegionMessage::Taken);
+            outbox.send(Peer::Core(region.core), CoreRegionMessage::Taken);
             self.meet_boundary(region, outbox);
         }
         region.core
@@ -224,17 +224,10 @@ impl Handler for SpeculativeWrites {
                 self.advance(region.core, outbox);
                 (region.core, Some(other))
             }
-            (CoreRegionMessage::Asked(region), Peer::Sm(core)) => return self.asked.ask(region, core, outbox),
+            (CoreRegionMessage::Asked(region), Peer::Core(core)) => return self.asked.ask(region, core, outbox),
             (other, from) => panic!("a controller received {other:?} from {from:?}"),
         };
         self.keep_account(core, other, outbox);
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Event::Flushed(token) = *event {
-            let core = self.written(token as usize, outbox);
-            self.keep_account(core, None, outbox);
-        }
     }
 
     fn report(&self, report: &mut HandlerReport) {
@@ -252,6 +245,13 @@ impl Handler for SpeculativeWrites {
 }
 
 impl ControllerHandler for SpeculativeWrites {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        if let ControllerEvent::Flushed(token) = *event {
+            let core = self.written(token as usize, outbox);
+            self.keep_account(core, None, outbox);
+        }
+    }
+
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         self.stores.overlay(line, mask, bytes)
     }

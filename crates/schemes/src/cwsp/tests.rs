@@ -3,8 +3,8 @@
 use super::*;
 use crate::core_regions::messages::{CoreRegion, CoreRegionMessage};
 use crate::core_regions::tests::{PLACE, copied, sent};
-use durawarp_persist::Handler;
-use durawarp_persist::handler::{Event, Outbox, Peer};
+use durawarp_persist::handler::{ControllerEvent, Outbox, Peer};
+use durawarp_persist::{ControllerHandler, Handler};
 
 struct Controller {
     handler: speculative::SpeculativeWrites,
@@ -18,14 +18,14 @@ impl Controller {
     }
 
     fn stores(&mut self, number: u32, line: u64) -> &mut Self {
-        self.hears(Peer::Sm(1), CoreRegionMessage::Store(CoreRegion { core: 1, number }, copied(line)))
+        self.hears(Peer::Core(1), CoreRegionMessage::Store(CoreRegion { core: 1, number }, copied(line)))
     }
 
     /// Writes that are asked for: line, and whether it is logged; the write queue takes them.
     fn writes(&mut self) -> Vec<(u64, bool)> {
         let flushes: Vec<_> = self.outbox.flushes().drain(..).collect();
         for flush in &flushes {
-            self.handler.event(&Event::Flushed(flush.token), &mut self.outbox);
+            self.handler.event(&ControllerEvent::Flushed(flush.token), &mut self.outbox);
         }
         flushes.iter().map(|flush| (flush.line, flush.logged)).collect()
     }
@@ -49,10 +49,10 @@ fn the_oldest_region_waits_for_all_boundaries_and_later_ones_are_logged_unless_t
     let region = |number| CoreRegion { core: 1, number };
     mc.stores(0, 0).stores(1, 64).stores(1, 0);
     assert_eq!(mc.writes(), [(64, true)], "line 0 is held");
-    mc.hears(Peer::Sm(1), CoreRegionMessage::Boundary(region(1)));
+    mc.hears(Peer::Core(1), CoreRegionMessage::Boundary(region(1)));
     mc.hears(Peer::Controller(1), CoreRegionMessage::BoundaryAck(region(1)));
     assert_eq!((mc.writes(), mc.persisted()), (vec![], vec![]), "region 0 is before it");
-    mc.hears(Peer::Sm(1), CoreRegionMessage::Boundary(region(0)));
+    mc.hears(Peer::Core(1), CoreRegionMessage::Boundary(region(0)));
     assert_eq!(mc.writes(), [], "one early");
     mc.hears(Peer::Controller(1), CoreRegionMessage::BoundaryAck(region(0)));
     assert_eq!((mc.writes(), mc.persisted()), (vec![(0, false)], vec![0]));
@@ -65,7 +65,7 @@ fn a_store_frees_its_place_when_it_is_written_or_its_region_is_the_oldest() {
     assert_eq!(mc.stores(0, 0).taken(), 1);
     assert_eq!(mc.stores(1, 64).stores(1, 0).taken(), 0, "one early");
     assert_eq!((mc.writes(), mc.taken()), (vec![(64, true)], 1));
-    mc.hears(Peer::Sm(1), CoreRegionMessage::Boundary(CoreRegion { core: 1, number: 0 }));
+    mc.hears(Peer::Core(1), CoreRegionMessage::Boundary(CoreRegion { core: 1, number: 0 }));
     mc.hears(Peer::Controller(1), CoreRegionMessage::BoundaryAck(CoreRegion { core: 1, number: 0 }));
     mc.taken();
     assert_eq!((mc.writes(), mc.taken()), (vec![(0, false)], 1), "region 1 is the oldest");
@@ -78,7 +78,7 @@ fn a_boundary_counts_when_what_is_written_ahead_of_it_is_in_the_write_queue() {
         sent(&mut mc.outbox).iter().filter(|(_, word, _)| matches!(word, CoreRegionMessage::BoundaryAck(_))).count()
     };
     let next = CoreRegion { core: 1, number: 1 };
-    mc.stores(1, 64).hears(Peer::Sm(1), CoreRegionMessage::Boundary(next));
+    mc.stores(1, 64).hears(Peer::Core(1), CoreRegionMessage::Boundary(next));
     assert_eq!(acks(&mut mc), 0, "one early");
     assert_eq!((mc.writes(), acks(&mut mc)), (vec![(64, true)], 1), "on time");
 }

@@ -8,9 +8,9 @@
 //! | sent | `Drained` | it is free; entries before it may not be |
 //!
 //! A dependency `(hart, id)` means that all entries of that hart's buffer up to `id` have to be durable. One
-//! that a line brings (`Event::Taken`) is of every hart of the core, and goes with the next entry of each:
-//! buffers are FIFOs, so that it holds for all that follow. Harts of a core share an L1: what one loads or
-//! overwrites that another stored is found here.
+//! that a line brings (`CoreEvent::Taken`) is of every hart of the core, and goes with the next entry of
+//! each: buffers are FIFOs, so that it holds for all that follow. Harts of a core share an L1: what one loads
+//! or overwrites that another stored is found here.
 //!
 //! A hart remembers for each line that it stored what must be durable before anything that follows from the
 //! store: the store's own entry, or, where it is not persistent (a lock), the last fence before it. So it
@@ -33,10 +33,9 @@ use smallvec::SmallVec;
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::dependency::{Dependencies, Dependency, depend};
 use durawarp_persist::journal::{Author, FactKind};
-use durawarp_persist::vocab::{FenceKind, FenceRule, WriteBackRule};
 use durawarp_persist::{
-    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage,
-    SmHandler, WriteBack, opened,
+    Admission, CoreEvent, CoreFences, CoreHandler, CoreOffer, CorePolicy, Handler, HandlerPlace, HandlerReport,
+    NicEvent, NicHandler, Outbox, PathStore, Peer, SchemeMessage, opened,
 };
 
 use super::buckets::Buckets;
@@ -139,13 +138,13 @@ impl PersistBuffers {
     /// Empty buffers of a core's harts.
     pub(super) fn of_harts(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
         let harts = place.harts.max(1);
-        PersistBuffers::new(spec, (place.index * harts, harts), place.sms * harts + place.clients)
+        PersistBuffers::new(spec, (place.index * harts, harts), place.cores * harts + place.channels)
     }
 
     /// Empty buffers of the channels of the NIC, which have their numbers behind all harts.
     pub(super) fn of_channels(spec: BufferSpec, place: HandlerPlace) -> PersistBuffers {
-        let harts = place.sms * place.harts.max(1);
-        let buffers = PersistBuffers::new(spec, (harts, place.clients), harts + place.clients);
+        let harts = place.cores * place.harts.max(1);
+        let buffers = PersistBuffers::new(spec, (harts, place.channels), harts + place.channels);
         PersistBuffers { settles: true, ..buffers }
     }
 
@@ -191,6 +190,15 @@ impl PersistBuffers {
         (id > buffer.prefix).then_some(Dependency { hart: self.first + hart as u16, id })
     }
 
+    /// A hart's buffer has room for an entry. It may be asked again and again.
+    fn admits(&mut self, hart: u8) -> bool {
+        let buffer = &mut self.buffers[usize::from(hart)];
+        let full = buffer.entries.len() >= self.spec.pb_entries as usize;
+        self.tally.full_waits += u64::from(full && !buffer.full);
+        buffer.full = full;
+        !full
+    }
+
     /// All that a hart stored is durable, and all that it has followed from: the fence is not weaker than one
     /// that orders.
     fn is_durable(&mut self, hart: u8) -> bool {
@@ -228,7 +236,7 @@ impl PersistBuffers {
     }
 
     fn store(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
-        let hart = store.warp;
+        let hart = store.by;
         self.follow(hart, store.line);
         let id = match self.merge(store, outbox) {
             Some(id) => id,
@@ -242,17 +250,17 @@ impl PersistBuffers {
     fn enter(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) -> u64 {
         self.tally.entries += 1;
         let (line, mask, bytes, author) = (store.line, store.mask, Box::new(*store.bytes), store.author);
-        let id = self.push(store.warp, Content::Store { line, mask, bytes, author });
+        let id = self.push(store.by, Content::Store { line, mask, bytes, author });
         outbox.note_fact(FactKind::Buffered, store.author.in_entry(id as u32, 1));
         id
     }
 
     /// A line of a channel is on its way to its home.
     fn post(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
-        self.follow(store.warp, store.line);
+        self.follow(store.by, store.line);
         let id = self.enter(store, outbox);
-        self.remember(store.warp, store.line, id);
-        if let Some(entry) = self.buffers[usize::from(store.warp)].entries.back_mut() {
+        self.remember(store.by, store.line, id);
+        if let Some(entry) = self.buffers[usize::from(store.by)].entries.back_mut() {
             entry.asks = true;
         }
     }
@@ -271,8 +279,8 @@ impl PersistBuffers {
     /// Adds a store to an entry of its line that is not durable in the same epoch, if there is one, and
     /// nothing that the store depends on came between. The bytes follow an entry that was sent.
     fn merge(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) -> Option<u64> {
-        let of = self.first + u16::from(store.warp);
-        let buffer = &mut self.buffers[usize::from(store.warp)];
+        let of = self.first + u16::from(store.by);
+        let buffer = &mut self.buffers[usize::from(store.by)];
         if !self.spec.coalesce || !buffer.accumulated.is_empty() {
             return None;
         }
@@ -376,7 +384,7 @@ impl PersistBuffers {
         // Whoever got a line that depended on what is durable now is told by way of the line's home.
         let (prefix, of) = (buffer.prefix, self.first + u16::from(hart));
         while let Some(line) = buffer.told.pop_up_to(prefix) {
-            outbox.send(Peer::SliceOf(line), DelegatedMessage::Resolved { hart: of, id: prefix });
+            outbox.send(Peer::HomeOf(line), DelegatedMessage::Resolved { hart: of, id: prefix });
         }
         while let Some(line) = self.buffers[at].stored.pop_up_to(prefix) {
             if let Some(ids) = self.stored.get(&line)
@@ -457,49 +465,6 @@ impl Buffer {
 }
 
 impl Handler for PersistBuffers {
-    fn interests(&self) -> Interests {
-        Interests { dependencies: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        match *offer {
-            Offer::Issue { warp } => {
-                let buffer = &mut self.buffers[usize::from(warp)];
-                let full = buffer.entries.len() >= self.spec.pb_entries as usize;
-                // It may be asked again and again.
-                self.tally.full_waits += u64::from(full && !buffer.full);
-                buffer.full = full;
-                Admission::goes_if(!full)
-            }
-            Offer::Durable { hart } => Admission::goes_if(self.is_durable(hart)),
-            _ => Admission::Goes,
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Stored(store) => self.store(store, outbox),
-            Event::Posted(store) => self.post(store, outbox),
-            Event::Answered { warp, dependencies } => self.answered(warp, dependencies, outbox),
-            Event::StoredVolatile { hart, line } => {
-                self.follow(hart, line);
-                let fence = self.buffers[usize::from(hart)].last_fence;
-                self.remember(hart, line, fence);
-            }
-            Event::Observed { hart, line } => self.follow(hart, line),
-            Event::Fenced { warp } => self.fence(warp, outbox),
-            Event::Given { line, .. } => self.give(line, outbox),
-            Event::Taken { dependencies, .. } => {
-                // Homes leave the core's own harts out.
-                for &on in dependencies.iter().filter(|&&on| is_open(&self.resolved, on)) {
-                    self.tally.dependencies_taken += 1;
-                    self.buffers.iter_mut().for_each(|buffer| depend(&mut buffer.accumulated, on));
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             DelegatedMessage::Drained { hart, id, persists } => self.drained(hart, id, persists, outbox),
@@ -533,13 +498,65 @@ impl Handler for PersistBuffers {
     }
 }
 
-impl SmHandler for PersistBuffers {
-    /// The buffer has what it cleans.
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Dropped
+impl CoreHandler for PersistBuffers {
+    /// The buffer has what a hart cleans.
+    fn policy(&self) -> CorePolicy {
+        CorePolicy { fences: CoreFences::Order, dependencies: true, ..CorePolicy::default() }
     }
 
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        if kind == FenceKind::Ofence { FenceRule::Ordered } else { FenceRule::WaitDurable }
+    fn offer(&mut self, offer: &CoreOffer, _: &mut Outbox) -> Admission {
+        Admission::goes_if(match *offer {
+            CoreOffer::Issue(hart) => self.admits(hart),
+            CoreOffer::Durable(hart) => self.is_durable(hart),
+            CoreOffer::Victim(_) | CoreOffer::Rename { .. } | CoreOffer::GiveUp(_) => true,
+        })
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            CoreEvent::Stored(store) => self.store(store, outbox),
+            CoreEvent::StoredVolatile { hart, line } => {
+                self.follow(hart, line);
+                let fence = self.buffers[usize::from(hart)].last_fence;
+                self.remember(hart, line, fence);
+            }
+            CoreEvent::Observed { hart, line } => self.follow(hart, line),
+            CoreEvent::Fenced(hart) => self.fence(hart, outbox),
+            CoreEvent::Given(line) => self.give(line, outbox),
+            CoreEvent::Taken { dependencies, .. } => {
+                // Homes leave the core's own harts out.
+                for &on in dependencies.iter().filter(|&&on| is_open(&self.resolved, on)) {
+                    self.tally.dependencies_taken += 1;
+                    self.buffers.iter_mut().for_each(|buffer| depend(&mut buffer.accumulated, on));
+                }
+            }
+            CoreEvent::AwaitsIssue { .. }
+            | CoreEvent::AtomicPerformed(_)
+            | CoreEvent::ThreadBegun
+            | CoreEvent::RegionEnds { .. }
+            | CoreEvent::Retired { .. }
+            | CoreEvent::WrittenBack { .. }
+            | CoreEvent::RegionPersisted { .. } => {}
+        }
+    }
+}
+
+/// A channel stands for a hart, and the end of a verb for a fence.
+impl NicHandler for PersistBuffers {
+    fn has_room(&mut self, channel: u8) -> bool {
+        self.admits(channel)
+    }
+
+    fn event(&mut self, event: &NicEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            NicEvent::Stored(store) => self.store(store, outbox),
+            NicEvent::Posted(store) => {
+                self.post(store, outbox);
+                // Its home is told which entry makes the line durable, before anyone can get it from there.
+                self.give(store.line, outbox);
+            }
+            NicEvent::Answered { channel, dependencies } => self.answered(channel, dependencies, outbox),
+            NicEvent::VerbEnds(channel) => self.fence(channel, outbox),
+        }
     }
 }

@@ -25,8 +25,8 @@ use std::collections::BTreeMap;
 use durawarp_engine::Time;
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::{
-    Banks, ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage,
-    opened,
+    Banks, ControllerEvent, ControllerHandler, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer,
+    SchemeMessage, opened,
 };
 
 use choice::{Choice, Chosen};
@@ -92,8 +92,8 @@ impl PersistQueues {
     /// Empty queues of a machine's harts and channels.
     pub(super) fn new(scheme: Delegated, place: HandlerPlace) -> PersistQueues {
         let harts_a_core = place.harts.max(1);
-        let local = place.sms * harts_a_core;
-        let harts = usize::from(local + place.clients);
+        let local = place.cores * harts_a_core;
+        let harts = usize::from(local + place.channels);
         let starvation = match &scheme {
             Delegated::Epoch(_) => 0,
             Delegated::Broi(spec) => {
@@ -255,7 +255,7 @@ impl PersistQueues {
             }
         }
         let hart = hart as u16;
-        let to = if hart < self.local { Peer::Sm(hart / self.harts_a_core) } else { Peer::Nic };
+        let to = if hart < self.local { Peer::Core(hart / self.harts_a_core) } else { Peer::Nic };
         outbox.send(to, DelegatedMessage::Drained { hart, id, persists });
         self.schedule(outbox);
     }
@@ -269,12 +269,6 @@ impl Handler for PersistQueues {
             other => panic!("a controller received {other:?} from {from:?}"),
         }
         self.schedule(outbox);
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        if let Event::Persisted(token) = *event {
-            self.durable(token, outbox);
-        }
     }
 
     fn occupancy(&self, lane: usize) -> Option<u64> {
@@ -307,6 +301,12 @@ impl Handler for PersistQueues {
 }
 
 impl ControllerHandler for PersistQueues {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        if let ControllerEvent::Persisted(token) = *event {
+            self.durable(token, outbox);
+        }
+    }
+
     fn banks(&mut self, banks: Banks) {
         self.busy = vec![0; usize::from(banks.count)];
         self.banks = banks;

@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 
 use durawarp_persist::dependency::{Dependencies, Dependency, depend};
 use durawarp_persist::{
-    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, opened,
+    Handler, HandlerPlace, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, opened,
 };
 
 use super::ends::LinesByEntry;
@@ -42,14 +42,14 @@ impl DependentLines {
     /// No lines.
     pub(super) fn new(place: HandlerPlace) -> DependentLines {
         let harts_a_core = place.harts.max(1);
-        let harts = usize::from(place.sms * harts_a_core + place.clients);
+        let harts = usize::from(place.cores * harts_a_core + place.channels);
         DependentLines {
             lines: HashMap::new(),
             by_hart: vec![LinesByEntry::default(); harts],
             passed: vec![Vec::new(); harts],
             resolved: vec![0; harts],
             harts_a_core,
-            cores: place.sms,
+            cores: place.cores,
             dependent_grants: 0,
         }
     }
@@ -94,32 +94,13 @@ impl DependentLines {
         to.sort_unstable();
         to.dedup();
         for core in to {
-            let to = if core < self.cores { Peer::Sm(core) } else { Peer::Nic };
+            let to = if core < self.cores { Peer::Core(core) } else { Peer::Nic };
             outbox.send(to, DelegatedMessage::Resolved { hart, id });
         }
     }
 }
 
 impl Handler for DependentLines {
-    fn interests(&self) -> Interests {
-        Interests { dependencies: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        match offer {
-            Offer::Victim(line) => Admission::goes_if(!self.lines.contains_key(line)),
-            _ => Admission::Goes,
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Taken { line, dependencies } => dependencies.iter().for_each(|&on| self.take(line, on)),
-            Event::Given { line, to: Some(to) } => self.give(line, to, outbox),
-            _ => {}
-        }
-    }
-
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             DelegatedMessage::Resolved { hart, id } => self.resolve(hart, id, outbox),
@@ -129,5 +110,18 @@ impl Handler for DependentLines {
 
     fn report(&self, report: &mut HandlerReport) {
         report.count("dependent_grants", self.dependent_grants);
+    }
+}
+
+impl HomeHandler for DependentLines {
+    fn event(&mut self, event: &HomeEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            HomeEvent::Taken { line, dependencies } => dependencies.iter().for_each(|&on| self.take(line, on)),
+            HomeEvent::Given { line, to } => self.give(line, to, outbox),
+        }
+    }
+
+    fn keeps(&mut self, line: u64) -> bool {
+        self.lines.contains_key(&line)
     }
 }

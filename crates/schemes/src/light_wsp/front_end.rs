@@ -40,8 +40,9 @@ use hashbrown::HashMap;
 use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::Time;
 use durawarp_persist::handler::{
-    Admission, Dependency, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer,
-    SchemeMessage, SmHandler, Store, WriteBack, opened,
+    Admission, CoreEvent, CoreFences, CoreHandler, CoreOffer, CorePolicy, Dependency, Handler, HandlerPlace,
+    HandlerReport, Outbox, PathStore, Peer, SchemeMessage, SmEvent, SmHandler, SmInterests, SmOffer, Store, WriteBack,
+    opened,
 };
 use durawarp_persist::journal::Author;
 use durawarp_persist::regions::RegionReport;
@@ -225,7 +226,7 @@ state!(FrontEndBuffer {
 
 impl FrontEndBuffer {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
-        let (scale, share) = (u128::from(spec.path_mb_s) * 1000, spec.share(place.sms));
+        let (scale, share) = (u128::from(spec.path_mb_s) * 1000, spec.share(place.computes()));
         FrontEndBuffer {
             spec,
             place,
@@ -406,40 +407,40 @@ impl FrontEndBuffer {
             self.report.checkpoints.stores += 1;
             self.report.checkpoints.bytes += bytes;
         }
-        if self.place.harts > 0 && self.spec.victims != Victims::Stale {
+        if self.place.cores > 0 && self.spec.victims != Victims::Stale {
             *self.copies.entry(store.line).or_default() += 1;
         }
-        let warp = &mut self.warps[usize::from(store.warp)];
+        let warp = &mut self.warps[usize::from(store.by)];
         warp.used += entries;
-        self.empty &= !(1 << store.warp);
+        self.empty &= !(1 << store.by);
         let since = warp.since;
         let bytes = Box::new(*store.bytes);
         let copied = Copied { line: store.line, mask: store.mask, bytes, entries: entries as u16 };
-        if self.inside >> store.warp & 1 == 0 {
-            self.kept &= !(1 << store.warp);
-            let owner = self.owner(store.warp);
+        if self.inside >> store.by & 1 == 0 {
+            self.kept &= !(1 << store.by);
+            let owner = self.owner(store.by);
             // A region from before the warp's last boundary, fence or atomic is not joined: what the warp has
             // seen since then may be of a region that has an ID already.
             match owner.current().filter(|region| region.opened >= since) {
                 Some(region) => {
-                    region.warps |= 1 << store.warp;
-                    region.inside |= 1 << store.warp;
-                    self.inside |= 1 << store.warp;
+                    region.warps |= 1 << store.by;
+                    region.inside |= 1 << store.by;
+                    self.inside |= 1 << store.by;
                     self.tally.joined += 1;
                 }
-                None => self.open(store.warp, None, outbox),
+                None => self.open(store.by, None, outbox),
             }
         }
-        let owner = self.owner(store.warp);
-        let Some(place) = owner.place_of(store.warp) else { unreachable!("it has joined one") };
+        let owner = self.owner(store.by);
+        let Some(place) = owner.place_of(store.by) else { unreachable!("it has joined one") };
         let region = &mut owner.regions[place];
         region.stores += 1;
-        region.items.push_back(Item::Store(store.warp, store.author, copied));
+        region.items.push_back(Item::Store(store.by, store.author, copied));
         let numbered = region.tag.map_or(0, |tag| tag.number + 1);
         if self.spec.order == RegionOrder::Sm {
-            self.warps[usize::from(store.warp)].behind = numbered;
+            self.warps[usize::from(store.by)].behind = numbered;
         }
-        self.pump(store.warp, place, outbox);
+        self.pump(store.by, place, outbox);
     }
 
     /// A warp wants to issue an atomic on these lines: true when it may now.
@@ -538,41 +539,6 @@ impl FrontEndBuffer {
 impl Handler for FrontEndBuffer {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        let victims = self.spec.search(Snoop::Feb);
-        Interests { front_end: true, victims, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        Admission::goes_if(match *offer {
-            Offer::Issue { warp } => self.admitted() >> warp & 1 == 1,
-            Offer::Atomic { warp, lines, asks: true } => self.asks_leave(warp, lines, outbox),
-            Offer::Atomic { warp, .. } => !self.awaits_leave(warp),
-            Offer::Retire { warp } => self.is_drained(warp),
-            Offer::Victim(line) => !self.searched(line),
-            _ => true,
-        })
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::WarpStarts { warp, cta } => self.enter(warp, cta),
-            Event::AwaitsIssue { warp, waits } => self.awaits_admission(warp, waits, outbox.now()),
-            Event::Stored(store) => self.copy(store, outbox),
-            Event::AtomicPerformed { warp } => self.performed(warp, outbox),
-            Event::Fenced { warp } => self.renew(warp),
-            // The home keeps the line until so many copies have come to its controller.
-            Event::Given { line, .. } if self.spec.snoop == Snoop::Count => {
-                if let Some(copies) = self.copies.remove(&line) {
-                    outbox.depend(Dependency { hart: self.place.index, id: copies.into() });
-                }
-            }
-            Event::RegionEnds { warp, author } => self.end_region(warp, author, outbox),
-            Event::WarpExits { warp, author } => self.leave(warp, author, outbox),
-            _ => {}
-        }
-    }
-
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             RegionMessage::Granted(warp, tag) => self.granted(warp, tag, outbox),
@@ -601,7 +567,7 @@ impl Handler for FrontEndBuffer {
             }
             RegionMessage::Committed => self.committed += 1,
             RegionMessage::Arrived(line) => self.arrived(line),
-            other => panic!("an SM's front-end buffer received {other:?}"),
+            other => panic!("a front-end buffer received {other:?}"),
         }
     }
 
@@ -617,7 +583,7 @@ impl Handler for FrontEndBuffer {
         let ns = |ticks: u64| (u128::from(ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1))) as u64;
         report.count("regions_persisting_ns", ns(self.tally.persisting_ticks));
         // A GPU's SMs count it in cycles.
-        if self.place.harts > 0 {
+        if self.place.cores > 0 {
             report.count("feb_full_ns", ns(self.tally.full_ticks));
         }
         if self.spec.snoop == Snoop::Feb {
@@ -628,6 +594,33 @@ impl Handler for FrontEndBuffer {
 }
 
 impl SmHandler for FrontEndBuffer {
+    fn interests(&self) -> SmInterests {
+        SmInterests { front_end: true, ..SmInterests::default() }
+    }
+
+    fn offer(&mut self, offer: &SmOffer<'_>, outbox: &mut Outbox) -> Admission {
+        Admission::goes_if(match *offer {
+            SmOffer::Issue { warp } => self.admitted() >> warp & 1 == 1,
+            SmOffer::Atomic { warp, lines, asks: true } => self.asks_leave(warp, lines, outbox),
+            SmOffer::Atomic { warp, .. } => !self.awaits_leave(warp),
+            SmOffer::Retire { warp } => self.is_drained(warp),
+            SmOffer::Departure(_) | SmOffer::Release(_) | SmOffer::Join(_) => true,
+        })
+    }
+
+    fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SmEvent::WarpStarts { warp, cta } => self.enter(warp, cta),
+            SmEvent::AwaitsIssue { warp, waits } => self.awaits_admission(warp, waits, outbox.now()),
+            SmEvent::Stored(store) => self.copy(store, outbox),
+            SmEvent::AtomicPerformed { warp } => self.performed(warp, outbox),
+            SmEvent::Fenced { warp } => self.renew(warp),
+            SmEvent::RegionEnds { warp, author } => self.end_region(warp, author, outbox),
+            SmEvent::WarpExits { warp, author } => self.leave(warp, author, outbox),
+            _ => {}
+        }
+    }
+
     fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
         // Past the caches goes the copy: what the program says of a store makes no difference.
         StoreRule::new(Route::Temporal, false)
@@ -640,5 +633,51 @@ impl SmHandler for FrontEndBuffer {
     fn fence(&mut self, _: FenceKind) -> FenceRule {
         // Everything persists in order.
         FenceRule::Pass
+    }
+}
+
+/// A hart stands for a warp that owns its regions.
+impl CoreHandler for FrontEndBuffer {
+    fn policy(&self) -> CorePolicy {
+        CorePolicy {
+            fences: CoreFences::Pass,
+            front_end: true,
+            victims: self.spec.search(Snoop::Feb),
+            ..CorePolicy::default()
+        }
+    }
+
+    fn offer(&mut self, offer: &CoreOffer, _: &mut Outbox) -> Admission {
+        Admission::goes_if(match *offer {
+            CoreOffer::Issue(hart) => self.admitted() >> hart & 1 == 1,
+            CoreOffer::Victim(line) => !self.searched(line),
+            CoreOffer::Durable(_) | CoreOffer::Rename { .. } | CoreOffer::GiveUp(_) => true,
+        })
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            CoreEvent::AwaitsIssue { hart, waits } => self.awaits_admission(hart, waits, outbox.now()),
+            CoreEvent::Stored(store) => self.copy(store, outbox),
+            CoreEvent::Fenced(hart) => self.renew(hart),
+            // The home keeps the line until so many copies have come to its controller.
+            CoreEvent::Given(line) => {
+                if self.spec.snoop == Snoop::Count
+                    && let Some(copies) = self.copies.remove(&line)
+                {
+                    outbox.depend(Dependency { hart: self.place.index, id: copies.into() });
+                }
+            }
+            CoreEvent::RegionEnds { hart, author, last: false } => self.end_region(hart, author, outbox),
+            CoreEvent::RegionEnds { hart, author, last: true } => self.leave(hart, author, outbox),
+            CoreEvent::AtomicPerformed(_)
+            | CoreEvent::StoredVolatile { .. }
+            | CoreEvent::Observed { .. }
+            | CoreEvent::Taken { .. }
+            | CoreEvent::ThreadBegun
+            | CoreEvent::Retired { .. }
+            | CoreEvent::WrittenBack { .. }
+            | CoreEvent::RegionPersisted { .. } => {}
+        }
     }
 }

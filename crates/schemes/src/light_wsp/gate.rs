@@ -48,7 +48,8 @@ use crate::core_regions::account::{Account, Stage};
 use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::handler::{
-    ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+    ControllerEvent, ControllerHandler, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage,
+    opened,
 };
 use durawarp_persist::regions::Overflow;
 use durawarp_persist::vocab::RegionStep;
@@ -60,7 +61,7 @@ use super::parameters::{Commit, LightWspSpec, RegionOrder, Snoop, Victims, WpqHi
 #[derive(Debug)]
 struct HeldStore {
     tag: Tag,
-    from: (u16, u8),
+    from: (Peer, u8),
     copied: Copied,
     /// Its front-end buffer knows that it is here.
     taken: bool,
@@ -81,8 +82,8 @@ struct Region {
     waiting: u32,
     /// Writes that are on their way to the write queue.
     flushing: u32,
-    /// Its boundary has come, from this SM, of this owner.
-    boundary: Option<(u16, u8)>,
+    /// Its boundary has come, from this SM or core, of this owner.
+    boundary: Option<(Peer, u8)>,
     /// So have all its stores here.
     bounded: bool,
     boundary_acks: u16,
@@ -127,22 +128,22 @@ struct Elsewhere {
     written: Vec<u32>,
     /// Regions that all have written.
     by_all: u32,
-    /// SMs of those that are written here and not by all: no more than IDs may be in use.
-    sms: VecDeque<u16>,
+    /// SMs, or cores, of those that are written here and not by all: no more than IDs may be in use.
+    untold: VecDeque<Peer>,
 }
 
-value!(record Elsewhere { written, by_all, sms });
+value!(record Elsewhere { written, by_all, untold });
 
 impl Elsewhere {
-    /// The SM of the next region that all have written.
-    fn next(&mut self, index: u16, controllers: u16) -> Option<u16> {
+    /// The SM, or core, of the next region that all have written.
+    fn next(&mut self, index: u16, controllers: u16) -> Option<Peer> {
         let has = |other: u16| self.written.get(usize::from(other)).is_some_and(|&written| written > self.by_all);
         if !(0..controllers).filter(|&other| other != index).all(has) {
             return None;
         }
-        let sm = self.sms.pop_front()?;
+        let to = self.untold.pop_front()?;
         self.by_all += 1;
-        Some(sm)
+        Some(to)
     }
 
     fn acked_by(&mut self, controller: u16) {
@@ -196,7 +197,7 @@ state!(GatedQueue {
 
 impl GatedQueue {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
-        let orders = if spec.order == RegionOrder::Global { 1 } else { place.sms };
+        let orders = if spec.order == RegionOrder::Global { 1 } else { place.computes() };
         GatedQueue {
             spec,
             place,
@@ -257,12 +258,12 @@ impl GatedQueue {
         }
     }
 
-    fn store(&mut self, tag: Tag, from: (u16, u8), copied: Copied, outbox: &mut Outbox) {
+    fn store(&mut self, tag: Tag, from: (Peer, u8), copied: Copied, outbox: &mut Outbox) {
         if self.spec.victims != Victims::Stale {
             // Reads see it from now on: whoever kept the line for it may let the line go.
             let keeps = match self.spec.snoop {
-                Snoop::Count => Peer::SliceOf(copied.line),
-                Snoop::Feb => Peer::Sm(from.0),
+                Snoop::Count => self.place.slice_of(copied.line),
+                Snoop::Feb => from.0,
             };
             outbox.send(keeps, RegionMessage::Arrived(copied.line));
         }
@@ -314,8 +315,8 @@ impl GatedQueue {
     fn take(&mut self, slot: usize, outbox: &mut Outbox) {
         let entry = &mut self.entries[slot];
         entry.taken = true;
-        let (sm, warp) = entry.from;
-        outbox.send(Peer::Sm(sm), RegionMessage::Taken(warp, entry.copied.entries));
+        let (to, warp) = entry.from;
+        outbox.send(to, RegionMessage::Taken(warp, entry.copied.entries));
     }
 
     /// Where stores wait, and the oldest region lacks its boundary or stores before it, its stores are
@@ -409,10 +410,10 @@ impl GatedQueue {
     fn meet_boundary(&mut self, tag: Tag, outbox: &mut Outbox) {
         let (index, others) = (self.place.index, self.place.controllers - 1);
         let region = self.region(tag);
-        let Some((sm, owner)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
+        let Some((to, owner)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
         region.bounded = true;
         outbox.note(RegionStep::Bounded, tag.at(index));
-        outbox.send(Peer::Sm(sm), RegionMessage::Bounded(tag, owner));
+        outbox.send(to, RegionMessage::Bounded(tag, owner));
         if others > 0 {
             self.to_others(outbox, || RegionMessage::BoundaryAck(tag));
         }
@@ -461,13 +462,13 @@ impl GatedQueue {
             self.tally.committed += 1;
             let order = &mut self.orders[at];
             order.number += 1;
-            if let Some(Region { boundary: Some((sm, _)), .. }) = order.regions.pop_front()
+            if let Some(Region { boundary: Some((to, _)), .. }) = order.regions.pop_front()
                 && index == 0
             {
                 match self.spec.commit {
-                    Commit::Acked => outbox.send(Peer::Sm(sm), RegionMessage::Committed),
+                    Commit::Acked => outbox.send(to, RegionMessage::Committed),
                     Commit::Pipelined => {
-                        order.elsewhere.sms.push_back(sm);
+                        order.elsewhere.untold.push_back(to);
                         self.tell_committed(at, outbox);
                     }
                 }
@@ -478,11 +479,11 @@ impl GatedQueue {
         }
     }
 
-    /// Tells SMs of regions that all controllers have written now.
+    /// Tells SMs, or cores, of regions that all controllers have written now.
     fn tell_committed(&mut self, order: usize, outbox: &mut Outbox) {
         let HandlerPlace { index, controllers, .. } = self.place;
-        while let Some(sm) = self.orders[order].elsewhere.next(index, controllers) {
-            outbox.send(Peer::Sm(sm), RegionMessage::Committed);
+        while let Some(to) = self.orders[order].elsewhere.next(index, controllers) {
+            outbox.send(to, RegionMessage::Committed);
         }
     }
 }
@@ -514,12 +515,12 @@ impl Handler for GatedQueue {
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let order = match (opened(message), from) {
-            (RegionMessage::Store(tag, warp, copied), Peer::Sm(sm)) => {
-                self.store(tag, (sm, warp), copied, outbox);
+            (RegionMessage::Store(tag, warp, copied), from) => {
+                self.store(tag, (from, warp), copied, outbox);
                 tag.order
             }
-            (RegionMessage::Boundary(tag, owner), Peer::Sm(sm)) => {
-                self.region(tag).boundary = Some((sm, owner));
+            (RegionMessage::Boundary(tag, owner), from) => {
+                self.region(tag).boundary = Some((from, owner));
                 // It ends the fallback: others are let in again.
                 let spilled = std::mem::take(&mut self.region(tag).spills);
                 self.meet_boundary(tag, outbox);
@@ -548,14 +549,6 @@ impl Handler for GatedQueue {
         };
         let from = if let Peer::Controller(other) = from { Some(other) } else { None };
         self.keep_account(order, from, outbox);
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Flushed(token) => self.flushed(token, outbox),
-            Event::ReadHit => self.tally.hits += 1,
-            _ => {}
-        }
     }
 
     fn report(&self, report: &mut HandlerReport) {
@@ -591,6 +584,14 @@ impl Handler for GatedQueue {
 }
 
 impl ControllerHandler for GatedQueue {
+    fn event(&mut self, event: &ControllerEvent, outbox: &mut Outbox) {
+        match *event {
+            ControllerEvent::Flushed(token) => self.flushed(token, outbox),
+            ControllerEvent::ReadHit => self.tally.hits += 1,
+            ControllerEvent::Persisted(_) => unreachable!("it has no plain flushes"),
+        }
+    }
+
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         let Some(slots) = self.by_line.get(&line) else { return false };
         let mut held: SmallVec<[&HeldStore; 4]> = slots.iter().map(|&slot| &self.entries[slot]).collect();

@@ -20,7 +20,7 @@ use super::parameters::LightWspSpec;
 /// An atomic that has lines or waits for them.
 #[derive(Debug)]
 struct Keeper {
-    sm: u16,
+    by: Peer,
     warp: u8,
     lines: Vec<u64>,
     /// Lines that earlier ones have.
@@ -29,7 +29,7 @@ struct Keeper {
     has_id: bool,
 }
 
-value!(record Keeper { sm, warp, lines, blocked, has_id });
+value!(record Keeper { by, warp, lines, blocked, has_id });
 
 /// The handler.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ pub(super) struct RegionSequencer {
     numbered: u32,
     keepers: HashMap<u64, Keeper>,
     next_keeper: u64,
-    /// By SM and warp: its keeper.
-    keeper_of: HashMap<(u16, u8), u64>,
+    /// By SM, or core, and warp: its keeper.
+    keeper_of: HashMap<(Peer, u8), u64>,
     /// By line: keepers in order; the first has it.
     lines: HashMap<u64, VecDeque<u64>>,
     waited_for_lines: u64,
@@ -61,8 +61,8 @@ impl RegionSequencer {
         }
     }
 
-    fn give(&mut self, sm: u16, warp: u8, outbox: &mut Outbox) {
-        outbox.send(Peer::Sm(sm), RegionMessage::Granted(warp, self.spec.tag(0, self.numbered)));
+    fn give(&mut self, to: Peer, warp: u8, outbox: &mut Outbox) {
+        outbox.send(to, RegionMessage::Granted(warp, self.spec.tag(0, self.numbered)));
         self.numbered += 1;
     }
 
@@ -75,7 +75,7 @@ impl RegionSequencer {
             keeper.blocked += usize::from(!queue.is_empty());
             queue.push_back(number);
         }
-        self.keeper_of.insert((keeper.sm, keeper.warp), number);
+        self.keeper_of.insert((keeper.by, keeper.warp), number);
         let free = keeper.blocked == 0;
         self.waited_for_lines += u64::from(!free);
         self.keepers.insert(number, keeper);
@@ -86,16 +86,16 @@ impl RegionSequencer {
 
     /// A keeper has all its lines.
     fn let_go(&mut self, number: u64, outbox: &mut Outbox) {
-        let Some(&Keeper { sm, warp, has_id, .. }) = self.keepers.get(&number) else { return };
+        let Some(&Keeper { by, warp, has_id, .. }) = self.keepers.get(&number) else { return };
         if has_id {
-            outbox.send(Peer::Sm(sm), RegionMessage::Kept(warp));
+            outbox.send(by, RegionMessage::Kept(warp));
         } else {
-            self.give(sm, warp, outbox);
+            self.give(by, warp, outbox);
         }
     }
 
-    fn performed(&mut self, sm: u16, warp: u8, outbox: &mut Outbox) {
-        let keeper = self.keeper_of.remove(&(sm, warp)).and_then(|number| self.keepers.remove(&number));
+    fn performed(&mut self, by: Peer, warp: u8, outbox: &mut Outbox) {
+        let keeper = self.keeper_of.remove(&(by, warp)).and_then(|number| self.keepers.remove(&number));
         let Some(keeper) = keeper else { unreachable!("an atomic that had no leave") };
         for line in keeper.lines {
             let Some(queue) = self.lines.get_mut(&line) else { continue };
@@ -120,16 +120,16 @@ impl Handler for RegionSequencer {
     state_methods!();
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
-        match (opened(message), from) {
-            (RegionMessage::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),
-            (RegionMessage::Draw(warp, lines), Peer::Sm(sm)) => {
-                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: false }, outbox);
+        match opened(message) {
+            RegionMessage::Draw(warp, lines) if lines.is_empty() => self.give(from, warp, outbox),
+            RegionMessage::Draw(warp, lines) => {
+                self.keep(Keeper { by: from, warp, lines, blocked: 0, has_id: false }, outbox);
             }
-            (RegionMessage::Keep(warp, lines), Peer::Sm(sm)) => {
-                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: true }, outbox);
+            RegionMessage::Keep(warp, lines) => {
+                self.keep(Keeper { by: from, warp, lines, blocked: 0, has_id: true }, outbox);
             }
-            (RegionMessage::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, outbox),
-            (other, from) => panic!("the sequencer received {other:?} from {from:?}"),
+            RegionMessage::Performed(warp) => self.performed(from, warp, outbox),
+            other => panic!("the sequencer received {other:?} from {from:?}"),
         }
     }
 

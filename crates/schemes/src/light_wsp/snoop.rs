@@ -15,13 +15,13 @@ use hashbrown::HashMap;
 
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::handler::{
-    AccessKind, Admission, Event, Handler, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, VictimSearch,
-    opened,
+    AccessKind, Handler, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, SliceEvent, SliceHandler,
+    SliceInterests, VictimSearch, opened,
 };
 
 use super::messages::RegionMessage;
 
-/// The handler of a slice.
+/// The handler of a slice, or a home slice.
 #[derive(Debug)]
 pub(super) struct VictimSnoop {
     /// None where it keeps no line.
@@ -46,39 +46,21 @@ impl VictimSnoop {
             self.ahead.remove(&line);
         }
     }
+
+    /// A dirty line is to leave: true where it stays.
+    fn looks(&mut self, line: u64) -> bool {
+        if self.search.is_none() {
+            return false;
+        }
+        self.looked += 1;
+        let stays = self.ahead.get(&line).is_some_and(|&ahead| ahead > 0);
+        self.conflicts += u64::from(stays);
+        stays
+    }
 }
 
 impl Handler for VictimSnoop {
     state_methods!();
-
-    fn interests(&self) -> Interests {
-        Interests { accesses: true, victims: self.search, dependencies: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        let Offer::Victim(line) = offer else { return Admission::Goes };
-        if self.search.is_none() {
-            return Admission::Goes;
-        }
-        self.looked += 1;
-        let stays = self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
-        self.conflicts += u64::from(stays);
-        Admission::goes_if(!stays)
-    }
-
-    fn event(&mut self, event: &Event<'_>, _: &mut Outbox) {
-        match event {
-            Event::Accessed(access) if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) => {
-                self.add(access.line, 1);
-            }
-            // A core brings what it stored, and says how many copies it made.
-            Event::Taken { line, dependencies } => {
-                let copies: u64 = dependencies.iter().map(|of| of.id).sum();
-                self.add(*line, copies as i32);
-            }
-            _ => {}
-        }
-    }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
         if let RegionMessage::Arrived(line) = opened(message) {
@@ -89,5 +71,44 @@ impl Handler for VictimSnoop {
     fn report(&self, report: &mut HandlerReport) {
         report.count("victims_searched_lines", self.looked);
         report.count("victim_conflicts_lines", self.conflicts);
+    }
+}
+
+impl SliceHandler for VictimSnoop {
+    fn interests(&self) -> SliceInterests {
+        SliceInterests { victims: self.search, ..SliceInterests::default() }
+    }
+
+    fn event(&mut self, event: &SliceEvent<'_>, _: &mut Outbox) {
+        if let SliceEvent::Accessed(access) = event
+            && matches!(access.kind, AccessKind::Store | AccessKind::Atomic)
+        {
+            self.add(access.line, 1);
+        }
+    }
+
+    fn keeps(&mut self, line: u64) -> bool {
+        self.looks(line)
+    }
+}
+
+impl HomeHandler for VictimSnoop {
+    fn search(&self) -> VictimSearch {
+        self.search.unwrap_or(VictimSearch::Full)
+    }
+
+    fn event(&mut self, event: &HomeEvent<'_>, _: &mut Outbox) {
+        match *event {
+            // A core brings what it stored, and says how many copies it made.
+            HomeEvent::Taken { line, dependencies } => {
+                let copies: u64 = dependencies.iter().map(|of| of.id).sum();
+                self.add(line, copies as i32);
+            }
+            HomeEvent::Given { .. } => {}
+        }
+    }
+
+    fn keeps(&mut self, line: u64) -> bool {
+        self.looks(line)
     }
 }

@@ -9,7 +9,8 @@ use super::messages::{Copied, RegionMessage, Tag};
 use super::*;
 use crate::entry::values_of;
 use durawarp_persist::handler::{
-    Admission, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, opened, report_of,
+    Admission, ControllerEvent, CoreEvent, CoreOffer, Handler, HandlerReport, Outbox, PathStore, Peer, SliceEvent,
+    SmEvent, opened, report_of,
 };
 use durawarp_persist::journal::Author;
 use durawarp_persist::regions::{Checkpoints, Overflow, WarpWaits};
@@ -81,7 +82,7 @@ impl Controller {
     /// The write queue takes all of it.
     fn written(&mut self) -> &mut Self {
         while let Some(flush) = self.outbox.flushes().pop_front() {
-            self.handler.event(&Event::Flushed(flush.token), &mut self.outbox);
+            self.handler.event(&ControllerEvent::Flushed(flush.token), &mut self.outbox);
         }
         self
     }
@@ -89,7 +90,7 @@ impl Controller {
     /// The write queue takes the first of it.
     fn written_once(&mut self) -> &mut Self {
         let flush = self.outbox.flushes().pop_front().expect("something to write");
-        self.handler.event(&Event::Flushed(flush.token), &mut self.outbox);
+        self.handler.event(&ControllerEvent::Flushed(flush.token), &mut self.outbox);
         self
     }
 
@@ -358,7 +359,7 @@ fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::FrontEndBuffer, 
 fn store(handler: &mut front_end::FrontEndBuffer, outbox: &mut Outbox, warp: u8, line: u64) {
     let bytes = [7; 128];
     handler.copy(
-        &PathStore { warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes, checkpoint: false },
+        &PathStore { by: warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes, checkpoint: false },
         outbox,
     );
 }
@@ -391,8 +392,10 @@ fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited
     let bytes = [7; 128];
     let stores =
         |handler: &mut front_end::FrontEndBuffer, outbox: &mut Outbox, warp: u8, mask: u128, checkpoint: bool| {
-            handler
-                .copy(&PathStore { warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint }, outbox);
+            handler.copy(
+                &PathStore { by: warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint },
+                outbox,
+            );
         };
     stores(&mut handler, &mut outbox, 3, u128::MAX, false);
     stores(&mut handler, &mut outbox, 3, 0xff, true);
@@ -420,7 +423,7 @@ fn in_an_order_of_its_own_a_warp_is_done_when_its_regions_have_committed() {
     let (mut handler, mut outbox) = front_end(|spec| spec.order = RegionOrder::Sm);
     for warp in [3, 4] {
         store(&mut handler, &mut outbox, warp, 0);
-        handler.event(&Event::WarpExits { warp, author: Author::default() }, &mut outbox);
+        SmHandler::event(&mut handler, &SmEvent::WarpExits { warp, author: Author::default() }, &mut outbox);
         handler.message(Peer::Controller(0), Box::new(RegionMessage::Taken(warp, 1)), &mut outbox);
         let tag = Tag { order: 1, ..tag(u32::from(warp) - 3) };
         for controller in 0..2 {
@@ -503,7 +506,7 @@ fn a_ctas_region_ends_when_every_warp_in_it_has_come_to_a_boundary() {
     assert_eq!(sm.left(), (vec![2, 0], vec![]), "one early");
     sm.passes(1).stores(1).stores(2);
     assert_eq!(sm.left(), (vec![2, 2], vec![0]), "on time");
-    sm.handler.event(&Event::WarpExits { warp: 0, author: Author::default() }, &mut sm.outbox);
+    SmHandler::event(&mut sm.handler, &SmEvent::WarpExits { warp: 0, author: Author::default() }, &mut sm.outbox);
     sm.passes(1).passes(2);
     assert_eq!(sm.left(), (vec![], vec![2]));
 }
@@ -513,11 +516,11 @@ fn a_fence_and_an_atomic_take_a_warp_out_of_regions_that_have_their_ids() {
     let mut sm = Shared::new();
     sm.stores(0).stores(1);
     assert_eq!(sm.left().0, [0, 0], "one early");
-    let fenced = Event::Fenced { warp: 2 };
-    sm.passes(1).handler.event(&fenced, &mut Outbox::default());
+    let fenced = SmEvent::Fenced { warp: 2 };
+    SmHandler::event(&mut sm.passes(1).handler, &fenced, &mut Outbox::default());
     sm.stores(0).stores(2).stores(1);
     assert_eq!(sm.left().0, [0, 1, 1], "it was opened behind the fence");
-    sm.handler.event(&fenced, &mut Outbox::default());
+    SmHandler::event(&mut sm.handler, &fenced, &mut Outbox::default());
     assert!(sm.handler.asks_leave(0, &[128], &mut sm.outbox));
     sm.passes(0).stores(0).passes(2).stores(2);
     assert_eq!(sm.left().0, [2, 2]);
@@ -642,12 +645,10 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     // Its copy was faster.
     arrives(&mut handler);
     let mut outbox = Outbox::default();
-    handler.event(&Event::Accessed(&access), &mut outbox);
-    let keeps = |handler: &mut snoop::VictimSnoop, line| {
-        handler.offer(&Offer::Victim(line), &mut Outbox::default()) == Admission::Waits
-    };
+    SliceHandler::event(&mut handler, &SliceEvent::Accessed(&access), &mut outbox);
+    let keeps = |handler: &mut snoop::VictimSnoop, line| SliceHandler::keeps(handler, line);
     assert!(!keeps(&mut handler, 128));
-    handler.event(&Event::Accessed(&access), &mut outbox);
+    SliceHandler::event(&mut handler, &SliceEvent::Accessed(&access), &mut outbox);
     assert!(keeps(&mut handler, 128) && !keeps(&mut handler, 256));
     assert_eq!(handler.interests().victims.map(|search| [16, 1].map(|ways| search.ways(ways))), Some([8, 1]));
 }
@@ -655,10 +656,10 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
 #[test]
 fn a_core_that_searches_its_buffer_finds_a_line_until_all_its_copies_have_come() {
     let mut outbox = Outbox::default();
-    let of_core = HandlerPlace { harts: 1, ..place(1, 2) };
+    let of_core = HandlerPlace { sms: 0, cores: 2, harts: 1, ..place(1, 2) };
     let mut handler = front_end::FrontEndBuffer::new(spec(|spec| spec.snoop = Snoop::Feb), of_core);
     let stays = |handler: &mut front_end::FrontEndBuffer, line| {
-        handler.offer(&Offer::Victim(line), &mut Outbox::default()) != Admission::Goes
+        CoreHandler::offer(handler, &CoreOffer::Victim(line), &mut Outbox::default()) != Admission::Goes
     };
     for line in [128, 128, 256] {
         store(&mut handler, &mut outbox, 0, line);
@@ -671,7 +672,7 @@ fn a_core_that_searches_its_buffer_finds_a_line_until_all_its_copies_have_come()
     arrives(&mut handler, 128);
     assert!(!stays(&mut handler, 128) && stays(&mut handler, 256));
     // A probe takes it, and nobody knows of its copies.
-    handler.event(&Event::Given { line: 256, to: None }, &mut outbox);
+    CoreHandler::event(&mut handler, &CoreEvent::Given(256), &mut outbox);
     assert!(outbox.take_dependencies().is_none() && stays(&mut handler, 256));
     let report = report_of(&handler);
     let count = |name| report.counters.iter().find(|(of, _)| *of == name).map(|(_, count)| *count);
@@ -694,5 +695,5 @@ fn a_controller_tells_who_keeps_a_line_that_a_copy_has_come() {
 fn buffers_are_searched_on_cpus_alone() {
     let scheme = LightWsp { spec: spec(|spec| spec.snoop = Snoop::Feb) };
     assert_eq!(scheme.unfit(place(0, 1)).unwrap().0, "light_wsp.snoop");
-    assert!(scheme.unfit(HandlerPlace { harts: 1, ..place(0, 1) }).is_none());
+    assert!(scheme.unfit(HandlerPlace { sms: 0, cores: 2, harts: 1, ..place(0, 1) }).is_none());
 }

@@ -16,32 +16,32 @@ fn stored(line: u64, by: (u8, u8), from: u16) -> Access {
 
 #[test]
 fn a_line_has_one_entry_and_a_full_fifo_flushes_its_head_early() {
-    let mut handler = spec(2, 2, L2Fifo::Shared).sm_handler(place());
+    let mut handler = spec(2, 2, L2Fifo::Shared).sm_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
     for line in [0, 128, 0, 128] {
-        handler.event(&Event::Accessed(&stored(line, (0, 0), 0)), outbox);
+        handler.event(&SmEvent::Accessed(&stored(line, (0, 0), 0)), outbox);
     }
     assert!(outbox.cleans().is_empty(), "two lines fit");
-    handler.event(&Event::Accessed(&stored(256, (0, 0), 0)), outbox);
+    handler.event(&SmEvent::Accessed(&stored(256, (0, 0), 0)), outbox);
     assert_eq!(*outbox.cleans(), [0], "the oldest line goes first");
 }
 
 #[test]
 fn a_marker_drains_what_is_ahead_in_order_whoever_stored_it() {
-    let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place());
+    let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
     for (line, by) in [(384, (0, 0)), (0, (1, 0)), (128, (2, 1))] {
-        handler.event(&Event::Accessed(&stored(line, by, 0)), outbox);
+        handler.event(&SmEvent::Accessed(&stored(line, by, 0)), outbox);
     }
     outbox.cleans().clear();
-    handler.event(&Event::Marker(&Marker { scope: PersistScope::Cta, by: (0, 0) }), outbox);
+    handler.event(&SmEvent::Marker(&Marker { scope: PersistScope::Cta, by: (0, 0) }), outbox);
     assert_eq!(*outbox.cleans(), [384, 0, 128]);
     let mut report = HandlerReport::default();
     handler.report(&mut report);
     let count = |wanted: &str| report.counters.iter().find(|(name, _)| *name == wanted).unwrap().1;
     assert_eq!((count("l1_wg_own_entries"), count("l1_wg_other_entries")), (2, 1));
     outbox.cleans().clear();
-    handler.event(&Event::Marker(&Marker { scope: PersistScope::Cta, by: (0, 0) }), outbox);
+    handler.event(&SmEvent::Marker(&Marker { scope: PersistScope::Cta, by: (0, 0) }), outbox);
     assert!(outbox.cleans().is_empty(), "nothing was stored since");
 }
 
@@ -52,19 +52,19 @@ fn a_line_that_is_cleaned_takes_its_entry_along() {
         handler.report(&mut report);
         report.counters.into_iter().find_map(|(name, count)| (name == wanted).then_some(count)).unwrap()
     };
-    let mut handler = spec(2, 64, L2Fifo::Shared).sm_handler(place());
+    let mut handler = spec(2, 64, L2Fifo::Shared).sm_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
-    handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
-    handler.event(&Event::Accessed(&stored(128, (0, 0), 0)), outbox);
-    handler.event(&Event::Cleaned(0), outbox);
-    handler.event(&Event::Cleaned(512), outbox);
+    handler.event(&SmEvent::Accessed(&stored(0, (0, 0), 0)), outbox);
+    handler.event(&SmEvent::Accessed(&stored(128, (0, 0), 0)), outbox);
+    handler.event(&SmEvent::Cleaned(0), outbox);
+    handler.event(&SmEvent::Cleaned(512), outbox);
     assert_eq!(count(&*handler, "l1_evicted_entries"), 1, "the other line had none");
-    handler.event(&Event::Accessed(&stored(256, (0, 0), 0)), outbox);
+    handler.event(&SmEvent::Accessed(&stored(256, (0, 0), 0)), outbox);
     assert!(outbox.cleans().is_empty(), "its place is free");
-    handler.event(&Event::Accessed(&stored(384, (0, 0), 0)), outbox);
+    handler.event(&SmEvent::Accessed(&stored(384, (0, 0), 0)), outbox);
     assert_eq!((&**outbox.cleans(), count(&*handler, "l1_early_entries")), (&[128][..], 1));
     outbox.cleans().clear();
-    handler.event(&Event::Marker(&Marker { scope: PersistScope::Thread, by: (0, 0) }), outbox);
+    handler.event(&SmEvent::Marker(&Marker { scope: PersistScope::Thread, by: (0, 0) }), outbox);
     assert_eq!(*outbox.cleans(), [256, 384]);
 }
 
@@ -73,12 +73,12 @@ fn what_an_atomic_or_a_write_back_performs_at_the_l2_has_no_entry_in_the_l1() {
     for (kind, left) in
         [(AccessKind::Load, &[0, 128][..]), (AccessKind::Atomic, &[128]), (AccessKind::WriteBack, &[128])]
     {
-        let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place());
+        let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place()).unwrap();
         let outbox = &mut Outbox::default();
-        handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
-        handler.event(&Event::Accessed(&stored(128, (0, 0), 0)), outbox);
-        handler.event(&Event::Accessed(&Access { kind, ..stored(0, (0, 0), 0) }), outbox);
-        handler.event(&Event::Marker(&Marker { scope: PersistScope::Thread, by: (0, 0) }), outbox);
+        handler.event(&SmEvent::Accessed(&stored(0, (0, 0), 0)), outbox);
+        handler.event(&SmEvent::Accessed(&stored(128, (0, 0), 0)), outbox);
+        handler.event(&SmEvent::Accessed(&Access { kind, ..stored(0, (0, 0), 0) }), outbox);
+        handler.event(&SmEvent::Marker(&Marker { scope: PersistScope::Thread, by: (0, 0) }), outbox);
         assert_eq!(*outbox.cleans(), left, "{kind:?}");
     }
 }
@@ -87,16 +87,16 @@ fn what_an_atomic_or_a_write_back_performs_at_the_l2_has_no_entry_in_the_l1() {
 fn what_left_the_l2_by_itself_is_the_next_markers_until_it_is_durable() {
     let mut handler = spec(16, 64, L2Fifo::Shared).slice_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
-    handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
-    handler.event(&Event::Replaced(0), outbox);
-    let drained = |handler: &mut Box<dyn Handler>, from| {
+    handler.event(&SliceEvent::Accessed(&stored(0, (0, 0), 0)), outbox);
+    handler.event(&SliceEvent::Replaced(0), outbox);
+    let drained = |handler: &mut Box<dyn SliceHandler>, from| {
         let outbox = &mut Outbox::default();
-        handler.event(&Event::Drain(from), outbox);
+        handler.event(&SliceEvent::Drain(from), outbox);
         std::mem::take(outbox.cleans())
     };
     assert_eq!(drained(&mut handler, 1), [0], "every marker waits for it");
     assert_eq!(drained(&mut handler, 0), [0]);
-    handler.event(&Event::Durable(0), outbox);
+    handler.event(&SliceEvent::Durable(0), outbox);
     assert!(drained(&mut handler, 0).is_empty());
 }
 
@@ -104,9 +104,9 @@ fn what_left_the_l2_by_itself_is_the_next_markers_until_it_is_durable() {
 fn a_part_of_its_own_keeps_a_marker_from_others_lines() {
     let mut handler = spec(16, 1, L2Fifo::PerCu).slice_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
-    handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
-    handler.event(&Event::Accessed(&stored(128, (0, 0), 1)), outbox);
+    handler.event(&SliceEvent::Accessed(&stored(0, (0, 0), 0)), outbox);
+    handler.event(&SliceEvent::Accessed(&stored(128, (0, 0), 1)), outbox);
     assert!(outbox.cleans().is_empty(), "each has its entry");
-    handler.event(&Event::Drain(0), outbox);
+    handler.event(&SliceEvent::Drain(0), outbox);
     assert_eq!(*outbox.cleans(), [0]);
 }

@@ -24,7 +24,8 @@ use serde_json::json;
 use super::parameters::PmemSpecSpec;
 use durawarp_checkpoint::{StateWriter, Storable, state, state_methods, value};
 use durawarp_persist::{
-    Access, AccessKind, Event, Handler, HandlerPlace, HandlerReport, Interests, Outbox, Peer, SchemeMessage, opened,
+    Access, AccessKind, Handler, HandlerPlace, HandlerReport, Outbox, Peer, SchemeMessage, SliceEvent, SliceHandler,
+    opened,
 };
 
 /// What was detected.
@@ -152,26 +153,24 @@ impl Detector {
 impl Handler for Detector {
     state_methods!();
 
-    fn interests(&self) -> Interests {
-        Interests { accesses: true, ..Interests::default() }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Accessed(access) => self.access(access, outbox.now()),
-            Event::Replaced(line) => {
-                self.expire(outbox.now());
-                self.evicted.retain(|evicted| evicted.line != line);
-                self.evicted.push_back(Evicted { line, at: outbox.now(), read: false });
-            }
-            _ => {}
-        }
-    }
-
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match DetectionMessage::of(message) {
             DetectionMessage::Tell => outbox.send(Peer::Hub, DetectionMessage::Told(std::mem::take(&mut self.found))),
             other => panic!("PMEM-Spec's detector received {other:?}"),
+        }
+    }
+}
+
+impl SliceHandler for Detector {
+    fn event(&mut self, event: &SliceEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            SliceEvent::Accessed(access) => self.access(access, outbox.now()),
+            SliceEvent::Replaced(line) => {
+                self.expire(outbox.now());
+                self.evicted.retain(|evicted| evicted.line != line);
+                self.evicted.push_back(Evicted { line, at: outbox.now(), read: false });
+            }
+            SliceEvent::Drain(_) | SliceEvent::Durable(_) => {}
         }
     }
 }
@@ -237,12 +236,13 @@ mod tests {
     const SEAT: HandlerPlace = HandlerPlace {
         index: 0,
         sms: 2,
+        cores: 0,
+        harts: 0,
         slices: 3,
         controllers: 1,
         tick_khz: 1_000_000,
         l1_combines: false,
-        harts: 0,
-        clients: 0,
+        channels: 0,
     };
 
     fn detector(bucket_entries: u32) -> (Detector, Outbox) {
@@ -261,13 +261,13 @@ mod tests {
         let found = |read: Option<(bool, u64)>, stored_at: u64| {
             let (mut detector, mut outbox) = detector(64);
             outbox.at(1000);
-            detector.event(&Event::Replaced(128), &mut outbox);
+            detector.event(&SliceEvent::Replaced(128), &mut outbox);
             if let Some((hit, line)) = read {
-                detector.event(&Event::Accessed(&access(AccessKind::Load, line, hit, 0)), &mut outbox);
+                detector.event(&SliceEvent::Accessed(&access(AccessKind::Load, line, hit, 0)), &mut outbox);
             }
             outbox.at(stored_at);
-            detector.event(&Event::Accessed(&access(AccessKind::Store, 128, false, 0)), &mut outbox);
-            detector.event(&Event::Accessed(&access(AccessKind::Store, 128, false, 0)), &mut outbox);
+            detector.event(&SliceEvent::Accessed(&access(AccessKind::Store, 128, false, 0)), &mut outbox);
+            detector.event(&SliceEvent::Accessed(&access(AccessKind::Store, 128, false, 0)), &mut outbox);
             detector.found.loads
         };
         assert_eq!(found(Some((false, 128)), 1020), 1, "once");
@@ -282,7 +282,7 @@ mod tests {
         let found = |entries: u32, stores: &[(u64, u64)]| {
             let (mut detector, mut outbox) = detector(entries);
             for &(line, id) in stores {
-                detector.event(&Event::Accessed(&access(AccessKind::Store, line, false, id)), &mut outbox);
+                detector.event(&SliceEvent::Accessed(&access(AccessKind::Store, line, false, id)), &mut outbox);
             }
             detector.found.stores
         };

@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 
 use durawarp_persist::journal::{Author, FactKind};
-use durawarp_persist::vocab::{RegionEnd, WriteBackRule};
+use durawarp_persist::vocab::RegionEnd;
 use durawarp_persist::{
-    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore,
-    SmHandler, WriteBack,
+    Admission, CoreEvent, CoreFences, CoreHandler, CoreOffer, CorePolicy, Handler, HandlerPlace, HandlerReport, Outbox,
+    PathStore,
 };
 
 use super::parameters::{ARCHITECTURAL, PpaSpec};
@@ -130,7 +130,7 @@ impl CoreStores {
 
     fn store(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
         self.performed += 1;
-        self.pending.push_back(Pending { line: store.line, hart: store.warp, number: self.performed });
+        self.pending.push_back(Pending { line: store.line, hart: store.by, number: self.performed });
         match self.line(store.line) {
             Some(at) => {
                 self.lines[at].newer = true;
@@ -199,31 +199,6 @@ impl CoreStores {
 }
 
 impl Handler for CoreStores {
-    fn interests(&self) -> Interests {
-        Interests { renaming: true, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
-        match *offer {
-            Offer::Rename { hart, register, in_flight } => self.rename(hart, register, in_flight),
-            Offer::Durable { hart } => self.is_durable(hart, outbox),
-            Offer::GiveUp(line) => self.give_up(line, outbox),
-            _ => Admission::Goes,
-        }
-    }
-
-    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
-        match *event {
-            Event::Retired { hart, register, stored } => self.retire(hart, register, stored),
-            Event::Stored(store) => self.store(store, outbox),
-            // What it wrote is in a register that no instruction names.
-            Event::AtomicPerformed { warp } => self.regions[usize::from(warp)].held[0] += 1,
-            Event::WrittenBack { line, cycles } => self.acknowledge(line, cycles, outbox),
-            Event::RegionPersisted { hart, reason, waited } => self.end_region(hart, reason, waited),
-            _ => {}
-        }
-    }
-
     fn report(&self, report: &mut HandlerReport) {
         let counters = self.counters;
         for (name, count) in [
@@ -249,12 +224,36 @@ impl Handler for CoreStores {
     }
 }
 
-impl SmHandler for CoreStores {
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Dropped
+impl CoreHandler for CoreStores {
+    fn policy(&self) -> CorePolicy {
+        CorePolicy { fences: CoreFences::Pass, renaming: true, ..CorePolicy::default() }
     }
 
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        FenceRule::Pass
+    fn offer(&mut self, offer: &CoreOffer, outbox: &mut Outbox) -> Admission {
+        match *offer {
+            CoreOffer::Rename { hart, register, in_flight } => self.rename(hart, register, in_flight),
+            CoreOffer::Durable(hart) => self.is_durable(hart, outbox),
+            CoreOffer::GiveUp(line) => self.give_up(line, outbox),
+            CoreOffer::Issue(_) | CoreOffer::Victim(_) => Admission::Goes,
+        }
+    }
+
+    fn event(&mut self, event: &CoreEvent<'_>, outbox: &mut Outbox) {
+        match *event {
+            CoreEvent::Retired { hart, register, stored } => self.retire(hart, register, stored),
+            CoreEvent::Stored(store) => self.store(store, outbox),
+            // What it wrote is in a register that no instruction names.
+            CoreEvent::AtomicPerformed(hart) => self.regions[usize::from(hart)].held[0] += 1,
+            CoreEvent::WrittenBack { line, cycles } => self.acknowledge(line, cycles, outbox),
+            CoreEvent::RegionPersisted { hart, reason, waited } => self.end_region(hart, reason, waited),
+            CoreEvent::AwaitsIssue { .. }
+            | CoreEvent::StoredVolatile { .. }
+            | CoreEvent::Observed { .. }
+            | CoreEvent::Fenced(_)
+            | CoreEvent::Given(_)
+            | CoreEvent::Taken { .. }
+            | CoreEvent::ThreadBegun
+            | CoreEvent::RegionEnds { .. } => {}
+        }
     }
 }

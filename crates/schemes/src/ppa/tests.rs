@@ -4,7 +4,7 @@ use durawarp_persist::handler::report_of;
 use durawarp_persist::journal::Author;
 use durawarp_persist::vocab::RegionEnd;
 use durawarp_persist::{
-    Admission, Event, FactKind, Handler, HandlerPlace, Journal, Notebook, Offer, Outbox, PathStore,
+    Admission, CoreEvent, CoreHandler, CoreOffer, FactKind, HandlerPlace, Journal, Notebook, Outbox, PathStore,
 };
 
 use super::parameters::PpaSpec;
@@ -22,36 +22,36 @@ struct Host {
 impl Host {
     fn new() -> Host {
         let spec = PpaSpec { prf_int: 180, prf_fp: 168 };
-        let place = HandlerPlace { harts: 1, ..HandlerPlace::default() };
+        let place = HandlerPlace { cores: 1, harts: 1, ..HandlerPlace::default() };
         Host { handler: CoreStores::new(&spec, place), outbox: Outbox::of_host(true) }
     }
 
-    fn tell(&mut self, event: &Event<'_>) {
+    fn tell(&mut self, event: &CoreEvent<'_>) {
         self.handler.event(event, &mut self.outbox);
     }
 
-    fn offer(&mut self, offer: &Offer<'_>) -> Admission {
+    fn offer(&mut self, offer: &CoreOffer) -> Admission {
         self.handler.offer(offer, &mut self.outbox)
     }
 
     fn rename(&mut self, register: u8, in_flight: u32) -> Admission {
-        self.offer(&Offer::Rename { hart: 0, register, in_flight })
+        self.offer(&CoreOffer::Rename { hart: 0, register, in_flight })
     }
 
     /// A store of a register retires, and the register is overwritten.
     fn hold(&mut self, register: u8) {
-        self.tell(&Event::Retired { hart: 0, register: None, stored: 1 << register });
-        self.tell(&Event::Retired { hart: 0, register: Some(register), stored: 0 });
+        self.tell(&CoreEvent::Retired { hart: 0, register: None, stored: 1 << register });
+        self.tell(&CoreEvent::Retired { hart: 0, register: Some(register), stored: 0 });
     }
 
     fn store(&mut self, line: u64) {
         let author = Author::default();
-        let store = PathStore { warp: 0, author, line, mask: 1, bytes: &[0; 128], checkpoint: false };
-        self.tell(&Event::Stored(&store));
+        let store = PathStore { by: 0, author, line, mask: 1, bytes: &[0; 128], checkpoint: false };
+        self.tell(&CoreEvent::Stored(&store));
     }
 
     fn written_back(&mut self, line: u64) {
-        self.tell(&Event::WrittenBack { line, cycles: 100 });
+        self.tell(&CoreEvent::WrittenBack { line, cycles: 100 });
     }
 
     /// Lines that it has written back since.
@@ -60,7 +60,7 @@ impl Host {
     }
 
     fn is_durable(&mut self) -> bool {
-        self.offer(&Offer::Durable { hart: 0 }) == Admission::Goes
+        self.offer(&CoreOffer::Durable(0)) == Admission::Goes
     }
 
     fn count(&self, name: &str) -> u64 {
@@ -82,7 +82,7 @@ fn the_148th_register_is_renamed_and_the_149th_ends_the_region() {
     assert_eq!(host.rename(5, 0), Admission::Waits);
     // Registers of floating-point are others: 168 less 32.
     assert_eq!([135, 136].map(|in_flight| host.rename(40, in_flight)), [Admission::Goes, Admission::Held]);
-    host.tell(&Event::RegionPersisted { hart: 0, reason: RegionEnd::Registers, waited: 30 });
+    host.tell(&CoreEvent::RegionPersisted { hart: 0, reason: RegionEnd::Registers, waited: 30 });
     assert_eq!([147, 148].map(|in_flight| host.rename(5, in_flight)), [Admission::Goes, Admission::Held]);
     assert_eq!(["regions", "region_instructions", "region_stores"].map(|name| host.count(name)), [1, 296, 148]);
     assert_eq!((host.count("register_region_ends"), host.count("region_wait_cycles")), (1, 30));
@@ -91,13 +91,13 @@ fn the_148th_register_is_renamed_and_the_149th_ends_the_region() {
 #[test]
 fn a_register_is_held_once_and_only_if_a_store_of_the_region_read_it() {
     let mut host = Host::new();
-    host.tell(&Event::Retired { hart: 0, register: Some(5), stored: 0 });
+    host.tell(&CoreEvent::Retired { hart: 0, register: Some(5), stored: 0 });
     assert_eq!(host.rename(5, 148), Admission::Held, "none is held");
     host.hold(5);
-    host.tell(&Event::Retired { hart: 0, register: Some(5), stored: 0 });
+    host.tell(&CoreEvent::Retired { hart: 0, register: Some(5), stored: 0 });
     assert_eq!([146, 147].map(|in_flight| host.rename(5, in_flight)), [Admission::Goes, Admission::Waits]);
     // What an atomic wrote is in one more.
-    host.tell(&Event::AtomicPerformed { warp: 0 });
+    host.tell(&CoreEvent::AtomicPerformed(0));
     assert_eq!([145, 146].map(|in_flight| host.rename(5, in_flight)), [Admission::Goes, Admission::Waits]);
 }
 
@@ -141,14 +141,14 @@ fn at_the_end_of_a_region_no_store_waits_to_leave() {
 #[test]
 fn a_line_is_given_up_when_its_stores_are_acknowledged() {
     let mut host = Host::new();
-    assert_eq!(host.offer(&Offer::GiveUp(LINE)), Admission::Goes);
+    assert_eq!(host.offer(&CoreOffer::GiveUp(LINE)), Admission::Goes);
     host.store(LINE);
     host.store(LINE);
     assert_eq!(host.left(), [LINE]);
     // The second store leaves at once, behind the first.
-    assert_eq!((host.offer(&Offer::GiveUp(LINE)), host.left()), (Admission::Waits, vec![LINE]));
+    assert_eq!((host.offer(&CoreOffer::GiveUp(LINE)), host.left()), (Admission::Waits, vec![LINE]));
     host.written_back(LINE);
-    assert_eq!((host.offer(&Offer::GiveUp(LINE)), host.left()), (Admission::Waits, vec![]));
+    assert_eq!((host.offer(&CoreOffer::GiveUp(LINE)), host.left()), (Admission::Waits, vec![]));
     host.written_back(LINE);
-    assert_eq!(host.offer(&Offer::GiveUp(LINE)), Admission::Goes);
+    assert_eq!(host.offer(&CoreOffer::GiveUp(LINE)), Admission::Goes);
 }

@@ -28,7 +28,7 @@ fn so_many_lines_are_under_way_and_the_next_leaves_when_one_is_durable() {
         assert!(store(&mut handler, outbox, 128 * number, 0, number, 0));
     }
     assert_eq!(left(outbox), [(128, 1), (256, 2)]);
-    handler.event(&Event::Persisted(2), outbox);
+    handler.event(&SmEvent::Persisted(2), outbox);
     assert_eq!(left(outbox), [(384, 3)]);
 }
 
@@ -39,7 +39,7 @@ fn a_block_behind_a_fence_waits_for_its_ctas_blocks_before_it_and_holds_up_the_r
     store(&mut handler, outbox, 128, 0, 2, 1);
     store(&mut handler, outbox, 256, 1, 3, 0);
     assert_eq!(left(outbox), [(0, 1)], "the buffer is a FIFO");
-    handler.event(&Event::Persisted(1), outbox);
+    handler.event(&SmEvent::Persisted(1), outbox);
     assert_eq!(left(outbox), [(128, 2), (256, 3)]);
 }
 
@@ -53,7 +53,7 @@ fn a_store_merges_unless_an_order_lies_between() {
     assert!(!store(&mut handler, outbox, 128, 0, 4, 3), "asked again");
     assert_eq!((count(&handler, "pb_merged_stores"), count(&handler, "pb_delayed_stores")), (1, 1));
     left(outbox);
-    handler.event(&Event::Persisted(1), outbox);
+    handler.event(&SmEvent::Persisted(1), outbox);
     assert_eq!(left(outbox), [(128, 2)]);
     assert!(store(&mut handler, outbox, 128, 0, 4, 3));
     assert_eq!(left(outbox), [], "behind what is under way");
@@ -90,7 +90,7 @@ fn a_full_buffer_keeps_stores_back_and_one_of_a_single_entry_works() {
     assert!(store(&mut handler, outbox, 128, 0, 2, 1));
     assert!(!store(&mut handler, outbox, 256, 0, 3, 2));
     assert_eq!((left(outbox), count(&handler, "pb_full_stores")), (vec![(0, 1)], 1));
-    handler.event(&Event::Persisted(1), outbox);
+    handler.event(&SmEvent::Persisted(1), outbox);
     assert!(store(&mut handler, outbox, 256, 0, 3, 2));
     assert_eq!(left(outbox), [(128, 2)]);
 }

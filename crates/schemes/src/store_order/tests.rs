@@ -30,12 +30,12 @@ impl Sm {
     }
 
     fn offer(&mut self, departure: Departure) -> Admission {
-        self.order.offer(&Offer::Departure(departure))
+        self.order.offer(&SmOffer::Departure(departure))
     }
 
     fn leaves(&mut self, departure: Departure, held: bool) -> u64 {
         self.departures += 1;
-        self.order.event(&Event::Departed { departure, number: self.departures, held }, &mut self.outbox);
+        self.order.event(&SmEvent::Departed { departure, number: self.departures, held }, &mut self.outbox);
         self.departures
     }
 
@@ -48,15 +48,15 @@ impl Sm {
     }
 
     fn acknowledge(&mut self, number: u64) {
-        self.order.event(&Event::Acknowledged { number, cycles: 1 }, &mut self.outbox);
+        self.order.event(&SmEvent::Acknowledged { number, cycles: 1 }, &mut self.outbox);
     }
 
     /// The host looks for what it may release, in order.
     fn released(&mut self) -> Option<u64> {
         let held: Vec<(u64, u64)> = self.order.held.iter().map(|held| (held.number, held.line)).collect();
-        let may = |order: &mut StoreOrder, number| order.offer(&Offer::Release(number)) == Admission::Goes;
+        let may = |order: &mut StoreOrder, number| order.offer(&SmOffer::Release(number)) == Admission::Goes;
         let (number, line) = held.into_iter().find(|&(number, _)| may(&mut self.order, number))?;
-        self.order.event(&Event::Released(number), &mut self.outbox);
+        self.order.event(&SmEvent::Released(number), &mut self.outbox);
         Some(line)
     }
 }
@@ -92,7 +92,7 @@ fn non_temporal_stores_and_those_on_dram_wait_behind_a_known_fence_only() {
     let mut sm = Sm::new(NonTemporalOrder::BeforeCached, 8, 8);
     let (first, second) = (sm.sends(0, 0), sm.sends(0, 128));
     let author = Author::Warp { sm: 0, launch: 0, cta: 0, warp: 3, pc: 0 };
-    sm.order.event(&Event::FenceOrdered { cta: 0, number: 2, author }, &mut sm.outbox);
+    sm.order.event(&SmEvent::FenceOrdered { cta: 0, number: 2, author }, &mut sm.outbox);
     // One warp knows of the fence, another does not.
     assert_eq!(sm.offer(to(0, 512, 0, false)), Admission::Goes);
     let behind = sm.non_temporal(0, &[256], 2);

@@ -106,7 +106,9 @@ impl<'a> Components<'a> {
                 persist: spec.persist.clone(),
                 link,
             };
-            let handler = self.parts.persistency.scheme.sm_handler(self.parts.place(index));
+            let Some(handler) = self.parts.persistency.scheme.sm_handler(self.parts.place(index)) else {
+                panic!("a scheme without a handler for SMs")
+            };
             let mut sm = Sm::new(parameters.clone(), wiring, handler, self.parts.persistency.journal);
             self.parts.persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
             self.parts.add(Endpoint::Sm(index), sm);

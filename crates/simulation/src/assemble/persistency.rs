@@ -46,11 +46,12 @@ pub fn first_place(spec: &MachineSpec) -> HandlerPlace {
     HandlerPlace {
         index: 0,
         sms: spec.sm.count as u16,
+        cores: 0,
+        harts: 0,
         slices: spec.l2.slices as u16,
         controllers: spec.controller.channels as u16,
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: spec.l1.writes == L1Writes::Combine,
-        harts: 0,
-        clients: 0,
+        channels: 0,
     }
 }

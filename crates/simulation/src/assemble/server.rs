@@ -61,13 +61,14 @@ pub fn keeps_harts(spec: &CpuSpec, scheme: &dyn Scheme) -> Option<String> {
 pub(super) fn place_of_server(spec: &CpuSpec, server: u32) -> HandlerPlace {
     HandlerPlace {
         index: 0,
-        sms: spec.core.count as u16,
+        sms: 0,
+        cores: spec.core.count as u16,
+        harts: spec.core.harts as u16,
         slices: spec.llc.slices as u16,
         controllers: spec.controller.channels as u16,
         tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
         l1_combines: true,
-        harts: spec.core.harts as u16,
-        clients: spec.nodes.channels_of(server, spec.harts()),
+        channels: spec.nodes.channels_of(server, spec.harts()),
     }
 }
 
@@ -160,7 +161,9 @@ impl<'a> CpuComponents<'a> {
                 image: process.image.clone(),
                 regions: self.load.regions.map(|regions| (regions.table.clone(), self.load.checkpoints())),
             };
-            let handler = self.parts.persistency.scheme.sm_handler(self.parts.place(index));
+            let Some(handler) = self.parts.persistency.scheme.core_handler(self.parts.place(index)) else {
+                panic!("a scheme without a handler for cores")
+            };
             let persistency = self.parts.persistency;
             let mut core = Core::new(spec.core.clone(), spec.l1d.clone(), wiring, handler, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| core.keep_timeline(spans));
@@ -195,7 +198,7 @@ impl<'a> CpuComponents<'a> {
             if self.parts.has_dram_caches() {
                 home.set_memory_caches();
             }
-            home.host(self.parts.persistency.scheme.slice_handler(self.parts.place(slice)));
+            home.host(self.parts.persistency.scheme.home_handler(self.parts.place(slice)));
             self.parts.add(Endpoint::Home(slice), home);
         }
     }

@@ -54,14 +54,14 @@ impl CpuExperiment {
     pub fn check(&self) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::default();
         let scheme = &self.scheme.built;
-        if !scheme.machines().cpu() {
+        if !scheme.machines().cpu {
             let names: Vec<&str> = catalogue::of_cpus().iter().map(|scheme| scheme.name()).collect();
             faults.push(other_machines(scheme.name(), "machines with GPUs", &self.machine.name, &names));
         } else if let Some((key, why)) = scheme.unfit(first_place_of_cores(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
         self.check_clients(&mut faults);
-        if let Some(rule) = scheme.regions().filter(|_| scheme.machines().cpu()) {
+        if let Some(rule) = scheme.regions().filter(|_| scheme.machines().cpu) {
             let checked = self.program.process().and_then(|process| check_process(&process, rule));
             checked.unwrap_or_else(|found| faults.0.extend(found.0));
         }
@@ -87,7 +87,7 @@ impl CpuExperiment {
             let help = format!("{DEFAULT_CLUSTER} has clients: --machine {DEFAULT_CLUSTER}");
             faults.push(Diagnostic::nowhere("--machine", message).with_help(help));
         }
-        if place.clients > 0 && scheme.nic_handler(place).is_none() {
+        if place.channels > 0 && scheme.nic_handler(place).is_none() {
             let posting = match clients {
                 0 => "links between its servers".to_owned(),
                 _ => format!("{clients} clients"),

@@ -123,9 +123,9 @@ impl Experiment {
             return faults.into_result(());
         }
         // Schemes of the caller's own are in no catalogue: they say themselves what they are for.
-        if !self.scheme.built.machines().gpu() {
+        if !self.scheme.built.machines().gpu {
             let names: Vec<&str> =
-                catalogue::entries().iter().filter(|entry| entry.scheme.machines().gpu()).map(Entry::name).collect();
+                catalogue::entries().iter().filter(|entry| entry.scheme.machines().gpu).map(Entry::name).collect();
             let (scheme, machine) = (self.scheme.built.name(), &self.machine.name);
             faults.push(other_machines(scheme, "machines of CPU cores", machine, &names));
         } else if let Some((key, why)) = self.scheme.built.unfit(first_place(&self.machine.spec)) {

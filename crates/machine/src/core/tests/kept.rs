@@ -1,7 +1,7 @@
 //! Lines that a scheme has stay in the L1, to the cycle.
 
 use super::*;
-use durawarp_persist::handler::{Admission, Handler, Interests, Offer, Outbox, Peer, SchemeMessage, VictimSearch};
+use durawarp_persist::handler::{Admission, CoreOffer, Handler, Outbox, Peer, SchemeMessage, VictimSearch};
 
 /// From a line to the next one of its set.
 const WAYS_APART: u64 = 8192;
@@ -13,20 +13,20 @@ const LATE: u64 = 1000;
 struct Keeps(Option<VictimSearch>, bool);
 
 impl Handler for Keeps {
-    fn interests(&self) -> Interests {
-        Interests { victims: self.0, ..Interests::default() }
-    }
-
-    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
-        Admission::goes_if(!matches!(offer, Offer::Victim(_)) || self.1)
-    }
-
     fn message(&mut self, _: Peer, _: Box<dyn SchemeMessage>, _: &mut Outbox) {
         self.1 = true;
     }
 }
 
-impl SmHandler for Keeps {}
+impl CoreHandler for Keeps {
+    fn policy(&self) -> CorePolicy {
+        CorePolicy { victims: self.0, ..CorePolicy::default() }
+    }
+
+    fn offer(&mut self, offer: &CoreOffer, _: &mut Outbox) -> Admission {
+        Admission::goes_if(!matches!(offer, CoreOffer::Victim(_)) || self.1)
+    }
+}
 
 #[derive(Debug)]
 struct Told;
@@ -42,7 +42,7 @@ impl SchemeMessage for Told {
 fn run(search: Option<VictimSearch>, others: u64, told: u64, recalled: Option<u64>) -> (u64, Vec<(u64, u64)>) {
     let clock = Timebase::of_khz(&[2_000_000]).unwrap().clock(2_000_000);
     let line = NVM_BASE + DATA;
-    let telling = (told, CoreMsg::Peer(PeerMessage { from: Peer::Slice(0), message: Box::new(Told) }));
+    let telling = (told, CoreMsg::Peer(PeerMessage { from: Peer::Home(0), message: Box::new(Told) }));
     let recall = |at| (at, CoreMsg::Probe { line, invalidate: true, recall: true, room: Box::default() });
     let sends = recalled.map(recall).into_iter().chain([telling]).map(|(at, message)| (clock.cycles(at), message));
     let mut sends: Vec<(Time, CoreMsg)> = sends.collect();

@@ -44,7 +44,7 @@ const PLACES: [(usize, u64); 3] = [(8, DATA), (12, DATA + 512), (15, DATA + 1024
 
 fn leaving(at: &[Time]) -> World {
     let sends = at.iter().map(|&at| (at, CoreMsg::Leave { hart: 0 })).collect();
-    World::under(Box::new(WaitsForAll), DRAM_BASE, spec(), &rounds(), &PLACES, sends)
+    World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec(), &rounds(), &PLACES, sends)
 }
 
 /// What the program has computed, and its calls.
@@ -73,7 +73,7 @@ fn a_thread_that_waits_in_a_call_leaves_at_once_and_has_its_result_from_elsewher
     let mut words = vec![addi(17, 0, 101), ECALL, addi(11, 10, 1)];
     words.extend(exit());
     let sends = VecDeque::from([(5000, CoreMsg::Leave { hart: 0 })]);
-    let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec(), &words, &[], sends);
+    let world = World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec(), &words, &[], sends);
     let CallNotes { left, .. } = world.component(2);
     // It stands behind the call.
     assert_eq!((left.len(), left[0].1.pc, left[0].1.registers[17]), (1, CODE + 8, 101));
@@ -85,7 +85,7 @@ fn a_hart_without_a_thread_ignores_that_it_should_give_one_up_and_a_stopped_one_
     let state = HartState { registers: [0; 64], pc: CODE, fcsr: 0 };
     let begin = CoreMsg::Begin(Begin { hart: 0, state: Box::new(state), dependencies: None });
     let sends = [(5000, CoreMsg::Stop), (6000, CoreMsg::Leave { hart: 0 }), (7000, begin)].into();
-    let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec(), &exit(), &[], sends);
+    let world = World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec(), &exit(), &[], sends);
     let CallNotes { calls, left } = world.component(2);
     let instructions = World::run(spec(), &exit()).core().counters().instructions;
     assert_eq!((calls.len(), left.len(), world.core().counters().instructions), (1, 0, instructions));

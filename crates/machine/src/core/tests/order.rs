@@ -24,7 +24,7 @@ fn again(consistency: Consistency, words: &[u32], line: u64) -> Vec<u64> {
         let sends = [(clock.cycles(cycle - REPLY), probe)].into();
         let registers = [(10, X), (11, Y), (12, Z)];
         let spec = CoreSpec { consistency, ..spec() };
-        let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec, words, &registers, sends);
+        let world = World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec, words, &registers, sends);
         world.core().counters().order_squashes
     };
     (REPLY + 30..REPLY + 120).filter(|&cycle| count(cycle) == 1).collect()

@@ -25,7 +25,7 @@ fn run(lr_hold_cycles: u32, additions: usize, arrives: u64) -> (u64, u64, u64) {
     let words = program(&[&body, &added, &[atomic(FUNCT5_SC, 7, 6, 10)], &exit()]);
     let registers = [(1, 5), (10, DATA)];
     let spec = CoreSpec { lr_hold_cycles, ..spec() };
-    let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec, &words, &registers, probe(arrives));
+    let world = World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec, &words, &registers, probe(arrives));
     let home: &FlatHome = world.component(1);
     let came = home.came.first().map_or(0, |&(at, _)| world.clock.cycle_at_or_after(at));
     (came, world.register(7), world.exit_cycle())
@@ -68,7 +68,7 @@ fn an_lr_of_a_line_that_others_wait_for_lets_them_have_it_first() {
     let sc = LR + 1 + 20;
     for batch_cycles in [1, 8, 14] {
         let (registers, spec) = ([(1, 5), (10, DATA)], CoreSpec { batch_cycles, amo_cycles: 1, ..spec() });
-        let world = World::under(Box::new(WaitsForAll), DRAM_BASE, spec, &body, &registers, probe(LR + 3));
+        let world = World::under(Box::new(CorePolicy::default()), DRAM_BASE, spec, &body, &registers, probe(LR + 3));
         let home: &FlatHome = world.component(1);
         let came: Vec<u64> = home.came.iter().map(|&(at, _)| world.clock.cycle_at_or_after(at)).collect();
         assert_eq!((came, world.register(7)), (vec![sc + REQUEST], 0), "batches of {batch_cycles}");

@@ -49,7 +49,7 @@ impl Sm {
 
     fn start(&mut self, kernel: &str) {
         let facts = KernelFacts { kernel: kernel.to_owned(), ..KernelFacts::default() };
-        self.handler.event(&Event::KernelStarts(&facts), &mut self.outbox);
+        self.handler.event(&SmEvent::KernelStarts(&facts), &mut self.outbox);
     }
 
     fn path(&mut self, kernel: &str, route: Route) {
@@ -184,7 +184,7 @@ fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
 #[test]
 fn persists_and_what_they_waited_are_added_up() {
     let mut sm = Sm::new(&[]);
-    let ack = |cycles| Event::Acknowledged { number: 0, cycles };
+    let ack = |cycles| SmEvent::Acknowledged { number: 0, cycles };
     [300, 50].into_iter().for_each(|cycles| sm.handler.event(&ack(cycles), &mut sm.outbox));
     assert_eq!(sm.report(), Some(LogReport { requests: 2, wait_cycles: 350, ..LogReport::default() }));
     sm.handler.event(&ack(7), &mut sm.outbox);

@@ -13,8 +13,17 @@ fn spec(changes: &[(&str, Value)]) -> Arc<AgpmSpec> {
     AgpmSpec::with(changes)
 }
 
-const SEAT: HandlerPlace =
-    HandlerPlace { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false, harts: 0, clients: 0 };
+const SEAT: HandlerPlace = HandlerPlace {
+    index: 0,
+    sms: 3,
+    cores: 0,
+    harts: 0,
+    slices: 2,
+    controllers: 1,
+    tick_khz: 1,
+    l1_combines: false,
+    channels: 0,
+};
 
 struct Bench {
     hub: Selector,
@@ -351,7 +360,7 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
 fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
     let (mut host, mut outbox) = (AgpmHost, Outbox::default());
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 3, warps: 70, ..KernelFacts::default() };
-    host.event(&Event::KernelStarts(&facts), &mut outbox);
+    host.kernel_starts(&facts, &mut outbox);
     assert_eq!(host.boundary(&mut outbox), durawarp_persist::Boundary::None);
     let told: Vec<(Peer, AgpmMessage)> =
         outbox.take().into_iter().map(|(to, message)| (to, AgpmMessage::of(message))).collect();

@@ -38,8 +38,8 @@ impl Rig {
     }
 
     /// With channels, numbered from 3. A tick is a ns.
-    fn of(scheme: Delegated, clients: u16, banks: u16) -> Rig {
-        let place = HandlerPlace { sms: 3, harts: 1, clients, tick_khz: 1_000_000, ..HandlerPlace::default() };
+    fn of(scheme: Delegated, channels: u16, banks: u16) -> Rig {
+        let place = HandlerPlace { cores: 3, harts: 1, channels, tick_khz: 1_000_000, ..HandlerPlace::default() };
         let mut queues = PersistQueues::new(scheme, place);
         queues.banks(Banks { count: banks, of: Box::new(move |line| (line / 256 % u64::from(banks)) as u16) });
         Rig { queues, outbox: Outbox::default() }
@@ -73,10 +73,10 @@ impl Rig {
     fn durable(&mut self, hart: u16, line: u64) -> (Vec<(u16, u64, u32)>, Vec<u64>) {
         let of = |request: &&PersistRequest| request.persist.line == line && request.under_way;
         let number = self.queues.queues[usize::from(hart)].requests().find(of).unwrap().number;
-        self.queues.event(&Event::Persisted(u64::from(hart) << 48 | number), &mut self.outbox);
+        self.queues.event(&ControllerEvent::Persisted(u64::from(hart) << 48 | number), &mut self.outbox);
         let drained = self.outbox.take().into_iter().map(|(to, message)| match opened(message) {
             DelegatedMessage::Drained { hart, id, persists } => {
-                assert_eq!(to, if hart < 3 { Peer::Sm(hart) } else { Peer::Nic });
+                assert_eq!(to, if hart < 3 { Peer::Core(hart) } else { Peer::Nic });
                 (hart, id, persists)
             }
             other => panic!("{other:?}"),

@@ -14,7 +14,7 @@ use super::super::parameters::Delegated;
 use super::PersistQueues;
 use super::choice::Choice;
 use durawarp_persist::journal::Author;
-use durawarp_persist::{Banks, ControllerHandler, Event, Handler, HandlerPlace, Outbox};
+use durawarp_persist::{Banks, ControllerEvent, ControllerHandler, HandlerPlace, Outbox};
 
 /// A request: the `number`-th of a hart, both from 1, as the paper writes 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub fn worked(scheduler: Delegated, banks: u16, harts: &[&[&[u16]]]) -> Vec<Work
         step.served = served.iter().map(|(_, request)| *request).collect();
         steps.push(std::mem::take(&mut step));
         for (token, _) in served {
-            example.queues.event(&Event::Persisted(token), &mut example.outbox);
+            example.queues.event(&ControllerEvent::Persisted(token), &mut example.outbox);
         }
         step.ready = example.ready();
     }
@@ -78,7 +78,7 @@ pub fn worked(scheduler: Delegated, banks: u16, harts: &[&[&[u16]]]) -> Vec<Work
 
 impl Example {
     fn new(scheduler: &Delegated, banks: u16, harts: &[&[&[u16]]]) -> Example {
-        let place = HandlerPlace { sms: harts.len() as u16, harts: 1, ..HandlerPlace::default() };
+        let place = HandlerPlace { cores: harts.len() as u16, harts: 1, ..HandlerPlace::default() };
         let mut queues = PersistQueues::new(scheduler.clone(), place);
         let stride = u64::from(banks);
         queues.banks(Banks { count: banks, of: Box::new(move |line| (line / 64 % stride) as u16) });

@@ -2,7 +2,7 @@
 //! that only keeps them, so that nothing depends on what AGPM does with them.
 
 use super::*;
-use durawarp_persist::{Handler, HandlerPlace, SmHandler};
+use durawarp_persist::{HandlerPlace, HostHandler, SmHandler};
 use durawarp_schemes::agpm::parameters::{AgpmSpec, DEFAULTS, Decision, Hit, ThresholdRule};
 use durawarp_schemes::baseline::{BASE, NT_STORE};
 
@@ -19,11 +19,11 @@ impl Scheme for Probe {
         "a probe"
     }
 
-    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+    fn sm_handler(&self, place: HandlerPlace) -> Option<Box<dyn SmHandler>> {
         NT_STORE.sm_handler(place)
     }
 
-    fn host_handler(&self) -> Box<dyn Handler> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         NT_STORE.host_handler()
     }
 

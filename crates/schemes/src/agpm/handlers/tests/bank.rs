@@ -125,9 +125,9 @@ fn an_entry_from_the_l1_joins_that_of_the_line_or_takes_room() {
 fn a_line_that_is_replaced_takes_its_entry_to_the_reservation_buffer() {
     let mut slice = Slice::new(&[]);
     slice.store(0);
-    slice.bank.event(&Event::Replaced(128), &mut slice.outbox);
+    slice.bank.event(&SliceEvent::Replaced(128), &mut slice.outbox);
     assert_eq!(slice.outbox.take_moves(), []);
-    slice.bank.event(&Event::Replaced(0), &mut slice.outbox);
+    slice.bank.event(&SliceEvent::Replaced(0), &mut slice.outbox);
     assert_eq!(slice.outbox.take_moves(), [OUT]);
     assert_eq!(slice.count(), (Locality::default(), 0, 1, 0));
 }
@@ -137,7 +137,7 @@ fn with_a_shadow_every_access_fetches_and_a_write_back_keeps_the_entry() {
     let mut slice = Slice::new(&[]);
     for kind in [AccessKind::Store, AccessKind::Load, AccessKind::Atomic, AccessKind::WriteBack] {
         slice.store(0);
-        slice.bank.event(&Event::Replaced(0), &mut slice.outbox);
+        slice.bank.event(&SliceEvent::Replaced(0), &mut slice.outbox);
         slice.outbox.take_moves();
         assert_eq!(slice.access(access(kind, 0, 1)), [IN], "{kind:?}");
     }

@@ -84,9 +84,9 @@ fn an_entry_leaves_for_its_lines_slice_when_there_is_no_room_or_its_line_is_repl
     assert!(moved(sm.access(store(0, 1))).is_empty());
     assert!(moved(sm.access(store(128, 1))).is_empty(), "two lines have room");
     assert_eq!(moved(sm.access(store(256, 1))), [(Peer::SliceOf(0), 0)]);
-    sm.handler.event(&Event::Replaced(256), &mut sm.outbox);
+    sm.handler.event(&SmEvent::Replaced(256), &mut sm.outbox);
     assert_eq!(moved(written(&mut sm.outbox)), [(Peer::SliceOf(256), 256)]);
-    sm.handler.event(&Event::Replaced(0), &mut sm.outbox);
+    sm.handler.event(&SmEvent::Replaced(0), &mut sm.outbox);
     assert!(written(&mut sm.outbox).is_empty(), "it has left already");
 }
 
