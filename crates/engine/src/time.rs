@@ -114,6 +114,7 @@ impl Clock {
     }
 
     /// The duration of `cycles` cycles in ticks.
+    #[inline]
     pub fn cycles(self, cycles: u64) -> Time {
         cycles * self.period
     }

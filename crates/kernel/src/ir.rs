@@ -56,7 +56,7 @@ impl Inst {
     /// Does nothing.
     pub const NOP: Inst = Inst { op: Op::Nop, guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
 
-    /// Register to register, and without a guard: nothing but other instructions of its warp asks for its values.
+    /// Register to register, and without a guard: only other instructions of its warp ask for its values.
     #[inline]
     pub fn is_free(&self) -> bool {
         matches!(self.op, Op::Alu(_)) && self.guard == Guard::ALWAYS

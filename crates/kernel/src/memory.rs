@@ -41,6 +41,7 @@ value!(choice Medium { Dram, Nvm });
 
 impl Medium {
     /// The medium that a global address lies in.
+    #[inline]
     pub fn of(address: u64) -> Medium {
         if address >= NVM_BASE { Medium::Nvm } else { Medium::Dram }
     }

@@ -44,7 +44,8 @@
 //!
 //! Invariants: a component reads no counter, journal or timeline; a component that answers a request has got
 //! a credit for it. `tests/machine/coherence` holds the homes to one memory, `tests/machine/litmus` the cores
-//! to an enumeration of RVWMO's axioms and of total store order. Not modelled: what the head of each file says.
+//! to an enumeration of RVWMO's axioms and of total store order. Not modelled: what the head of each file
+//! says.
 
 pub mod address;
 pub mod cache;

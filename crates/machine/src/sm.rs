@@ -263,7 +263,8 @@ impl Sm {
             self.host.tell(&SmEvent::KernelStarts(&facts));
         }
         self.front_end.begin_launch(&launch);
-        // A front-end buffer looks ahead at registers; a second instruction of a warp is judged behind the first.
+        // A front-end buffer looks ahead at registers; a second instruction of a cycle is judged behind the
+        // first.
         self.core.defers = !self.front_end.present && self.p.sm.issue_width == 1;
         let warps = u64::from(self.p.sm.count) * u64::from(self.p.sm.warps);
         self.core.prefetches = Warp::prefetch_pays(&launch.kernel, warps, self.p.sm.warp_size);
@@ -273,13 +274,14 @@ impl Sm {
     }
 
     /// Sends what the handler has written.
-    #[inline]
+    #[inline(always)]
     fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
         if !self.host.outbox.is_empty() {
             self.send_all(cx);
         }
     }
 
+    #[inline(never)]
     fn send_all(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.record.note_regions(&mut self.host.outbox, &self.core.slots);
         for (to, message, delay) in self.host.outbox.take_timed() {
@@ -301,8 +303,12 @@ impl Sm {
         }
         self.step_lsu(cycle, launch, cx);
         for scheduler in 0..self.core.schedulers.len() {
+            let ready = &self.core.schedulers[scheduler];
+            if ready.wanted() == 0 {
+                continue;
+            }
             // One instruction may fill the load-store unit, so that it is asked for each scheduler.
-            let candidates = self.core.schedulers[scheduler].candidates(cycle, self.lsu.has_room());
+            let candidates = ready.candidates(cycle, self.lsu.has_room());
             self.core.accounts.memory_full += u64::from(candidates.on_memory);
             self.core.accounts.unit_busy += u64::from(candidates.on_unit);
             if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {

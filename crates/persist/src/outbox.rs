@@ -108,12 +108,14 @@ impl Outbox {
     }
 
     /// The host handles an event of this time.
+    #[inline]
     pub fn at(&mut self, now: Time) {
         self.now = now;
     }
 
     /// The time of the event that the host handles, in ticks
     /// ([`HandlerPlace::tick_khz`](super::handler::HandlerPlace::tick_khz)).
+    #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
@@ -239,6 +241,7 @@ impl Outbox {
     }
 
     /// The lines to be cleaned, in order; taken by its host.
+    #[inline]
     pub fn cleans(&mut self) -> &mut Vec<u64> {
         &mut self.cleans
     }
@@ -253,6 +256,7 @@ impl Outbox {
     }
 
     /// The lines that leave so, in order, with their names; taken by its host.
+    #[inline]
     pub fn persists(&mut self) -> &mut VecDeque<(u64, u64)> {
         &mut self.persists
     }
@@ -263,6 +267,7 @@ impl Outbox {
     }
 
     /// Nothing is to be sent or moved.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.moves.is_empty() && self.notes.is_empty()
     }

@@ -1,12 +1,12 @@
-//! Values that wait: a timed warp moves past register-to-register instructions when they issue, and computes a
-//! stretch of them at once.
+//! Values that wait: a timed warp moves past register-to-register instructions when they issue, and computes
+//! a stretch of them at once.
 //!
-//! When an instruction issues is the machine's business; what it computes is asked for by other instructions of
-//! its warp alone. So the registers of a warp come into the host's cache once a stretch of code, not once an
-//! instruction, and a stretch is one call. Invariants: deferred instructions lie just before the pc, have no
-//! guard, and were passed with the lanes of the current path; a warp catches up before anything else is done
-//! with it. A load's result may be written meanwhile: the scoreboard lets nothing pass that reads or writes its
-//! registers.
+//! When an instruction issues is the machine's business; what it computes is asked for by other instructions
+//! of its warp alone. So the registers of a warp come into the host's cache once a stretch of code, not once
+//! an instruction, and a stretch is one call. Invariants: deferred instructions lie just before the pc, have
+//! no guard, and were passed with the lanes of the current path; a warp catches up before anything else is
+//! done with it. A load's result may be written meanwhile: the scoreboard lets nothing pass that reads or
+//! writes its registers.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,8 @@ use super::super::launch::Launch;
 use super::Warp;
 
 impl Warp {
-    /// Moves on past a register-to-register instruction without a guard. Its values are computed together with
-    /// those of the instructions behind it, by [`Warp::catch_up`], which comes before anything else is done
-    /// with the warp. So its registers come into the host's cache once a stretch of code, and a stretch is one
-    /// call.
+    /// Moves on past a register-to-register instruction without a guard. Its values are computed with those
+    /// of the instructions behind it, by [`Warp::catch_up`].
     #[inline]
     pub fn defer(&mut self, launch: &Launch) {
         self.deferred += 1;

@@ -111,8 +111,8 @@ impl IssueCore {
         }
     }
 
-    /// Issues the next instruction of a warp that its scheduler has picked, if its values may wait: of kernels
-    /// that compute that is most of them. Else nothing is done, and `false` returned.
+    /// Issues the next instruction of a warp that its scheduler has picked, if its values may wait: of
+    /// kernels that compute that is most of them. Else nothing is done, and `false` returned.
     ///
     /// It does what the walk does for such an instruction, with slot and scheduler found once.
     #[inline]
@@ -130,6 +130,7 @@ impl IssueCore {
         if !self.defers || !kernel.code[pc].is_free() {
             return false;
         }
+        // Unit, counts, pc and scoreboard, as `issue` and `execute` have them.
         let class = slot.class as usize;
         scheduler.free_at[slot.unit as usize] = cycle + self.interval[class];
         self.class_counts[class] += 1;
@@ -154,6 +155,7 @@ impl IssueCore {
             self.timers.insert(cycle + 1, at, warp as u8);
             (Wait::Latency, Account::Execution)
         };
+        // It was ready, and issues once a cycle.
         self.accounts.moved(Account::Ready, slot.account, false);
         self.accounts.issued_into(slot.account);
         (slot.since, slot.issued_at) = (cycle + 1, cycle);

@@ -310,20 +310,24 @@ impl Sm {
             return;
         }
         // Most cycles of a kernel that computes have nothing for it.
-        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
-        if !cleans && self.lsu.queue.is_empty() && self.host.outbox.persists().is_empty() {
+        let leaves = !self.host.outbox.persists().is_empty()
+            || self.memory.leaving.cleaning.is_pending()
+            || !self.host.outbox.cleans().is_empty();
+        if !leaves && self.lsu.queue.is_empty() {
             return;
         }
-        self.memory.take_cleans(&mut self.host);
-        loop {
-            match self.memory.clean_next(&mut self.host, &mut self.record, cx) {
-                Cleaned::Nothing => break,
-                Cleaned::Sent => return,
-                Cleaned::NoRoom => {
-                    self.lsu.blocked = true;
-                    return;
+        if leaves {
+            self.memory.take_cleans(&mut self.host);
+            loop {
+                match self.memory.clean_next(&mut self.host, &mut self.record, cx) {
+                    Cleaned::Nothing => break,
+                    Cleaned::Sent => return,
+                    Cleaned::NoRoom => {
+                        self.lsu.blocked = true;
+                        return;
+                    }
+                    Cleaned::AtOnce => self.released(cycle, launch, cx),
                 }
-                Cleaned::AtOnce => self.released(cycle, launch, cx),
             }
         }
         let m = moment!(self, cycle, launch);
