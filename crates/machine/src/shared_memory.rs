@@ -85,6 +85,15 @@ impl Writers {
 ///
 /// Loads and stores of one word by several lanes take one pass together; with `exclusive` (atomics) one each.
 pub fn passes(address: &[u64; 64], lanes: u64, bytes: u32, banks: u32, exclusive: bool) -> u32 {
+    // Words of one stretch of 128 bytes lie in banks of their own, whoever accesses which: rows of a tile,
+    // mostly.
+    if lanes == u64::from(u32::MAX) && bytes <= 4 && banks >= 32 && !exclusive {
+        let lanes = &address[..32];
+        let (all, any) = lanes.iter().fold((u64::MAX, 0), |(all, any), &a| (all & a, any | a));
+        if all ^ any < 128 {
+            return 1;
+        }
+    }
     // Lanes served together: as many as a pass over all banks can satisfy.
     let group = match bytes {
         0..=4 => 32,
@@ -179,6 +188,11 @@ mod tests {
         assert_eq!(of(1, 1), 1, "bytes of eight words");
         assert_eq!(of(8, 8), 2, "doubles: two half-warps");
         assert_eq!(of(16, 16), 4, "float4: four quarter-warps");
+        let rows = |apart: u64| {
+            let address = std::array::from_fn(|i| i as u64 / 16 * apart + i as u64 % 16 * 4);
+            passes(&address, u64::from(u32::MAX), 4, 32, false)
+        };
+        assert_eq!([64, 128, 192].map(rows), [1, 2, 1], "two rows of a tile");
     }
 
     #[test]
