@@ -117,3 +117,23 @@ fn titan_x_agrees_too() {
         check("titan-x", name, &[threads(2, Placement::Shuffled(3))]);
     }
 }
+
+#[test]
+fn who_looks_at_warps_from_outside_finds_all_values_computed() {
+    let (spec, workload) = (machine("agpm-table4", ""), resolved("fma"));
+    let mut assembly = assemble(&spec, workload.image(), 256, Box::new(workload.host()));
+    let ticks = spec.timebase().expect("a machine has one").tick_khz() / spec.clock.core_mhz.khz;
+    let mut seen = 0;
+    // To the end of the run, at different places of stretches of code.
+    for cycles in (1..).step_by(101) {
+        let options = RunOptions { time_limit: Some(cycles * ticks), ..RunOptions::default() };
+        if let RunEnd::Finished { .. } = assembly.simulation.run(&options) {
+            break;
+        }
+        for resident in assembly.sms().filter_map(|sm| sm.residents()).flat_map(|sm| sm.warps) {
+            // Without a launch to compute with, a warp that lacks values would panic.
+            seen += usize::from(!resident.warp.caught_up(None).is_done());
+        }
+    }
+    assert!(seen > 100, "{seen} warps");
+}

@@ -7,14 +7,14 @@
 use crate::scheduler::{Scheduler, Unit};
 use crate::timers::Timers;
 use durawarp_checkpoint::state;
-use durawarp_kernel::ir::Class;
+use durawarp_kernel::ir::{Class, Kernel};
 use durawarp_kernel::launch::Launch;
 
 use super::copies::Copies;
 use super::cta::CtaSlot;
 use super::parameters::SmCounters;
 use super::slots::{Accounts, PENDING, WarpSlot, count};
-use super::wait::{Account, Wait};
+use super::wait::Wait;
 use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
@@ -86,29 +86,10 @@ impl IssueCore {
     /// [`IssueCore::settle`] where it is called for every instruction.
     #[inline(always)]
     pub(super) fn settle_now(&mut self, warp: usize, from: u32, launch: &Launch) {
-        let kernel = &*launch.kernel;
         let slot = &mut self.slots[warp];
-        let pc = slot.warp.pc() as usize;
-        slot.class = kernel.class[pc];
-        slot.unit = Unit::of(slot.class);
-        let at = slot.ready_from(&kernel.hazards[pc]);
-        // One call for each outcome: what a wait is counted as is known where it is known which it is.
-        if at == PENDING {
-            // Settled again when its data have come.
-            slot.enter(Wait::Register, from, &mut self.accounts);
-            return;
-        }
-        if self.prefetches && slot.unit == Unit::Memory {
-            slot.warp.prefetch(&kernel.hazards[pc], kernel);
-        }
-        if at <= from {
-            self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-            slot.enter(Wait::Issue, from, &mut self.accounts);
-        } else {
-            slot.until = at;
-            self.timers.insert(from, at, warp as u8);
-            slot.enter(Wait::Latency, from, &mut self.accounts);
-        }
+        let scheduler = &mut self.schedulers[usize::from(slot.scheduler)];
+        let waits = (&mut self.timers, &mut self.accounts);
+        settle_slot((warp, slot), scheduler, waits, self.prefetches, from, &launch.kernel);
     }
 
     /// Issues the next instruction of a warp that its scheduler has picked, if its values may wait: of
@@ -137,28 +118,10 @@ impl IssueCore {
         counters.thread_instructions += u64::from(count(slot.warp.active()));
         slot.warp.defer(launch);
         slot.write_from(&kernel.hazards[pc], cycle + self.latency[class]);
-        // What its next instruction waits for, as `settle` finds it.
-        let next = slot.warp.pc() as usize;
-        slot.class = kernel.class[next];
-        slot.unit = Unit::of(slot.class);
-        let at = slot.ready_from(&kernel.hazards[next]);
-        if self.prefetches && slot.unit == Unit::Memory && at != PENDING {
-            slot.warp.prefetch(&kernel.hazards[next], kernel);
-        }
-        (slot.wait, slot.account) = if at <= cycle + 1 {
-            scheduler.set_ready(slot.rank, slot.unit);
-            (Wait::Issue, Account::Ready)
-        } else if at == PENDING {
-            (Wait::Register, Account::Memory)
-        } else {
-            slot.until = at;
-            self.timers.insert(cycle + 1, at, warp as u8);
-            (Wait::Latency, Account::Execution)
-        };
-        // It was ready, and issues once a cycle.
-        self.accounts.moved(Account::Ready, slot.account, false);
+        let waits = (&mut self.timers, &mut self.accounts);
+        settle_slot((warp, slot), scheduler, waits, self.prefetches, cycle + 1, kernel);
         self.accounts.issued_into(slot.account);
-        (slot.since, slot.issued_at) = (cycle + 1, cycle);
+        slot.issued_at = cycle;
         true
     }
 
@@ -196,5 +159,39 @@ impl IssueCore {
         let cta = &mut self.ctas[usize::from(slot.cta)];
         cta.fenced = cta.fenced.max(slot.order.fenced);
         slot.order.fenced = cta.fenced;
+    }
+}
+
+/// [`IssueCore::settle`] for who has found slot and scheduler.
+#[inline(always)]
+fn settle_slot(
+    (warp, slot): (usize, &mut WarpSlot),
+    scheduler: &mut Scheduler,
+    (timers, accounts): (&mut Timers, &mut Accounts),
+    prefetches: bool,
+    from: u32,
+    kernel: &Kernel,
+) {
+    let pc = slot.warp.pc() as usize;
+    slot.class = kernel.class[pc];
+    slot.unit = Unit::of(slot.class);
+    let at = slot.ready_from(&kernel.hazards[pc]);
+    // One call for each outcome: what a wait is counted as is known where it is known which it is.
+    if at == PENDING {
+        // Settled again when its data have come.
+        slot.enter(Wait::Register, from, accounts);
+        return;
+    }
+    // Values of other instructions mostly wait.
+    if prefetches && slot.unit == Unit::Memory {
+        slot.warp.prefetch(&kernel.hazards[pc], kernel);
+    }
+    if at <= from {
+        scheduler.set_ready(slot.rank, slot.unit);
+        slot.enter(Wait::Issue, from, accounts);
+    } else {
+        slot.until = at;
+        timers.insert(from, at, warp as u8);
+        slot.enter(Wait::Latency, from, accounts);
     }
 }

@@ -1,6 +1,7 @@
 //! Where the warps of an SM stand between two events, for who asks whether they get on. The model reads none
 //! of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::msg::MAX_LINE_BYTES;
@@ -38,7 +39,7 @@ pub struct OpenLoad {
 pub struct ResidentWarp<'a> {
     pub cta: u64,
     /// Registers and paths; results under way are missing.
-    pub warp: &'a Warp,
+    pub warp: Cow<'a, Warp>,
     /// What it does.
     pub stands: Stands,
     /// Stores or persists of it are under way.
@@ -71,13 +72,13 @@ pub(super) fn residents<'a>(
     (core, lsu, memory): (&'a IssueCore, &Lsu, &'a MemorySide),
     caches_loads: bool,
 ) -> Option<Residents<'a>> {
-    let resident = |slot: usize| resident(slot, core, lsu);
+    let resident = |slot: usize| resident(slot, launch, core, lsu);
     let warps: Vec<ResidentWarp<'_>> = (0..core.slots.len()).filter_map(resident).collect();
     let lines = memory.l1.lines().collect();
     (!warps.is_empty()).then_some(Residents { launch, warps, lines, caches_loads })
 }
 
-fn resident<'a>(slot: usize, core: &'a IssueCore, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
+fn resident<'a>(slot: usize, launch: &Launch, core: &'a IssueCore, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
     let at = &core.slots[slot];
     let stands = match at.wait {
         Wait::NoWarp => return None,
@@ -91,5 +92,7 @@ fn resident<'a>(slot: usize, core: &'a IssueCore, lsu: &Lsu) -> Option<ResidentW
     let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);
     let loads = open.map(|load| OpenLoad { pc: load.pc, lanes: load.lanes, copies: load.copy.is_some() }).collect();
     let stores = at.under_way.stores + at.under_way.persists > 0;
-    Some(ResidentWarp { cta: cta.cta, warp: &at.warp, stands, stores, loads, shared: &cta.shared })
+    // What it has deferred is in its registers here, as in any look from outside.
+    let warp = at.warp.caught_up(Some(launch));
+    Some(ResidentWarp { cta: cta.cta, warp, stands, stores, loads, shared: &cta.shared })
 }

@@ -123,8 +123,7 @@ fn repeated(
     let launch: &Launch = residents.launch;
     let caches_loads = residents.caches_loads;
     let mut around = Surroundings { launch, memory, shared: &mut shared, stale, caches_loads };
-    let mut alone = warp.warp.clone();
-    alone.catch_up(launch);
+    let mut alone = warp.warp.clone().into_owned();
     let pending: Vec<(u32, u64)> = warp.loads.iter().map(|load| (load.pc, load.lanes)).collect();
     if !complete(&mut alone, &pending, &mut around) {
         return None;
