@@ -168,7 +168,7 @@ pub enum CoreMsg {
     /// From the OS, to every core: the process has ended; nothing more is executed, stores that have retired
     /// are performed.
     Stop,
-    /// From the poster: so many verbs of a hart to a peer are acknowledged.
+    /// From the poster: how many verbs of a hart to a peer are acknowledged.
     Posted {
         hart: u32,
         /// The peer, from 1.

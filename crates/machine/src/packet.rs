@@ -290,8 +290,8 @@ impl Reply {
     }
 }
 
-/// L2 slice or switch to requester: so many packets of the requester's have left the slice's input buffer, or
-/// the switch's.
+/// L2 slice or switch to requester: packets of the requester have left the input buffer of the slice, or of
+/// the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credit {
     /// Which slice; the number of slices for the switch.

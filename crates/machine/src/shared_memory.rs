@@ -85,8 +85,8 @@ impl Writers {
 ///
 /// Loads and stores of one word by several lanes take one pass together; with `exclusive` (atomics) one each.
 pub fn passes(address: &[u64; 64], lanes: u64, bytes: u32, banks: u32, exclusive: bool) -> u32 {
-    // Words of one stretch of 128 bytes lie in banks of their own, whoever accesses which: rows of a tile,
-    // mostly.
+    // The 32 words of an aligned stretch of 128 bytes lie in 32 banks, so that none of them conflict. Rows of
+    // a tile are mostly such a stretch.
     if lanes == u64::from(u32::MAX) && bytes <= 4 && banks >= 32 && !exclusive {
         let lanes = &address[..32];
         let (all, any) = lanes.iter().fold((u64::MAX, 0), |(all, any), &a| (all & a, any | a));

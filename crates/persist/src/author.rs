@@ -8,8 +8,8 @@
 //! | a controller | a region as it is held there, an entry, a verb, nobody |
 //! | a client, a poster, a NIC | a verb as it was posted, a verb, a channel |
 //!
-//! Invariants: a number means one thing, whoever reads it; an author takes no more than its longest kind, a
-//! warp at an instruction, since a journal has one a fact. Not modelled: threads of a warp.
+//! Invariants: a number means the same to all readers; an author takes no more than its longest kind, a warp
+//! at an instruction, since a journal has one a fact. Not modelled: threads of a warp.
 
 use durawarp_checkpoint::value;
 
@@ -234,7 +234,8 @@ impl Author {
         }
     }
 
-    /// An entry of the hart's with so many stores. A verb that has an entry stays the verb.
+    /// The hart's stores in an entry of its persist buffer, up to the `stores`-th. A verb that has an entry
+    /// stays the verb.
     #[inline]
     pub fn in_entry(self, entry: u32, stores: u32) -> Author {
         match self {

@@ -201,8 +201,8 @@ fn count_each(lanes: u64) -> u32 {
 /// cycle: nothing is done for a cycle in which no warp moves. Sums wrap, as they are below 0 while warps are
 /// there.
 ///
-/// Which warps are in an account now, and which issued in the cycle that is not over, the slots say: whoever
-/// asks for totals gives them.
+/// The slots tell which warps are in an account now, and which issued in the cycle that is not over. A total
+/// is made of both.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     sum: [u64; ACCOUNTS],

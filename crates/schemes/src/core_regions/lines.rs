@@ -2,7 +2,7 @@
 //! line brings to a core that gets it.
 //!
 //! A core says with a line how many copies of it it has made since it got it, and the last region that stored
-//! to it. The slice keeps the line until so many copies have come to its controller, since a dirty line that
+//! to it. The slice keeps the line until all of these have come to its controller, since a dirty line that
 //! leaves is dropped. The regions go along to any core that gets the line, the controllers being asked by
 //! that core whether they have persisted. Invariants: what waits here waits for persist paths alone, not for
 //! cores; copies may come before their line, which counts below nothing meanwhile.

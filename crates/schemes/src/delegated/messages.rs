@@ -10,8 +10,7 @@ pub struct Persist {
     pub hart: u16,
     /// Its entry there.
     pub id: u64,
-    /// The entry, as journals say it: so many of its stores are in it, or were sent before. Of a channel the
-    /// verb.
+    /// The entry and how many of its stores were sent, these among them. Of a channel, the verb.
     pub author: Author,
     /// Address of the line's first byte.
     pub line: u64,

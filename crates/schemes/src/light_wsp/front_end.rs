@@ -660,7 +660,7 @@ impl CoreHandler for FrontEndBuffer {
             CoreEvent::AwaitsIssue { hart, waits } => self.awaits_admission(hart, waits, outbox.now()),
             CoreEvent::Stored(store) => self.copy(store, outbox),
             CoreEvent::Fenced(hart) => self.renew(hart),
-            // The home keeps the line until so many copies have come to its controller.
+            // The home keeps the line until this number of copies has come to its controller.
             CoreEvent::Given(line) => {
                 if self.spec.snoop == Snoop::Count
                     && let Some(copies) = self.copies.remove(&line)
