@@ -303,23 +303,20 @@ impl Core {
         self.changed = lines;
     }
 
-    /// One cycle of a hart: retirement, the store buffer, dispatch.
-    fn step(&mut self, at: usize, cycle: u64, slots: u32, cx: &mut Ctx<'_, Msg>) -> Stepped {
-        let now = self.program.clock.cycle_at_or_after(cx.now());
+    /// One cycle of a hart, executed in cycle `now`: retirement, the store buffer, dispatch.
+    #[inline]
+    fn step(&mut self, at: usize, cycle: u64, now: u64, slots: u32, cx: &mut Ctx<'_, Msg>) -> Stepped {
         self.with(at, now, cx, |hart, m| {
             if !retire(hart, cycle, m) {
                 return Stepped { used: 0, lost: Some(Lost::idle(hart.index)), next: None };
             }
-            let committed = commit::commit(hart, cycle, m);
+            let committed = if hart.stores.has_retired() { commit::commit(hart, cycle, m) } else { Committed::Nothing };
             let wrote = matches!(hart.thread, Thread::Writing(..)) && calls::write(hart, cycle, m);
-            let mut used = 0;
-            let mut stall = if hart.front.leaves { leave::step(hart, cycle, m) } else { None };
-            while used < slots && stall.is_none() {
-                match dispatch::dispatch(hart, cycle, m) {
-                    Ok(()) => used += 1,
-                    Err(found) => stall = Some(found),
-                }
-            }
+            let leaves = if hart.front.leaves { leave::step(hart, cycle, m) } else { None };
+            let (used, stall) = match leaves {
+                None => dispatch::dispatch(hart, cycle, slots, m),
+                left => (0, left),
+            };
             // What an instruction that is executed alone or a call waits for may be this very store.
             let soon = used > 0 || wrote || committed == Committed::Performed;
             let next = if soon {
@@ -336,12 +333,13 @@ impl Core {
         })
     }
 
-    /// Executes a cycle. The next one in which something may happen without a message.
-    fn cycle(&mut self, cycle: u64, cx: &mut Ctx<'_, Msg>) -> Option<u64> {
+    /// Executes a cycle, at `now`. The next one in which something may happen without a message.
+    #[inline]
+    fn cycle(&mut self, cycle: u64, now: u64, cx: &mut Ctx<'_, Msg>) -> Option<u64> {
         let width = self.program.spec.width;
         let harts = self.harts.len();
         if harts == 1 {
-            let stepped = self.step(0, cycle, width, cx);
+            let stepped = self.step(0, cycle, now, width, cx);
             self.record.cycle(cycle, stepped.used, stepped.lost);
             return stepped.next;
         }
@@ -352,7 +350,7 @@ impl Core {
         for turn in 0..harts {
             let at = (first + turn) % harts;
             let slots = if turn + 1 == harts { width - used } else { share.max(1) };
-            let stepped = self.step(at, cycle, slots, cx);
+            let stepped = self.step(at, cycle, now, slots, cx);
             used += stepped.used;
             next = [next, stepped.next].into_iter().flatten().min();
             // A hart that has something to do says better why a slot is lost than an idle one.
@@ -378,7 +376,7 @@ impl Core {
                 cx.wake_at(self.program.clock.cycles(cycle));
                 break;
             }
-            let next = self.cycle(cycle, cx);
+            let next = self.cycle(cycle, now, cx);
             self.next = cycle + 1;
             match next {
                 Some(next) => cycle = next,
@@ -589,8 +587,30 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 /// Retires what may in a cycle. False when the program has failed.
 #[inline]
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
-    // Most runs have none of these, and ask once a cycle.
     let noted = m.record.watch.is_some() || hart.regions.is_some() || m.host.policy.renaming;
+    if noted || m.record.notes_retirement || hart.fault.is_some() {
+        return retire_noted(hart, cycle, noted, m);
+    }
+    // Most runs have none of these.
+    let mut retired = 0;
+    while retired < m.program.spec.width {
+        let Some((_, retires)) = hart.window.retire(cycle) else { break };
+        retired += 1;
+        match retires {
+            Retires::Plain | Retires::Load => {}
+            Retires::Store => hart.stores.retire(),
+            Retires::Operation => m.record.counters.operations += 1,
+            Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd => {
+                unreachable!("a hart without regions inserts nothing")
+            }
+        }
+    }
+    m.record.counters.instructions += u64::from(retired);
+    true
+}
+
+/// The same where somebody hears of each instruction, or one of them is a fault.
+fn retire_noted(hart: &mut Hart, cycle: u64, noted: bool, m: &mut Moment<'_, '_>) -> bool {
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
         let inserted = matches!(retires, Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd);

@@ -35,10 +35,11 @@ impl CodeTable {
     /// The instruction at an address; `None` where no code is, and at odd addresses.
     #[inline]
     pub fn at(&self, pc: u64) -> Option<&Inst> {
-        let in_region = |region: &'_ CodeSegment| pc.wrapping_sub(region.start) < region.end - region.start;
-        let region = self.regions.iter().find(|region| in_region(region))?;
-        let offset = pc - region.start;
-        if offset & 1 == 1 { None } else { region.instructions.get((offset / 2) as usize) }
+        // Most programs have one segment. An odd offset, rotated, is past every end.
+        self.regions.iter().find_map(|region| {
+            let place = pc.wrapping_sub(region.start).rotate_right(1);
+            region.instructions.get(usize::try_from(place).ok()?)
+        })
     }
 
     /// Whether any of `bytes` bytes from an address on is code.

@@ -32,8 +32,21 @@ use super::window::{PENDING, Retires, Source};
 const WRITES: u8 = 1;
 const READS: u8 = 2;
 
-/// Dispatches the next instruction in a cycle.
-pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+/// Dispatches up to so many instructions in a cycle: how many, and why not more.
+#[inline]
+pub(super) fn dispatch(hart: &mut Hart, cycle: u64, slots: u32, m: &mut Moment<'_, '_>) -> (u32, Option<Stall>) {
+    let mut used = 0;
+    while used < slots {
+        if let Err(stall) = stretch(hart, cycle, slots, &mut used, m) {
+            return (used, Some(stall));
+        }
+    }
+    (used, None)
+}
+
+/// Dispatches instructions within the slots that are not used, up to one after which dispatch may be closed.
+#[inline]
+fn stretch(hart: &mut Hart, cycle: u64, slots: u32, used: &mut u32, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     if !matches!(hart.thread, Thread::Running) {
         return Err(Stall { cause: hart.thread.cause(), until: None });
     }
@@ -45,8 +58,44 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
         Blocked::No => {}
         Blocked::Jump(_) => return Err(Stall { cause: Cause::Memory, until: None }),
         Blocked::Fault => return Err(Stall { cause: Cause::Execution, until: hart.retires_at(cycle) }),
-        Blocked::Serial(inst) => return serial::step(hart, &inst, cycle, m),
+        Blocked::Serial(inst) => {
+            serial::step(hart, &inst, cycle, m)?;
+            *used += 1;
+            return Ok(());
+        }
     }
+    if hart.regions.is_some() || m.host.policy.renaming {
+        one_of_region(hart, cycle, m)?;
+        *used += 1;
+        return Ok(());
+    }
+    let code = &m.program.code;
+    while *used < slots {
+        if hart.window.is_full() {
+            return Err(hart.behind_oldest(cycle));
+        }
+        let pc = hart.front.pc;
+        let Some(inst) = code.at(pc) else {
+            fault(hart, pc, cycle, FaultKind::NoCode);
+            *used += 1;
+            return Ok(());
+        };
+        enter(hart, pc, inst, cycle, m)?;
+        *used += 1;
+        let may_be_closed = match inst.class() {
+            Class::Alu => false,
+            Class::Load | Class::Store => hart.fault.is_some(),
+            _ => true,
+        };
+        if may_be_closed {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Dispatches the next instruction, or what a region inserts before it.
+fn one_of_region(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     if hart.window.is_full() {
         return Err(hart.behind_oldest(cycle));
     }
@@ -71,26 +120,32 @@ pub(super) fn dispatch(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> R
     if m.host.policy.renaming {
         region::admit(hart, &inst, cycle, m)?;
     }
+    enter(hart, pc, &inst, cycle, m)
+}
+
+/// An instruction enters the window, where there is room. Called, it took 14 host instructions more.
+#[inline(always)]
+fn enter(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
     match inst.class() {
         Class::Alu | Class::Mul | Class::Div | Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
-            arithmetic(hart, pc, &inst, cycle, m)?;
+            arithmetic(hart, pc, inst, cycle, m)?;
         }
-        Class::Load => load(hart, pc, &inst, cycle, m)?,
-        Class::Store | Class::CacheLine => store(hart, pc, &inst, cycle, m)?,
+        Class::Load => load(hart, pc, inst, cycle, m)?,
+        Class::Store | Class::CacheLine => store(hart, pc, inst, cycle, m)?,
         Class::Branch => {
-            branch(hart, pc, &inst, cycle, m)?;
-            return next(hart, pc, &inst);
+            branch(hart, pc, inst, cycle, m)?;
+            return next(hart, pc, inst);
         }
         Class::Jump => {
-            jump(hart, pc, &inst, cycle)?;
-            return next(hart, pc, &inst);
+            jump(hart, pc, inst, cycle)?;
+            return next(hart, pc, inst);
         }
         _ => {
-            return rare(hart, pc, &inst, cycle, m);
+            return rare(hart, pc, inst, cycle, m);
         }
     }
     hart.front.pc = pc.wrapping_add(u64::from(inst.length));
-    next(hart, pc, &inst)
+    next(hart, pc, inst)
 }
 
 /// An instruction was dispatched: another one is at the head.
@@ -122,18 +177,20 @@ fn sources(hart: &Hart, inst: &Inst) -> [Source; 3] {
 
 #[inline]
 fn arithmetic(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
+    if inst.class() == Class::Alu {
+        let ([a, b], ready) = hart.window.operands([inst.rs1, inst.rs2]);
+        if ready != PENDING {
+            hart.window.push(pc, inst.rd, Retires::Plain, semantics::integer(inst, pc, a, b), ready.max(cycle) + 1);
+            return Ok(());
+        }
+    }
     let sources = sources(hart, inst);
     let Some((values, at)) = ready(&sources, cycle) else {
         hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
         return Ok(());
     };
-    if inst.class() == Class::Alu {
-        let value = semantics::integer(inst, pc, values[0], values[1]);
-        hart.window.push(pc, inst.rd, Retires::Plain, value, at + 1);
-    } else {
-        let number = hart.window.push(pc, inst.rd, Retires::Plain, 0, PENDING);
-        execute::compute(hart, number, inst, pc, values, at, m);
-    }
+    let number = hart.window.push(pc, inst.rd, Retires::Plain, 0, PENDING);
+    execute::compute(hart, number, inst, pc, values, at, m);
     Ok(())
 }
 
@@ -169,11 +226,13 @@ fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '
     if hart.stores.is_full() {
         return Err(Stall { cause: Cause::Stores, until: hart.retires_at(cycle) });
     }
-    let sources = sources(hart, inst);
-    let known = ready(&sources, cycle);
-    let number = match known {
-        Some((_, at)) => hart.window.push(pc, inst.rd, Retires::Store, 0, at + 1),
-        None => hart.wait(pc, inst, sources, cycle, Retires::Store)?,
+    // The value, and the address, may come from memory.
+    let (base, source) = (hart.window.source(inst.rs1), hart.window.source(inst.rs2));
+    let number = match (base, source) {
+        (Source::Ready(_, of_base), Source::Ready(_, of_value)) => {
+            hart.window.push(pc, inst.rd, Retires::Store, 0, of_base.max(of_value).max(cycle) + 1)
+        }
+        _ => hart.wait(pc, inst, [base, source, Source::Ready(0, 0)], cycle, Retires::Store)?,
     };
     // It enters the queue in program order, whatever is known of it: loads behind it look there.
     let kind = match inst.op {
@@ -181,14 +240,14 @@ fn store(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '
         Op::CboFlush => StoreKind::Flush,
         _ => StoreKind::Store,
     };
-    let (value, ready) = match (kind, sources[1]) {
+    let (value, ready) = match (kind, source) {
         (StoreKind::Store, Source::Ready(value, ready)) => (Some(value), ready.max(cycle)),
         (StoreKind::Store, Source::Pending(_)) => (None, 0),
         _ => (Some(0), cycle),
     };
     let width = if kind == StoreKind::Store { inst.width() } else { 64 };
     hart.stores.push(StoreEntry { number, pc, address: None, value, ready, width, kind });
-    if let Source::Ready(base, at) = sources[0] {
+    if let Source::Ready(base, at) = base {
         execute::set_address(hart, number, inst, base, m);
         ask_ahead(hart, number, kind, at.max(cycle), m);
         if m.program.weakened.lacks(OrderRule::StoresAfterLoads) {
@@ -230,9 +289,10 @@ fn perform_at_once(hart: &mut Hart, m: &mut Moment<'_, '_>) {
 }
 
 fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, '_>) -> Result<(), Stall> {
-    let sources = sources(hart, inst);
     let next = pc.wrapping_add(u64::from(inst.length));
-    let Some(([a, b, _], at)) = ready(&sources, cycle) else {
+    let ([a, b], ready) = hart.window.operands([inst.rs1, inst.rs2]);
+    if ready == PENDING {
+        let sources = sources(hart, inst);
         hart.wait(pc, inst, sources, cycle, Retires::Plain)?;
         let prediction = hart.predictor.predict(pc);
         if let Some(waiting) = hart.waiting.last_mut() {
@@ -241,7 +301,8 @@ fn branch(hart: &mut Hart, pc: u64, inst: &Inst, cycle: u64, m: &mut Moment<'_, 
         hart.open_branches += 1;
         hart.front.pc = if prediction.taken { semantics::target(inst, pc, 0) } else { next };
         return Ok(());
-    };
+    }
+    let at = ready.max(cycle);
     let taken = semantics::taken(inst.op, a, b);
     hart.window.push(pc, NOWHERE, Retires::Plain, 0, at + 1);
     m.record.counters.branches += 1;

@@ -208,14 +208,16 @@ pub(super) fn pass(hart: &mut Hart, m: &mut Moment<'_, '_>) {
     let mut list = std::mem::take(&mut hart.waiting);
     let mut kept = 0;
     for at in 0..list.len() {
-        let mut waiting = list[at];
+        let waiting = &mut list[at];
         // A squash on the way forgets this one and all that follow.
         if waiting.number >= hart.window.next() {
             hart.open_branches -= u32::from(waiting.inst.class() == Class::Branch);
             continue;
         }
-        if !resolve(hart, &mut waiting, m) {
-            list[kept] = waiting;
+        if !resolve(hart, waiting, m) {
+            if kept < at {
+                list[kept] = list[at];
+            }
             kept += 1;
         }
     }

@@ -44,6 +44,8 @@ pub(super) struct L1d {
     states: Vec<LineState>,
     bytes: Vec<LineBytes>,
     order: EvictionOrder,
+    /// The place of each set that was found last, where a line is looked for first.
+    found: Vec<u32>,
     /// Writes after which a byte had another value: nothing of the model reads it.
     changes: u64,
 }
@@ -60,18 +62,29 @@ impl L1d {
             states: vec![LineState::Invalid; places],
             bytes: vec![[0; CPU_LINE_BYTES as usize]; places],
             order: EvictionOrder::new(spec.replacement, spec.replacement_seed, places / ways, ways),
+            found: (0..places as u32).step_by(ways).collect(),
             changes: 0,
         }
     }
 
     #[inline]
+    fn set(&self, line: u64) -> usize {
+        ((line / CPU_LINE_BYTES) & self.set_mask) as usize
+    }
+
+    #[inline]
     fn first_place(&self, line: u64) -> usize {
-        ((line / CPU_LINE_BYTES) & self.set_mask) as usize * self.ways
+        self.set(line) * self.ways
     }
 
     /// The place of a line.
     #[inline]
     pub(super) fn find(&self, line: u64) -> Option<usize> {
+        let found = self.found[self.set(line)] as usize;
+        if self.tags[found] == line { Some(found) } else { self.search(line) }
+    }
+
+    fn search(&self, line: u64) -> Option<usize> {
         let first = self.first_place(line);
         self.tags[first..first + self.ways].iter().position(|&tag| tag == line).map(|way| first + way)
     }
@@ -80,6 +93,8 @@ impl L1d {
     #[inline]
     pub(super) fn look_up(&mut self, line: u64) -> Option<usize> {
         let place = self.find(line)?;
+        let set = self.set(line);
+        self.found[set] = place as u32;
         self.order.hit(place);
         Some(place)
     }
@@ -125,7 +140,17 @@ impl L1d {
         self.states[place] = LineState::Modified;
         let changes = self.read(place, offset, width) != value & ones(width);
         self.changes += u64::from(changes);
-        self.bytes[place][offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        let line = &mut self.bytes[place];
+        // As for reads: one load and one store of the host where the line has eight bytes from there on.
+        match line.get_mut(offset..offset + 8) {
+            Some(bytes) => {
+                let mut word = [0; 8];
+                word.copy_from_slice(bytes);
+                let word = u64::from_le_bytes(word) & !ones(width) | value & ones(width);
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+            None => line[offset..offset + width].copy_from_slice(&value.to_le_bytes()[..width]),
+        }
         changes
     }
 

@@ -172,6 +172,13 @@ impl Window {
         }
     }
 
+    /// The values of two registers, and the cycle from which both may be used: [`PENDING`] where one is.
+    #[inline]
+    pub(super) fn operands(&self, registers: [u8; 2]) -> ([u64; 2], u64) {
+        let [first, second] = registers.map(|register| &self.registers[usize::from(register)]);
+        ([first.value, second.value], first.ready.max(second.ready))
+    }
+
     /// The result of an instruction that has not retired, if it is there.
     #[inline]
     pub(super) fn result(&self, number: u64) -> Source {
