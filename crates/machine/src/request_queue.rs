@@ -54,13 +54,13 @@ value!(record QueuedRequest { age, line, row, item });
 #[derive(Debug, Clone, Default)]
 struct BankQueue {
     entries: Vec<QueuedRequest>,
-    /// The first hit that may be served and the first conflict, unless `stale`.
-    hit: Option<u16>,
-    conflict: Option<u16>,
-    stale: bool,
+    /// The request that stands for the bank, and its age: the first hit that may be served, or else the first
+    /// conflict.
+    index: u16,
+    age: u64,
 }
 
-value!(record BankQueue { entries, hit, conflict, stale });
+value!(record BankQueue { entries, index, age });
 
 /// Banks, one bit each, 64 a word.
 #[derive(Debug, Default)]
@@ -71,6 +71,23 @@ value!(wrapper BankSet);
 /// No bank.
 pub(super) const NO_BANKS: BankSet = BankSet(Vec::new());
 
+impl BankSet {
+    fn of(banks: usize) -> BankSet {
+        BankSet(vec![0; banks.div_ceil(64)])
+    }
+
+    fn put(&mut self, bank: BankId, has: bool) {
+        let word = &mut self.0[usize::from(bank / 64)];
+        *word = *word & !(1 << (bank % 64)) | u64::from(has) << (bank % 64);
+    }
+
+    /// 64 banks.
+    #[inline]
+    fn word(&self, word: usize) -> u64 {
+        self.0.get(word).copied().unwrap_or(0)
+    }
+}
+
 /// Requests of one direction.
 #[derive(Debug)]
 pub(super) struct RequestQueue<T> {
@@ -78,13 +95,18 @@ pub(super) struct RequestQueue<T> {
     banks: Vec<BankQueue>,
     /// Banks with requests.
     busy: BankSet,
+    /// Banks whose request that stands for them is to be found again.
+    stale: BankSet,
+    /// Banks that a hit, or a conflict, stands for, unless they are stale.
+    hits: BankSet,
+    conflicts: BankSet,
     items: Vec<Option<T>>,
     free: Vec<u16>,
     len: usize,
     next_age: u64,
 }
 
-state!(RequestQueue<T: Storable> { sized: banks; saved: busy, items, free, len, next_age; kept: access });
+state!(RequestQueue<T: Storable> { sized: banks; saved: busy, stale, hits, conflicts, items, free, len, next_age; kept: access });
 
 impl<T> RequestQueue<T> {
     /// No requests, for `banks` banks.
@@ -92,7 +114,10 @@ impl<T> RequestQueue<T> {
         RequestQueue {
             access,
             banks: vec![BankQueue::default(); banks],
-            busy: BankSet(vec![0; banks.div_ceil(64)]),
+            busy: BankSet::of(banks),
+            stale: BankSet::of(banks),
+            hits: BankSet::of(banks),
+            conflicts: BankSet::of(banks),
             items: Vec::new(),
             free: Vec::new(),
             len: 0,
@@ -115,7 +140,7 @@ impl<T> RequestQueue<T> {
 
     /// Requests wait for a bank.
     pub(super) fn waits_for(&self, bank: BankId) -> bool {
-        self.busy.0[usize::from(bank / 64)] >> (bank % 64) & 1 == 1
+        self.busy.word(usize::from(bank / 64)) >> (bank % 64) & 1 == 1
     }
 
     /// Takes in a request for `line`, as the youngest.
@@ -130,10 +155,10 @@ impl<T> RequestQueue<T> {
                 (self.items.len() - 1) as u16
             }
         };
-        let bank = &mut self.banks[usize::from(place.bank)];
-        bank.entries.push(QueuedRequest { age: self.next_age, line, row: place.row, item: index });
-        bank.stale = true;
-        self.busy.0[usize::from(place.bank / 64)] |= 1 << (place.bank % 64);
+        let entry = QueuedRequest { age: self.next_age, line, row: place.row, item: index };
+        self.banks[usize::from(place.bank)].entries.push(entry);
+        self.stale.put(place.bank, true);
+        self.busy.put(place.bank, true);
         self.next_age += 1;
         self.len += 1;
     }
@@ -148,10 +173,8 @@ impl<T> RequestQueue<T> {
     pub(super) fn remove(&mut self, at: At) -> (u32, u64, T) {
         let bank = &mut self.banks[usize::from(at.bank)];
         let entry = bank.entries.remove(usize::from(at.index));
-        bank.stale = true;
-        if bank.entries.is_empty() {
-            self.busy.0[usize::from(at.bank / 64)] &= !(1 << (at.bank % 64));
-        }
+        self.stale.put(at.bank, true);
+        self.busy.put(at.bank, !bank.entries.is_empty());
         self.len -= 1;
         self.free.push(entry.item);
         let Some(item) = self.items[usize::from(entry.item)].take() else { unreachable!("an entry has its item") };
@@ -172,7 +195,7 @@ impl<T> RequestQueue<T> {
 
     /// The bank's open row, or its count of passed requests, has changed.
     pub(super) fn changed(&mut self, bank: BankId) {
-        self.banks[usize::from(bank)].stale = true;
+        self.stale.put(bank, true);
     }
 
     /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped`
@@ -185,62 +208,81 @@ impl<T> RequestQueue<T> {
         now: Time,
     ) -> Choice {
         let mut choice = Choice { column: None, row: None, next: Time::MAX };
-        let channel = [Medium::Dram, Medium::Nvm].map(|medium| media.channel_ready(medium, self.access));
         let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
-        let others = |word: usize| !but.0.get(word).copied().unwrap_or(0);
-        let (mut word, mut left) = (0, self.busy.0[0] & others(0));
-        // Banks with requests, by the bits of their set: idle banks cost nothing.
-        loop {
-            while left == 0 {
-                word += 1;
-                match self.busy.0.get(word) {
-                    Some(&next) => left = next & others(word),
-                    None => return choice,
-                }
+        let first_of_nvm = usize::from(media.nvm_banks().0);
+        for word in 0..self.busy.0.len() {
+            let busy = self.busy.word(word) & !but.word(word);
+            // What stands for a bank changes with its row and its queue only, and most edges change neither.
+            for bank in banks_in(word, busy & self.stale.word(word)) {
+                self.refresh(media, bank, &capped);
             }
-            let number = (64 * word) as BankId + left.trailing_zeros() as BankId;
-            left &= left - 1;
-            let bank = &mut self.banks[usize::from(number)];
-            let place = media.place_in(number);
-            // A bank's candidates change with its row and its queue only, and most edges change neither.
-            if bank.stale {
-                let direct = self.access == Direction::Write && media.writes_cells_directly(place.medium);
-                bank.refresh(direct, media.open_row_of(number), || capped(number));
-            }
-            if let Some(index) = bank.hit {
-                let ready = channel[place.medium as usize].max(media.bank_ready(place, self.access));
-                let age = bank.entries[usize::from(index)].age;
-                if ready > now {
-                    choice.next = choice.next.min(ready);
-                } else if age < oldest_column {
-                    (oldest_column, choice.column) = (age, Some(At { bank: number, index }));
+            let dram = !bits_from(first_of_nvm.saturating_sub(64 * word));
+            for (medium, of_medium) in [(Medium::Dram, busy & dram), (Medium::Nvm, busy & !dram)] {
+                // Idle banks cost nothing.
+                if of_medium == 0 {
+                    continue;
                 }
-            } else if let Some(index) = bank.conflict {
-                let ready = media.row_ready(place);
-                let age = bank.entries[usize::from(index)].age;
-                if ready > now {
-                    choice.next = choice.next.min(ready);
-                } else if age < oldest_row {
-                    (oldest_row, choice.row) = (age, Some(At { bank: number, index }));
+                let channel = media.channel_ready(medium, self.access);
+                for bank in banks_in(word, of_medium & self.hits.word(word)) {
+                    // A channel that takes nothing now makes all wait at least as long.
+                    if channel > now && choice.next <= channel {
+                        break;
+                    }
+                    let ready = channel.max(media.bank_ready(DeviceRow { bank, row: 0, medium }, self.access));
+                    let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
+                    if ready > now {
+                        choice.next = choice.next.min(ready);
+                    } else if age < oldest_column {
+                        (oldest_column, choice.column) = (age, Some(At { bank, index }));
+                    }
+                }
+                for bank in banks_in(word, of_medium & self.conflicts.word(word)) {
+                    let ready = media.row_ready(DeviceRow { bank, row: 0, medium });
+                    let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
+                    if ready > now {
+                        choice.next = choice.next.min(ready);
+                    } else if age < oldest_row {
+                        (oldest_row, choice.row) = (age, Some(At { bank, index }));
+                    }
                 }
             }
         }
+        choice
+    }
+
+    /// Finds the request that stands for a bank.
+    fn refresh(&mut self, media: &Media, number: BankId, capped: impl Fn(BankId) -> bool) {
+        let place = media.place_in(number);
+        let direct = self.access == Direction::Write && media.writes_cells_directly(place.medium);
+        let open = media.open_row_of(number);
+        let bank = &mut self.banks[usize::from(number)];
+        let first = |hits: bool| bank.entries.iter().position(|entry| (open == Some(entry.row)) == hits);
+        let (hit, conflict) = if direct { (Some(0), None) } else { (first(true), first(false)) };
+        let passes = hit > conflict && conflict.is_some();
+        let hit = hit.filter(|_| !(passes && capped(number)));
+        if let Some(index) = hit.or(conflict) {
+            (bank.index, bank.age) = (index as u16, bank.entries[index].age);
+        }
+        self.stale.put(number, false);
+        self.hits.put(number, hit.is_some());
+        self.conflicts.put(number, hit.is_none() && conflict.is_some());
     }
 }
 
-impl BankQueue {
-    fn refresh(&mut self, direct: bool, open: Option<u32>, capped: impl FnOnce() -> bool) {
-        self.stale = false;
-        if direct {
-            (self.hit, self.conflict) = (Some(0), None);
-            return;
-        }
-        let first = |hits: bool| self.entries.iter().position(|entry| (open == Some(entry.row)) == hits);
-        let (hit, conflict) = (first(true), first(false));
-        let passes = hit > conflict && conflict.is_some();
-        let hit = hit.filter(|_| !(passes && capped()));
-        (self.hit, self.conflict) = (hit.map(|i| i as u16), conflict.map(|i| i as u16));
-    }
+/// The banks of a word of a set.
+#[inline]
+fn banks_in(word: usize, mut left: u64) -> impl Iterator<Item = BankId> {
+    std::iter::from_fn(move || {
+        let bank = (left != 0).then(|| (64 * word) as BankId + left.trailing_zeros() as BankId);
+        left &= left.wrapping_sub(1);
+        bank
+    })
+}
+
+/// The bits of a word from this one on; none from 64 on.
+#[inline]
+fn bits_from(bit: usize) -> u64 {
+    if bit < 64 { u64::MAX << bit } else { 0 }
 }
 
 #[cfg(test)]
