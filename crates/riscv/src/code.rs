@@ -16,6 +16,15 @@ struct CodeSegment {
     instructions: Vec<Inst>,
 }
 
+impl CodeSegment {
+    /// The instruction at an address, if that is even and in the segment.
+    #[inline]
+    fn at(&self, pc: u64) -> Option<&Inst> {
+        // An odd offset, rotated, is past every end.
+        self.instructions.get(pc.wrapping_sub(self.start).rotate_right(1) as usize)
+    }
+}
+
 /// Decoded code, by address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CodeTable {
@@ -35,11 +44,9 @@ impl CodeTable {
     /// The instruction at an address; `None` where no code is, and at odd addresses.
     #[inline]
     pub fn at(&self, pc: u64) -> Option<&Inst> {
-        // Most programs have one segment. An odd offset, rotated, is past every end.
-        self.regions.iter().find_map(|region| {
-            let place = pc.wrapping_sub(region.start).rotate_right(1);
-            region.instructions.get(usize::try_from(place).ok()?)
-        })
+        // Most programs have one segment.
+        let (first, others) = self.regions.split_first()?;
+        first.at(pc).or_else(|| others.iter().find_map(|region| region.at(pc)))
     }
 
     /// Whether any of `bytes` bytes from an address on is code.

@@ -70,8 +70,8 @@ pub(super) struct StoreQueue {
     entries: VecDeque<StoreEntry>,
     capacity: usize,
     retired: usize,
-    /// Entries whose address is not known.
-    unknown: usize,
+    /// Numbers of the entries whose address is not known, in program order.
+    unknown: Vec<u64>,
     /// The cycle in which an entry was performed last.
     performed_at: u64,
     filter: [u8; FILTER],
@@ -86,7 +86,7 @@ impl StoreQueue {
     pub(super) fn new(capacity: u32) -> StoreQueue {
         let capacity = capacity as usize;
         let entries = VecDeque::with_capacity(capacity);
-        StoreQueue { entries, capacity, retired: 0, unknown: 0, performed_at: 0, filter: [0; FILTER] }
+        StoreQueue { entries, capacity, retired: 0, unknown: Vec::new(), performed_at: 0, filter: [0; FILTER] }
     }
 
     #[inline]
@@ -154,7 +154,9 @@ impl StoreQueue {
 
     /// Takes an entry in, in program order.
     pub(super) fn push(&mut self, entry: StoreEntry) {
-        self.unknown += usize::from(entry.address.is_none());
+        if entry.address.is_none() {
+            self.unknown.push(entry.number);
+        }
         self.count(&entry, true);
         self.entries.push_back(entry);
     }
@@ -178,7 +180,7 @@ impl StoreQueue {
     pub(super) fn set_address(&mut self, number: u64, address: u64) {
         let Some(place) = self.place(number) else { return };
         if self.entries[place].address.replace(address).is_none() {
-            self.unknown -= 1;
+            self.unknown.retain(|&of| of != number);
             let entry = self.entries[place];
             self.count(&entry, true);
         }
@@ -252,9 +254,9 @@ impl StoreQueue {
 
     /// Forgets entries from this number on, none of which has retired.
     pub(super) fn squash(&mut self, first: u64) {
+        self.unknown.truncate(self.unknown.partition_point(|&number| number < first));
         while let Some(&entry) = self.entries.back().filter(|entry| entry.number >= first) {
             self.entries.pop_back();
-            self.unknown -= usize::from(entry.address.is_none());
             self.count(&entry, false);
         }
     }
@@ -264,12 +266,15 @@ impl StoreQueue {
     pub(super) fn forward(&self, number: u64, address: u64, width: u8) -> Forwarded {
         let granules = granules(address, width);
         let [first, last] = granules.map(|granule| self.filter[granule]);
-        if self.unknown == 0 && first | last == 0 {
-            return Forwarded::Bytes { value: 0, mask: 0, ready: 0 };
+        if first | last == 0 {
+            // No store that is known has bytes of it; one that is not known may.
+            let behind_unknown = self.unknown.first().is_some_and(|&oldest| oldest < number);
+            let none = Forwarded::Bytes { value: 0, mask: 0, ready: 0 };
+            return if behind_unknown { Forwarded::Unknown } else { none };
         }
         // Entries that may say something: those of both granules count twice, unless there is one.
         let counted = usize::from(first) + if granules[0] == granules[1] { 0 } else { usize::from(last) };
-        let left = if first == FULL || last == FULL { usize::MAX } else { self.unknown + counted };
+        let left = if first == FULL || last == FULL { usize::MAX } else { self.unknown.len() + counted };
         self.search(number, (address, width), granules, left)
     }
 
