@@ -35,6 +35,7 @@ use durawarp_checkpoint::{state, value};
 use durawarp_engine::StateDigest;
 
 use super::cache::TagArray;
+use super::entries::Entries;
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked, sector_bytes, sectors_covered};
 use super::replacement::Replacement;
 
@@ -156,8 +157,7 @@ pub struct L1 {
     /// Fills under way for each place, each of other sectors; it is locked while there are any.
     fills: Vec<SmallVec<[u16; 4]>>,
     data: Vec<[u8; MAX_LINE_BYTES]>,
-    mshrs: Vec<Mshr>,
-    free: Vec<u16>,
+    mshrs: Entries<Mshr>,
     /// The line that the last miss took the place of.
     replaced: Option<u64>,
     combines: bool,
@@ -169,8 +169,8 @@ pub struct L1 {
 }
 
 state!(L1 {
-    parts: tags; sized: valid, fills, data, mshrs, dirty; saved: free, replaced, sfifo; kept: line_shift, merges,
-    combines, writes_local_back, sfifo_entries
+    parts: tags, mshrs; sized: valid, fills, data, dirty; saved: replaced, sfifo; kept: line_shift, merges, combines,
+    writes_local_back, sfifo_entries
 });
 
 impl L1 {
@@ -192,8 +192,7 @@ impl L1 {
             sfifo: VecDeque::new(),
             sfifo_entries: spec.sfifo_entries as usize,
             data: vec![[0; MAX_LINE_BYTES]; places],
-            mshrs: (0..spec.mshr_entries).map(|_| Mshr::default()).collect(),
-            free: (0..spec.mshr_entries as u16).rev().collect(),
+            mshrs: Entries::new(spec.mshr_entries),
             replaced: None,
         }
     }
@@ -206,7 +205,7 @@ impl L1 {
             words.into_iter().chain([dirty as u64, (dirty >> 64) as u64]).for_each(|word| digest.word(word));
             digest.bytes(&self.data[place]);
         }
-        digest.word((self.mshrs.len() - self.free.len()) as u64);
+        digest.word(self.mshrs.in_use() as u64);
     }
 
     /// Looks up sectors of a line for a load; registers `waiter` unless it hits or everything is full.
@@ -219,7 +218,7 @@ impl L1 {
                 return Lookup::Hit(place);
             }
             for &index in &self.fills[place] {
-                let mshr = &mut self.mshrs[usize::from(index)];
+                let mshr = &mut self.mshrs[index];
                 if mshr.sectors & sectors == sectors {
                     if mshr.waiters.len() >= self.merges {
                         return Lookup::Full;
@@ -230,7 +229,7 @@ impl L1 {
             }
         }
         // MSHR before way: a load that gets no MSHR displaces no line.
-        if self.free.is_empty() {
+        if !self.mshrs.has_free() {
             return Lookup::Full;
         }
         let place = match found {
@@ -353,15 +352,15 @@ impl L1 {
 
     /// A load that must not use or fill the cache. `Lookup::Miss` or `Lookup::Full`.
     pub fn bypass(&mut self, line: u64, sectors: u8, waiter: Waiter) -> Lookup {
-        if self.free.is_empty() {
+        if !self.mshrs.has_free() {
             return Lookup::Full;
         }
         Lookup::Miss(self.open(line, sectors, None, waiter))
     }
 
     fn open(&mut self, line: u64, sectors: u8, place: Option<usize>, waiter: Waiter) -> u16 {
-        let Some(index) = self.free.pop() else { unreachable!("the caller checked") };
-        let mshr = &mut self.mshrs[usize::from(index)];
+        let index = self.mshrs.take();
+        let mshr = &mut self.mshrs[index];
         debug_assert!(mshr.waiters.is_empty());
         mshr.line = line;
         mshr.sectors = sectors;
@@ -413,7 +412,7 @@ impl L1 {
 
     fn detach(&mut self, place: usize) {
         for index in self.fills[place].drain(..) {
-            self.mshrs[usize::from(index)].place = None;
+            self.mshrs[index].place = None;
         }
         self.tags.lock(place, false);
     }
@@ -449,7 +448,7 @@ impl L1 {
 
     /// A fill has come: keeps its sectors if still attached, and appends who waits for it to `waiters`.
     pub fn fill(&mut self, index: u16, sectors: u8, line: &Line, waiters: &mut Vec<Waiter>) {
-        let mshr = &mut self.mshrs[usize::from(index)];
+        let mshr = &mut self.mshrs[index];
         waiters.extend_from_slice(&mshr.waiters);
         mshr.waiters.clear();
         if let Some(place) = mshr.place.take() {
@@ -460,12 +459,12 @@ impl L1 {
                 self.tags.lock(place, false);
             }
         }
-        self.free.push(index);
+        self.mshrs.release(index);
     }
 
     /// The line that a miss under way is for.
     pub fn line_of(&self, index: u16) -> u64 {
-        self.mshrs[usize::from(index)].line
+        self.mshrs[index].line
     }
 
     /// Misses under way: their lines and how many loads wait for each.

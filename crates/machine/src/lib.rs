@@ -60,6 +60,7 @@ pub mod core;
 pub mod cpu;
 pub mod crossbar;
 pub mod energy;
+mod entries;
 pub mod handler_levels;
 pub mod home;
 pub mod hub;

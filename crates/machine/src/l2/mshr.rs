@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::entries::Entries;
 use crate::msg::Request;
 use durawarp_checkpoint::{state, value};
 
@@ -30,23 +31,17 @@ value!(record Mshr { place, pending, newer, queue });
 pub(super) struct MshrFile {
     /// By place.
     of: Vec<u16>,
-    entries: Vec<Mshr>,
-    free: Vec<u16>,
+    entries: Entries<Mshr>,
     /// Requests that one MSHR holds.
     merges: usize,
 }
 
-state!(MshrFile { sized: of, entries; saved: free; kept: merges });
+state!(MshrFile { parts: entries; sized: of; kept: merges });
 
 impl MshrFile {
     /// Free MSHRs for an array of `places`.
     pub(super) fn new(places: usize, entries: u32, merges: u32) -> Self {
-        MshrFile {
-            of: vec![NO_MSHR; places],
-            entries: (0..entries).map(|_| Mshr::default()).collect(),
-            free: (0..entries as u16).rev().collect(),
-            merges: merges as usize,
-        }
+        MshrFile { of: vec![NO_MSHR; places], entries: Entries::new(entries), merges: merges as usize }
     }
 
     /// The MSHR of a place with a fill under way.
@@ -56,12 +51,12 @@ impl MshrFile {
 
     /// An MSHR is free.
     pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty()
+        self.entries.has_free()
     }
 
     /// MSHRs in use.
     pub(super) fn in_use(&self) -> usize {
-        self.entries.len() - self.free.len()
+        self.entries.in_use()
     }
 
     /// Takes an MSHR for a place.
@@ -69,62 +64,62 @@ impl MshrFile {
     /// # Panics
     /// When none is free.
     pub(super) fn allocate(&mut self, place: usize) -> u16 {
-        let Some(mshr) = self.free.pop() else { panic!("no MSHR is free") };
+        let mshr = self.entries.take();
         self.of[place] = mshr;
-        let entry = &mut self.entries[usize::from(mshr)];
+        let entry = &mut self.entries[mshr];
         (entry.place, entry.newer) = (place, 0);
         mshr
     }
 
     /// Releases an MSHR, if every sector has come: the place whose fill is over.
     pub(super) fn release(&mut self, mshr: u16) -> Option<usize> {
-        let Mshr { place, pending, .. } = self.entries[usize::from(mshr)];
+        let Mshr { place, pending, .. } = self.entries[mshr];
         if pending != 0 {
             return None;
         }
         self.of[place] = NO_MSHR;
-        self.free.push(mshr);
+        self.entries.release(mshr);
         Some(place)
     }
 
     /// The place that a fill is for.
     pub(super) fn place(&self, mshr: u16) -> usize {
-        self.entries[usize::from(mshr)].place
+        self.entries[mshr].place
     }
 
     /// Another request may queue.
     pub(super) fn has_room(&self, mshr: u16) -> bool {
-        self.entries[usize::from(mshr)].queue.len() < self.merges
+        self.entries[mshr].queue.len() < self.merges
     }
 
     /// Queues a request.
     pub(super) fn push(&mut self, mshr: u16, request: Request) {
-        self.entries[usize::from(mshr)].queue.push_back(request);
+        self.entries[mshr].queue.push_back(request);
     }
 
     /// The next request; one that cannot be performed goes back by [`MshrFile::push_front`].
     pub(super) fn pop(&mut self, mshr: u16) -> Option<Request> {
-        self.entries[usize::from(mshr)].queue.pop_front()
+        self.entries[mshr].queue.pop_front()
     }
 
     /// Puts the next request back.
     pub(super) fn push_front(&mut self, mshr: u16, request: Request) {
-        self.entries[usize::from(mshr)].queue.push_front(request);
+        self.entries[mshr].queue.push_front(request);
     }
 
     /// The sectors that memory has not been asked for, of those given.
     pub(super) fn not_requested(&self, mshr: u16, sectors: u8) -> u8 {
-        sectors & !self.entries[usize::from(mshr)].pending
+        sectors & !self.entries[mshr].pending
     }
 
     /// Memory was asked for sectors.
     pub(super) fn requested(&mut self, mshr: u16, sectors: u8) {
-        self.entries[usize::from(mshr)].pending |= sectors;
+        self.entries[mshr].pending |= sectors;
     }
 
     /// Sectors have come. Of these bytes the place has newer ones than they may bring.
     pub(super) fn arrived(&mut self, mshr: u16, sectors: u8) -> u128 {
-        let entry = &mut self.entries[usize::from(mshr)];
+        let entry = &mut self.entries[mshr];
         entry.pending &= !sectors;
         entry.newer
     }
@@ -132,7 +127,7 @@ impl MshrFile {
     /// Bytes of a place leave for memory, behind what its fill may have asked for.
     pub(super) fn left(&mut self, place: usize, mask: u128) {
         if let Some(mshr) = self.of(place) {
-            self.entries[usize::from(mshr)].newer |= mask;
+            self.entries[mshr].newer |= mask;
         }
     }
 
