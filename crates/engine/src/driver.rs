@@ -87,7 +87,8 @@ const TRIAL: Duration = Duration::from_millis(150);
 
 /// Runs to one of the ends; everything is back home afterwards.
 fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> RunEnd {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    // The host is asked by reading files, as long as a small model takes to run: not for one thread.
+    let cores = if options.threads == 1 { 1 } else { thread::available_parallelism().map_or(1, usize::from) };
     let wanted = if options.threads == 0 { cores } else { options.threads };
     let allowed = if options.oversubscribe { wanted } else { wanted.min(cores) };
     let mut workers = if options.trace { 1 } else { allowed.min(simulation.blocks.len()).max(1) };
