@@ -425,7 +425,7 @@ impl Recipe {
         let resolved = resolved.map_err(&mut keep).ok();
         match (machine, resolved, scheme) {
             (Some(machine), Some(resolved), Some(scheme)) if faults.0.is_empty() => {
-                self.of_parts(machine, resolved, scheme)
+                self.of_parts(machine, resolved, scheme, Recipe::build)
             }
             _ => Err(faults),
         }
@@ -538,12 +538,13 @@ impl Recipe {
         Ok(workload.resolve_under(&self.choice, demands)?.into())
     }
 
-    /// The experiment of these parts.
+    /// The experiment of these parts. `before` builds how it begins, where it begins as another one.
     pub(crate) fn of_parts(
         &self,
         machine: AnyMachine,
         workload: AnyResolved,
         scheme: SchemeConfig,
+        before: impl FnOnce(&Recipe) -> Result<Experiment, Diagnostics>,
     ) -> Result<AnyExperiment, Diagnostics> {
         let &Recipe { max_cycles, reference, launches, sample, .. } = self;
         // A machine and a workload of different kinds fit nothing: they come last.
@@ -558,7 +559,10 @@ impl Recipe {
                     return Err(Diagnostic::nowhere("launches", message).into());
                 }
                 experiment.check_sample()?;
-                let experiment = Experiment { fork: self.load_fork()?, ..experiment };
+                let fork = self.fork.as_ref();
+                let fork =
+                    fork.map(|(cycle, of)| Ok::<_, Diagnostics>(Fork { cycle: *cycle, before: before(of)?.into() }));
+                let experiment = Experiment { fork: fork.transpose()?, ..experiment };
                 experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(fork, &experiment))?;
                 AnyExperiment::Gpu(Box::new(experiment))
             }
@@ -590,14 +594,6 @@ impl Recipe {
             experiment.fits(most)?;
         }
         Ok(experiment)
-    }
-}
-
-impl Recipe {
-    /// How it begins, where it begins as another one.
-    fn load_fork(&self) -> Result<Option<Fork>, Diagnostics> {
-        let Some((cycle, before)) = &self.fork else { return Ok(None) };
-        Ok(Some(Fork { cycle: *cycle, before: Box::new(before.build()?) }))
     }
 }
 

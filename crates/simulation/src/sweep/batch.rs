@@ -6,6 +6,7 @@
 //! name are read once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::host::Memory;
 use super::key;
@@ -15,8 +16,8 @@ use crate::config::SchemeConfig;
 use crate::run::{AnyExperiment, AnyResolved, Recipe, begins_within, demands};
 use durawarp_base::diagnostic::Diagnostic;
 use durawarp_base::diagnostic::Diagnostics;
-use durawarp_workload::Demands;
 use durawarp_workload::Workload;
+use durawarp_workload::{Choice, Demands};
 
 /// A point.
 #[derive(Debug, Clone)]
@@ -30,8 +31,63 @@ pub struct Point {
     recipe: Recipe,
     /// Number of its workload among the batch's.
     content: usize,
+    /// Kept while there is room; else loaded again for its run.
+    parts: Option<OwnParts>,
     /// Bytes that its machine's caches take of the host.
     caches: u64,
+}
+
+/// A machine, and the text that stands for it in keys.
+type KeyedMachine = Arc<(AnyMachine, String)>;
+
+/// What an experiment is made of beside its workload.
+#[derive(Debug, Clone)]
+struct OwnParts {
+    machine: KeyedMachine,
+    scheme: Arc<SchemeConfig>,
+    /// Of the experiment that it begins as, where it begins as another one.
+    before: Option<Box<OwnParts>>,
+}
+
+impl OwnParts {
+    /// Reads them.
+    fn load(recipe: &Recipe) -> Result<OwnParts, Diagnostics> {
+        let (machine, scheme) = recipe.load_own_parts()?;
+        let text = key::of_machine(&machine);
+        let before = recipe.fork.as_ref().map(|(_, before)| OwnParts::load(before)).transpose()?.map(Box::new);
+        Ok(OwnParts { machine: Arc::new((machine, text)), scheme: Arc::new(scheme), before })
+    }
+
+    /// The key of a recipe of these parts and of a workload with content of this hash.
+    fn key(&self, recipe: &Recipe, content: &str) -> String {
+        let OwnParts { machine, scheme, before } = self;
+        let key = key::of_run(&machine.1, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample);
+        let key = if recipe.launches { key::of_launches(&key) } else { key };
+        match (&recipe.fork, before) {
+            (Some((cycle, recipe)), Some(before)) => key::of_fork(&key, *cycle, &before.key(recipe, content)),
+            _ => key,
+        }
+    }
+
+    /// The experiment of a recipe of these parts and of a workload. What it begins as has the same workload,
+    /// or one of its own where something of it was chosen otherwise.
+    fn experiment(&self, recipe: &Recipe, workload: AnyResolved) -> Result<AnyExperiment, Diagnostics> {
+        let OwnParts { machine, scheme, before } = self;
+        let same = |other: &Recipe, parts: &OwnParts| {
+            let Recipe { workload, choice, .. } = recipe;
+            let unlimited = Choice { most_bytes: other.choice.most_bytes, ..choice.clone() };
+            let named = workload.name().is_some() && workload.name() == other.workload.name();
+            named && unlimited == other.choice && demands(&*scheme.built) == demands(&*parts.scheme.built)
+        };
+        let shared = before.as_ref().map(|parts| (parts, workload.clone()));
+        recipe.of_parts(machine.0.clone(), workload, (**scheme).clone(), |recipe| match shared {
+            Some((parts, workload)) if same(recipe, parts) => match parts.experiment(recipe, workload)? {
+                AnyExperiment::Gpu(experiment) => Ok(*experiment),
+                AnyExperiment::Cpu(_) => recipe.build(),
+            },
+            _ => recipe.build(),
+        })
+    }
 }
 
 /// A workload under a choice.
@@ -57,13 +113,9 @@ pub struct Batch {
     keys: BTreeMap<String, usize>,
     known_contents: BTreeMap<String, usize>,
     workloads: BTreeMap<String, Workload>,
-    /// Each with the text that stands for it in keys: points next to each other often have the same machine.
-    machines: BTreeMap<String, (AnyMachine, String)>,
-    schemes: BTreeMap<String, SchemeConfig>,
+    known_parts: KnownParts,
     /// Most bytes that a point may hold: what this host has.
     most_bytes: u64,
-    /// Recipes that were added, twins and wrong ones too.
-    added: u64,
 }
 
 impl Default for Batch {
@@ -76,10 +128,8 @@ impl Default for Batch {
             keys: BTreeMap::new(),
             known_contents: BTreeMap::new(),
             workloads: BTreeMap::new(),
-            machines: BTreeMap::new(),
-            schemes: BTreeMap::new(),
+            known_parts: KnownParts::default(),
             most_bytes: Memory::of_host().total_bytes,
-            added: 0,
         }
     }
 }
@@ -90,8 +140,9 @@ const KEPT_BYTES: u64 = 96 << 20;
 /// Bytes of a content beside its buffers: its plan. Chosen.
 const PLAN_BYTES: u64 = 16 << 10;
 
-/// Machines, schemes and workloads that are remembered.
-const REMEMBERED: usize = 256;
+/// Machines, schemes and workloads that are remembered; so many machines and schemes are kept for the runs of
+/// points that have them, too. Chosen: of machines they are some 25 MB.
+const REMEMBERED: usize = 1024;
 
 /// What is known by a name, or what `load` makes of it.
 fn known<T>(
@@ -109,16 +160,50 @@ fn known<T>(
     Ok(&all[&told])
 }
 
-/// Digits of the hash at the start of a key.
-const HASH_DIGITS: usize = 64;
+/// Machines and schemes by what they are called and how they are changed.
+#[derive(Debug, Default)]
+struct KnownParts {
+    machines: BTreeMap<String, KeyedMachine>,
+    schemes: BTreeMap<String, Arc<SchemeConfig>>,
+    /// How many were loaded so far.
+    loaded: usize,
+    /// Recipes that were looked at, twins and wrong ones too.
+    added: u64,
+}
 
-fn key_of(recipe: &Recipe, machine: &str, scheme: &SchemeConfig, content: &str) -> Result<String, Diagnostics> {
-    let key = key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample);
-    let key = if recipe.launches { key::of_launches(&key) } else { key };
-    let Some((cycle, before)) = &recipe.fork else { return Ok(key) };
-    // Of the same workload, or the experiment will not be built.
-    let (machine, scheme) = before.load_own_parts()?;
-    Ok(key::of_fork(&key, *cycle, &key_of(before, &key::of_machine(&machine), &scheme, content)?))
+impl KnownParts {
+    /// What is given as a value has no name to be remembered by: a number that is used once.
+    fn named(&self, name: Option<&str>) -> String {
+        name.map_or_else(|| format!("\0{}", self.added), str::to_owned)
+    }
+
+    /// The machine of a recipe.
+    fn machine(&mut self, recipe: &Recipe, workload: Option<&Workload>) -> Result<KeyedMachine, Diagnostics> {
+        let changes = (recipe.settings(workload), &recipe.machine_set);
+        let told = format!("{} {changes:?}", self.named(recipe.machine_for(workload).name()));
+        let machine = known(&mut self.machines, told, || {
+            self.loaded += 1;
+            let machine = recipe.load_machine(workload)?;
+            let text = key::of_machine(&machine);
+            Ok(Arc::new((machine, text)))
+        });
+        machine.cloned()
+    }
+
+    /// The scheme of a recipe.
+    fn scheme(
+        &mut self,
+        recipe: &Recipe,
+        workload: Option<&Workload>,
+        compute: Compute,
+    ) -> Result<Arc<SchemeConfig>, Diagnostics> {
+        let told = format!("{} {:?} {compute}", self.named(recipe.scheme_for(workload).name()), recipe.scheme_set);
+        let scheme = known(&mut self.schemes, told, || {
+            self.loaded += 1;
+            Ok(Arc::new(recipe.load_scheme(workload, compute)?))
+        });
+        scheme.cloned()
+    }
 }
 
 impl Batch {
@@ -127,36 +212,25 @@ impl Batch {
     /// # Errors
     /// Everything that is wrong with its machine, scheme and workload.
     pub fn add(&mut self, label: &str, work: u64, mut recipe: Recipe) -> Result<usize, Diagnostics> {
-        let Batch { points, contents, kept, keys, known_contents, workloads, machines, schemes, most_bytes, added } =
-            self;
+        let Batch { points, contents, kept, keys, known_contents, workloads, known_parts, most_bytes } = self;
         let mut faults = recipe.faults.clone();
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
-        // What is given as a value has no name to be remembered by: a number that is used once.
-        *added += 1;
-        let named = |name: Option<&str>| name.map_or_else(|| format!("\0{added}"), str::to_owned);
-        let workload_name = named(recipe.workload.name());
+        known_parts.added += 1;
+        let workload_name = known_parts.named(recipe.workload.name());
         let workload = known(workloads, workload_name.clone(), || recipe.load_workload());
         let of = workload.as_ref().ok().copied();
-        let changes = (recipe.settings(of), &recipe.machine_set);
-        let told = format!("{} {changes:?}", named(recipe.machine_for(of).name()));
-        let machine = known(machines, told, || {
-            let machine = recipe.load_machine(of)?;
-            let text = key::of_machine(&machine);
-            Ok((machine, text))
-        });
+        let machine = known_parts.machine(&recipe, of);
         let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
-        let scheme_for = recipe.scheme_for(of);
-        let compute = machine.map_or(Compute::Gpu, |(machine, _)| machine.compute());
-        let told = format!("{} {:?} {compute}", named(scheme_for.name()), recipe.scheme_set);
-        let scheme = known(schemes, told, || recipe.load_scheme(of, compute));
-        let scheme = scheme.map_err(&mut keep).ok();
+        let compute = machine.as_ref().map_or(Compute::Gpu, |machine| machine.0.compute());
+        let scheme = known_parts.scheme(&recipe, of, compute).map_err(&mut keep).ok();
         recipe.choice.most_bytes.get_or_insert(*most_bytes);
-        let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
+        let demands_of = |scheme: &SchemeConfig| demands(&*scheme.built);
+        let demands = scheme.as_deref().map_or_else(Demands::default, demands_of);
         let told = format!("{workload_name} {:?} {demands:?}", recipe.choice);
         let content = match known_contents.get(&told) {
             Some(&at) => Some(at),
             None => {
-                let resolved = workload.and_then(|workload| recipe.resolve(workload, scheme));
+                let resolved = workload.and_then(|workload| recipe.resolve(workload, scheme.as_deref()));
                 resolved.map_err(&mut keep).ok().map(|resolved| {
                     let bytes = resolved.bytes();
                     *kept += bytes + PLAN_BYTES;
@@ -177,23 +251,35 @@ impl Batch {
         if !faults.0.is_empty() {
             return Err(faults);
         }
-        let (machine, text) = machine;
         // No experiment is built yet: what it would begin with is asked of its parts.
+        let caches = machine.0.cache_bytes();
         if let Some(most) = recipe.choice.most_bytes {
-            let servers = machine.cpu().map_or(1, |machine| machine.spec.nodes.servers);
+            let servers = machine.0.cpu().map_or(1, |machine| machine.spec.nodes.servers);
             let filled = contents[content].filled.saturating_mul(servers.into());
-            begins_within(most, machine.cache_bytes(), filled)?;
+            begins_within(most, caches, filled)?;
         }
-        let mut key = key_of(&recipe, text, scheme, &contents[content].hash)?;
-        if scheme_for.name().is_none() {
+        let before = match &recipe.fork {
+            // Looked up as parts of another recipe: one that is a value has a number of its own.
+            Some((_, before)) => {
+                known_parts.added += 1;
+                let machine = known_parts.machine(before, of)?;
+                let scheme = known_parts.scheme(before, of, machine.0.compute())?;
+                Some(Box::new(OwnParts { machine, scheme, before: None }))
+            }
+            None => None,
+        };
+        let parts = OwnParts { machine, scheme, before };
+        let mut key = parts.key(&recipe, &contents[content].hash);
+        if recipe.scheme_for(of).name().is_none() {
             // What such a scheme does, its name and parameters do not tell.
-            key += &format!("-{added}");
+            key += &format!("-{}", known_parts.added);
         }
         if let Some(&twin) = keys.get(&key) {
             return Ok(twin);
         }
         keys.insert(key.clone(), points.len());
-        points.push(Point { key, label: label.to_owned(), work, recipe, content, caches: machine.cache_bytes() });
+        let parts = (known_parts.loaded <= REMEMBERED).then_some(parts);
+        points.push(Point { key, label: label.to_owned(), work, recipe, content, parts, caches });
         Ok(points.len() - 1)
     }
 
@@ -255,16 +341,21 @@ impl Batch {
     /// # Errors
     /// A file that it needs is not what it was; a kernel that its scheme's compiler cannot form.
     pub fn experiment(&self, point: usize) -> Result<AnyExperiment, Diagnostics> {
-        let Point { recipe, key, label, content, .. } = &self.points[point];
-        let (machine, scheme) = recipe.load_own_parts()?;
-        let content = &self.contents[*content];
+        let Point { recipe, key, label, content, parts, .. } = &self.points[point];
         let workload = self.workload(point)?;
-        let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };
-        if key_of(recipe, &key::of_machine(&machine), &scheme, &hash)? != key[..HASH_DIGITS] {
+        let kept = self.contents[*content].resolved.is_some();
+        let parts = match parts {
+            // What was kept is what the key is of.
+            Some(parts) if kept => return parts.experiment(recipe, workload),
+            Some(parts) => parts,
+            None => &OwnParts::load(recipe)?,
+        };
+        // What was read again may be something else by now.
+        if !key.starts_with(&parts.key(recipe, &key::of_content(&workload))) {
             let message = "a machine, scheme or workload file was changed while the sweep ran: start it again";
             return Err(Diagnostic::nowhere(label, message).into());
         }
-        recipe.of_parts(machine, workload, scheme)
+        parts.experiment(recipe, workload)
     }
 
     /// The command line that runs a point by itself; two of one that begins as another.
@@ -330,4 +421,38 @@ pub(super) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Experiment;
+
+    #[test]
+    fn a_machine_file_that_changes_after_planning_changes_no_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        let write = |t_cl_ns: u32| {
+            let text = "inherits = \"agpm-table4\"\nname = \"mine\"\n[dram]\n";
+            std::fs::write(&file, format!("{text}t_cl_ns = {{ value = {t_cl_ns}, source = \"mine\" }}\n")).unwrap();
+        };
+        write(21);
+        let recipe = || Experiment::of("vecadd").profile("ci").machine(file.to_str().unwrap());
+        let mut batch = Batch::default();
+        let forked = recipe().set("dram.t_cl_ns", 40).fork_from(500, recipe());
+        for recipe in [recipe(), forked] {
+            batch.add("a point", 1, recipe).unwrap_or_else(|faults| panic!("{faults}"));
+        }
+        write(22);
+        let experiment = |point| batch.experiment(point).unwrap_or_else(|faults| panic!("{faults}"));
+        let t_cl_ns = |of: &Experiment| of.machine.spec.dram.t_cl_ns.ps / 1000;
+        assert_eq!(t_cl_ns(experiment(0).gpu().unwrap()), 21);
+        let forked = experiment(1);
+        let forked = forked.gpu().unwrap();
+        assert_eq!((t_cl_ns(forked), t_cl_ns(&forked.fork.as_ref().unwrap().before)), (40, 21));
+        // Where there is no room to keep what was read, the file is read again, and is another.
+        batch.points.iter_mut().for_each(|point| point.parts = None);
+        let told = [0, 1].map(|point| batch.experiment(point).unwrap_err().to_string());
+        assert!(told.iter().all(|told| told.contains("was changed while the sweep ran")), "{told:?}");
+    }
 }

@@ -246,7 +246,7 @@ pub fn run(
     };
     // The scope waits for the writer, which ends when `shared` is gone and no order can come.
     let (store, fates) = thread::scope(|scope| {
-        scope.spawn(|| writer.serve(&inbox, could_not));
+        scope.spawn(|| writer.serve(&inbox, &could_not));
         let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
         let Shared { store, .. } = shared;
         (store.into_inner().unwrap_or_else(PoisonError::into_inner).0, fates)

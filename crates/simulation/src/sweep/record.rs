@@ -111,6 +111,8 @@ impl State {
 /// A record as it is found, without its outcome.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Head {
+    /// Its schema.
+    record: u64,
     /// What it says.
     pub state: State,
     /// Key of the point.
@@ -172,16 +174,20 @@ pub(super) fn head(line: &[u8]) -> Result<Head, Unreadable> {
     struct Version {
         record: u64,
     }
-    let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
     let sound = is_sound(line);
-    match serde_json::from_slice::<Version>(line) {
+    let head = serde_json::from_slice::<Head>(line);
+    // Of another schema all but its number may differ.
+    let schema = head.as_ref().map_or_else(
+        |_| serde_json::from_slice::<Version>(line).ok().map(|version| version.record),
+        |head| Some(head.record),
+    );
+    match schema {
         // Of a line with a checksum that does not fit nothing is believed, its schema neither.
-        Ok(Version { record }) if record != u64::from(SCHEMA) && (sound || parts(line).is_none()) => {
+        Some(record) if record != u64::from(SCHEMA) && (sound || parts(line).is_none()) => {
             Err(Unreadable::Schema(record))
         }
         _ if !sound => Err(Unreadable::Broken(DAMAGED.to_owned())),
-        Ok(_) => serde_json::from_slice(line).map_err(broken),
-        Err(error) => Err(broken(error)),
+        _ => head.map_err(|error| Unreadable::Broken(error.to_string())),
     }
 }
 

@@ -1,19 +1,21 @@
-//! The one who writes to a file of results, and the thread that it does so on.
+//! The one who writes to a file of results, and the threads that it does so on.
 //!
 //! ```text
-//!   workers ──Order──> bounded channel ──> writer: all that waits is written at once, then synced once
-//!           <──when a point was begun──
+//!   workers ──Order──> bounded channel ──> writer: all that waits is written at once ──points──> syncs: once for
+//!           <──when a point was begun──                                                          all that waits
 //! ```
-//! Invariants: the file is new; it holds whole records only, also after a write that failed half way (it is
-//! cut back, and where that fails nothing is written after); a result is on the disk when the next order is
-//! taken, unless `lost` heard of it.
+//! A sync takes as long as a small point runs, and a worker that begins a point waits for the writer: so the
+//! writer does not wait for syncs. Invariants: the file is new; it holds whole records only, also after a
+//! write that failed half way (it is cut back, and where that fails nothing is written after); when
+//! [`Writer::serve`] returns, every result is on the disk, unless `lost` heard of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::super::record::{Head, Record, SCHEMA};
 
@@ -156,36 +158,44 @@ impl Writer {
 
     /// Writes what is ordered until nobody orders any more. `lost` hears of the points whose results could
     /// not be kept, and why.
-    pub(crate) fn serve(mut self, orders: &Receiver<Order>, mut lost: impl FnMut(&[usize], String)) {
-        while let Ok(first) = orders.recv() {
-            // All that waits goes by one write and one sync.
-            let (mut lines, mut points, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-            for order in std::iter::once(first).chain(orders.try_iter()) {
-                match order {
-                    Order::Keep { point, line } => {
-                        lines.extend(line);
-                        points.push(point);
-                    }
-                    Order::Begin { key, answer } => match self.author.line(&Record::begun(&key)) {
-                        Ok((line, unix_ms)) => {
+    pub(crate) fn serve(mut self, orders: &Receiver<Order>, lost: &(impl Fn(&[usize], String) + Sync)) {
+        let (written, to_sync) = unbounded();
+        let path = self.path.clone();
+        let file = self.file.try_clone().map_err(|error| cannot("write", &path, &error));
+        thread::scope(|scope| {
+            scope.spawn(|| sync_each(file, &path, &to_sync, lost));
+            while let Ok(first) = orders.recv() {
+                // All that waits goes by one write.
+                let (mut lines, mut points, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+                for order in std::iter::once(first).chain(orders.try_iter()) {
+                    match order {
+                        Order::Keep { point, line } => {
                             lines.extend(line);
-                            answers.push((answer, unix_ms));
+                            points.push(point);
                         }
-                        // Who waits for the answer learns that there is none.
-                        Err(_) => drop(answer),
-                    },
+                        Order::Begin { key, answer } => match self.author.line(&Record::begun(&key)) {
+                            Ok((line, unix_ms)) => {
+                                lines.extend(line);
+                                answers.push((answer, unix_ms));
+                            }
+                            // Who waits for the answer learns that there is none.
+                            Err(_) => drop(answer),
+                        },
+                    }
+                }
+                let result = self.write(&lines);
+                for (answer, unix_ms) in answers {
+                    // Who asked may have gone.
+                    let _ = answer.send(result.is_ok().then_some(unix_ms));
+                }
+                match result {
+                    // The thread that syncs takes all until this one is done.
+                    Ok(()) => points.into_iter().for_each(|point| _ = written.send(point)),
+                    Err(why) => lost(&points, why),
                 }
             }
-            let written = self.write(&lines);
-            for (answer, unix_ms) in answers {
-                // Who asked may have gone.
-                let _ = answer.send(written.is_ok().then_some(unix_ms));
-            }
-            let kept = written.and_then(|()| if points.is_empty() { Ok(()) } else { self.sync() });
-            if let Err(why) = kept {
-                lost(&points, why);
-            }
-        }
+            drop(written);
+        });
     }
 
     /// Appends whole lines, or none of them.
@@ -214,17 +224,33 @@ impl Writer {
     /// As [`Writer::write`], and where the disk does not take them.
     pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), String> {
         self.write(lines)?;
-        self.sync()
-    }
-
-    /// What was written stays after a failure of power.
-    fn sync(&self) -> Result<(), String> {
-        self.file.sync_data().map_err(|error| cannot("write", &self.path, &error))
+        sync(&self.file, &self.path)
     }
 
     /// Name of the file.
     pub(super) fn file_name(&self) -> Option<String> {
         Some(self.path.file_name()?.to_string_lossy().into_owned())
+    }
+}
+
+/// What was written to a file stays after a failure of power.
+fn sync(file: &File, path: &Path) -> Result<(), String> {
+    file.sync_data().map_err(|error| cannot("write", path, &error))
+}
+
+/// Syncs a file once for all points that wait, until no more come. `lost` hears of those whose results the
+/// disk did not take.
+fn sync_each(
+    file: Result<File, String>,
+    path: &Path,
+    points: &Receiver<usize>,
+    lost: &(impl Fn(&[usize], String) + Sync),
+) {
+    while let Ok(first) = points.recv() {
+        let all: Vec<usize> = std::iter::once(first).chain(points.try_iter()).collect();
+        if let Err(why) = file.as_ref().map_err(Clone::clone).and_then(|file| sync(file, path)) {
+            lost(&all, why);
+        }
     }
 }
 
