@@ -115,6 +115,18 @@ fn a_sweep_runs_the_common_beginning_once_and_forks() {
         let cycles = outcome(&folder, &["run", "--from", "it.ckpt", "-q", &set])["time"]["core_cycles"].to_string();
         assert!(table.contains(&cycles), "{cycles} is not in\n{table}");
     }
+    // The beginning is a file, which another process takes: it made nothing when the file is as it was.
+    let beginnings = || -> Vec<_> {
+        let all = std::fs::read_dir(folder.join("shared/beginnings")).unwrap().map(Result::unwrap);
+        all.map(|file| (file.file_name(), file.metadata().unwrap().modified().unwrap())).collect()
+    };
+    std::fs::write(folder.join("half.toml"), spec.replace("[40, 80]", "[40]")).unwrap();
+    ended(&durawarp_in(&folder, &["sweep", "run", "half.toml", "-q", "--results", "shared"]), 0, &[]);
+    let first = beginnings();
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "-q", "--results", "shared"]), 0, &[]);
+    assert_eq!((beginnings(), first.len()), (first, 1));
+    let shared = durawarp_in(&folder, &["sweep", "table", "spec.toml", "--results", "shared"]);
+    assert_eq!(ended(&shared, 0, &[]), table);
     let without = spec.replace("dram.t_cl_ns", "l2.slice_kb");
     std::fs::write(folder.join("spec.toml"), without).unwrap();
     ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml"]), 2, &["`fork_at_cycle` without an axis"]);

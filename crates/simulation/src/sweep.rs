@@ -12,6 +12,7 @@
 //! common.
 
 pub mod batch;
+mod beginnings;
 mod book;
 pub mod campaign;
 pub(crate) mod comparison;

@@ -25,6 +25,8 @@ mod file;
 use std::sync::Arc;
 
 use super::conduct::Conduct;
+#[cfg(test)]
+pub(crate) use super::kept::of_zeros;
 pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, CheckpointWhen, Resumed};
 pub use super::program::Fork;
 use super::program::{Experiment, Program};
@@ -79,6 +81,16 @@ pub fn may_change(key: &str) -> bool {
 }
 
 impl Checkpoint {
+    /// What one before a core cycle is known by; `experiment` is the hash of what it is of.
+    pub(super) fn key(experiment: &str, cycle: u64, line_writes: bool) -> String {
+        format!("{experiment} {cycle} {line_writes}")
+    }
+
+    /// It is the one that is known by this key.
+    pub(crate) fn is_of(&self, key: &str) -> bool {
+        Checkpoint::key(&self.experiment, self.cycle, self.line_writes) == key
+    }
+
     /// Bytes of the state.
     pub fn bytes(&self) -> usize {
         self.state.len()

@@ -41,7 +41,7 @@ pub struct Conduct<'a> {
     /// journals, timelines and epochs, which would lack what came before.
     pub from: Option<&'a Resumed>,
     /// Beginnings that this run shares with others whose parameters change at a cycle.
-    pub beginnings: Option<&'a Beginnings>,
+    pub beginnings: Option<&'a Beginnings<'a>>,
     /// Count writes to the cells of NVM line by line.
     pub line_writes: bool,
     /// Look for races on the functional run. Of kernels.

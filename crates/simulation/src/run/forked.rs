@@ -41,7 +41,7 @@ pub(super) fn run(experiment: &Experiment, fork: &Fork, conduct: &Conduct<'_>) -
     let whole = Experiment { fork: None, ..experiment.clone() };
     let make = || begin(fork, conduct);
     let begun = match conduct.beginnings {
-        Some(shared) => shared.of(&format!("{} {} {}", hash_of(&fork.before), fork.cycle, conduct.line_writes), make),
+        Some(shared) => shared.of(&Checkpoint::key(&hash_of(&fork.before), fork.cycle, conduct.line_writes), make),
         None => make(),
     };
     let refused = |why: String| run_program(&whole, Program::refused(&whole, why), conduct);

@@ -83,14 +83,31 @@ const KEPT_BYTES: usize = 1 << 30;
 /// One beginning; locked while it is made.
 type Kept = Arc<Mutex<Option<Checkpoint>>>;
 
+/// What finds the beginning of a key where other processes keep theirs, or keeps there what it has made; none
+/// where it could not be made.
+pub(crate) type Exchange<'a> =
+    dyn Fn(&str, &mut dyn FnMut() -> Option<Checkpoint>) -> Option<Checkpoint> + Send + Sync + 'a;
+
 /// Beginnings that several runs share. The oldest make room.
-#[derive(Debug, Default)]
-pub struct Beginnings {
+#[derive(Default)]
+pub struct Beginnings<'a> {
     /// By key, and the keys of those that are made, in their order.
     kept: Mutex<(BTreeMap<String, Kept>, VecDeque<String>)>,
+    exchange: Option<Box<Exchange<'a>>>,
 }
 
-impl Beginnings {
+impl std::fmt::Debug for Beginnings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Beginnings").field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Beginnings<'a> {
+    /// None yet; what is made is shared with other processes, too.
+    pub(crate) fn shared_by(exchange: Box<Exchange<'a>>) -> Beginnings<'a> {
+        Beginnings { exchange: Some(exchange), ..Beginnings::default() }
+    }
+
     /// The beginning that is known by a key, or what `make` makes.
     pub(super) fn of<E>(&self, key: &str, make: impl FnOnce() -> Result<Checkpoint, E>) -> Result<Checkpoint, E> {
         let place = {
@@ -102,7 +119,24 @@ impl Beginnings {
         if let Some(kept) = &*place {
             return Ok(kept.clone());
         }
-        let made = make()?;
+        let made = match &self.exchange {
+            None => make()?,
+            Some(exchange) => {
+                let (mut make, mut why) = (Some(make), None);
+                let mut once = || match make.take()?() {
+                    Ok(made) => Some(made),
+                    Err(fault) => {
+                        why = Some(fault);
+                        None
+                    }
+                };
+                match (exchange(key, &mut once), why) {
+                    (Some(made), _) => made,
+                    (None, Some(why)) => return Err(why),
+                    (None, None) => unreachable!("an exchange that finds nothing has it made"),
+                }
+            }
+        };
         *place = Some(made.clone());
         drop(place);
         self.make_room(key);
@@ -125,13 +159,15 @@ impl Beginnings {
     }
 }
 
+/// One with a state of so many zeros.
+#[cfg(test)]
+pub(crate) fn of_zeros(experiment: &str, bytes: usize) -> Checkpoint {
+    Checkpoint { cycle: 1, line_writes: false, experiment: experiment.to_owned(), state: Arc::new(vec![0; bytes]) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn checkpoint(bytes: usize) -> Checkpoint {
-        Checkpoint { cycle: 1, line_writes: false, experiment: String::new(), state: Arc::new(vec![0; bytes]) }
-    }
 
     #[test]
     fn a_beginning_is_made_once_and_the_oldest_make_room() {
@@ -139,7 +175,7 @@ mod tests {
         let mut of = |key: &str, bytes| {
             let make = || {
                 made += 1;
-                Ok::<_, ()>(checkpoint(bytes))
+                Ok::<_, ()>(of_zeros("", bytes))
             };
             assert_eq!(shared.of(key, make).unwrap().state.len(), bytes);
             made
@@ -154,6 +190,6 @@ mod tests {
     fn a_beginning_that_failed_is_tried_again() {
         let shared = Beginnings::default();
         assert_eq!(shared.of("a", || Err("stopped")), Err("stopped"));
-        assert_eq!(shared.of("a", || Ok::<_, &str>(checkpoint(3))).map(|made| made.cycle), Ok(1));
+        assert_eq!(shared.of("a", || Ok::<_, &str>(of_zeros("", 3))).map(|made| made.cycle), Ok(1));
     }
 }

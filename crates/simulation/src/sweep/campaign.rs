@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, bounded};
 
 use super::batch::Batch;
+use super::beginnings::BeginningFiles;
 use super::key;
 use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
@@ -27,6 +28,7 @@ use super::shared::SharedParts;
 use super::store::{Author, Order, Store, Writer};
 use crate::outcome::Outcome;
 use crate::run::Conduct;
+use crate::run::checkpoint::Beginnings;
 
 /// Which points of a batch, and how.
 #[derive(Debug, Clone, Copy, Default)]
@@ -138,7 +140,7 @@ struct Shared<'a, 's> {
     claims: Mutex<BTreeMap<usize, u64>>,
     broken: &'a Mutex<Option<String>>,
     sweep: &'a Workers<'a>,
-    references: SharedParts,
+    references: SharedParts<'a>,
     keep_failed: bool,
     began_ms: u64,
 }
@@ -164,7 +166,7 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 }
 
 /// Simulates a point whose turn it is.
-fn simulate(batch: &Batch, shared: &SharedParts, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
+fn simulate(batch: &Batch, shared: &SharedParts<'_>, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
     let (stop, observer) = (sweep.stop, Some(turn.observer));
     shared.within(batch, point, |references, beginnings| {
         let (threads, auto, beginnings) = (turn.threads, sweep.auto, Some(beginnings));
@@ -179,7 +181,7 @@ fn simulate(batch: &Batch, shared: &SharedParts, point: usize, turn: &Turn<'_>, 
 /// Runs every point of a batch, and keeps nothing: what came of each, in their order.
 pub fn without_store(batch: &Batch, sweep: &Workers<'_>) -> Vec<Done> {
     let points: Vec<usize> = (0..batch.points().len()).collect();
-    let shared = SharedParts::new(batch, &points);
+    let shared = SharedParts::new(batch, &points, Beginnings::default());
     let came = |turn: &Turn<'_>| {
         let result = simulate(batch, &shared, turn.point, turn, sweep);
         let instructions = result.counts().map(Outcome::warp_instructions);
@@ -227,6 +229,8 @@ pub fn run(
     store.leave_out(Some(&writer));
     let needs = needs(batch, to_run, &estimates(batch, store, to_run));
     let (orders, inbox) = Writer::orders();
+    let files = BeginningFiles::new(store.folder(), writer.author().clone(), sweep.stop);
+    let beginnings = Beginnings::shared_by(Box::new(move |key, make| files.of(key, make)));
     let (broken, lost) = (Mutex::new(None), Mutex::new(Vec::new()));
     let shared = Shared {
         batch,
@@ -237,7 +241,7 @@ pub fn run(
         claims: Mutex::new(BTreeMap::new()),
         broken: &broken,
         sweep,
-        references: SharedParts::new(batch, to_run),
+        references: SharedParts::new(batch, to_run, beginnings),
         keep_failed: part.keep_failed,
     };
     let could_not = |points: &[usize], why| {

@@ -12,22 +12,22 @@ const KEPT_BYTES: u64 = 1 << 30;
 
 /// References by workload, and beginnings.
 #[derive(Debug)]
-pub(super) struct SharedParts {
-    beginnings: Beginnings,
+pub(super) struct SharedParts<'a> {
+    beginnings: Beginnings<'a>,
     /// Of each content of the batch that several points have, and how many of these are still to be judged.
     of: Vec<Option<(References, AtomicUsize)>>,
 }
 
-impl SharedParts {
+impl<'a> SharedParts<'a> {
     /// For these points.
-    pub(super) fn new(batch: &Batch, points: &[usize]) -> SharedParts {
+    pub(super) fn new(batch: &Batch, points: &[usize], beginnings: Beginnings<'a>) -> SharedParts<'a> {
         let mut left = vec![0; batch.contents()];
         for &point in points {
             left[batch.content_of(point)] += 1;
         }
         let sharing = left.iter().filter(|points| **points > 1).count().max(1) as u64;
         let of = |points| (points > 1).then(|| (References::new(KEPT_BYTES / sharing), AtomicUsize::new(points)));
-        SharedParts { beginnings: Beginnings::default(), of: left.into_iter().map(of).collect() }
+        SharedParts { beginnings, of: left.into_iter().map(of).collect() }
     }
 
     /// The references of a point's workload, for the time that `run` takes; none where no other point has it.
@@ -35,7 +35,7 @@ impl SharedParts {
         &self,
         batch: &Batch,
         point: usize,
-        run: impl FnOnce(Option<&References>, &Beginnings) -> T,
+        run: impl FnOnce(Option<&References>, &Beginnings<'a>) -> T,
     ) -> T {
         let Some((references, left)) = &self.of[batch.content_of(point)] else { return run(None, &self.beginnings) };
         let result = run(Some(references), &self.beginnings);
@@ -59,12 +59,12 @@ mod tests {
         for (elements, scheme) in [(300, "store+clwb"), (600, "base"), (300, "nt-store")] {
             batch.add("a point", 1, recipe(elements).scheme(scheme)).unwrap_or_else(|faults| panic!("{faults}"));
         }
-        let shared = SharedParts::new(&batch, &[0, 1, 2]);
+        let shared = SharedParts::new(&batch, &[0, 1, 2], Beginnings::default());
         let address = |point| shared.within(&batch, point, |found, _| found.map(std::ptr::from_ref));
         let first = address(0);
         assert!(first.is_some() && address(1).is_none());
         assert_eq!(address(2), first);
-        let alone = SharedParts::new(&batch, &[0, 1]);
+        let alone = SharedParts::new(&batch, &[0, 1], Beginnings::default());
         assert!(alone.within(&batch, 0, |found, _| found.is_none()), "the other point is not to run");
     }
 }

@@ -110,6 +110,17 @@ impl Author {
         (head.unix_ms, head.host.as_str(), head.pid) < (own_ms, self.host.as_str(), self.pid)
     }
 
+    /// Its host.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether a process of this host is gone, or was one of the same number as this. Of other hosts nothing
+    /// is known.
+    pub(crate) fn is_gone(&self, host: &str, pid: u32) -> bool {
+        host == self.host && !self.is_another_alive(host, pid)
+    }
+
     /// Whether a process is another one of this host, and alive. Of other hosts nothing is known.
     pub(crate) fn is_another_alive(&self, host: &str, pid: u32) -> bool {
         if host != self.host || pid == self.pid {
