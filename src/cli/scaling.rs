@@ -34,6 +34,15 @@ const LEGEND: [(&str, &str); 8] = [
     ("alone", "share lost in stretches that one thread runs, as more do not pay there"),
 ];
 
+/// What no run on few cores can tell.
+const ASSUMED: &str = "assumed: every core as fast as the one of this run; a barrier of more threads than this host has \
+                       cores costs in proportion; moving messages between caches and sharing memory bandwidth cost \
+                       nothing. So speed-ups are upper bounds.\n\n";
+
+/// A barrier is measured as its fastest rounds. Cores of idle servers take about 100 ns a thread; beyond ten
+/// times as much other work holds threads up. Chosen.
+const BUSY_NS_A_THREAD: f64 = 1000.0;
+
 /// A prediction as JSON.
 #[derive(Debug, Serialize)]
 struct ScalingReport {
@@ -167,6 +176,13 @@ fn table(report: &ScalingReport) -> String {
     if report.barrier_measured_to == 1 {
         out += "one core: the barrier is not measured but assumed\n";
     }
+    // Of what was measured and what follows in proportion the first says it.
+    if let Some(row) = report.threads.iter().find(|row| row.barrier_ns > BUSY_NS_A_THREAD * row.threads as f64) {
+        out += &format!(
+            "a barrier of {:.0} ns for {} threads is that of a busy host: on an idle one more threads pay\n",
+            row.barrier_ns, row.threads
+        );
+    }
     let mut table = plain_table();
     table.set_header([
         "threads",
@@ -207,5 +223,6 @@ fn table(report: &ScalingReport) -> String {
         "least threads within a tenth of the best of these: {} (`run --threads auto` asks so, up to the cores of its host)\n\n",
         report.advised_threads
     );
+    out += ASSUMED;
     out + &legend(&LEGEND)
 }

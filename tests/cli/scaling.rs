@@ -27,6 +27,10 @@ fn a_prediction_names_threads_what_bounds_them_and_the_heaviest_components() {
 fn machines_of_cores_and_schemes_are_predicted_too() {
     let table = ended(&durawarp(&["scaling", "spin_counter", "--profile", "ci"]), 0, &["heaviest: ", "bound by"]);
     assert!(table.starts_with("spin_counter (ci) on lightwsp-cpu, scheme base: traced on one thread, "), "{table}");
+    // Of up to 64 threads, whatever this host has, with what no run on it can tell.
+    let rows = table.lines().filter_map(|line| line.split_whitespace().next()?.parse::<u32>().ok());
+    assert_eq!(rows.collect::<Vec<_>>(), [2, 4, 8, 16, 32, 64], "{table}");
+    assert!(table.contains("\nassumed: every core as fast") && table.contains("speed-ups are upper bounds"), "{table}");
     ended(&durawarp(&["scaling", "vecadd", "--scheme", "strict", "--profile", "ci"]), 0, &["scheme strict"]);
 }
 
