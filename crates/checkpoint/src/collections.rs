@@ -7,12 +7,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::hash::Hash;
 use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::{Array, SmallVec};
 
-use super::{LoadFault, StateReader, StateWriter, Stateful, Storable};
+use super::{LoadFault, SharedState, StateReader, StateWriter, Stateful, Storable};
 
 impl<T: Storable> Storable for Option<T> {
     fn save(&self, out: &mut StateWriter) {
@@ -101,6 +102,17 @@ impl<T: Storable> Storable for Vec<T> {
     fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let count = from.count()?;
         T::read_all(count, from)
+    }
+}
+
+/// Bytes that are shared are written as often as they are pointed at.
+impl SharedState for Vec<u8> {
+    fn save_shared(this: &Arc<Self>, out: &mut StateWriter) {
+        (**this).save(out);
+    }
+
+    fn read_shared(from: &mut StateReader<'_>) -> Result<Arc<Self>, LoadFault> {
+        Vec::read(from).map(Arc::new)
     }
 }
 

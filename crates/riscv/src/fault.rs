@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::decode::unsupported;
 use super::verbs::VerbFault;
+use durawarp_checkpoint::value;
 
 /// A fault of a program: which hart, where, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,12 @@ pub enum FaultKind {
         VerbFault,
     ),
 }
+
+value!(choice FaultKind {
+    Unsupported { word, bytes }, NoCode, Unmapped { address, bytes, write }, CodeWrite { address },
+    MisalignedAtomic { address, bytes }, Rounding { mode }, Breakpoint, Signal(number), NoFreeHart { harts },
+    Verb(why),
+});
 
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

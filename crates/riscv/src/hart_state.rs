@@ -3,6 +3,8 @@
 //!
 //! Not in it: a reservation, which does not last, and what the hart waits for.
 
+use durawarp_checkpoint::value;
+
 /// A hart between two instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HartState {
@@ -13,3 +15,5 @@ pub struct HartState {
     /// Rounding mode and accrued exceptions of floating point, as in the register.
     pub fcsr: u8,
 }
+
+value!(record HartState { registers, pc, fcsr });

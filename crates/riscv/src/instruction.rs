@@ -9,6 +9,8 @@
 //! an instruction does not have is [`X0`], whose value is 0 and never pending; a destination that it does not
 //! have (x0 among them) is [`NOWHERE`].
 
+use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
+
 /// Number of the register that is always 0.
 pub const X0: u8 = 0;
 /// Number of the return address register.
@@ -214,6 +216,20 @@ pub struct Inst {
     /// of [`Op::Illegal`] the word.
     pub imm: i32,
 }
+
+impl Storable for Op {
+    fn save(&self, out: &mut StateWriter) {
+        out.bytes(&[*self as u8]);
+    }
+
+    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+        let number = from.bytes(1)?[0];
+        let found = Op::ALL.get(usize::from(number)).copied();
+        found.ok_or_else(|| LoadFault::new(format!("{number} names no operation")))
+    }
+}
+
+value!(record Inst { op, rd, rs1, rs2, rs3, rm, length, imm });
 
 const _: () = assert!(size_of::<Inst>() <= 16);
 

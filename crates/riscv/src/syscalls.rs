@@ -27,6 +27,7 @@ mod files;
 mod log;
 pub mod number;
 mod output;
+mod random;
 mod space;
 mod state;
 mod threads;

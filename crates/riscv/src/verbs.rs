@@ -17,6 +17,8 @@
 
 use std::fmt;
 
+use durawarp_checkpoint::value;
+
 /// Bytes of a descriptor.
 pub const DESCRIPTOR_BYTES: u64 = 32;
 /// The most bytes of a verb.
@@ -78,6 +80,11 @@ pub enum VerbFault {
     /// Neither 0 nor 1 says whether it is acknowledged.
     Acknowledged(u32),
 }
+
+value!(choice VerbFault {
+    NoPeers, Kind(kind), Peer { peer, count }, Bytes(bytes), Offset(offset), Log { offset, bytes, log_bytes },
+    Acknowledged(word),
+});
 
 impl fmt::Display for VerbFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use durawarp_checkpoint::value;
+
 /// A system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
@@ -14,6 +16,8 @@ pub struct Call {
     /// Nanoseconds since the program began.
     pub now_ns: u64,
 }
+
+value!(record Call { hart, number, args, now_ns });
 
 /// What comes next of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +43,8 @@ pub struct Reply {
     pub wakes: Vec<Wake>,
 }
 
+value!(record Reply { writes, then, wakes });
+
 /// A store of a call. It lies in one window and not in code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
@@ -48,6 +54,8 @@ pub struct Write {
     pub data: Data,
 }
 
+value!(record Write { address, data });
+
 /// What a call stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
@@ -56,6 +64,8 @@ pub enum Data {
     /// As many zeros.
     Zeros(u64),
 }
+
+value!(choice Data { Bytes(bytes), Zeros(count) });
 
 /// What a hart does after its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +100,11 @@ pub enum Then {
     NoFreeHart,
 }
 
+value!(choice Then {
+    Return(value), Yield(value), Wait, Spawn { hart, stack, thread, result, clear }, End, Exit(code), Signal(number),
+    NoFreeHart,
+});
+
 /// A hart whose waiting ends, and the result of the call with which it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
@@ -97,6 +112,8 @@ pub struct Wake {
     /// What goes into its a0.
     pub result: u64,
 }
+
+value!(record Wake { hart, result });
 
 /// A step by which threads share harts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

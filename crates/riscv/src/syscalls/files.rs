@@ -11,6 +11,7 @@ mod tree;
 use super::call::File;
 use super::number::error::{EBADF, EEXIST, EINVAL, EISDIR, EMFILE, ENOENT, ENOSPC, ENOTDIR, ESPIPE};
 use super::output::Output;
+use durawarp_checkpoint::value;
 
 pub(super) use tree::{PathTarget, Tree, clean};
 
@@ -51,6 +52,8 @@ pub(super) enum Open {
     Random,
 }
 
+value!(choice Open { Stdin, Stdout, Stderr, File(file), Folder(path), Persistent, Null, Random });
+
 /// Something that was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Description {
@@ -60,6 +63,8 @@ pub(super) struct Description {
     /// As `openat` was given them.
     pub(super) flags: u64,
 }
+
+value!(record Description { what, offset, flags });
 
 impl Description {
     fn of(what: Open, flags: u64) -> Description {
@@ -86,6 +91,8 @@ pub(super) struct Files {
     pool: Option<String>,
     pub(super) output: Output,
 }
+
+value!(record Files { tree, descriptions, open, pool, output });
 
 impl Files {
     pub(super) fn new(given: Vec<File>) -> Files {

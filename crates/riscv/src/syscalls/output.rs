@@ -3,6 +3,8 @@
 //! Threads that write without a lock write in an order that nobody has decided. What each of them writes, in
 //! its order, is decided by the program.
 
+use durawarp_checkpoint::value;
+
 /// What a thread wrote to a stream.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written {
@@ -22,6 +24,8 @@ pub(super) struct Output {
     /// Thread, stream, and bytes written without another's between them, in order.
     pieces: Vec<(u64, bool, u64)>,
 }
+
+value!(record Output { stdout, stderr, pieces });
 
 impl Output {
     /// A thread writes.

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::super::memory::PAGE_BYTES;
+use durawarp_checkpoint::{state, value};
 
 /// What a run of pages is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(super) enum Pages {
     /// Mapped.
     Used,
 }
+
+value!(choice Pages { Clean, Dirty, Reserved, Used });
 
 impl Pages {
     fn is_free(self) -> bool {
@@ -41,6 +44,8 @@ pub(super) struct Space {
     end: u64,
     heap_end: u64,
 }
+
+state!(Space { saved: runs, heap_end; kept: start, end });
 
 impl Space {
     /// All pages of a range are free and clean.

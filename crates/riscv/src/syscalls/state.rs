@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rand_pcg::Pcg64;
-
 use super::call::{File, Move, WaitingThread, Wake};
 use super::files::Files;
 use super::output::Written;
+use super::random::RandomBytes;
 use super::space::Space;
 use super::threads::Threads;
 use crate::code::CodeTable;
 use crate::memory::Windows;
 use crate::process::Process;
+use durawarp_checkpoint::state;
 
 /// The state of a process that its system calls see and change.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Os {
     pub(super) space: Space,
     pub(super) threads: Threads,
     pub(super) files: Files,
-    pub(super) random: Pcg64,
+    pub(super) random: RandomBytes,
     /// Handler, flags and mask of each signal that the program said something of.
     pub(super) signals: BTreeMap<u64, [u64; 3]>,
     /// By thread: address, flags and size of its stack for signals.
@@ -29,6 +29,10 @@ pub struct Os {
     /// Calls that are not modelled, and how often they were made.
     pub(super) unsupported: BTreeMap<u64, u64>,
 }
+
+state!(Os {
+    parts: space, threads, random; saved: files, signals, signal_stacks, unsupported; kept: process
+});
 
 /// What does not change while a process runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +42,6 @@ pub(super) struct Fixed {
     pub(super) stack_bytes: u64,
     pub(super) program: String,
 }
-
-/// The sequence of the generator behind `getrandom`.
-const RANDOM_STREAM: u128 = 2;
 
 impl Os {
     /// The state before the first instruction: hart 0 runs the first thread, the other harts are free.
@@ -56,7 +57,7 @@ impl Os {
             space: Space::new(process.heap_start, process.stack_start),
             threads: Threads::new(harts),
             files: Files::new(files),
-            random: Pcg64::new(start.seed.into(), RANDOM_STREAM),
+            random: RandomBytes::new(start.seed),
             signals: BTreeMap::new(),
             signal_stacks: BTreeMap::new(),
             unsupported: BTreeMap::new(),

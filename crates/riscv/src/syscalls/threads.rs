@@ -21,6 +21,7 @@
 use std::collections::VecDeque;
 
 use super::call::{Move, WaitingThread, Wake};
+use durawarp_checkpoint::{state, value};
 
 /// Number of the first thread, and of the process.
 pub const FIRST_THREAD: u64 = 100;
@@ -38,6 +39,8 @@ enum ThreadPlace {
     Unborn,
 }
 
+value!(choice ThreadPlace { On(hart), Leaving(hart), Off, Unborn });
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Thread {
     number: u64,
@@ -49,6 +52,8 @@ struct Thread {
     /// It keeps its hart until then, ns.
     until_ns: u64,
 }
+
+value!(record Thread { number, clear, place, result, until_ns });
 
 impl Thread {
     fn hart(&self) -> Option<u32> {
@@ -75,6 +80,8 @@ struct Waiter {
     deadline: Option<(u64, u64)>,
 }
 
+value!(record Waiter { number, address, bits, deadline });
+
 /// The threads of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Threads {
@@ -91,6 +98,8 @@ pub(super) struct Threads {
     /// What `exit` of the first thread said.
     code: i32,
 }
+
+state!(Threads { saved: threads, waiters, queue, started, code; kept: harts, quantum_ns });
 
 impl Threads {
     pub(super) fn new(harts: u32) -> Threads {

@@ -1,7 +1,5 @@
 //! Calls that tell a program about itself and its machine: masks, limits, names, random bytes.
 
-use rand_pcg::rand_core::Rng;
-
 use super::reply::{Result, TRANSFER_MAX_BYTES, done, failed, value, write, write_words, write_words_if_any};
 use crate::syscalls::call::{Call, CallStep, Data, Then, Write};
 use crate::syscalls::number;
@@ -72,7 +70,7 @@ pub(super) fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
 pub(super) fn random(os: &mut Os, address: u64, count: u64) -> Result<Write> {
     let mut write = write(os, address, vec![0; count as usize])?;
     if let Data::Bytes(bytes) = &mut write.data {
-        os.random.fill_bytes(bytes);
+        os.random.fill(bytes);
     }
     Ok(write)
 }

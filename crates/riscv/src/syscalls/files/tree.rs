@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::syscalls::call::File;
 use crate::syscalls::number::error::{EEXIST, EFBIG, EINVAL, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY};
+use durawarp_checkpoint::value;
 
 /// The most bytes that all files have together.
 const ALL_MAX_BYTES: u64 = 1 << 30;
@@ -23,6 +24,8 @@ struct TreeFile {
     /// The program has made or changed it.
     written: bool,
 }
+
+value!(record TreeFile { named, content, written });
 
 /// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(crate) struct Tree {
     folders: BTreeSet<String>,
     bytes: u64,
 }
+
+value!(record Tree { nodes, files, folders, bytes });
 
 /// A path without what says nothing, and without the first `/`.
 pub(crate) fn clean(path: &str) -> String {
