@@ -89,6 +89,7 @@ macro_rules! lists {
 
 lists! {
     [T] VecDeque<T>: T;
+    [T] Box<[T]>: T;
     [A: Array] SmallVec<A>: A::Item;
     [T: Ord] BTreeSet<T>: T;
 }

@@ -68,9 +68,8 @@ macro_rules! state_methods {
     };
 }
 
-/// Implements [`Storable`](crate::Storable) of a struct with these fields, of one around another
-/// value, of an enum with these variants, or of values that cannot be saved because they are of what the text
-/// names.
+/// Implements [`Storable`](crate::Storable) of a struct with these fields, of one around another value, or of
+/// an enum with these variants.
 #[macro_export]
 macro_rules! value {
     (record $name:ident $(<$of:ident: $bound:ident>)? { $($field:ident),* $(,)? }) => {
@@ -104,17 +103,6 @@ macro_rules! value {
                 $crate::Storable::read(from).map($name)
             }
         }
-    };
-    (refused $($name:ident),+: $whose:literal) => {
-        $(impl $crate::Storable for $name {
-            fn save(&self, out: &mut $crate::StateWriter) {
-                out.refuse($whose);
-            }
-
-            fn read(_: &mut $crate::StateReader<'_>) -> Result<Self, $crate::LoadFault> {
-                Err($crate::LoadFault::new($whose))
-            }
-        })+
     };
     (choice $name:ident $(<$of:ident: $bound:ident>)? {
         $($variant:ident $({ $($field:ident),* $(,)? })? $(($($item:ident),*))?),+ $(,)?

@@ -30,6 +30,7 @@ mod tests;
 mod transaction;
 
 use durawarp_base::timeline::{Label, Recorder};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 
@@ -66,6 +67,8 @@ struct ClientTimes {
     committed: Time,
 }
 
+value!(record ClientTimes { latency, committed });
+
 /// What a client does by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alarm {
@@ -74,6 +77,8 @@ enum Alarm {
     /// It has waited too long, and tries again.
     Retry,
 }
+
+value!(choice Alarm { Begin, Retry });
 
 /// A client.
 #[derive(Debug)]
@@ -97,6 +102,11 @@ pub struct Client {
     /// Verbs that are posted and not acknowledged.
     under_way: usize,
 }
+
+state!(Client {
+    parts: script, port; saved: transaction, alarm, began, program_over, counters, times, under_way;
+    kept: spec, wiring, journal, verbs
+});
 
 impl Client {
     /// A client before its first transaction. It is to be woken at 0.
@@ -269,6 +279,8 @@ impl Receiver for Client {
 }
 
 impl Component<Msg> for Client {
+    state_methods!();
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         deliver(self, message, cx);
     }

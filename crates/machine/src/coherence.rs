@@ -50,6 +50,8 @@ pub enum Want {
     Once,
 }
 
+value!(choice Want { Shared, Exclusive, Once });
+
 /// What the home of a line grants with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grant {
@@ -63,6 +65,8 @@ pub enum Grant {
     Once,
 }
 
+value!(choice Grant { Shared, Exclusive, Modified, Once });
+
 /// A step of the OS, which changes its state: a call, the end of a thread, the end of waits.
 #[derive(Debug, Clone, Default)]
 pub struct SystemStep {
@@ -71,6 +75,8 @@ pub struct SystemStep {
     /// What must be durable before what follows from it.
     pub after: Option<Box<Dependencies>>,
 }
+
+value!(record SystemStep { number, after });
 
 /// From the home: a line, in answer to a [`HomeMsg::Get`].
 #[derive(Debug)]
@@ -84,6 +90,8 @@ pub struct LineData {
     /// What they depend on, under a scheme that follows it.
     pub dependencies: Option<Box<Dependencies>>,
 }
+
+value!(record LineData { tag, grant, data, dependencies });
 
 impl LineData {
     /// As of every message: a number for its content.
@@ -101,6 +109,8 @@ pub struct Begin {
     /// What must be durable before all that follows from it.
     pub dependencies: Option<Box<Dependencies>>,
 }
+
+value!(record Begin { hart, state, dependencies });
 
 impl Begin {
     /// As of every message: a number for its content.
@@ -179,6 +189,12 @@ pub enum CoreMsg {
     /// To its handler.
     Peer(PeerMessage),
 }
+
+value!(choice CoreMsg {
+    Data(line), Probe { line, invalidate, recall, room }, PutAck { line, room }, Cleaned { tag, room },
+    Return { hart, reply, step }, Wake { hart, result, step }, Leave { hart }, Begin(begin), Stop,
+    Posted { hart, peer, acknowledged }, Peer(message),
+});
 
 /// What a home slice receives.
 #[derive(Debug)]
@@ -267,6 +283,13 @@ pub enum HomeMsg {
     Peer(PeerMessage),
 }
 
+value!(choice HomeMsg {
+    Get { line, from, tag, want, room }, ProbeAck { line, from, dirty, room, dependencies },
+    Put { line, from, data, dependencies }, Clean { line, from, tag, flush, at_once, dirty, room, dependencies },
+    Write { line, from, tag, data, dependencies }, MemoryData(data), MemoryAccepted(accepted), MemoryDurable(durable),
+    Peer(message),
+});
+
 /// What the operating system receives.
 #[derive(Debug)]
 pub enum OsMsg {
@@ -304,7 +327,10 @@ pub enum OsMsg {
     Begin(Begin),
 }
 
-value!(refused CoreMsg, HomeMsg, OsMsg: "a machine of CPU cores");
+value!(choice OsMsg {
+    Call { call, dependencies }, Ended { hart, dependencies }, Data(line), Left { hart, waits, state },
+    Born { thread, state }, Begin(begin),
+});
 
 /// The kind is in the highest four bits: an answer to the NIC has that of the question.
 pub(super) fn content(kind: u64, line: u64, from: u64, tag: u64) -> u64 {

@@ -55,6 +55,7 @@ mod window;
 mod wiring;
 
 use durawarp_base::timeline::Growth;
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Component, Ctx, Progress, StateDigest, Time, Wait};
 use durawarp_persist::handler::{CoreHandler, Dependencies, HandlerReport};
 use durawarp_persist::journal::Notebook;
@@ -106,6 +107,8 @@ pub struct Core {
     /// The process has ended.
     over: bool,
 }
+
+state!(Core { parts: harts, cache, host, record, remote; saved: next, over; kept: program, changed });
 
 /// What a hart did in a cycle.
 #[derive(Debug, Clone, Copy)]
@@ -731,6 +734,8 @@ impl Receiver for Core {
 }
 
 impl Component<Msg> for Core {
+    state_methods!();
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         deliver(self, message, cx);
     }

@@ -65,6 +65,7 @@ mod transactions;
 mod waits;
 
 use durawarp_base::timeline::Growth;
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::{Dependencies, HandlerReport, HomeHandler};
@@ -120,6 +121,11 @@ pub struct HomeSlice {
     counters: HomeCounters,
     host: Option<Box<HomeHost>>,
 }
+
+state!(HomeSlice {
+    parts: directory, memory, host; saved: transactions, writes, counters;
+    kept: ports, cores, service, mshrs, domain, clwb, memory_caches, journal, timeline
+});
 
 impl HomeSlice {
     /// An empty slice in domain ADR.
@@ -347,6 +353,8 @@ impl Receiver for HomeSlice {
 }
 
 impl Component<Msg> for HomeSlice {
+    state_methods!();
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         deliver(self, message, cx);
     }

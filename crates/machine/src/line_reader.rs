@@ -8,6 +8,7 @@ use crate::coherence::{CPU_LINE_BYTES, HomeMsg, Want};
 use crate::cpu::CpuMemory;
 use crate::msg::{Line, LinePool, Msg};
 use crate::ports::Ports;
+use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 
 /// Lines that are read at a time: chosen, as many as a core of the built-in machines.
@@ -31,6 +32,10 @@ pub(super) struct LineReader {
     /// Lines of all tasks so far.
     lines: u64,
 }
+
+state!(LineReader {
+    saved: read, bytes, start, all, asked, arrived, lines; kept: ports, memory, pool
+});
 
 impl LineReader {
     pub(super) fn new(ports: Ports, memory: CpuMemory) -> LineReader {

@@ -33,6 +33,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Wait};
 use durawarp_persist::handler::{Dependency, HandlerReport, NicEvent, NicHandler, Outbox, PathStore, report_of};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
@@ -60,6 +61,8 @@ enum Arrival {
     Barrier(VerbEnd),
 }
 
+value!(choice Arrival { Line { line, sequence, bytes, persistent }, Barrier(verb) });
+
 impl Arrival {
     /// It takes room in the channel's buffer.
     fn persists(&self) -> bool {
@@ -78,6 +81,8 @@ struct VerbEnd {
     persistent: bool,
 }
 
+value!(record VerbEnd { sequence, acknowledged, persistent });
+
 /// A channel.
 #[derive(Debug, Default)]
 struct ClientChannel {
@@ -90,6 +95,8 @@ struct ClientChannel {
     /// When the last of its packets came.
     since: Time,
 }
+
+value!(record ClientChannel { arrivals, verbs, at_home, since });
 
 /// The network interface.
 #[derive(Debug)]
@@ -109,6 +116,8 @@ pub struct Nic {
     /// What the handler held, where a timeline is kept.
     levels: Option<Box<HandlerLevels>>,
 }
+
+state!(Nic { parts: handler, outbox; sized: channels; saved: counters; kept: ports, ddio, peers, rooms, journal, levels });
 
 impl Nic {
     /// A NIC that hosts a scheme's handler, with so many channels, of which those of `peers` are other
@@ -311,6 +320,8 @@ impl Receiver for Nic {
 }
 
 impl Component<Msg> for Nic {
+    state_methods!();
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         deliver(self, message, cx);
     }

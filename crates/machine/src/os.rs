@@ -36,6 +36,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use durawarp_persist::dependency::{Dependencies, depend};
 use durawarp_riscv::elf::Executable;
@@ -80,6 +81,8 @@ enum Task {
     Ended(u32),
 }
 
+value!(choice Task { Call(call), Ended(hart) });
+
 /// The operating system.
 #[derive(Debug)]
 pub struct OperatingSystem {
@@ -109,6 +112,11 @@ pub struct OperatingSystem {
     ticks: Waited,
 }
 
+state!(OperatingSystem {
+    parts: calls, steps, reader; saved: off, tasks, waiting_since, deadline, ended, counters, ticks;
+    kept: ports, timebase, harts, costs, image, halts
+});
+
 /// What the OS takes, in ticks.
 #[derive(Debug, Clone, Copy)]
 struct Costs {
@@ -129,6 +137,8 @@ struct Steps {
     of_regions: bool,
     after: Dependencies,
 }
+
+state!(Steps { saved: number, after; kept: log, of_regions });
 
 impl Steps {
     /// One more, which `note` writes down.
@@ -159,6 +169,8 @@ struct Waited {
     turn: Time,
     wake: Time,
 }
+
+value!(record Waited { turn, wake });
 
 impl OperatingSystem {
     /// The OS of a process before its first instruction; `calls` has as many harts as the machine.
@@ -450,6 +462,8 @@ impl Receiver for OperatingSystem {
 }
 
 impl Component<Msg> for OperatingSystem {
+    state_methods!();
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         deliver(self, message, cx);
     }

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use durawarp_base::counters;
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
 use durawarp_persist::journal::{Author, FactKind, Notebook};
 use durawarp_riscv::elf::Executable;
@@ -84,6 +85,8 @@ struct Post {
     verb: Option<Verb>,
 }
 
+value!(record Post { hart, descriptor, pc, arrived, verb });
+
 /// A hart's channel to a peer.
 #[derive(Debug, Default)]
 struct HartChannel {
@@ -94,6 +97,8 @@ struct HartChannel {
     /// Those whose acknowledgement has not come: number, and when they were posted.
     awaited: VecDeque<(u64, Time)>,
 }
+
+value!(record HartChannel { sent, asked, awaited });
 
 /// The sending half of a server's NIC.
 #[derive(Debug)]
@@ -109,6 +114,10 @@ pub struct Poster {
     /// By peer: what was posted to it, where journals are kept.
     journals: Vec<Notebook>,
 }
+
+state!(Poster {
+    parts: reader, port; sized: channels; saved: posts, counters, latency; kept: wiring, journals
+});
 
 impl Poster {
     /// A poster that has nothing to do.
@@ -243,6 +252,8 @@ impl Receiver for Poster {
 }
 
 impl Component<Msg> for Poster {
+    state_methods!();
+
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         deliver(self, message, cx);
     }

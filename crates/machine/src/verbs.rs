@@ -16,7 +16,7 @@
 
 use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
-use durawarp_checkpoint::value;
+use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Time, Timebase};
 use durawarp_persist::dependency::Dependencies;
 use durawarp_persist::journal::{Author, FactKind, Notebook};
@@ -59,6 +59,8 @@ pub(super) struct SendingPort {
     /// When it has sent all.
     free: Time,
 }
+
+state!(SendingPort { saved: free; kept: network, timebase });
 
 impl SendingPort {
     pub(super) fn new(network: NetworkSpec, timebase: Timebase) -> SendingPort {
@@ -120,6 +122,8 @@ pub struct VerbPacket {
     pub persistent: bool,
 }
 
+value!(record VerbPacket { channel, sequence, address, bytes, last, acknowledged, persistent });
+
 /// What a NIC receives.
 #[derive(Debug)]
 pub enum NicMsg {
@@ -141,6 +145,8 @@ pub enum NicMsg {
     Peer(PeerMessage),
 }
 
+value!(choice NicMsg { Verb(packet), Written { tag, room, dependencies }, ProgramOver, Peer(message) });
+
 /// From a NIC to a client or a poster: this verb, and all before it in the channel, are durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PersistAck {
@@ -148,6 +154,8 @@ pub struct PersistAck {
     /// The verb's number.
     pub sequence: u64,
 }
+
+value!(record PersistAck { channel, sequence });
 
 /// What a client receives.
 #[derive(Debug)]
@@ -163,6 +171,8 @@ pub enum ClientMsg {
     /// The server's program is over.
     ProgramOver,
 }
+
+value!(choice ClientMsg { PersistAck(ack), WriteReply { channel, sequence }, ProgramOver });
 
 /// What a poster receives.
 #[derive(Debug)]
@@ -181,7 +191,7 @@ pub enum PosterMsg {
     PersistAck(PersistAck),
 }
 
-value!(refused NicMsg, ClientMsg, PosterMsg: "a machine of CPU cores");
+value!(choice PosterMsg { Post { hart, descriptor, pc }, Data(line), PersistAck(ack) });
 
 /// A number for a verb or an answer to it: the kind is in the highest four bits.
 fn of_channel(kind: u64, channel: u16, sequence: u64) -> u64 {

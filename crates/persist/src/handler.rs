@@ -136,7 +136,16 @@ macro_rules! state_of_handlers {
     )*};
 }
 
-state_of_handlers!(Handler, SmHandler, SliceHandler, HostHandler, ControllerHandler);
+state_of_handlers!(
+    Handler,
+    SmHandler,
+    SliceHandler,
+    HostHandler,
+    CoreHandler,
+    HomeHandler,
+    NicHandler,
+    ControllerHandler
+);
 
 /// A scheme's handler in an SM: its policy, beside its mechanism.
 pub trait SmHandler: Handler {

@@ -52,6 +52,8 @@ pub struct Verb {
     pub acknowledged: bool,
 }
 
+value!(record Verb { peer, local, offset, bytes, acknowledged });
+
 /// What is wrong with a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerbFault {

@@ -35,8 +35,11 @@ mod queues;
 #[cfg(test)]
 mod tests;
 
+use durawarp_checkpoint::{LoadFault, StateReader, Storable};
 use durawarp_persist::promises::Promises;
-use durawarp_persist::{ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, NicHandler, PathLinks, Scheme};
+use durawarp_persist::{
+    ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, NicHandler, PathLinks, Scheme, SchemeMessage,
+};
 
 pub use controller::worked::{WorkedRequest, WorkedStep, worked};
 pub use parameters::{BarrierScope, BroiSpec, Delegated, DependencyTracking, EpochSpec};
@@ -44,6 +47,7 @@ pub use parameters::{BarrierScope, BroiSpec, Delegated, DependencyTracking, Epoc
 use buffer::PersistBuffers;
 use controller::PersistQueues;
 use home::DependentLines;
+use messages::DelegatedMessage;
 
 /// The defaults of `epoch`, with sources, as a scheme file.
 pub const EPOCH_DEFAULTS: &str = include_str!("delegated/epoch.toml");
@@ -52,6 +56,10 @@ pub const EPOCH_DEFAULTS: &str = include_str!("delegated/epoch.toml");
 pub const BROI_DEFAULTS: &str = include_str!("delegated/broi.toml");
 
 impl Scheme for Delegated {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        DelegatedMessage::read(from).map(|message| Box::new(message) as _)
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Delegated::Epoch(_) => "epoch",

@@ -6,6 +6,7 @@
 //! transactions write. Addresses and bytes are ours.
 
 use crate::address::mixed;
+use durawarp_checkpoint::{state, value};
 
 use super::parameters::{Addresses, ClientSpec};
 
@@ -17,6 +18,8 @@ pub struct Epoch {
     /// Where, from the first byte of the client's memory.
     pub offset: u64,
 }
+
+value!(record Epoch { sequence, offset });
 
 /// The transactions of a client, one after the other.
 #[derive(Debug, Clone)]
@@ -34,6 +37,10 @@ pub struct Script {
     /// Of what is written.
     content: u64,
 }
+
+state!(Script {
+    saved: left, draws, sequence; kept: write_percent, epochs, bytes, places, addresses, content
+});
 
 impl Script {
     /// That of a client, by its number among those of all servers.

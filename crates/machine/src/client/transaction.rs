@@ -16,6 +16,7 @@
 //! Source: persistence parallelism, section V and Fig. 8: without an acknowledgement the system does log
 //! abort and tries to persist the transaction again. What a late one is worth is ours.
 
+use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 
 use super::script::Epoch;
@@ -44,6 +45,8 @@ pub(super) struct Transaction {
     /// When its first epoch was posted.
     began: Time,
 }
+
+value!(record Transaction { epochs, next, awaited, asked, began });
 
 impl Transaction {
     /// One whose epochs are all to be posted.

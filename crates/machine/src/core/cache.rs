@@ -15,6 +15,7 @@ use crate::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, Grant, HomeMsg, Want};
 use crate::line::{Line, LinePool};
 use crate::msg::Msg;
 use crate::ports::{Ports, Requester};
+use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Ctx, Time};
 use durawarp_persist::handler::CoreOffer;
 use durawarp_riscv::instruction::Op;
@@ -42,12 +43,16 @@ pub(super) struct LoadWaiter {
     pub(super) earliest: u64,
 }
 
+value!(record LoadWaiter { hart, op, width, number, address, earliest });
+
 /// A line under way.
 #[derive(Debug)]
 struct Mshr {
     line: u64,
     waiters: Vec<LoadWaiter>,
 }
+
+value!(record Mshr { line, waiters });
 
 /// A line operation that is not acknowledged.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +63,8 @@ struct Cleaning {
     /// When it was sent.
     sent: Time,
 }
+
+value!(record Cleaning { hart, tag, line, sent });
 
 /// What came of asking for a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +98,11 @@ pub(super) struct Cache {
     ports: Ports,
     pub(super) from: Requester,
 }
+
+state!(Cache {
+    parts: l1; sized: mshrs; saved: busy, puts, cleanings, kept, held_probes, next_cleaning, bytes_leave;
+    kept: pool, ports, from
+});
 
 impl Cache {
     /// An empty cache with room for this many lines under way.

@@ -1,5 +1,7 @@
 //! Why dispatch slots are lost: the accounts of [`super::CoreCounters`].
 
+use durawarp_checkpoint::value;
+
 /// Why a hart dispatched nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
@@ -13,6 +15,8 @@ pub(super) enum Cause {
     Call,
     Idle,
 }
+
+value!(choice Cause { Memory, Execution, Stores, Redirect, Atomic, Fence, Persist, Call, Idle });
 
 impl Cause {
     /// The counter of its slots, without `_slots`.
@@ -39,6 +43,8 @@ pub(super) struct Lost {
     /// The instruction; 0 where there is none, or nothing is watched.
     pub(super) pc: u64,
 }
+
+value!(record Lost { cause, hart, pc });
 
 impl Lost {
     /// Of a hart without anything to do.

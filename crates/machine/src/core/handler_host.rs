@@ -16,6 +16,7 @@ use crate::handler_levels::HandlerLevels;
 use crate::msg::Msg;
 use crate::ports::{Endpoint, Ports};
 use crate::region_spans::RegionSpans;
+use durawarp_checkpoint::state;
 use durawarp_engine::{Clock, Ctx, Time};
 use durawarp_persist::handler::{
     Admission, CoreEvent, CoreHandler, CoreOffer, CorePolicy, Dependencies, HandlerReport, Outbox, PathStore, Peer,
@@ -42,6 +43,10 @@ pub(super) struct CoreHost {
     /// The same: its regions.
     pub(super) regions: Option<Box<RegionSpans>>,
 }
+
+state!(CoreHost {
+    parts: handler, outbox; saved: awaits, awaited_since, told; kept: ports, policy, levels, regions
+});
 
 /// A store as it leaves the store buffer.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! A hart: the thread that it runs, its window, and what stands in its way.
 
 use crate::msg::Msg;
+use durawarp_checkpoint::{state, value};
 use durawarp_engine::Ctx;
 use durawarp_riscv::fault::FaultKind;
 use durawarp_riscv::hart_state::HartState;
@@ -52,6 +53,8 @@ pub(super) struct Waiting {
     pub(super) prediction: Option<Prediction>,
 }
 
+value!(record Waiting { number, pc, inst, dispatched, sources, prediction });
+
 /// Why nothing is dispatched, beside lack of room.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Blocked {
@@ -64,6 +67,8 @@ pub(super) enum Blocked {
     /// An instruction that is executed alone.
     Serial(Inst),
 }
+
+value!(choice Blocked { No, Jump(number), Fault, Serial(inst) });
 
 /// Where dispatch stands.
 #[derive(Debug)]
@@ -79,6 +84,8 @@ pub(super) struct FrontEnd {
     /// The OS takes the hart from its thread: nothing more is dispatched.
     pub(super) leaves: bool,
 }
+
+value!(record FrontEnd { pc, resume_at, blocked, redirected_by, alone_since, leaves });
 
 impl FrontEnd {
     /// It goes on at `pc`.
@@ -113,6 +120,11 @@ pub(super) struct Hart {
     pub(super) regions: Option<Box<HartRegions>>,
     pub(super) renaming: Renaming,
 }
+
+state!(Hart {
+    parts: predictor, window, stores, regions; saved: thread, front, waiting, loads, open_branches, fault, frm, reserved,
+    renaming; kept: index, room
+});
 
 impl Hart {
     /// A hart without a thread, with its share of the core's window.

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use durawarp_checkpoint::{state, value};
 use durawarp_riscv::code::CodeTable;
 use durawarp_riscv::instruction::Inst;
 use durawarp_riscv::regions::{Boundary, COMPLETE, RegionTable, RegisterSet};
@@ -30,6 +31,8 @@ struct RegionState {
     /// The last instruction may have gone anywhere.
     anywhere: bool,
 }
+
+value!(record RegionState { dirty, passed, ended_at, anywhere });
 
 impl RegionState {
     const BEGIN: RegionState = RegionState { dirty: 0, passed: 0, ended_at: NOWHERE, anywhere: false };
@@ -71,6 +74,8 @@ pub(super) enum Insertion {
     Done,
 }
 
+value!(choice Insertion { Unknown, Left(registers, value), Done });
+
 /// The regions of a hart.
 #[derive(Debug, Clone)]
 pub(super) struct HartRegions {
@@ -82,6 +87,8 @@ pub(super) struct HartRegions {
     /// Its thread has not begun to dispatch.
     pub(super) begins: bool,
 }
+
+state!(HartRegions { saved: front, retired, insertion, begins; kept: table, code });
 
 impl HartRegions {
     /// Of a hart without a thread.

@@ -17,6 +17,7 @@
 
 use crate::coherence::Grant;
 use crate::line::Line;
+use durawarp_checkpoint::value;
 
 /// A home asks for a line.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Probe {
     pub(super) room: Box<Line>,
 }
 
+value!(record Probe { line, invalidate, recall, room });
+
 /// A line that has come, and its request.
 #[derive(Debug)]
 pub(super) struct ArrivedLine {
@@ -38,6 +41,8 @@ pub(super) struct ArrivedLine {
     /// A probe of it that came since.
     pub(super) probe: Option<Probe>,
 }
+
+value!(record ArrivedLine { tag, grant, data, probe });
 
 /// A line that has its place.
 #[derive(Debug)]
@@ -59,6 +64,8 @@ pub(super) struct KeptLines {
     /// Probes of lines that an `lr` holds, in order.
     pub(super) reserved: Vec<Probe>,
 }
+
+value!(record KeptLines { arrivals, recalled, reserved });
 
 impl KeptLines {
     /// A line waits for a place.

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::coherence::CPU_LINE_BYTES;
 use crate::replacement::EvictionOrder;
+use durawarp_checkpoint::{state, value};
 
 use super::parameters::L1dSpec;
 
@@ -25,6 +26,8 @@ pub(super) enum LineState {
     /// As exclusive, and its home lacks its bytes.
     Modified,
 }
+
+value!(choice LineState { Invalid, Shared, Exclusive, Modified });
 
 /// The address of the first byte of the line of an address.
 #[inline]
@@ -49,6 +52,9 @@ pub(super) struct L1d {
     /// Writes after which a byte had another value: nothing of the model reads it.
     changes: u64,
 }
+
+// Where a line is looked for first decides nothing but how long that takes the host.
+state!(L1d { sized: tags, states, bytes; parts: order; saved: changes; kept: ways, set_mask, found });
 
 impl L1d {
     /// An empty cache. Sets are a power of two, as the machine's faults say.

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use super::l1d::line_of;
+use durawarp_checkpoint::value;
 
 /// The lines of a load's first and of its last byte, which are two of a load across lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct LoadLines {
     pub(super) first: u64,
     pub(super) last: u64,
 }
+
+value!(record LoadLines { first, last });
 
 impl LoadLines {
     /// The lines of `width` bytes at an address.
@@ -48,6 +51,8 @@ struct Early {
     lost: bool,
 }
 
+value!(record Early { number, lines, lost });
+
 /// The loads of a hart by whether they have bound.
 #[derive(Debug, Default)]
 pub(super) struct LoadOrder {
@@ -55,6 +60,8 @@ pub(super) struct LoadOrder {
     unbound: VecDeque<u64>,
     early: VecDeque<Early>,
 }
+
+value!(record LoadOrder { unbound, early });
 
 impl LoadOrder {
     /// A load is dispatched that cannot bind yet.

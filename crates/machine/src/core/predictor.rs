@@ -4,6 +4,8 @@
 //! predicted, and is put right when a prediction was wrong. Targets of direct branches are always known;
 //! those of indirect jumps are known where their register is (a perfect return stack and target buffer).
 
+use durawarp_checkpoint::{state, value};
+
 /// A hart's predictor.
 #[derive(Debug)]
 pub(super) struct Predictor {
@@ -14,6 +16,8 @@ pub(super) struct Predictor {
     mask: u32,
 }
 
+state!(Predictor { sized: counters; saved: history; kept: mask });
+
 /// A prediction, as it must be known when the branch resolves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prediction {
@@ -23,6 +27,8 @@ pub(super) struct Prediction {
     /// Outcomes before it.
     history: u32,
 }
+
+value!(record Prediction { taken, index, history });
 
 impl Predictor {
     /// Counters that predict "not taken", weakly.

@@ -1,6 +1,7 @@
 //! What a core keeps about a run: counters, the accounts of its dispatch slots, its journal, what is watched.
 
 use crate::coherence::CPU_LINE_BYTES;
+use durawarp_checkpoint::state;
 use durawarp_engine::Time;
 use durawarp_kernel::memory::Medium;
 use durawarp_persist::journal::{Author, FactKind, Notebook};
@@ -29,6 +30,10 @@ pub(super) struct CoreRecord {
     /// Why nothing is dispatched since then.
     lost: Lost,
 }
+
+state!(CoreRecord {
+    saved: counters, performed, noted, next, lost; kept: journal, watch, notes_retirement, width, core
+});
 
 impl CoreRecord {
     pub(super) fn new(width: u32, core: u16, journal: bool) -> CoreRecord {

@@ -2,6 +2,7 @@
 
 use crate::ports::{Ports, To};
 use crate::verbs::PosterMsg;
+use durawarp_checkpoint::state;
 use durawarp_riscv::verbs::Peers;
 
 /// What harts of a core know of the verbs that they posted.
@@ -13,6 +14,8 @@ pub(super) struct Remote {
     /// Verbs that are acknowledged: by hart of the core, then by peer.
     acknowledged: Vec<u64>,
 }
+
+state!(Remote { sized: acknowledged; kept: peers, to_poster });
 
 impl Remote {
     /// Nothing was posted.

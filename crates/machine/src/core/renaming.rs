@@ -3,6 +3,7 @@
 //!
 //! Instructions are counted when they are looked at, from the window: after a squash from its beginning.
 
+use durawarp_checkpoint::value;
 use durawarp_riscv::instruction::NOWHERE;
 
 use super::window::Window;
@@ -19,6 +20,8 @@ pub(super) struct Renaming {
     /// Since when an instruction that is executed alone waits for the end of the region.
     pub(super) since: Option<u64>,
 }
+
+value!(record Renaming { in_flight, counted, ending, since });
 
 impl Renaming {
     fn place(register: u8) -> usize {

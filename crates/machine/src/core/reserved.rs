@@ -13,6 +13,8 @@
 //! Rocket Chip and BOOM, which hold the line for `lrscCycles` = 80. Invariant: a probe waits at most until
 //! the hold ends that it met. Not modelled: a time after a hold in which `lr` is refused.
 
+use durawarp_checkpoint::value;
+
 /// What an `sc` must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reservation {
@@ -20,6 +22,8 @@ pub(super) struct Reservation {
     pub(super) address: u64,
     pub(super) width: u8,
 }
+
+value!(record Reservation { line, address, width });
 
 /// Reservation and hold of a hart.
 #[derive(Debug, Default)]
@@ -30,6 +34,8 @@ pub(super) struct Reserved {
     /// Cycle in which the `lr` came to the head of dispatch.
     since: Option<u64>,
 }
+
+value!(record Reserved { reservation, hold, since });
 
 impl Reserved {
     /// An `lr` that stood at the head since a cycle is performed; its line is held until another one.

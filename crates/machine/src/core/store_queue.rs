@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use durawarp_checkpoint::{state, value};
+
 use super::l1d::ones;
 
 /// What an entry does when it is performed.
@@ -26,6 +28,8 @@ pub(super) enum StoreKind {
     RegionEnd,
 }
 
+value!(choice StoreKind { Store, Clean, Flush, Fence, Checkpoint, RegionEnd });
+
 /// An entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoreEntry {
@@ -41,6 +45,8 @@ pub(super) struct StoreEntry {
     pub(super) width: u8,
     pub(super) kind: StoreKind,
 }
+
+value!(record StoreEntry { number, pc, address, value, ready, width, kind });
 
 /// What the store queue has of a load's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +82,8 @@ pub(super) struct StoreQueue {
     performed_at: u64,
     filter: [u8; FILTER],
 }
+
+state!(StoreQueue { saved: entries, retired, unknown, performed_at, filter; kept: capacity });
 
 fn granules(address: u64, width: u8) -> [usize; 2] {
     [address, address + u64::from(width) - 1].map(|at| (at >> 3) as usize % FILTER)

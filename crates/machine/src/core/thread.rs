@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use durawarp_checkpoint::value;
 use durawarp_riscv::syscalls::Then;
 
 use super::cause::Cause;
@@ -23,6 +24,8 @@ pub(super) struct Writing {
     pub(super) over: bool,
 }
 
+value!(record Writing { left, then, over });
+
 /// The end of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Woken {
@@ -31,6 +34,8 @@ pub(super) struct Woken {
     /// The step of the OS that ended it.
     pub(super) step: u64,
 }
+
+value!(record Woken { result, step });
 
 /// What a hart runs.
 #[derive(Debug)]
@@ -48,6 +53,8 @@ pub(super) enum Thread {
     /// Nothing any more: the process has ended.
     Stopped,
 }
+
+value!(choice Thread { None, Running, Calling(woken), Writing(writing, woken), Waiting, Stopped });
 
 impl Thread {
     /// What its lost slots are counted as.

@@ -7,6 +7,7 @@
 //! Invariant: retirement is in order, at most `width` a cycle; a register whose producer is known in the
 //! buffer is pending exactly when that entry is.
 
+use durawarp_checkpoint::{state, value};
 use durawarp_riscv::instruction::{NOWHERE, REGISTERS};
 
 /// The cycle of a result that memory has yet to bring.
@@ -31,6 +32,8 @@ pub(super) enum Retires {
     Operation,
 }
 
+value!(choice Retires { Plain, Load, Store, Checkpoint, StatusCheckpoint, RegionEnd, Operation });
+
 /// An instruction in the reorder buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RobEntry {
@@ -44,6 +47,8 @@ pub(super) struct RobEntry {
     pub(super) flags: u8,
 }
 
+value!(record RobEntry { value, complete, pc, rd, retires, flags });
+
 const _: () = assert!(size_of::<RobEntry>() <= 32);
 
 /// The value of a source register, or who writes it.
@@ -55,6 +60,8 @@ pub(super) enum Source {
     Pending(u64),
 }
 
+value!(choice Source { Ready(value, cycle), Pending(number) });
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Register {
     value: u64,
@@ -62,6 +69,8 @@ struct Register {
     ready: u64,
     producer: u64,
 }
+
+value!(record Register { value, ready, producer });
 
 /// Registers and reorder buffer.
 #[derive(Debug)]
@@ -82,6 +91,10 @@ pub(super) struct Window {
     /// Exceptions of floating point, as of retirement: those of a wrong path are never among them.
     pub(super) accrued: u8,
 }
+
+state!(Window {
+    sized: rob; saved: head, next, registers, retired, loads, accrued; kept: mask, entries
+});
 
 impl Window {
     /// Registers of zeros, an empty buffer.

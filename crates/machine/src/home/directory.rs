@@ -17,6 +17,7 @@ use crate::address::Interleave;
 use crate::cache::TagArray;
 use crate::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, Grant, Want};
 use crate::line::Line;
+use durawarp_checkpoint::{state, value};
 use durawarp_engine::StateDigest;
 use durawarp_kernel::memory::Medium;
 
@@ -40,6 +41,8 @@ struct DirectoryEntry {
     transaction: Option<TransactionId>,
 }
 
+value!(record DirectoryEntry { address, owner, sharers, dirty, plain, transaction });
+
 /// Lines and their directory.
 #[derive(Debug)]
 pub(super) struct Directory {
@@ -49,6 +52,8 @@ pub(super) struct Directory {
     /// Of all places, one after the other: as zeros, so that memory of the host is taken by lines that come.
     bytes: Vec<u8>,
 }
+
+state!(Directory { parts: tags; sized: lines, bytes; kept: map });
 
 impl Directory {
     /// No lines, with these tags.

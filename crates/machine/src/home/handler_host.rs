@@ -6,6 +6,7 @@
 
 use crate::msg::Msg;
 use crate::ports::Ports;
+use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 use durawarp_persist::handler::{
     Dependencies, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, report_of,
@@ -18,6 +19,8 @@ pub(super) struct HomeHost {
     outbox: Outbox,
     ports: Ports,
 }
+
+state!(HomeHost { parts: handler, outbox; kept: ports });
 
 impl HomeHost {
     pub(super) fn new(handler: Box<dyn HomeHandler>, ports: Ports) -> HomeHost {

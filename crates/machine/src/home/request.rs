@@ -3,6 +3,7 @@
 use crate::coherence::Want;
 use crate::line::Line;
 use crate::ports::Requester;
+use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 use durawarp_persist::handler::Dependencies;
 
@@ -23,6 +24,8 @@ pub(super) enum Ask {
     Write,
 }
 
+value!(choice Ask { Get(want), Clean { flush }, Write });
+
 /// A request of a core, of the OS or of the NIC.
 #[derive(Debug)]
 pub(super) struct HomeRequest {
@@ -36,6 +39,8 @@ pub(super) struct HomeRequest {
     pub(super) arrived: Time,
 }
 
+value!(record HomeRequest { from, tag, ask, room, dependencies, arrived });
+
 /// An answer that waits for writes of its line to be durable.
 #[derive(Debug)]
 pub(super) struct PendingAnswer {
@@ -45,6 +50,8 @@ pub(super) struct PendingAnswer {
     pub(super) answer: Answer,
 }
 
+value!(record PendingAnswer { line, to, since, answer });
+
 /// What a clean or a write is answered.
 #[derive(Debug)]
 pub(super) enum Answer {
@@ -53,3 +60,5 @@ pub(super) enum Answer {
     /// To the NIC: [`NicMsg::Written`](crate::verbs::NicMsg::Written).
     Written { tag: u16, room: Box<Line>, dependencies: Option<Box<Dependencies>> },
 }
+
+value!(choice Answer { Cleaned { tag, room }, Written { tag, room, dependencies } });

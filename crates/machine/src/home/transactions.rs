@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 
 use crate::line::Line;
+use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 
 use super::request::{CoreSet, HomeRequest, TransactionId};
@@ -39,6 +40,10 @@ pub(super) enum Phase {
     Kept { fetch: TransactionId },
 }
 
+value!(choice Phase {
+    Ready, Held, Fetching, Probing { invalidate }, Recalling { fetch }, Kept { fetch },
+});
+
 /// A transaction of a line.
 #[derive(Debug)]
 pub(super) struct Transaction {
@@ -58,6 +63,8 @@ pub(super) struct Transaction {
     pub(super) queue: VecDeque<HomeRequest>,
 }
 
+value!(record Transaction { line, place, phase, since, awaited, probed, head, fetched, queue });
+
 /// Transactions of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
@@ -74,6 +81,8 @@ pub(super) struct Transactions {
     /// Those that have an MSHR.
     fetching: u32,
 }
+
+value!(record Transactions { all, free, absent, held, ready, kept, fetching });
 
 impl Transactions {
     /// The transaction of a line that is not in the array.

@@ -19,6 +19,7 @@ use crate::core_regions::account::{Account, Stage};
 use crate::core_regions::asked::AskedRegions;
 use crate::core_regions::held::HeldStores;
 use crate::core_regions::messages::{Copied, CoreRegion, CoreRegionMessage};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::handler::{
     ControllerEvent, ControllerHandler, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
@@ -42,6 +43,8 @@ struct OfCore {
     /// Its regions that have been written here: the number of its oldest, for the account.
     written: u32,
 }
+
+value!(record OfCore { held, bounded, acks, flushes, flushing, written });
 
 impl OfCore {
     /// What its oldest region waits for.
@@ -67,6 +70,10 @@ pub(super) struct BackEndBuffer {
     persisted: u64,
     beyond: u64,
 }
+
+state!(BackEndBuffer {
+    parts: asked; sized: cores; saved: stores, account, persisted, beyond; kept: spec, place
+});
 
 impl BackEndBuffer {
     pub(super) fn new(spec: Arc<CapriSpec>, place: HandlerPlace) -> BackEndBuffer {
@@ -136,6 +143,8 @@ impl BackEndBuffer {
 }
 
 impl Handler for BackEndBuffer {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let (core, other) = match (opened(message), from) {
             (CoreRegionMessage::Store(region, copied), _) => {

@@ -3,6 +3,7 @@
 //! Invariants: a core's regions persist in their order; who asks is answered once, at once or when the region
 //! has persisted.
 
+use durawarp_checkpoint::state;
 use durawarp_persist::handler::{Outbox, Peer};
 
 use super::messages::{CoreRegion, CoreRegionMessage};
@@ -15,6 +16,8 @@ pub struct AskedRegions {
     /// Who asked, in the order of asking.
     asked: Vec<(CoreRegion, u16)>,
 }
+
+state!(AskedRegions { sized: persisted; saved: asked });
 
 impl AskedRegions {
     /// Of so many cores.

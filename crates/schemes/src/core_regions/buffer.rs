@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::Time;
 use durawarp_persist::handler::{
     Admission, CoreEvent, CoreFences, CoreHandler, CoreOffer, CorePolicy, Handler, HandlerPlace, HandlerReport, Outbox,
@@ -46,6 +47,8 @@ enum PathItem {
     End(CoreRegion, Author),
 }
 
+value!(choice PathItem { Store(region, author, copied), End(region, author) });
+
 #[derive(Debug, Clone, Copy, Default)]
 struct BufferTally {
     stores: u64,
@@ -60,6 +63,10 @@ struct BufferTally {
     wait_cycles: u64,
 }
 
+value!(record BufferTally {
+    stores, most_entries, most_persisting, persisting_ticks, stopped_ticks, waited_regions, wait_cycles,
+});
+
 /// What the core knows of regions.
 #[derive(Debug)]
 struct KnownRegions {
@@ -68,6 +75,8 @@ struct KnownRegions {
     /// Regions of other cores that have to persist before a synchronisation.
     awaited: Vec<CoreRegion>,
 }
+
+state!(KnownRegions { sized: persisted; saved: awaited });
 
 impl KnownRegions {
     /// So many regions of a core have persisted everywhere.
@@ -109,6 +118,11 @@ pub struct CoreBuffer {
     tally: BufferTally,
     report: RegionReport,
 }
+
+state!(CoreBuffer {
+    parts: known; saved: items, used, free, stopped, opened, is_open, ended, lines, region_stores, tally, report;
+    kept: rule, place
+});
 
 impl CoreBuffer {
     /// Of a core.
@@ -246,6 +260,8 @@ impl CoreBuffer {
 }
 
 impl Handler for CoreBuffer {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {
             (CoreRegionMessage::Taken, _) => self.used -= 1,

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
+use durawarp_checkpoint::value;
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::handler::{Flush, Held};
 
@@ -20,6 +21,8 @@ struct HeldStore {
     copied: Copied,
 }
 
+value!(record HeldStore { region, copied });
+
 /// The stores of a controller.
 #[derive(Debug, Default)]
 pub struct HeldStores {
@@ -28,6 +31,8 @@ pub struct HeldStores {
     by_line: HashMap<u64, SmallVec<[usize; 2]>>,
     most: u64,
 }
+
+value!(record HeldStores { stores, by_line, most });
 
 impl HeldStores {
     /// Takes a store: its slot.

@@ -9,6 +9,7 @@
 
 use hashbrown::HashMap;
 
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::dependency::{Dependencies, Dependency, depend};
 use durawarp_persist::handler::{
     Handler, HandlerPlace, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, opened,
@@ -44,6 +45,8 @@ pub struct HomeLines {
     kept: u64,
 }
 
+state!(HomeLines { saved: ahead, regions, looked, kept; kept: cores });
+
 impl HomeLines {
     /// Of a machine.
     pub fn new(place: HandlerPlace) -> HomeLines {
@@ -60,6 +63,8 @@ impl HomeLines {
 }
 
 impl Handler for HomeLines {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
         match opened(message) {
             CoreRegionMessage::Arrived(line) => self.count(line, -1),

@@ -3,6 +3,7 @@
 //! Public, so that a decorator around a handler can change messages on their way: tests make faulty machines
 //! so.
 
+use durawarp_checkpoint::{StateWriter, Storable, value};
 use durawarp_persist::handler::SchemeMessage;
 use durawarp_persist::journal::Author;
 
@@ -13,6 +14,8 @@ pub struct CoreRegion {
     /// From 0.
     pub number: u32,
 }
+
+value!(record CoreRegion { core, number });
 
 impl CoreRegion {
     /// The author of its steps at a controller.
@@ -31,6 +34,8 @@ pub struct Copied {
     /// Their content, each in its place in the line.
     pub bytes: Box<[u8; 128]>,
 }
+
+value!(record Copied { line, mask, bytes });
 
 /// A message.
 #[derive(Debug)]
@@ -53,7 +58,16 @@ pub enum CoreRegionMessage {
     Arrived(u64),
 }
 
+value!(choice CoreRegionMessage {
+    Store(region, copied), Boundary(region), Taken, BoundaryAck(region), Persisted(region), Asked(region), Told(region),
+    Arrived(line),
+});
+
 impl SchemeMessage for CoreRegionMessage {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
     fn digest(&self) -> u64 {
         let of = |kind: u64, region: &CoreRegion| kind << 56 ^ u64::from(region.core) << 32 ^ u64::from(region.number);
         match self {

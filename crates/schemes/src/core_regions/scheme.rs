@@ -6,11 +6,13 @@
 use std::fmt;
 
 use durawarp_base::spec::Nanos;
+use durawarp_checkpoint::{LoadFault, StateReader, Storable};
 use durawarp_persist::vocab::{CommitRule, RegionRule};
-use durawarp_persist::{ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, PathLinks, Scheme};
+use durawarp_persist::{ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, PathLinks, Scheme, SchemeMessage};
 
 use super::buffer::{CoreBuffer, PathRule};
 use super::lines::HomeLines;
+use super::messages::CoreRegionMessage;
 
 /// How such schemes have regions formed, where their parameters do not say it.
 pub const REGIONS: RegionRule = RegionRule {
@@ -46,6 +48,10 @@ impl fmt::Debug for CoreRegions {
 }
 
 impl Scheme for CoreRegions {
+    fn read_message(&self, from: &mut StateReader<'_>) -> Result<Box<dyn SchemeMessage>, LoadFault> {
+        CoreRegionMessage::read(from).map(|message| Box::new(message) as _)
+    }
+
     fn name(&self) -> &'static str {
         self.name
     }

@@ -19,6 +19,7 @@ use crate::core_regions::account::{Account, Stage};
 use crate::core_regions::asked::AskedRegions;
 use crate::core_regions::held::HeldStores;
 use crate::core_regions::messages::{Copied, CoreRegion, CoreRegionMessage};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::handler::{
     ControllerEvent, ControllerHandler, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
 };
@@ -45,12 +46,18 @@ struct UnpersistedRegion {
     flushes: bool,
 }
 
+value!(record UnpersistedRegion {
+    stores, held, untaken, writing, ended, bounded, acks, flushes,
+});
+
 /// The regions of a core, from the oldest on.
 #[derive(Debug, Default)]
 struct OfCore {
     number: u32,
     regions: VecDeque<UnpersistedRegion>,
 }
+
+value!(record OfCore { number, regions });
 
 impl OfCore {
     fn region(&mut self, number: u32) -> &mut UnpersistedRegion {
@@ -86,6 +93,10 @@ pub(super) struct SpeculativeWrites {
     logged: u64,
     held: u64,
 }
+
+state!(SpeculativeWrites {
+    parts: asked; sized: cores; saved: stores, waiting, account, persisted, logged, held; kept: place
+});
 
 impl SpeculativeWrites {
     pub(super) fn new(place: HandlerPlace) -> SpeculativeWrites {
@@ -208,6 +219,8 @@ impl SpeculativeWrites {
 }
 
 impl Handler for SpeculativeWrites {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let (core, other) = match (opened(message), from) {
             (CoreRegionMessage::Store(region, copied), _) => {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: each number that is counted is in one bucket.
 
+use durawarp_checkpoint::value;
 use durawarp_persist::HandlerReport;
 
 /// Upper ends of all buckets but the last.
@@ -10,6 +11,8 @@ const ENDS: [u64; 4] = [1, 2, 4, 8];
 /// How often a number was so large.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Buckets([u64; 5]);
+
+value!(wrapper Buckets);
 
 impl Buckets {
     /// Counts a number of 1 or more.

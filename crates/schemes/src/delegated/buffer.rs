@@ -30,6 +30,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::dependency::{Dependencies, Dependency, depend};
 use durawarp_persist::journal::{Author, FactKind};
@@ -57,6 +58,8 @@ enum Content {
     Fence(Box<Filter>),
 }
 
+value!(choice Content { Store { line, mask, bytes, author }, Fence(lines) });
+
 #[derive(Debug)]
 struct BufferEntry {
     id: u64,
@@ -70,6 +73,8 @@ struct BufferEntry {
     /// Messages of it that are not durable.
     outstanding: u32,
 }
+
+value!(record BufferEntry { id, content, after, asks, stores, outstanding });
 
 /// The buffer of a hart.
 #[derive(Debug, Default)]
@@ -92,6 +97,10 @@ struct Buffer {
     full: bool,
 }
 
+value!(record Buffer {
+    entries, sent, last, prefix, last_fence, accumulated, told, stored, full,
+});
+
 /// What buffers counted.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tally {
@@ -107,6 +116,10 @@ struct Tally {
     /// Stores and fences that found their buffer full.
     full_waits: u64,
 }
+
+value!(record Tally {
+    entries, coalesced, fences, empty_fences, dependencies_taken, dependent_entries, most_entries, fill, full_waits,
+});
 
 /// How full a buffer was, by quarters; the last but one has room for an entry or more.
 const FILL: [&str; 5] = [
@@ -133,6 +146,8 @@ pub(super) struct PersistBuffers {
     settles: bool,
     tally: Tally,
 }
+
+state!(PersistBuffers { sized: buffers, resolved; saved: stored, tally; kept: spec, first, settles });
 
 impl PersistBuffers {
     /// Empty buffers of a core's harts.
@@ -465,6 +480,8 @@ impl Buffer {
 }
 
 impl Handler for PersistBuffers {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             DelegatedMessage::Drained { hart, id, persists } => self.drained(hart, id, persists, outbox),

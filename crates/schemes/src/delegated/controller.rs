@@ -22,6 +22,7 @@ pub(super) mod worked;
 
 use std::collections::BTreeMap;
 
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::Time;
 use durawarp_persist::bytes::copy_masked;
 use durawarp_persist::{
@@ -58,6 +59,11 @@ struct Tally {
     banks: Buckets,
 }
 
+value!(record Tally {
+    requests, joined, sets, epochs, banks_summed, issues, bank_stalled, global_barriers, remote_requests,
+    remote_starved, set_requests, set_sizes, banks,
+});
+
 /// Issues by banks that had a request under way with it.
 const BANKS: [&str; 5] =
     ["persist_banks_1", "persist_banks_2", "persist_banks_to_4", "persist_banks_to_8", "persist_banks_more"];
@@ -87,6 +93,11 @@ pub(super) struct PersistQueues {
     arrived: u64,
     tally: Tally,
 }
+
+state!(PersistQueues {
+    sized: queues, busy, joined; saved: under_way, held, arrived, tally;
+    kept: scheme, banks, harts_a_core, local, starvation
+});
 
 impl PersistQueues {
     /// Empty queues of a machine's harts and channels.
@@ -262,6 +273,8 @@ impl PersistQueues {
 }
 
 impl Handler for PersistQueues {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             DelegatedMessage::Persist(persist) => self.receive(persist, outbox.now()),

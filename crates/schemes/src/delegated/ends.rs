@@ -2,9 +2,13 @@
 
 use std::collections::VecDeque;
 
+use durawarp_checkpoint::value;
+
 /// Entry and line, in the order of entries.
 #[derive(Debug, Default, Clone)]
 pub(super) struct LinesByEntry(VecDeque<(u64, u64)>);
+
+value!(wrapper LinesByEntry);
 
 impl LinesByEntry {
     /// A line until this entry is durable.

@@ -5,6 +5,8 @@
 //! paper gives none. Invariant: a line that was added is found. One that was not may be found, which only
 //! adds order.
 
+use durawarp_checkpoint::value;
+
 /// Bits of a filter.
 const BITS: u64 = 256;
 
@@ -13,6 +15,8 @@ const BITS: u64 = 256;
 pub(super) struct Filter {
     bits: [u64; (BITS / 64) as usize],
 }
+
+value!(record Filter { bits });
 
 fn places(line: u64) -> [usize; 2] {
     let number = line >> 6;

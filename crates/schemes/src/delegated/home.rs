@@ -15,6 +15,7 @@
 
 use hashbrown::HashMap;
 
+use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::dependency::{Dependencies, Dependency, depend};
 use durawarp_persist::{
     Handler, HandlerPlace, HandlerReport, HomeEvent, HomeHandler, Outbox, Peer, SchemeMessage, opened,
@@ -37,6 +38,10 @@ pub(super) struct DependentLines {
     cores: u16,
     dependent_grants: u64,
 }
+
+state!(DependentLines {
+    sized: by_hart, passed, resolved; saved: lines, dependent_grants; kept: harts_a_core, cores
+});
 
 impl DependentLines {
     /// No lines.
@@ -101,6 +106,8 @@ impl DependentLines {
 }
 
 impl Handler for DependentLines {
+    state_methods!();
+
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             DelegatedMessage::Resolved { hart, id } => self.resolve(hart, id, outbox),

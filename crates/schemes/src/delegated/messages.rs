@@ -1,5 +1,6 @@
 //! What persist buffers, home slices and the controller tell each other.
 
+use durawarp_checkpoint::{StateWriter, Storable, value};
 use durawarp_persist::SchemeMessage;
 use durawarp_persist::journal::Author;
 
@@ -19,6 +20,8 @@ pub struct Persist {
     /// Their content.
     pub bytes: Box<[u8; 128]>,
 }
+
+value!(record Persist { hart, id, author, line, mask, bytes });
 
 /// A message between handlers of delegated ordering.
 #[derive(Debug)]
@@ -44,7 +47,15 @@ pub enum DelegatedMessage {
     },
 }
 
+value!(choice DelegatedMessage {
+    Persist(persist), Barrier { hart }, Drained { hart, id, persists }, Resolved { hart, id },
+});
+
 impl SchemeMessage for DelegatedMessage {
+    fn save(&self, out: &mut StateWriter) {
+        Storable::save(self, out);
+    }
+
     fn digest(&self) -> u64 {
         let of = |kind: u64, hart: u16, id: u64| kind << 60 ^ u64::from(hart) << 44 ^ id;
         match self {

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 use durawarp_persist::bytes::copy_masked;
 
@@ -32,6 +33,8 @@ pub(super) struct PersistRequest {
     pub(super) persists: u32,
 }
 
+value!(record PersistRequest { persist, bank, number, arrived, under_way, stalled, persists });
+
 /// A bank in a set of banks. They are few: of more than 128 two share a bit.
 pub(super) fn bank_bit(bank: usize) -> u128 {
     1 << (bank % 128)
@@ -43,6 +46,8 @@ enum QueueItem {
     Barrier,
 }
 
+value!(choice QueueItem { Request(request), Barrier });
+
 /// The queue of a hart.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -50,6 +55,8 @@ pub(super) struct Queue {
     /// Requests of the ready set that are durable.
     durable: u64,
 }
+
+value!(record Queue { items, durable });
 
 impl Queue {
     /// Bytes come for a request of the same entry that was not handed over: they join it. False where there

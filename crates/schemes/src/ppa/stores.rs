@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::journal::{Author, FactKind};
 use durawarp_persist::vocab::RegionEnd;
 use durawarp_persist::{
@@ -33,6 +34,8 @@ struct HartRegion {
     stores: u64,
 }
 
+value!(record HartRegion { stored, held, instructions, stores });
+
 /// A store that is not durable, as far as the core knows.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
@@ -41,6 +44,8 @@ struct Pending {
     /// The core's stores are numbered as they are performed, from 1.
     number: u64,
 }
+
+value!(record Pending { line, hart, number });
 
 /// A line with stores that are not durable.
 #[derive(Debug)]
@@ -51,6 +56,8 @@ struct PendingLine {
     /// A store has come since the last of them left.
     newer: bool,
 }
+
+value!(record PendingLine { line, under_way, newer });
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Counters {
@@ -65,6 +72,10 @@ struct Counters {
     kept: u64,
 }
 
+value!(record Counters {
+    regions, instructions, stores, ends, wait_cycles, write_backs, write_back_cycles, joined, kept,
+});
+
 /// What a core keeps of stores that are not durable.
 #[derive(Debug)]
 pub(super) struct CoreStores {
@@ -78,6 +89,8 @@ pub(super) struct CoreStores {
     performed: u64,
     counters: Counters,
 }
+
+state!(CoreStores { sized: regions; saved: pending, lines, performed, counters; kept: core, spare });
 
 impl CoreStores {
     pub(super) fn new(spec: &PpaSpec, place: HandlerPlace) -> CoreStores {
@@ -199,6 +212,8 @@ impl CoreStores {
 }
 
 impl Handler for CoreStores {
+    state_methods!();
+
     fn report(&self, report: &mut HandlerReport) {
         let counters = self.counters;
         for (name, count) in [
