@@ -13,7 +13,7 @@ use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
-use durawarp::run::{AnyExperiment, Beginning, Conduct, Finished, of_cpus};
+use durawarp::run::{AnyExperiment, Beginning, Conduct, Finished};
 use durawarp::sweep::counting::{COUNTING_BEGINS, run_counted};
 use durawarp::sweep::host::{Memory, Need, shortage};
 use durawarp::sweep::{Comparison, Done, SweepFile, metrics as all_metrics};
@@ -133,13 +133,9 @@ fn run_with(
         let mut saved = saved.lock().unwrap_or_else(PoisonError::into_inner);
         saved.1 = saved.0.take().map(|mut file| made.write(&recipe, &mut file));
     };
-    let checkpoint = match (&extras.checkpoint, experiment.gpu()) {
-        (None, _) => None,
-        (Some((cycle, _)), Some(of)) => {
-            Some(CheckpointAt::new(of, CheckpointWhen::Cycle(*cycle), &keep).map_err(errors::input)?)
-        }
-        (Some(_), None) => return Err(errors::input(of_cpus("checkpoint_at").into())),
-    };
+    let at = extras.checkpoint.as_ref();
+    let at = at.map(|(cycle, _)| CheckpointAt::new(&experiment, CheckpointWhen::Cycle(*cycle), &keep));
+    let checkpoint = at.transpose().map_err(errors::input)?;
     let budget = extras.timeline_budget_mib << 20;
     let conduct = Conduct {
         threads,

@@ -114,6 +114,14 @@ def test_a_run_goes_on_from_its_checkpoint_bit_by_bit(tmp_path: Path) -> None:
         durawarp.resume(tmp_path / "none.ckpt")
 
 
+def test_a_program_of_cpus_goes_on_from_its_checkpoint_too(tmp_path: Path) -> None:
+    file = tmp_path / "hash.ckpt"
+    whole = durawarp.run("hash", profile="ci", scheme="sync", checkpoint_at=(30000, file))
+    assert alike(durawarp.resume(file)) == alike(whole)
+    slower = durawarp.resume(file, set={"nvm.t_rcd_ns": 400})
+    assert slower["from_checkpoint"]["cycle"] >= 30000 and slower.cycles > whole.cycles
+
+
 def test_a_checkpoint_after_the_end_is_told_and_leaves_no_file(tmp_path: Path) -> None:
     file = tmp_path / "late.ckpt"
     with pytest.raises(durawarp.RunFailed, match="the run was over at cycle") as raised:

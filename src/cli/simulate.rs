@@ -7,7 +7,7 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome, Repeats};
 use durawarp::report::{self, Kept};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt};
-use durawarp::run::{AnyExperiment, Beginning, Conduct, of_cpus};
+use durawarp::run::{AnyExperiment, Beginning, Conduct};
 use durawarp::sweep::host::{self, Memory, Need};
 use durawarp::timeline::Timeline;
 use durawarp::workload::Resolved;
@@ -67,11 +67,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let stdout_is_taken = outputs.ready()?;
     let folder = args.file_out.as_deref().map(|folder| WrittenFiles::below(folder, &experiment)).transpose()?;
     let keep = |made: Checkpoint| writing.iter().for_each(|writing| writing.write(&made));
-    let checkpoint = match (&ordered, experiment.gpu()) {
-        (None, _) => None,
-        (Some(ordered), Some(of)) => Some(CheckpointAt::new(of, ordered.when, &keep)?),
-        (Some(ordered), None) => return Err(of_cpus(ordered.option()).into()),
-    };
+    let at = ordered.as_ref().map(|ordered| CheckpointAt::new(&experiment, ordered.when, &keep));
+    let checkpoint = at.transpose()?;
     // Before the run, which may be long: an address that is taken is told at once.
     let monitor = args.monitor.map(|address| Monitor::open(address, title(&experiment))).transpose()?;
     if let Some(monitor) = &monitor {

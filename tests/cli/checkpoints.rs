@@ -82,8 +82,8 @@ fn wrong_files_and_cycles_are_told_with_exit_code_2() {
     ended(&durawarp_in(&folder, &["run", "gemm", "--from", "it.ckpt"]), 2, &["cannot be used with"]);
     ended(&durawarp_in(&folder, &["run", "--from", "it.ckpt", "--timeline", "t.json"]), 2, &["cannot be used with"]);
     ended(&durawarp_in(&folder, &["run"]), 2, &["<WORKLOAD>"]);
-    let cpus = ["run", "hash", "--profile", "ci", "--checkpoint-at", "10", "cpu.ckpt"];
-    ended(&durawarp_in(&folder, &cpus), 2, &["a program of CPUs cannot be saved yet"]);
+    let cpus = ["run", "hash", "--profile", "ci", "--checkpoint-at-kernel", "2", "cpu.ckpt"];
+    ended(&durawarp_in(&folder, &cpus), 2, &["launches are of kernels", "--checkpoint-at takes a core cycle"]);
     // The file is an input now.
     let onto = ["run", "--from", "it.ckpt", "--json", "it.ckpt"];
     ended(&durawarp_in(&folder, &onto), 2, &["it is an input of this command"]);
@@ -99,6 +99,40 @@ fn a_file_that_the_run_named_and_that_has_changed_is_told() {
     assert_eq!(outcome(&folder, &["run", "--from", "it.ckpt", "-q"]), whole);
     std::fs::write(folder.join("mine.toml"), machine.replace("21", "22")).unwrap();
     ended(&durawarp_in(&folder, &["run", "--from", "it.ckpt"]), 2, &["of another experiment", "has changed since"]);
+}
+
+#[test]
+fn a_program_of_cpus_goes_on_with_its_arguments_and_from_its_own_executable_alone() {
+    let folder = folder("checkpoint-of-cpus");
+    let executable = |name: &str| Path::new("workloads/riscv").join(name).canonicalize().unwrap();
+    std::fs::copy(executable("written.elf"), folder.join("mine.elf")).unwrap();
+    let run = ["run", "mine.elf", "-q", "--checkpoint-at", "10000", "it.ckpt", "--json", "-"];
+    let arguments = ["--", "--threads", "3", "--records", "5"];
+    let told = ended(&durawarp_in(&folder, &[&run[..], &arguments].concat()), 0, &[]);
+    let mut whole: Value = serde_json::from_str(&told).unwrap();
+    whole.as_object_mut().unwrap().remove("host");
+    assert_eq!(whole["process"]["files"][0]["bytes"], 75);
+    assert_eq!(outcome(&folder, &["run", "--from", "it.ckpt", "-q", "--threads", "2", "--file-out", "out"]), whole);
+    let text = whole["process"]["files"][0]["text"].as_str().unwrap();
+    assert_eq!(std::fs::read_to_string(folder.join("out/records.txt")).unwrap(), text);
+    std::fs::copy(executable("counter.elf"), folder.join("mine.elf")).unwrap();
+    ended(&durawarp_in(&folder, &["run", "--from", "it.ckpt"]), 2, &["of another experiment", "has changed since"]);
+}
+
+#[test]
+fn a_sweep_of_programs_of_cpus_forks_too() {
+    let spec = "schema = 1\nname = \"late\"\nmetrics = [\"cycles\"]\n[base]\nworkload = \"hash\"\nprofile = \"ci\"\n\
+                scheme = \"sync\"\nfork_at_cycle = 20000\n[[axis]]\nkey = \"nvm.t_rcd_ns\"\nvalues = [300, 400]\n";
+    let folder = sweep_folder("checkpoint-sweep-of-cpus", spec);
+    ended(&durawarp_in(&folder, &["sweep", "run", "spec.toml", "-q"]), 0, &[]);
+    let table = ended(&durawarp_in(&folder, &["sweep", "table", "spec.toml"]), 0, &["forked"]);
+    let hash = ["run", "hash", "--profile", "ci", "--scheme", "sync", "-q", "--checkpoint-at", "20000", "it.ckpt"];
+    outcome(&folder, &hash);
+    for latency in ["300", "400"] {
+        let set = format!("--set=nvm.t_rcd_ns={latency}");
+        let cycles = outcome(&folder, &["run", "--from", "it.ckpt", "-q", &set])["time"]["core_cycles"].to_string();
+        assert!(table.contains(&cycles), "{cycles} is not in\n{table}");
+    }
 }
 
 #[test]

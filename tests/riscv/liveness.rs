@@ -18,7 +18,7 @@ use crate::generator;
 
 /// What a hart does to the word, again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+pub(crate) enum Turn {
     /// `lr.w; addi; sc.w; bnez`: the loop of the manual.
     Reservation,
     /// What gcc makes of a compare-and-swap: `lw`, then `lr.w; bne; sc.w; bnez` until the word was as loaded.
@@ -152,21 +152,21 @@ fn program(of: Turn, harts: u32, times: u32) -> Vec<u32> {
 
 /// A machine, and what is run on it.
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    of: Turn,
-    harts: u32,
-    harts_of_core: u32,
-    amo_cycles: u64,
-    service_cycles: u64,
-    weak: bool,
+pub(crate) struct Point {
+    pub(crate) of: Turn,
+    pub(crate) harts: u32,
+    pub(crate) harts_of_core: u32,
+    pub(crate) amo_cycles: u64,
+    pub(crate) service_cycles: u64,
+    pub(crate) weak: bool,
     /// Turns of each hart.
-    times: u32,
+    pub(crate) times: u32,
     /// Between the beginnings of two harts.
-    syscall_ns: u64,
+    pub(crate) syscall_ns: u64,
 }
 
 impl Point {
-    fn experiment(&self) -> CpuExperiment {
+    pub(crate) fn experiment(&self) -> CpuExperiment {
         // Any program's experiment, with this one in its place.
         let recipe = Experiment::of("hash").machine("lightwsp-cpu").set("params.THREADS", 1u64).reference(false);
         let recipe = recipe

@@ -3,6 +3,7 @@
 
 mod common;
 
+mod checkpoints;
 mod cluster;
 mod core_regions;
 mod counted;

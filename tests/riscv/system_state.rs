@@ -22,7 +22,7 @@ const SCHEMES: [&str; 3] = ["light-wsp", "cwsp", "capri"];
 const ALL: u64 = 1 << 20;
 
 /// The sample with these scripts, under a scheme.
-fn experiment(scripts: &[&str], scheme: &str, set: &[(&str, &str)]) -> CpuExperiment {
+pub(crate) fn experiment(scripts: &[&str], scheme: &str, set: &[(&str, &str)]) -> CpuExperiment {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("riscv/system_state").join(scripts.join("_"));
     let folder = folder.join(scheme);
     std::fs::create_dir_all(&folder).unwrap();

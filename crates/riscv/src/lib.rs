@@ -13,6 +13,9 @@
 //! calls. Exceptions that trap (signals, paging) and privileged modes are not modelled; each file says what
 //! it leaves out.
 //!
+//! What a machine keeps of a process while it runs can be saved (`durawarp_checkpoint`): instructions, states
+//! of harts, and what its system calls see and change.
+//!
 //! Invariants: nothing here knows a machine, time, or the host; whatever a program holds or does, the result
 //! is data (a [`fault::CpuFault`], a diagnostic) and not a panic.
 

@@ -41,6 +41,7 @@ mod subject;
 mod visible;
 
 use crate::run::{Conduct, Experiment, run};
+use cores::of_fork;
 pub use cores::{CPU_BUDGET, crash_cpu};
 use driver::{Crashed, judge_failures};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
@@ -84,8 +85,7 @@ fn refuse(experiment: &Experiment) -> Result<(), Diagnostics> {
         return Err(Diagnostic::nowhere("sample", message).with_help("crash tests simulate the whole program").into());
     }
     if experiment.fork.is_some() {
-        let message = "a run whose parameters change on the way cannot be judged: what is before is not in its journal";
-        return Err(Diagnostic::nowhere("fork_at_cycle", message).into());
+        return Err(of_fork().into());
     }
     if workload.is_trace() {
         let message = "a trace has no values: what a power failure leaves of it cannot be recovered, nor judged";

@@ -16,6 +16,7 @@ mod conduct;
 mod cpu;
 mod cpu_experiment;
 mod end;
+mod experiment_ref;
 mod finished;
 mod forked;
 mod kept;
@@ -40,10 +41,9 @@ mod whole;
 
 pub(crate) use any::begins_within;
 pub use any::{AnyExperiment, AnyResolved};
-pub use beginning::{Beginning, of_cpus};
+pub use beginning::Beginning;
 pub use conduct::{Conduct, REPEAT_CYCLES};
 pub(crate) use cpu::load_of;
-pub use cpu::run_cpu;
 pub use cpu_experiment::CpuExperiment;
 pub use durawarp_persist::Part;
 pub use finished::Finished;
@@ -76,6 +76,18 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         return forked::run(experiment, fork, conduct);
     }
     run_program(experiment, Program::of(experiment, conduct.stop), conduct)
+}
+
+/// Simulates a program of CPUs.
+///
+/// # Panics
+/// When the program does not fit its memory, which is a fault of its resolution; the checkpoint that it is to
+/// go on from is of another experiment.
+pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
+    match &experiment.fork {
+        Some(fork) => forked::run_of_cpus(experiment, fork, conduct),
+        None => cpu::run_process(experiment, conduct),
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! A machine between two rounds as bytes, and back into one that was assembled anew.
 //!
-//! How far the host program is comes first: launches follow from it, and components name them by their
-//! numbers. The scheme reads the messages of its handlers. Machines of cores refuse: their components cannot
-//! be saved yet.
+//! Of a machine with a GPU how far the host program is comes first: launches follow from it, and components
+//! name them by their numbers. The scheme reads the messages of its handlers.
 
 use std::sync::Arc;
 
@@ -18,14 +17,11 @@ use durawarp_persist::Scheme;
 /// # Errors
 /// Something of it cannot be saved.
 pub fn save(machine: &Assembly) -> Result<Vec<u8>, LoadFault> {
-    if machine.id(Endpoint::CommandProcessor).is_none() {
-        return Err(LoadFault::new("a machine of CPU cores"));
-    }
-    let host = machine.command_processor();
+    let host = machine.id(Endpoint::CommandProcessor).map(|_| machine.command_processor());
     let mut context = Context::default();
-    context.provide(host.live_launches());
+    host.into_iter().for_each(|host| context.provide(host.live_launches()));
     let mut out = StateWriter::new(context);
-    host.save_program(&mut out);
+    host.into_iter().for_each(|host| host.save_program(&mut out));
     save_simulation(&machine.simulation, &mut out);
     out.finish()
 }
@@ -37,9 +33,10 @@ pub fn save(machine: &Assembly) -> Result<Vec<u8>, LoadFault> {
 pub fn load(machine: &mut Assembly, scheme: &Arc<dyn Scheme>, bytes: &[u8]) -> Result<(), LoadFault> {
     let mut from = StateReader::new(bytes, Context::default());
     from.provide(scheme.clone());
-    let id = machine.id(Endpoint::CommandProcessor).ok_or_else(|| LoadFault::new("a machine of CPU cores"))?;
-    let launches = host_of(machine, id)?.load_program(&mut from).map_err(|fault| fault.within("host program"))?;
-    from.provide(launches);
+    if let Some(id) = machine.id(Endpoint::CommandProcessor) {
+        let launches = host_of(machine, id)?.load_program(&mut from).map_err(|fault| fault.within("host program"))?;
+        from.provide(launches);
+    }
     load_simulation(&mut machine.simulation, &mut from)?;
     from.end()
 }

@@ -73,6 +73,9 @@ pub fn crash_cpu(
 ) -> Result<CrashReport, Diagnostics> {
     let crashed = || -> Result<Box<dyn Crashed + '_>, Diagnostics> {
         experiment.check()?;
+        if experiment.fork.is_some() {
+            return Err(of_fork().into());
+        }
         let scheme = &experiment.scheme.built;
         Ok(match scheme.regions() {
             _ if scheme.promises().survives == Survives::Registers => Box::new(SavedCores::new(experiment, request)?),
@@ -82,6 +85,12 @@ pub fn crash_cpu(
         })
     };
     judge_failures(crashed, request, watching)
+}
+
+/// Why an experiment with a fork cannot be judged.
+pub(super) fn of_fork() -> Diagnostic {
+    let message = "a run whose parameters change on the way cannot be judged: what is before is not in its journal";
+    Diagnostic::nowhere("fork_at_cycle", message)
 }
 
 /// A program of CPUs that recovers by itself.

@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::cpu_experiment::CpuExperiment;
+use super::experiment_ref::ExperimentRef;
 use super::{Conduct, Experiment, Finished, length, run, run_cpu};
 use crate::assemble::{first_place, first_place_of_cores};
 use durawarp_base::diagnostic::Diagnostic;
@@ -115,6 +116,15 @@ pub enum AnyExperiment {
 impl From<Experiment> for AnyExperiment {
     fn from(experiment: Experiment) -> Self {
         AnyExperiment::Gpu(Box::new(experiment))
+    }
+}
+
+impl<'a> From<&'a AnyExperiment> for ExperimentRef<'a> {
+    fn from(experiment: &'a AnyExperiment) -> Self {
+        match experiment {
+            AnyExperiment::Gpu(experiment) => ExperimentRef::Kernels(experiment),
+            AnyExperiment::Cpu(experiment) => ExperimentRef::Process(experiment),
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 //! What a run begins with that goes on from a file of a checkpoint: its recipe, its experiment, and the
 //! state.
 //!
-//! With changes the rest of the run is a fork. Invariant: the state fits the experiment. Not here: programs
-//! of CPUs, which cannot be saved yet.
+//! With changes the rest of the run is a fork. Invariant: the state fits the experiment.
 
 use super::checkpoint::{Checkpoint, Resumed};
 use super::{AnyExperiment, Recipe};
@@ -31,17 +30,13 @@ impl Beginning {
             Checkpoint::read(bytes).map_err(|why| Diagnostic::nowhere("--from", format!("`{name}` {why}")))?;
         let recipe = recipe.most_bytes(most_bytes);
         let experiment = recipe.build_any()?;
-        let of = experiment.gpu().ok_or_else(|| of_cpus("--from"))?;
         if set.is_empty() {
-            let from = checkpoint.resume(of)?;
+            let from = checkpoint.resume(&experiment)?;
             return Ok(Beginning { recipe, experiment, from });
         }
         refuse_programs(set)?;
         let changed = recipe.clone().changes(set).build_any()?;
-        let from = match changed.gpu() {
-            Some(changed) => checkpoint.fork(of, changed)?,
-            None => return Err(of_cpus("--from").into()),
-        };
+        let from = checkpoint.fork(&experiment, &changed)?;
         Ok(Beginning { recipe, experiment: changed, from })
     }
 }
@@ -55,9 +50,4 @@ fn refuse_programs(set: &[String]) -> Result<(), Diagnostics> {
         faults.push(Diagnostic::nowhere(&format!("--set {text}"), message));
     }
     faults.into_result(())
-}
-
-/// What machines of CPU cores cannot do yet.
-pub fn of_cpus(option: &str) -> Diagnostic {
-    Diagnostic::nowhere(option, "a program of CPUs cannot be saved yet: only kernels on machines with a GPU can")
 }

@@ -14,8 +14,8 @@
 //! thresholds ([`may_change`]). What is under way then goes on as it began. No link may become shorter: new
 //! messages would overtake those under way.
 //!
-//! The host program is saved as what its steps received, and replayed: launches follow from it, and
-//! components name them by number. A scheme whose handlers cannot be saved is refused before the run.
+//! The host program of kernels is saved as what its steps received, and replayed: launches follow from it,
+//! and components name them by number. A scheme whose handlers cannot be saved is refused before the run.
 //!
 //! Invariant: a [`Resumed`] fits its experiment: loading it was tried. Not here: files (`file`), experiments
 //! that are forks from the first (`fork`).
@@ -25,12 +25,10 @@ mod file;
 use std::sync::Arc;
 
 use super::conduct::Conduct;
+pub use super::experiment_ref::ExperimentRef;
 #[cfg(test)]
 pub(crate) use super::kept::of_zeros;
-pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, CheckpointWhen, Resumed};
-pub use super::program::Fork;
-use super::program::{Experiment, Program};
-use super::whole::{clocks_of, machine_of};
+pub use super::kept::{Beginnings, Checkpoint, CheckpointAt, CheckpointWhen, Fork, Resumed};
 use crate::assemble::{Assembly, checkpoint};
 use crate::outcome::FromCheckpoint;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
@@ -43,13 +41,14 @@ impl<'a> CheckpointAt<'a> {
     ///
     /// # Errors
     /// Its scheme cannot be saved yet; it is to be sampled.
-    pub fn new(
-        experiment: &Experiment,
+    pub fn new<'e>(
+        experiment: impl Into<ExperimentRef<'e>>,
         when: CheckpointWhen,
         keep: &'a (dyn Fn(Checkpoint) + Sync),
     ) -> Result<CheckpointAt<'a>, Diagnostics> {
-        check(experiment)?;
-        Ok(CheckpointAt { when, experiment: hash_of(experiment), keep })
+        let experiment = experiment.into();
+        check(experiment, when)?;
+        Ok(CheckpointAt { when, experiment: experiment.hash(), keep })
     }
 }
 
@@ -67,6 +66,9 @@ const OTHERS: [&str; 8] = [
     "nvm.endurance_writes",
     "nvm.capacity_gb",
 ];
+
+/// How long components hold messages back that have to stay in their order: they may only become longer.
+const ORDERED: [&str; 3] = ["llc.service_cycles", "os.syscall_ns", "os.switch_ns"];
 
 /// A parameter may have another value in a fork than before it.
 ///
@@ -100,8 +102,9 @@ impl Checkpoint {
     ///
     /// # Errors
     /// It is of another experiment.
-    pub fn resume(&self, experiment: &Experiment) -> Result<Resumed, Diagnostics> {
-        if hash_of(experiment) != self.experiment {
+    pub fn resume<'e>(&self, experiment: impl Into<ExperimentRef<'e>>) -> Result<Resumed, Diagnostics> {
+        let experiment = experiment.into();
+        if experiment.hash() != self.experiment {
             let message = "it is of another experiment: machine, scheme or workload, or a file that they name, has \
                            changed since";
             return Err(Diagnostic::nowhere("checkpoint", message).into());
@@ -116,11 +119,17 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Parameters that may not change in a run; other differences; it is of another experiment.
-    pub fn fork(&self, experiment: &Experiment, changed: &Experiment) -> Result<Resumed, Diagnostics> {
+    pub fn fork<'e>(
+        &self,
+        experiment: impl Into<ExperimentRef<'e>>,
+        changed: impl Into<ExperimentRef<'e>>,
+    ) -> Result<Resumed, Diagnostics> {
+        let (experiment, changed) = (experiment.into(), changed.into());
         let set = changes(experiment, changed)?;
         if set.is_empty() {
             return self.resume(experiment);
         }
+        // What is under way goes on as it began, so that all is at one instant first.
         let mut machine = assembled(experiment, Some(&self.resume(experiment)?)).map_err(told)?;
         let at: Time = match align(&mut machine.simulation) {
             RunEnd::Stopped { at } => at,
@@ -129,7 +138,7 @@ impl Checkpoint {
                 return Err(Diagnostic::nowhere("--set", message).into());
             }
         };
-        let cycle = clocks_of(experiment).duration(at).core_cycles;
+        let cycle = experiment.clocks().duration(at).core_cycles;
         let state = checkpoint::save(&machine).map_err(told)?;
         let resumed = Resumed {
             state: Arc::new(state),
@@ -144,46 +153,31 @@ impl Checkpoint {
     }
 }
 
-/// A hash of what an experiment's events follow from.
-pub(super) fn hash_of(experiment: &Experiment) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let mut take = |name: &str, bytes: &[u8]| {
-        for part in [name.as_bytes(), bytes] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-    };
-    // Maps with sorted keys: equal values have equal texts.
-    let machine = serde_json::to_vec(&experiment.machine.values()).unwrap_or_default();
-    let scheme = serde_json::to_vec(&experiment.scheme.values).unwrap_or_default();
-    take("machine", &machine);
-    take(experiment.scheme.built.name(), &scheme);
-    experiment.workload.fingerprint(&mut take);
-    hasher.finalize().to_hex().to_string()
-}
-
 /// Finds what keeps an experiment from being saved, before it runs.
-fn check(experiment: &Experiment) -> Result<(), Diagnostics> {
-    if experiment.sample.is_some() {
+fn check(experiment: ExperimentRef<'_>, when: CheckpointWhen) -> Result<(), Diagnostics> {
+    if experiment.is_sampled() {
         return Err(Diagnostic::nowhere("sample", "a sampled run has no one state to save").into());
+    }
+    if matches!((experiment, when), (ExperimentRef::Process(_), CheckpointWhen::Launch(_))) {
+        let message = "launches are of kernels, and this is a program of CPUs";
+        let fault = Diagnostic::nowhere("--checkpoint-at-kernel", message);
+        return Err(fault.with_help("--checkpoint-at takes a core cycle").into());
     }
     let machine = assembled(experiment, None).map_err(told)?;
     match checkpoint::save(&machine) {
         Ok(_) => Ok(()),
         Err(fault) => {
-            let message = format!("a run under `{}` cannot be saved yet: {fault}", experiment.scheme.name);
+            let message = format!("a run under `{}` cannot be saved yet: {fault}", experiment.scheme().name);
             Err(Diagnostic::nowhere("--checkpoint-at", message).into())
         }
     }
 }
 
 /// The machine of an experiment, at a checkpoint or before its first event.
-fn assembled(experiment: &Experiment, from: Option<&Resumed>) -> Result<Assembly, LoadFault> {
-    let Program { formed, host, .. } = Program::of(experiment, None);
-    let image = experiment.image(formed.as_ref());
+fn assembled(experiment: ExperimentRef<'_>, from: Option<&Resumed>) -> Result<Assembly, LoadFault> {
     let conduct = Conduct { line_writes: from.is_some_and(|from| from.line_writes), ..Conduct::default() };
-    let mut machine = machine_of(experiment, image, host, &conduct);
-    from.map_or(Ok(()), |from| from.load(&mut machine, &experiment.scheme.built))?;
+    let mut machine = experiment.machine(&conduct);
+    from.map_or(Ok(()), |from| from.load(&mut machine, &experiment.scheme().built))?;
     Ok(machine)
 }
 
@@ -192,16 +186,22 @@ fn told(fault: LoadFault) -> Diagnostics {
 }
 
 /// The parameters in which two experiments differ, as `key=value` of the second.
-pub(super) fn changes(from: &Experiment, to: &Experiment) -> Result<Vec<String>, Diagnostics> {
+pub(super) fn changes(from: ExperimentRef<'_>, to: ExperimentRef<'_>) -> Result<Vec<String>, Diagnostics> {
     let mut faults = Diagnostics::default();
-    if from.scheme.built.name() != to.scheme.built.name() {
+    if from.scheme().built.name() != to.scheme().built.name() {
         faults.push(Diagnostic::nowhere("--scheme", "a run cannot go on under another scheme"));
     }
-    let (before, after) = (from.machine.values(), to.machine.values());
-    let both = before.iter().zip(&after).chain(from.scheme.values.iter().zip(&to.scheme.values));
+    let (before, after) = (from.machine_values(), to.machine_values());
+    let both = before.iter().zip(&after).chain(from.scheme().values.iter().zip(&to.scheme().values));
     let mut set = Vec::new();
     for ((key, old), (_, new)) in both.filter(|((_, old), (_, new))| old != new) {
-        if may_change(key) {
+        if ORDERED.contains(&key.as_str()) && new.as_f64() < old.as_f64() {
+            let message = format!(
+                "`{key}` is {old} up to the checkpoint and cannot become {new}: new messages would overtake those under \
+                 way, which have to stay in their order"
+            );
+            faults.push(Diagnostic::nowhere(key, message).with_help("it may only become longer"));
+        } else if may_change(key) {
             set.push(format!("{key}={}", new.as_str().map_or_else(|| new.to_string(), str::to_owned)));
         } else {
             let message =

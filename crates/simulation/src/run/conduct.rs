@@ -35,10 +35,10 @@ pub struct Conduct<'a> {
     pub timeline: Option<u64>,
     /// Tell where cores lost their dispatch slots: by hart, function and instruction. Of machines of cores.
     pub places: bool,
-    /// Make a checkpoint on the way. Of kernels.
+    /// Make a checkpoint on the way.
     pub checkpoint: Option<CheckpointAt<'a>>,
-    /// Go on from a checkpoint in place of the beginning: one that fits the experiment. Of kernels, without
-    /// journals, timelines and epochs, which would lack what came before.
+    /// Go on from a checkpoint in place of the beginning: one that fits the experiment. Without journals,
+    /// timelines, places and epochs, which would lack what came before.
     pub from: Option<&'a Resumed>,
     /// Beginnings that this run shares with others whose parameters change at a cycle.
     pub beginnings: Option<&'a Beginnings<'a>>,

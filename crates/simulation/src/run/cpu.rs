@@ -28,6 +28,7 @@ use durawarp_machine::home::HomeSlice;
 use durawarp_machine::memory_controller::MemoryController;
 use durawarp_machine::nic::Nic;
 use durawarp_machine::os::OperatingSystem;
+use durawarp_machine::ports::Endpoint;
 use durawarp_machine::poster::Poster;
 use durawarp_riscv::elf::Executable;
 use durawarp_riscv::functional;
@@ -41,22 +42,41 @@ use durawarp_workload::{CpuCheckKind, Ran};
 const REFERENCE_EXTRA: u64 = 1 << 24;
 const REFERENCE_FACTOR: u64 = 4;
 
-/// Simulates a program of CPUs.
+/// Simulates a program of CPUs whole, or from a checkpoint on.
 ///
 /// # Panics
-/// When the program does not fit its memory, which is a fault of its resolution.
-pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
+/// When the program does not fit its memory, which is a fault of its resolution; the checkpoint is of another
+/// experiment.
+pub(super) fn run_process(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
+    run_unless(experiment, None, conduct)
+}
+
+/// A program of CPUs that fails before its first instruction, as the experiment cannot be run: why.
+pub(super) fn refused_process(experiment: &CpuExperiment, why: String, conduct: &Conduct<'_>) -> Finished {
+    run_unless(experiment, Some(why), conduct)
+}
+
+/// Simulates, unless something keeps it from that.
+fn run_unless(experiment: &CpuExperiment, refused: Option<String>, conduct: &Conduct<'_>) -> Finished {
     let CpuExperiment { machine: config, program, scheme, .. } = experiment;
     // Nothing is launched here: there is no counting by launch, whatever is asked.
     let conduct = &Conduct { launches: false, ..conduct.clone() };
     let spec = &config.spec;
-    let clocks = Clocks::of(spec.timebase(), spec.clock.core_mhz);
+    let clocks = experiment.clocks();
     let base = clocks.base;
     let (process, formed) = process_of(experiment);
     let load = load_of(experiment, &process, formed.as_ref());
-    let machine = assembled(experiment, load, conduct);
+    let mut machine = assembled(experiment, load, conduct);
+    if let Some(from) = conduct.from
+        && let Err(fault) = from.load(&mut machine, &scheme.built)
+    {
+        panic!("the checkpoint is of another experiment: {fault}");
+    }
     let asked = |machine: &Assembly, long| repeats::of_harts(machine, &process.image, long);
-    let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, Some(&asked));
+    let ran = match refused {
+        None => Simulated::of(machine, clocks, experiment.max_cycles, conduct, Some(&asked)),
+        Some(why) => Simulated::refused(machine, clocks, Endpoint::Os, why),
+    };
 
     let (machine, harts) = (&ran.machine, spec.core.harts);
     let ends: Vec<ServerEnd> = machine.systems().map(ServerEnd::of).collect();
@@ -68,6 +88,7 @@ pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
     let outcome = Outcome {
         process: Some(left),
         counters: counters(machine),
+        from_checkpoint: conduct.from.and_then(|from| from.forked().cloned()),
         ..ran.outcome(describe(config, base), scheme, described, conduct)
     };
     // All that is asked of the machine is asked before its memory: `into_memory` takes it apart.
@@ -126,6 +147,12 @@ pub(crate) fn load_of<'a>(
     CpuLoad { process, files: &experiment.program.files, all_persistent, remote_bytes, regions }
 }
 
+/// The machine of an experiment, ready to run.
+pub(super) fn machine_of_cores(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Assembly {
+    let (process, formed) = process_of(experiment);
+    assembled(experiment, load_of(experiment, &process, formed.as_ref()), conduct)
+}
+
 /// The machine around a process, ready to run.
 pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: &Conduct<'_>) -> Assembly {
     let spec = &experiment.machine.spec;
@@ -137,7 +164,7 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
         journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
         places: conduct.places,
-        line_writes: conduct.line_writes,
+        line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: alone,
         halts_after_launches: false,
     };

@@ -9,6 +9,8 @@ use durawarp_persist::promises::Survives;
 use durawarp_schemes::catalogue;
 use durawarp_workload::CpuProgram;
 
+use super::end::Clocks;
+use super::kept::Fork;
 use super::regions_of_cores::check_process;
 
 /// What to simulate on a machine of CPU cores, and how far.
@@ -25,6 +27,8 @@ pub struct CpuExperiment {
     pub max_cycles: Option<u64>,
     /// Run the functional driver for checks that compare with it.
     pub reference: bool,
+    /// It begins with other parameters.
+    pub fork: Option<Fork<CpuExperiment>>,
 }
 
 impl CpuExperiment {
@@ -41,9 +45,14 @@ impl CpuExperiment {
             scheme,
             max_cycles: None,
             reference: true,
+            fork: None,
         };
         experiment.check()?;
         Ok(experiment)
+    }
+
+    pub(super) fn clocks(&self) -> Clocks {
+        Clocks::of(self.machine.spec.timebase(), self.machine.spec.clock.core_mhz)
     }
 
     /// Finds what would keep a run from starting: a scheme of other machines, more threads than harts

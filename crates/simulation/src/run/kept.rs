@@ -1,5 +1,5 @@
-//! What is kept of a run on the way, as plain data: a checkpoint, who takes one, what a run goes on from, and
-//! beginnings that several runs share.
+//! What is kept of a run on the way, as plain data: a checkpoint, who takes one, what a run goes on from, how
+//! one begins whose parameters change, and beginnings that several runs share.
 //!
 //! What they are made of and what they fit is with [`checkpoint`](super::checkpoint).
 
@@ -75,6 +75,15 @@ impl Resumed {
     pub fn forked(&self) -> Option<&FromCheckpoint> {
         self.forked.as_ref()
     }
+}
+
+/// How an experiment begins whose parameters change on the way.
+#[derive(Debug, Clone)]
+pub struct Fork<E> {
+    /// The core cycle from which on it has its own parameters.
+    pub cycle: u64,
+    /// The same with the parameters up to there.
+    pub before: Box<E>,
 }
 
 /// Bytes of beginnings that are kept at a time, at most.

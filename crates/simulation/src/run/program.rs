@@ -7,6 +7,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::cpu_experiment::other_machines;
+use super::kept::Fork;
 use crate::assemble::first_place;
 use crate::config::presets::MACHINES;
 use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
@@ -41,16 +42,7 @@ pub struct Experiment {
     /// Simulate a sample in detail and predict the rest: so many samples of a launch of many waves of CTAs.
     pub sample: Option<u32>,
     /// It begins with other parameters.
-    pub fork: Option<Fork>,
-}
-
-/// How an experiment begins whose parameters change on the way.
-#[derive(Debug, Clone)]
-pub struct Fork {
-    /// The core cycle from which on it has its own parameters.
-    pub cycle: u64,
-    /// The same with the parameters up to there.
-    pub before: Box<Experiment>,
+    pub fork: Option<Fork<Experiment>>,
 }
 
 /// How a scheme of recoverable regions has kernels formed.

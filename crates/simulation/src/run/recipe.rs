@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::forked;
-use super::program::Fork;
+use super::kept::Fork;
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
 use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, DEFAULT_TENSOR_MACHINE};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig, is_of_a_scheme};
@@ -425,7 +425,7 @@ impl Recipe {
         let resolved = resolved.map_err(&mut keep).ok();
         match (machine, resolved, scheme) {
             (Some(machine), Some(resolved), Some(scheme)) if faults.0.is_empty() => {
-                self.of_parts(machine, resolved, scheme, Recipe::build)
+                self.of_parts(machine, resolved, scheme, Recipe::build_any)
             }
             _ => Err(faults),
         }
@@ -544,7 +544,7 @@ impl Recipe {
         machine: AnyMachine,
         workload: AnyResolved,
         scheme: SchemeConfig,
-        before: impl FnOnce(&Recipe) -> Result<Experiment, Diagnostics>,
+        before: impl FnOnce(&Recipe) -> Result<AnyExperiment, Diagnostics>,
     ) -> Result<AnyExperiment, Diagnostics> {
         let &Recipe { max_cycles, reference, launches, sample, .. } = self;
         // A machine and a workload of different kinds fit nothing: they come last.
@@ -559,18 +559,15 @@ impl Recipe {
                     return Err(Diagnostic::nowhere("launches", message).into());
                 }
                 experiment.check_sample()?;
-                let fork = self.fork.as_ref();
-                let fork =
-                    fork.map(|(cycle, of)| Ok::<_, Diagnostics>(Fork { cycle: *cycle, before: before(of)?.into() }));
-                let experiment = Experiment { fork: fork.transpose()?, ..experiment };
-                experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(fork, &experiment))?;
+                let fork = self.load_fork(before, |before| match before {
+                    AnyExperiment::Gpu(before) => Some(*before),
+                    AnyExperiment::Cpu(_) => None,
+                })?;
+                let experiment = Experiment { fork, ..experiment };
+                experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(&*fork.before, &experiment))?;
                 AnyExperiment::Gpu(Box::new(experiment))
             }
             (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {
-                if self.fork.is_some() {
-                    let message = "a program of CPUs cannot be saved yet, so that its parameters stay what they are";
-                    return Err(Diagnostic::nowhere("fork_at_cycle", message).into());
-                }
                 if sample.is_some() {
                     let message =
                         "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
@@ -581,12 +578,15 @@ impl Recipe {
                     return Err(Diagnostic::nowhere("launches", message).into());
                 }
                 let experiment = CpuExperiment::of_parts(*machine, *program, scheme)?;
-                AnyExperiment::Cpu(Box::new(CpuExperiment {
-                    max_cycles,
-                    reference,
-                    persistent: self.choice.persistent || experiment.persistent,
-                    ..experiment
-                }))
+                let persistent = self.choice.persistent || experiment.persistent;
+                let experiment = CpuExperiment { max_cycles, reference, persistent, ..experiment };
+                let fork = self.load_fork(before, |before| match before {
+                    AnyExperiment::Cpu(before) => Some(*before),
+                    AnyExperiment::Gpu(_) => None,
+                })?;
+                let experiment = CpuExperiment { fork, ..experiment };
+                experiment.fork.as_ref().map_or(Ok(()), |fork| forked::check(&*fork.before, &experiment))?;
+                AnyExperiment::Cpu(Box::new(experiment))
             }
             (machine, workload) => return Err(unfit(&machine, &workload.describe().workload).into()),
         };
@@ -594,6 +594,22 @@ impl Recipe {
             experiment.fits(most)?;
         }
         Ok(experiment)
+    }
+}
+
+impl Recipe {
+    /// How it begins, where it begins as another one, which is to be of its own kind and which `build` makes.
+    fn load_fork<E>(
+        &self,
+        build: impl FnOnce(&Recipe) -> Result<AnyExperiment, Diagnostics>,
+        own: fn(AnyExperiment) -> Option<E>,
+    ) -> Result<Option<Fork<E>>, Diagnostics> {
+        let Some((cycle, before)) = &self.fork else { return Ok(None) };
+        let before = own(build(before)?).ok_or_else(|| {
+            let message = "kernels cannot go on as a program of CPUs, nor the other way round";
+            Diagnostic::nowhere("fork_at_cycle", message)
+        })?;
+        Ok(Some(Fork { cycle: *cycle, before: Box::new(before) }))
     }
 }
 

@@ -18,6 +18,7 @@ use durawarp_engine::{Barrier, Inspection, RunEnd, RunOptions, Scaling, Time};
 use durawarp_kernel::memory::{FlatMemory, Medium};
 use durawarp_machine::MAX_CORE_CYCLES;
 use durawarp_machine::memory_controller::{CellWear, MemoryController};
+use durawarp_machine::ports::Endpoint;
 use durawarp_workload::Bindings;
 
 /// A machine that has run.
@@ -67,6 +68,14 @@ impl Simulated {
             end = RunEnd::Finished { at };
         }
         Simulated { machine, clocks, end, repeats: watch.found(), left, by_launch, wall: began.elapsed() }
+    }
+
+    /// A machine whose program cannot begin: which component says so, and why.
+    pub(super) fn refused(machine: Assembly, clocks: Clocks, by: Endpoint, why: String) -> Simulated {
+        let Some(component) = machine.id(by) else { unreachable!("a machine without {by}") };
+        let name = machine.simulation.name(component).to_owned();
+        let end = RunEnd::Failed { at: 0, component, name, error: why.into() };
+        Simulated { end, ..Simulated::idle(machine, clocks) }
     }
 
     /// A machine that has done nothing.
@@ -242,8 +251,9 @@ fn pause(
     // A limit cuts rounds, and a checkpoint must not: up to it there is none, unless it comes first.
     let most = Some(clocks.core.cycles(MAX_CORE_CYCLES));
     let time_limit = if pause_at <= options.time_limit { most } else { options.time_limit };
+    let paused = RunOptions { pause_at, time_limit, ..options.clone() };
     let end = match launch {
-        None => whole(machine, &RunOptions { pause_at, time_limit, ..options.clone() }, None),
+        None => past_program(machine, |machine| whole(machine, &paused, None)),
         launch => whole(machine, options, launch),
     };
     let cycle = match end {
@@ -257,6 +267,14 @@ fn pause(
         Err(fault) => panic!("a machine that was checked cannot be saved: {fault}"),
     }
     whole(machine, options, None)
+}
+
+/// Runs a machine to an end of its own: where clients go on after the server's program, that is none.
+pub(super) fn past_program(machine: &mut Assembly, mut run: impl FnMut(&mut Assembly) -> RunEnd) -> RunEnd {
+    match run(machine) {
+        RunEnd::Halted { .. } if machine.nics().next().is_some() => run(machine),
+        end => end,
+    }
 }
 
 /// Runs on over the ends of launches, and reads the counters at each where that is asked for; up to the end

@@ -81,11 +81,8 @@ impl OwnParts {
         };
         let shared = before.as_ref().map(|parts| (parts, workload.clone()));
         recipe.of_parts(machine.0.clone(), workload, (**scheme).clone(), |recipe| match shared {
-            Some((parts, workload)) if same(recipe, parts) => match parts.experiment(recipe, workload)? {
-                AnyExperiment::Gpu(experiment) => Ok(*experiment),
-                AnyExperiment::Cpu(_) => recipe.build(),
-            },
-            _ => recipe.build(),
+            Some((parts, workload)) if same(recipe, parts) => parts.experiment(recipe, workload),
+            _ => recipe.build_any(),
         })
     }
 }

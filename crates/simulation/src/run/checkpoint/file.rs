@@ -37,6 +37,8 @@ struct Head {
     /// As [`Recipe::keys`].
     keys: Vec<(String, String)>,
     persistent: bool,
+    /// Arguments of a program of CPUs beside those of its manifest.
+    args: Vec<String>,
     cycle: u64,
     line_writes: bool,
     experiment: String,
@@ -58,6 +60,7 @@ impl Checkpoint {
             sources: SOURCES.to_owned(),
             keys,
             persistent: recipe.choice.persistent,
+            args: recipe.choice.args.clone(),
             cycle: self.cycle,
             line_writes: self.line_writes,
             experiment: self.experiment.clone(),
@@ -108,7 +111,7 @@ impl Checkpoint {
         if unpacked.len() != head.state_bytes {
             return Err(damaged("its state has another length"));
         }
-        let empty = Recipe::of("").persistent(head.persistent);
+        let empty = Recipe::of("").persistent(head.persistent).args(head.args);
         let recipe = head.keys.iter().fold(empty, |recipe, (key, value)| recipe.set(key, value));
         let Head { cycle, line_writes, experiment, .. } = head;
         Ok((recipe, Checkpoint { cycle, line_writes, experiment, state: Arc::new(unpacked) }))
