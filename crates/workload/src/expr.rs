@@ -18,7 +18,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batch::LANES;
+pub(crate) use batch::{LANES, Lanes};
 pub(crate) use blame::Reason;
 pub(crate) use code::{Readable, Scope, Variable, Which};
 pub(crate) use eval::{Element, Elements, EvalFault, Miss, NoElements, Stop};

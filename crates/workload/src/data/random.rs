@@ -1,32 +1,25 @@
 //! Random numbers that are the same on every host, for ever: PCG XSL-RR 128/64 (O'Neill, HMC-CS-2014-0905),
 //! one generator a buffer or graph. They are those of the crate `rand_pcg`, which a test compares, made eight
-//! at a time: a state follows from that of eight steps before by one multiplication, so that eight of these
+//! at a time: a state follows from that of some steps before by one multiplication, so that eight of these
 //! are under way at once (1 ns a number, one after the other 2.5).
 //!
 //! The seed is mixed from (manifest's seed, run's seed, the init's own seed, name), so buffers are
 //! independent of each other and of their order, and the run's seed changes them all.
 
-/// Steps that are made at once.
+/// Numbers that are made at once.
 const BLOCK: usize = 8;
 
-/// The generator's multiplier, to the powers of 1 to `BLOCK`.
-const POWERS: [u128; BLOCK] = {
-    let mut powers = [0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645_u128; BLOCK];
-    let mut at = 1;
-    while at < BLOCK {
-        powers[at] = powers[at - 1].wrapping_mul(powers[0]);
-        at += 1;
-    }
-    powers
-};
+/// The generator's multiplier.
+const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 
 /// A generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
-    state: u128,
-    /// What a state gets added by 1 to `BLOCK` steps.
-    increments: [u128; BLOCK],
-    /// The numbers that were made last, and those of them that were given out.
+    /// The state whose number is next, when the block has been given out.
+    next: u128,
+    /// What 1 to `BLOCK` steps multiply a state by, and add to it then.
+    steps: [(u128, u128); BLOCK],
+    /// The numbers that were made last, and how many of them were given out.
     block: [u64; BLOCK],
     given: usize,
 }
@@ -60,61 +53,93 @@ impl Random {
     /// The generator of `Pcg64::new`.
     fn seeded(state: u128, stream: u128) -> Self {
         let increment = stream << 1 | 1;
-        let mut increments = [increment; BLOCK];
+        let step = |state: u128| state.wrapping_mul(MULTIPLIER).wrapping_add(increment);
+        Random::stepping(step(step(state.wrapping_add(increment))), MULTIPLIER, increment)
+    }
+
+    /// The generator of `next` and of what follows by this step.
+    fn stepping(next: u128, multiplier: u128, increment: u128) -> Self {
+        let mut steps = [(multiplier, increment); BLOCK];
         for at in 1..BLOCK {
-            increments[at] = increments[at - 1].wrapping_mul(POWERS[0]).wrapping_add(increment);
+            let (factor, sum) = steps[at - 1];
+            steps[at] = (factor.wrapping_mul(multiplier), sum.wrapping_mul(multiplier).wrapping_add(increment));
         }
-        let state = state.wrapping_add(increment).wrapping_mul(POWERS[0]).wrapping_add(increment);
-        Random { state, increments, block: [0; BLOCK], given: BLOCK }
+        Random { next, steps, block: [0; BLOCK], given: BLOCK }
+    }
+
+    /// The numbers to come, dealt out to `N` generators (at most `BLOCK`) in turns: each has every `N`th.
+    ///
+    /// # Panics
+    /// When numbers were taken before.
+    pub(crate) fn dealt<const N: usize>(self) -> [Random; N] {
+        assert_eq!(self.given, BLOCK, "numbers of the block are left");
+        let (multiplier, increment) = self.steps[N - 1];
+        let first = |at: usize| at.checked_sub(1).map_or(self.next, |at| self.after(self.steps[at]));
+        std::array::from_fn(|at| Random::stepping(first(at), multiplier, increment))
+    }
+
+    #[inline]
+    fn after(&self, (factor, sum): (u128, u128)) -> u128 {
+        self.next.wrapping_mul(factor).wrapping_add(sum)
     }
 
     /// 64 random bits.
     #[inline]
     pub(crate) fn bits(&mut self) -> u64 {
         if self.given == BLOCK {
-            self.next_block();
+            let mut block = [0; BLOCK];
+            self.make(&mut block, |bits| bits);
+            (self.block, self.given) = (block, 0);
         }
         self.given += 1;
         self.block[self.given - 1]
     }
 
-    fn next_block(&mut self) {
-        let mut states = [0; BLOCK];
-        for (state, (power, increment)) in states.iter_mut().zip(POWERS.iter().zip(&self.increments)) {
-            *state = self.state.wrapping_mul(*power).wrapping_add(*increment);
+    /// Sets each to what `value` makes of the next 64 bits that are not in the block.
+    #[inline(always)]
+    fn make<T>(&mut self, out: &mut [T; BLOCK], value: impl Fn(u64) -> T) {
+        let number = |state: u128| ((state >> 64) as u64 ^ state as u64).rotate_right((state >> 122) as u32);
+        let (first, others) = out.split_first_mut().unwrap_or_else(|| unreachable!("a block is not empty"));
+        *first = value(number(self.next));
+        for (to, step) in others.iter_mut().zip(&self.steps) {
+            *to = value(number(self.after(*step)));
         }
-        for (bits, state) in self.block.iter_mut().zip(states) {
-            *bits = ((state >> 64) as u64 ^ state as u64).rotate_right((state >> 122) as u32);
-        }
-        (self.state, self.given) = (states[BLOCK - 1], 0);
+        self.next = self.after(self.steps[BLOCK - 1]);
+    }
+
+    /// Sets each to what `value` makes of 64 random bits, in their order.
+    #[inline]
+    pub(crate) fn fill<T>(&mut self, out: &mut [T], value: impl Fn(u64) -> T) {
+        // What is left of the last block comes first.
+        let (before, out) = out.split_at_mut(out.len().min(BLOCK - self.given));
+        before.iter_mut().for_each(|to| *to = value(self.bits()));
+        let (blocks, rest) = out.as_chunks_mut();
+        blocks.iter_mut().for_each(|block| self.make(block, &value));
+        rest.iter_mut().for_each(|to| *to = value(self.bits()));
     }
 
     /// An integer from 0 to `bound` - 1 (0 for `bound` 0). The bias is below `bound` / 2^64.
+    #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+        below_of(self.bits(), bound)
     }
 
     /// A float from 0 (included) to 1 (excluded), a multiple of 2^-53.
+    #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
         unit_of(self.bits())
     }
+}
 
-    /// As many of these.
-    pub(crate) fn units(&mut self, out: &mut [f64]) {
-        for block in out.chunks_mut(BLOCK) {
-            if self.given == BLOCK && block.len() == BLOCK {
-                self.next_block();
-                block.iter_mut().zip(&self.block).for_each(|(unit, bits)| *unit = unit_of(*bits));
-                self.given = BLOCK;
-            } else {
-                block.iter_mut().for_each(|unit| *unit = self.unit());
-            }
-        }
-    }
+/// An integer from 0 to `bound` - 1 of these bits.
+#[inline]
+pub(crate) fn below_of(bits: u64, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 64) as u64
 }
 
 /// A float from 0 to below 1 of the upper 53 bits.
-fn unit_of(bits: u64) -> f64 {
+#[inline]
+pub(crate) fn unit_of(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
@@ -160,14 +185,21 @@ mod tests {
     }
 
     #[test]
-    fn many_units_are_those_that_come_one_by_one() {
+    fn many_numbers_are_those_that_come_one_by_one() {
         let mut one = Random::seeded(42, 54);
         let mut other = one.clone();
         for count in [16, 3, 24, 5, 8, 1] {
-            let mut many = vec![0.0; count];
-            other.units(&mut many);
-            many.iter().for_each(|unit| assert_eq!(*unit, one.unit()));
+            let mut many = vec![0; count];
+            other.fill(&mut many, |bits| bits);
+            many.iter().for_each(|bits| assert_eq!(*bits, one.bits()));
         }
+    }
+
+    #[test]
+    fn numbers_that_are_dealt_out_are_those_of_one_generator() {
+        let mut whole = Random::seeded(42, 54);
+        let mut three: [Random; 3] = whole.clone().dealt();
+        (0..3 * 20).for_each(|nth| assert_eq!(three[nth % 3].bits(), whole.bits(), "number {nth}"));
     }
 
     #[test]

@@ -15,7 +15,6 @@
 use super::Expr;
 use super::code::Node;
 use super::eval::{apply, ceil_div, holds, maximum, minimum, power, to_int};
-use durawarp_base::document::Value;
 
 /// Indices of a batch. A node's values are 1 KiB, so that those of usual expressions stay in a core's L1.
 pub(crate) const LANES: usize = 128;
@@ -67,18 +66,19 @@ impl Expr {
 }
 
 impl Batch<'_> {
-    /// Evaluates all lanes with these indices; whether all have a value.
-    pub(crate) fn run(&mut self, indices: &[Lanes; 3]) -> bool {
+    /// Evaluates all lanes; whether all have a value. `fill` sets an index, which it gets the number of, in
+    /// all lanes; it is asked only for those that the expression has.
+    pub(crate) fn run(&mut self, mut fill: impl FnMut(usize, &mut Lanes)) -> bool {
         for &(node, index) in &self.indices {
-            self.values[node as usize] = indices[index];
+            fill(index, &mut self.values[node as usize]);
         }
         (0..self.steps.len()).all(|step| self.step(self.steps[step]))
     }
 
-    /// The value of a lane of the last batch.
+    /// The values of the last batch, by their bits.
     #[inline]
-    pub(crate) fn value(&self, lane: usize) -> Value {
-        Value::of_bits(self.values[self.values.len() - 1][lane], self.expr.code.ty)
+    pub(crate) fn values(&self) -> &Lanes {
+        &self.values[self.values.len() - 1]
     }
 
     /// Evaluates a node; whether all lanes have a value.

@@ -49,8 +49,9 @@ impl Stage<'_> {
 
     fn content(&mut self, buffer: &Buffer, len: u64, inputs: &[(String, PathBuf)]) -> Result<Allocation, Diagnostic> {
         let bytes = (len * buffer.stride) as usize;
+        let mut content: Vec<u8> = Vec::new();
         // A length may be more than the host has: a fault that names the buffer, not an abort.
-        if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+        if content.try_reserve_exact(bytes).is_err() {
             let place = buffer.len.as_ref().map_or(&buffer.place, Expr::place);
             return Err(place.fault(format!("buffer `{}`: this host cannot allocate {bytes} bytes", buffer.name)));
         }
@@ -67,10 +68,14 @@ impl Stage<'_> {
         if buffer.fields.iter().all(|field| matches!(field.init, Init::Zero)) {
             return Ok(Allocation::zeros(len, buffer.stride));
         }
-        // The host commits such zeros when they are touched.
-        let mut content = vec![0; bytes];
         let generation = self.generation(&self.frame);
         for field in &buffer.fields {
+            // A field that is all of an element needs no zeros to be put into.
+            let is_appended =
+                u64::from(field.elem.bytes()) == buffer.stride && !matches!(field.init, Init::File { .. });
+            if !is_appended {
+                content.resize(bytes, 0);
+            }
             if let Init::File { file, place } = &field.init {
                 let data = generation.file(file, place, field.elem)?;
                 let copied = scatter(&data, field, buffer.stride, &mut content);
@@ -83,7 +88,7 @@ impl Stage<'_> {
                         return Err(place.fault(message).with_help("leave `len` out: the graph gives it"));
                     }
                 }
-                generation.fill(&buffer.name, &buffer.place, field, buffer.stride, &mut content)?;
+                generation.fill(&buffer.name, &buffer.place, field, [len, buffer.stride], &mut content)?;
             }
         }
         Ok(Allocation::new(len, content))

@@ -118,7 +118,7 @@ impl Stage<'_> {
                 let sizes = graph::check_sizes(nodes.integer(frame, "`nodes`")?, edges.integer(frame, "`edges`")?);
                 let (nodes, edges) = sizes.map_err(|error| form.place.fault(error))?;
                 let GraphKind::Rmat { quadrants, .. } = &form.kind else {
-                    return Ok(graph::uniform(nodes, edges, max_weight, &mut random));
+                    return Ok(graph::uniform(nodes, edges, max_weight, random));
                 };
                 let mut shares = [0.57, 0.19, 0.19];
                 for (share, given) in shares.iter_mut().zip(quadrants) {
