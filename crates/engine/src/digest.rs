@@ -58,11 +58,26 @@ impl StateDigest {
     /// Bytes, and how many.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.word(u64::from_le_bytes(last));
+        self.words(bytes);
+        if bytes.len().is_multiple_of(8) {
+            self.word(0);
+        }
+    }
+
+    /// Words, little-endian, the last one filled up with zeros.
+    pub fn words(&mut self, bytes: &[u8]) {
+        // A count of words in the loop that is known makes it a third shorter.
+        let (blocks, rest) = bytes.as_chunks::<64>();
+        let mut digest = *self;
+        for block in blocks {
+            block.as_chunks::<8>().0.iter().for_each(|word| digest.word(u64::from_le_bytes(*word)));
+        }
+        for rest in rest.chunks(8) {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            digest.word(u64::from_le_bytes(word));
+        }
+        *self = digest;
     }
 
     /// The digest of everything that was fed.
@@ -164,6 +179,21 @@ mod tests {
         let base = fold(START, 10, 20, 30);
         for other in [fold(START, 11, 20, 30), fold(START, 10, 21, 30), fold(START, 10, 20, 31), fold(1, 10, 20, 30)] {
             assert_ne!(base, other);
+        }
+    }
+
+    #[test]
+    fn bytes_are_their_number_and_their_words_piece_by_piece() {
+        let bytes: Vec<u8> = (0..200).collect();
+        for (length, cut) in [(200, 8), (200, 72), (197, 128), (64, 0), (7, 0), (0, 0)] {
+            let (mut whole, mut pieces) = (StateDigest::default(), StateDigest::default());
+            whole.bytes(&bytes[..length]);
+            pieces.word(length as u64);
+            [&bytes[..cut], &bytes[cut..length]].into_iter().for_each(|piece| pieces.words(piece));
+            if length % 8 == 0 {
+                pieces.word(0);
+            }
+            assert_eq!(whole, pieces, "{length} bytes cut at {cut}");
         }
     }
 

@@ -20,7 +20,7 @@ mod calls;
 mod deferred;
 mod matrix;
 mod memory;
-mod prefetch;
+pub mod prefetch;
 
 use durawarp_checkpoint::value;
 use smallvec::SmallVec;

@@ -113,6 +113,14 @@ impl Interleave {
         (first + (slice + slices - turned) % slices) << self.chunk_shift | within
     }
 
+    /// Where bytes of a channel's share lie in the medium: from the first offset on and before the second, in
+    /// every channel.
+    pub fn offsets_of(self, at: u64, bytes: u64) -> (u64, u64) {
+        let group_of = |at: u64| (at >> self.chunk_shift) / u64::from(self.slices_per_channel);
+        let group_bytes = u64::from(self.slices) << self.chunk_shift;
+        (group_of(at) * group_bytes, (group_of(at + bytes.max(1) - 1) + 1) * group_bytes)
+    }
+
     /// Where bytes of a medium lie in the channels: from the first number on and before the second, in every
     /// channel.
     pub fn in_channels(self, address: u64, bytes: u64) -> (u64, u64) {
@@ -163,6 +171,8 @@ mod tests {
                     assert_eq!(map.offset_of(channel, map.in_channel(address) + 5), line + 5);
                     let (from, to) = map.in_channels(address, 128);
                     assert!(from <= map.in_channel(address) && map.in_channel(address) + 128 <= to);
+                    let (first, end) = map.offsets_of(map.in_channel(address), 128);
+                    assert!(first <= line && line + 128 <= end);
                     assert!(seen.insert((base, channel, map.in_channel(address))), "{address:#x} is not alone");
                 }
             }

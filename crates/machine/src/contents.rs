@@ -5,6 +5,7 @@
 //! what a program only reads is never copied. Invariant: ranges are sorted by address and do not overlap;
 //! what lies in none of them is zeros.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::address::{Interleave, offset_in_medium};
@@ -28,20 +29,30 @@ impl Contents {
         contents
     }
 
-    /// All bytes of a medium, chunk by chunk: channel, place in its share, bytes.
-    pub fn chunks(&self, medium: Medium) -> impl Iterator<Item = (usize, u64, &[u8])> {
-        let map = self.map;
-        self.ranges[medium as usize].iter().flat_map(move |(start, bytes)| {
-            let mut at = 0;
-            std::iter::from_fn(move || {
-                let offset = start + at as u64;
-                let left = (map.chunk_bytes() - offset % map.chunk_bytes()) as usize;
-                let piece = &bytes[at..bytes.len().min(at + left)];
-                at += piece.len();
-                let address = medium.base() + offset;
-                (!piece.is_empty()).then(|| (map.channel_of(address), map.in_channel(address), piece))
-            })
-        })
+    /// A piece of a medium, if it lies in one range.
+    #[inline]
+    fn whole(&self, medium: Medium, offset: u64, bytes: usize) -> Option<&[u8]> {
+        let ranges = &self.ranges[medium as usize];
+        let (start, range) = &ranges[ranges.partition_point(|(start, _)| *start <= offset).checked_sub(1)?];
+        let from = (offset - start) as usize;
+        range.get(from..from + bytes)
+    }
+
+    /// Whether a range of memory is what lies here: the very bytes, or, where only their number is given,
+    /// zeros that no range has.
+    pub fn has(&self, start: u64, range: Result<&[u8], usize>) -> bool {
+        let (medium, offset) = (Medium::of(start), offset_in_medium(start));
+        match range {
+            Ok(bytes) => self.whole(medium, offset, bytes.len()).is_some_and(|whole| std::ptr::eq(whole, bytes)),
+            Err(bytes) => !self.is_anything(medium, offset, offset + bytes as u64),
+        }
+    }
+
+    /// Whether any range has bytes between two offsets in a medium.
+    fn is_anything(&self, medium: Medium, first: u64, end: u64) -> bool {
+        let ranges = &self.ranges[medium as usize];
+        let last = ranges.partition_point(|(start, _)| *start < end).checked_sub(1).map(|last| &ranges[last]);
+        last.is_some_and(|(start, bytes)| start + bytes.len() as u64 > first)
     }
 
     /// Copies the bytes from an address on into `out`: zeros where no range is.
@@ -51,16 +62,13 @@ impl Contents {
 
     /// Bytes of one chunk, from an offset in the medium on.
     fn piece(&self, medium: Medium, offset: u64, out: &mut [u8]) {
-        let ranges = &self.ranges[medium as usize];
-        let at = ranges.partition_point(|(start, _)| *start <= offset);
-        if let Some((start, bytes)) = at.checked_sub(1).map(|at| &ranges[at]) {
-            let from = (offset - start) as usize;
-            if let Some(found) = bytes.get(from..from + out.len()) {
-                out.copy_from_slice(found);
-                return;
-            }
+        if let Some(found) = self.whole(medium, offset, out.len()) {
+            out.copy_from_slice(found);
+            return;
         }
         // A chunk in which a range ends or begins.
+        let ranges = &self.ranges[medium as usize];
+        let at = ranges.partition_point(|(start, _)| *start <= offset);
         out.fill(0);
         let end = offset + out.len() as u64;
         for (start, bytes) in ranges[at.saturating_sub(1)..].iter().take_while(|(start, _)| *start < end) {
@@ -104,16 +112,44 @@ impl Origin {
         }
     }
 
+    /// The bytes from `at` on, chunk by chunk.
+    pub fn pieces(&self, at: usize, bytes: usize) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        let map = self.contents.map;
+        let (chunk_bytes, end) = (map.chunk_bytes() as usize, at + bytes);
+        let mut next = at;
+        std::iter::from_fn(move || {
+            let at = next;
+            next = end.min((at / chunk_bytes + 1) * chunk_bytes);
+            (at < end).then(|| {
+                let offset = map.offset_of(self.channel, at as u64);
+                match self.contents.whole(self.medium, offset, next - at) {
+                    Some(whole) => Cow::Borrowed(whole),
+                    None => {
+                        let mut piece = vec![0; next - at];
+                        self.contents.piece(self.medium, offset, &mut piece);
+                        Cow::Owned(piece)
+                    }
+                }
+            })
+        })
+    }
+
+    /// Whether all bytes from `at` on are zeros. It costs little where no range is, and where they are not.
+    pub fn is_zero(&self, at: usize, bytes: usize) -> bool {
+        let (first, end) = self.contents.map.offsets_of(at as u64, bytes as u64);
+        !self.contents.is_anything(self.medium, first, end)
+            || self.pieces(at, bytes).all(|piece| piece.iter().all(|&byte| byte == 0))
+    }
+
+    /// Whose part this is.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
     /// The bytes at `at`, of one chunk, lie where `bytes` do.
     pub fn lies_at(&self, at: usize, bytes: &[u8]) -> bool {
-        let ranges = &self.contents.ranges[self.medium as usize];
         let offset = self.contents.map.offset_of(self.channel, at as u64);
-        let last = ranges.partition_point(|(start, _)| *start <= offset).checked_sub(1);
-        last.is_some_and(|last| {
-            let (start, found) = &ranges[last];
-            let from = (offset - start) as usize;
-            found.get(from..from + bytes.len()).is_some_and(|found| std::ptr::eq(found, bytes))
-        })
+        self.contents.whole(self.medium, offset, bytes.len()).is_some_and(|whole| std::ptr::eq(whole, bytes))
     }
 
     /// Asks the computer for the bytes at `at`, some time before they are needed.

@@ -13,10 +13,14 @@ use super::contents::{Contents, Origin};
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable};
 use durawarp_engine::StateDigest;
+use durawarp_kernel::warp::prefetch;
 
 /// A line never straddles two pages.
 const PAGE_BYTES: usize = 1 << 16;
 const _: () = assert!(PAGE_BYTES.is_multiple_of(MAX_LINE_BYTES));
+
+/// Pieces of 256 bytes, as a rule, between the one that is folded and the one that memory is asked for.
+const PIECES_AHEAD: usize = 8;
 
 /// What an image knows of the bytes of a page.
 #[derive(Debug, Clone, Default)]
@@ -93,8 +97,13 @@ impl Image {
         Image { pages: vec![Page::Zeros; bytes.div_ceil(PAGE_BYTES)], bytes, origin: None }
     }
 
-    /// Says whose the bytes of initial pages are. [`Image::begin`] makes pages initial.
-    pub fn set_origin(&mut self, origin: Origin) {
+    /// The bytes are those of an origin from now on; before, they are zeros.
+    pub fn begin(&mut self, origin: Origin) {
+        for (first, page) in (0..).step_by(PAGE_BYTES).zip(&mut self.pages) {
+            if !origin.is_zero(first, PAGE_BYTES.min(self.bytes - first)) {
+                *page = Page::Initial;
+            }
+        }
         self.origin = Some(origin);
     }
 
@@ -103,14 +112,6 @@ impl Image {
         if let Some(origin) = &mut self.origin {
             *origin = origin.of(contents.clone());
             self.pages.fill(Page::Initial);
-        }
-    }
-
-    /// The origin has these bytes at `at`, of one page: unless they are zeros, the page becomes initial.
-    pub fn begin(&mut self, at: usize, bytes: &[u8]) {
-        let page = &mut self.pages[at / PAGE_BYTES];
-        if matches!(page, Page::Zeros) && bytes.iter().any(|&byte| byte != 0) {
-            *page = Page::Initial;
         }
     }
 
@@ -132,9 +133,22 @@ impl Image {
 
     /// No byte from `from` on and before `to` was ever other than zero. It may say no where all are zero.
     pub fn is_zero(&self, from: usize, to: usize) -> bool {
-        let end = to.div_ceil(PAGE_BYTES).min(self.pages.len());
-        let zeros = |pages: &[Page]| pages.iter().all(|page| matches!(page, Page::Zeros));
-        self.pages.get(from / PAGE_BYTES..end).is_none_or(zeros)
+        self.pages_of(from, to).iter().all(|page| matches!(page, Page::Zeros))
+    }
+
+    /// A byte from `from` on and before `to` may have been written to.
+    pub fn is_written(&self, from: usize, to: usize) -> bool {
+        self.pages_of(from, to).iter().any(|page| matches!(page, Page::Own(_)))
+    }
+
+    /// Pages with a byte from `from` on and before `to`.
+    fn pages_of(&self, from: usize, to: usize) -> &[Page] {
+        self.pages.get(from / PAGE_BYTES..to.div_ceil(PAGE_BYTES).min(self.pages.len())).unwrap_or_default()
+    }
+
+    /// What memory began with.
+    pub fn contents(&self) -> Option<&Contents> {
+        self.origin.as_ref().map(Origin::contents)
     }
 
     fn origin(&self) -> &Origin {
@@ -240,10 +254,10 @@ impl Image {
         }
     }
 
-    /// Frees the pages that lie below `at`: their bytes are zero afterwards.
-    pub fn forget_below(&mut self, at: usize) {
-        let below = (at / PAGE_BYTES).min(self.pages.len());
-        self.pages[..below].fill(Page::Zeros);
+    /// Frees the pages from that of `from` on that lie below `to`: their bytes are zero afterwards.
+    pub fn forget(&mut self, from: usize, to: usize) {
+        let below = (to / PAGE_BYTES).min(self.pages.len());
+        self.pages[(from / PAGE_BYTES).min(below)..below].fill(Page::Zeros);
     }
 
     /// All bytes in one piece.
@@ -255,21 +269,29 @@ impl Image {
 
     /// Folds all bytes.
     pub fn digest(&self, digest: &mut StateDigest) {
-        let mut initial = zeros();
         for (number, page) in self.pages.iter().enumerate() {
-            let bytes = match page {
-                Page::Zeros => continue,
-                Page::Own(bytes) => bytes,
+            match page {
+                Page::Zeros => {}
+                Page::Own(bytes) => {
+                    digest.word(number as u64);
+                    digest.bytes(&bytes[..]);
+                }
+                // The same, of bytes that do not lie together.
                 Page::Initial => {
+                    digest.word(number as u64);
+                    digest.word(PAGE_BYTES as u64);
                     let first = number * PAGE_BYTES;
                     let length = PAGE_BYTES.min(self.bytes - first);
-                    self.origin().read(first, &mut initial[..length]);
-                    initial[length..].fill(0);
-                    &initial
+                    // They lie apart, and a word waits for the one before it: memory is asked ahead.
+                    let pieces: Vec<_> = self.origin().pieces(first, length).collect();
+                    pieces.iter().take(PIECES_AHEAD).for_each(|piece| prefetch::lines(&**piece));
+                    for (at, piece) in pieces.iter().enumerate() {
+                        pieces.get(at + PIECES_AHEAD).into_iter().for_each(|ahead| prefetch::lines(&**ahead));
+                        digest.words(piece);
+                    }
+                    (length.div_ceil(8)..=PAGE_BYTES / 8).for_each(|_| digest.word(0));
                 }
-            };
-            digest.word(number as u64);
-            digest.bytes(&bytes[..]);
+            }
         }
     }
 }
@@ -293,7 +315,7 @@ mod tests {
         assert_eq!(own, [false, true, true, false]);
         let zero = |from, to| image.is_zero(from * PAGE_BYTES, to * PAGE_BYTES);
         assert_eq!([zero(0, 1), zero(0, 2), zero(2, 3), zero(3, 9), zero(5, 9)], [true, false, false, true, true]);
-        image.forget_below(2 * PAGE_BYTES + 5);
+        image.forget(0, 2 * PAGE_BYTES + 5);
         let mut bytes = [9; 2];
         image.read(2 * PAGE_BYTES - 1, &mut bytes);
         assert_eq!(bytes, [0, 2], "the page that lies below as a whole is gone");
@@ -311,14 +333,38 @@ mod tests {
         let contents = Arc::new(Contents::new(map, ranges.into_iter()));
         let share = map.channel_share(900_000) as usize;
         let (mut shared, mut own) = (vec![Image::new(share); 3], vec![Image::new(share); 3]);
-        for (channel, image) in shared.iter_mut().enumerate() {
-            image.set_origin(Origin::new(contents.clone(), Medium::Dram, channel as u32));
-        }
-        for (channel, at, bytes) in contents.chunks(Medium::Dram) {
-            shared[channel].begin(at as usize, bytes);
-            own[channel].write(at as usize, bytes);
+        for (channel, (shared, own)) in shared.iter_mut().zip(&mut own).enumerate() {
+            let origin = Origin::new(contents.clone(), Medium::Dram, channel as u32);
+            let mut bytes = vec![0; share];
+            origin.read(0, &mut bytes);
+            own.write(0, &bytes);
+            shared.begin(origin);
         }
         (shared, own)
+    }
+
+    #[test]
+    fn pages_without_a_byte_other_than_zero_are_not_initial() {
+        let map = Interleave::new(4, 2, 256);
+        let page = 2 * PAGE_BYTES as u64;
+        let of = |first: u64, bytes: Vec<u8>| (Medium::Nvm.base() + first, Arc::new(bytes));
+        // A byte at the end of the second page, of the channel that has it; zeros in the third; a hole; a
+        // range that ends in the fifth.
+        let mut last = vec![0; 2 * page as usize];
+        last[page as usize - 1] = 7;
+        let ranges = [of(page, last), of(4 * page, vec![1; 300])];
+        let contents = Arc::new(Contents::new(map, ranges.into_iter()));
+        let initial = [0, 1].map(|channel| {
+            let mut image = Image::new(6 * PAGE_BYTES);
+            image.begin(Origin::new(contents.clone(), Medium::Nvm, channel));
+            image.pages.iter().map(|page| matches!(page, Page::Initial)).collect::<Vec<_>>()
+        });
+        let has_last = map.channel_of(Medium::Nvm.base() + 2 * page - 1);
+        for (channel, initial) in initial.iter().enumerate() {
+            assert_eq!(initial[..4], [false, channel == has_last, false, false]);
+            assert!(!initial[5]);
+        }
+        assert!(initial.iter().any(|initial| initial[4]), "the last range is in the fifth page");
     }
 
     #[test]
@@ -339,7 +385,7 @@ mod tests {
             let pages = shared.pages.iter().filter(|page| matches!(page, Page::Own(_))).count();
             assert_eq!(pages, 1, "the page that was written to");
             assert!(shared.to_vec() == own.to_vec() && digest(shared) == digest(own));
-            shared.forget_below(PAGE_BYTES);
+            shared.forget(3, PAGE_BYTES);
             assert!(shared.to_vec()[..PAGE_BYTES].iter().all(|&byte| byte == 0));
         }
     }

@@ -1,10 +1,10 @@
-//! Register rows asked for ahead of their use: a simulated machine has more warp state than a host's private
-//! cache holds, so that an instruction's operands are a miss as a rule.
+//! Bytes asked for ahead of their use. Most are register rows: a simulated machine has more warp state than a
+//! host's private cache holds, so that an instruction's operands are a miss as a rule.
 //!
 //! Changes nothing that a program can see. Nothing is done on hosts other than x86-64. `benches/RESULTS.md`
 //! has what it gives: it pays only where the state exceeds the private cache, and costs a little elsewhere.
 
-use super::super::ir::{Hazards, Kernel, LANES};
+use super::super::ir::{Hazards, Kernel};
 use super::super::semantics::Registers;
 
 /// Bytes of warp state that a host's private cache holds (1 MiB: Zen 4; most have that or more).
@@ -27,16 +27,17 @@ pub(super) fn rows(groups: &[Registers], hazards: &Hazards, kernel: &Kernel) {
         for &register in &hazards.check[..usize::from(hazards.checks)] {
             let register = usize::from(register);
             if register < slots32 {
-                row(&group.r32[register]);
+                lines(&group.r32[register]);
             } else if register < slots32 + slots64 {
-                row(&group.r64[register - slots32]);
+                lines(&group.r64[register - slots32]);
             }
         }
     }
 }
 
+/// Asks for all bytes of some values.
 #[inline]
-fn row<T>(values: &[T; LANES]) {
+pub fn lines<T: ?Sized>(values: &T) {
     let _ = values;
     #[cfg(target_arch = "x86_64")]
     for at in (0..size_of_val(values)).step_by(LINE_BYTES) {
@@ -54,6 +55,7 @@ fn row<T>(values: &[T; LANES]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::LANES;
     use crate::ptx;
 
     /// Reads and writes registers of both widths and a predicate.

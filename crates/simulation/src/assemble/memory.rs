@@ -134,10 +134,7 @@ fn share(contents: Contents, map: Interleave, extents: [u64; 2]) -> Vec<[Image; 
     let (mut shares, contents) = (zeros(map, extents), Arc::new(contents));
     for medium in [Medium::Dram, Medium::Nvm] {
         for (channel, images) in (0..).zip(&mut shares) {
-            images[medium as usize].set_origin(Origin::new(contents.clone(), medium, channel));
-        }
-        for (channel, at, bytes) in contents.chunks(medium) {
-            shares[channel][medium as usize].begin(at as usize, bytes);
+            images[medium as usize].begin(Origin::new(contents.clone(), medium, channel));
         }
     }
     shares
@@ -231,11 +228,23 @@ impl NodeMemory {
     pub fn into_touched(self, mut memory: FlatMemory) -> (FlatMemory, Vec<(u64, u64)>) {
         let NodeMemory { mut images, dirty, map } = self;
         let mut now = vec![0; map.chunk_bytes() as usize];
-        let ranges = memory.extents().map(|(start, bytes)| (start, bytes as u64));
-        let stripes: Vec<(u64, u64)> = ranges.flat_map(|(start, bytes)| touched(&images, map, start, bytes)).collect();
-        let mut touched = stripes.clone();
-        for (start, bytes) in stripes {
+        // Ranges that are what the channels began with; where no channel has written, nothing is to be done.
+        let contents = |medium: Medium| images.first().and_then(|images| images[medium as usize].contents());
+        let ranges = memory.contents().map(|(start, bytes)| {
+            let begun = contents(Medium::of(start)).is_some_and(|contents| contents.has(start, bytes));
+            (start, bytes.map_or_else(|zeros| zeros, <[u8]>::len) as u64, begun)
+        });
+        let stripes = ranges.flat_map(|(start, bytes, begun)| {
+            touched(&images, map, start, bytes).map(move |(address, length)| (address, length, begun))
+        });
+        let stripes: Vec<(u64, u64, bool)> = stripes.collect();
+        let mut touched: Vec<(u64, u64)> = stripes.iter().map(|(start, bytes, _)| (*start, *bytes)).collect();
+        for (start, bytes, begun) in stripes {
             let medium = Medium::of(start) as usize;
+            let (from, to) = map.in_channels(start, bytes);
+            if begun && !images.iter().any(|images| images[medium].is_written(from as usize, to as usize)) {
+                continue;
+            }
             for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
                 let (channel, from, now) = (map.channel_of(address), map.in_channel(address), &mut now[..length]);
                 let image = &images[channel][medium];
@@ -243,7 +252,7 @@ impl NodeMemory {
             }
             // Stripes come by address: no later one has bytes below its end.
             let (below, _) = map.in_channels(start + bytes, 1);
-            images.iter_mut().for_each(|image| image[medium].forget_below(below as usize));
+            images.iter_mut().for_each(|image| image[medium].forget(from as usize, below as usize));
         }
         for (line, bytes, mask) in &dirty {
             put_dirty(&mut memory, *line, bytes, *mask);
@@ -392,6 +401,47 @@ impl Assembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use durawarp_kernel::memory::AddressMap;
+
+    #[test]
+    fn what_no_channel_wrote_to_stays_shared_and_all_else_is_as_the_channels_have_it() {
+        let map = Interleave::new(6, 3, 256);
+        let mut addresses = AddressMap::default();
+        let mut allocate = |name, bytes, medium| addresses.allocate(name, bytes, medium);
+        let [quiet, written] = ["quiet", "written"].map(|name| allocate(name, 5_000_003, Medium::Dram));
+        let blank = allocate("blank", 4_000_000, Medium::Nvm);
+        let content =
+            |seed: usize| Arc::new((0..5_000_003).map(|at: usize| ((at * seed) >> 9) as u8).collect::<Vec<_>>());
+        let (a, b, others) = (content(3), content(5), content(7));
+        let begun = |quiet_has: &Arc<Vec<u8>>| {
+            let kept = [(quiet, quiet_has.clone()), (written, b.clone())];
+            FlatMemory::shared(&addresses, |start| {
+                kept.iter().find(|(at, _)| *at == start).map(|(_, bytes)| bytes.clone())
+            })
+        };
+        // Ends of ranges, a byte each in few of their stripes.
+        let writes = [written, written + 5_000_002, written + 2_500_000, blank + 3_000_001];
+        let contents = |memory: &FlatMemory| Contents::new(map, memory.clone().into_ranges());
+        for has_other_contents in [false, true] {
+            let memory = begun(&a);
+            let mut images = share(contents(&memory), map, extents(&memory, 0).0);
+            let now = begun(if has_other_contents { &others } else { &a });
+            if has_other_contents {
+                let contents = Arc::new(contents(&now));
+                images.iter_mut().flatten().for_each(|image| image.replace_all(&contents));
+            }
+            let mut expected = now;
+            for address in writes {
+                let image = &mut images[map.channel_of(address)][Medium::of(address) as usize];
+                image.write(map.in_channel(address) as usize, &[0xee]);
+                expected.write(address, &[0xee]).unwrap();
+            }
+            let (found, _) = NodeMemory { images, dirty: Vec::new(), map }.into_touched(memory);
+            assert!(found == expected, "other contents: {has_other_contents}");
+            let is_shared = std::ptr::eq(found.slice(quiet, 5_000_003).unwrap(), &a[..]);
+            assert_eq!(is_shared, !has_other_contents);
+        }
+    }
 
     #[test]
     fn ranges_that_share_a_page_or_meet_are_one() {

@@ -31,7 +31,7 @@ use super::conduct::Conduct;
 use super::end::Clocks;
 use super::finished::{Finished, failures};
 use super::program::Experiment;
-use super::tables::{counters, describe, digest_of, warnings};
+use super::tables::{counters, describe, warnings};
 use super::whole::clocks_of;
 use crate::outcome::{self, Duration, End, KernelTotals, Launch, Outcome, SampledKernel, Sampling};
 use durawarp_engine::Time;
@@ -88,7 +88,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         persists: None,
         backlog: None,
         warnings,
-        memory_digest: format!("{:016x}", digest_of(memory)),
+        memory_digest: format!("{:016x}", memory.digest()),
         host: outcome::Host { wall_s: began.elapsed().as_secs_f64(), functional_s: 0.0, ..detail.host },
         ..detail
     };

@@ -1,12 +1,11 @@
 //! What a machine of kernels says of itself after a run, in words of its outcome: its parameters, counters,
-//! how long persists waited, what is odd about the program, the digest of memory.
+//! how long persists waited, what is odd about the program.
 
 use crate::assemble::Assembly;
 use crate::config::MachineConfig;
 use crate::outcome::{Distributions, Machine, Persists, Spread, Stage, Warning};
 use durawarp_base::stats::{Counters as _, Description, Histogram, Table};
 use durawarp_engine::Timebase;
-use durawarp_kernel::memory::FlatMemory;
 use durawarp_machine::MachineSpec;
 use durawarp_machine::core::CoreCounters;
 use durawarp_machine::home::HomeCounters;
@@ -89,30 +88,6 @@ pub(super) fn warnings(machine: &Assembly) -> Vec<Warning> {
         launch: first.launch,
     };
     machine.on_dram().iter().map(of).collect()
-}
-
-/// FNV-1a over the bytes of every range, eight at a time.
-pub(super) fn digest_of(memory: &FlatMemory) -> u64 {
-    let mut digest = 0xcbf2_9ce4_8422_2325u64;
-    let mut fold = |word: u64| digest = (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
-    for (start, content) in memory.contents() {
-        fold(start);
-        let bytes = match content {
-            Ok(bytes) => bytes,
-            Err(zeros) => {
-                (0..zeros.div_ceil(8)).for_each(|_| fold(0));
-                continue;
-            }
-        };
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| fold(u64::from_le_bytes(*word)));
-        if !rest.is_empty() {
-            let mut word = [0; 8];
-            word[..rest.len()].copy_from_slice(rest);
-            fold(u64::from_le_bytes(word));
-        }
-    }
-    digest
 }
 
 /// The machine as plain data.

@@ -11,7 +11,7 @@ use super::finished::{Finished, failures};
 use super::program::{Experiment, Program};
 use super::repeats;
 use super::simulated::Simulated;
-use super::tables::{counters, describe, digest_of, persists, warnings};
+use super::tables::{counters, describe, persists, warnings};
 use super::{by_kernel, timeline};
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::outcome::{self, End, Launch, Outcome, Warning};
@@ -78,7 +78,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     let finished = ran.finished(outcome, conduct);
     let memory = ran.machine.into_memory(image());
     let mut finished = Finished { memory, bindings, formed, timeline, ..finished };
-    finished.outcome.memory_digest = format!("{:016x}", digest_of(&finished.memory));
+    finished.outcome.memory_digest = format!("{:016x}", finished.memory.digest());
     // A trace has no values to judge.
     if finished.outcome.end == End::Finished && !workload.is_trace() {
         judge(experiment, conduct, &mut finished);
