@@ -77,7 +77,7 @@ fn begun(
 ) -> Result<Resumed, NoBeginning> {
     let make = || begin(before, cycle, conduct);
     let checkpoint = match conduct.beginnings {
-        Some(shared) => shared.of(&format!("{} {cycle} {}", before.hash(), conduct.line_writes), make),
+        Some(shared) => shared.of(&Checkpoint::key(&before.hash(), cycle, conduct.line_writes), make),
         None => make(),
     }?;
     checkpoint.fork(before, whole).map_err(|faults| NoBeginning::Over(faults.to_string()))
