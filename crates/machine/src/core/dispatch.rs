@@ -70,6 +70,7 @@ fn stretch(hart: &mut Hart, cycle: u64, slots: u32, used: &mut u32, m: &mut Mome
         return Ok(());
     }
     let code = &m.program.code;
+    // All that was asked above stays as it is, unless an instruction is seen to have changed it.
     while *used < slots {
         if hart.window.is_full() {
             return Err(hart.behind_oldest(cycle));
@@ -82,6 +83,7 @@ fn stretch(hart: &mut Hart, cycle: u64, slots: u32, used: &mut u32, m: &mut Mome
         };
         enter(hart, pc, inst, cycle, m)?;
         *used += 1;
+        // A load or a store that faults closes dispatch; branches, jumps and all that is seldom may.
         let may_be_closed = match inst.class() {
             Class::Alu => false,
             Class::Load | Class::Store => hart.fault.is_some(),

@@ -286,8 +286,8 @@ impl StoreQueue {
         self.search(number, (address, width), granules, left)
     }
 
-    /// Looks at entries, the youngest first, until `left` counts of the load's granules and of unknown addresses
-    /// are met: older ones say nothing.
+    /// Looks at entries, the youngest first, until `left` counts of the load's granules and of unknown
+    /// addresses are met: older ones say nothing.
     fn search(&self, number: u64, (address, width): (u64, u8), of: [usize; 2], mut left: usize) -> Forwarded {
         let all = ((1u16 << width) - 1) as u8;
         let (mut value, mut mask, mut ready) = (0, 0u8, 0);
