@@ -17,6 +17,7 @@ mod hart;
 mod observer;
 mod regions;
 mod resumed;
+mod stepped;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use hart::PmCounts;
 pub use observer::{Observer, PersistFence};
 pub use regions::{RegionImage, RegionRun, RegionRunCounts, Slots};
 pub use resumed::{SavedHart, SavedProcess, resume};
+pub use stepped::FunctionalRun;
 
 /// Rounds over all harts before it is looked for the first time whether they only repeat themselves.
 const FIRST_LOOK: u64 = 64;
@@ -163,14 +165,8 @@ pub fn run_observed<O: Observer>(
     options: &Options<'_>,
     observer: &mut O,
 ) -> Outcome {
-    let os = Os::new(process, options.harts, options.files.clone()).sharing(QUANTUM_NS);
-    let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(Hart::new).collect();
-    harts[0].begin(process.image.entry, process.stack_pointer);
-    let logs = Logs::new(options.peers, options.harts.max(1));
-    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
-    let (image, off) = (process.image.clone(), BTreeMap::new());
-    let mut machine = Machine { shared, os, harts, off, image, now_ns: 0, last: 0 };
-    let end = machine.run(options);
+    let mut machine = Machine::begun(process, memory, options, observer);
+    let end = machine.run(options.instructions, options.stop);
     machine.outcome(end)
 }
 
@@ -185,9 +181,32 @@ struct Machine<O> {
     now_ns: u64,
     /// The hart that ran last.
     last: usize,
+    round: Round,
+}
+
+/// How far a round over all harts has come: a run may stop within a turn, and goes on with the rest of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    /// The hart whose turn it is.
+    at: usize,
+    /// Instructions that are left of its turn; 0 before it begins.
+    left: u64,
+    /// A hart has run in this round.
+    ran: bool,
 }
 
 impl<O: Observer> Machine<O> {
+    /// Before the first instruction.
+    fn begun(process: &Process, memory: Memory, options: &Options<'_>, observer: O) -> Machine<O> {
+        let os = Os::new(process, options.harts, options.files.clone()).sharing(QUANTUM_NS);
+        let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(Hart::new).collect();
+        harts[0].begin(process.image.entry, process.stack_pointer);
+        let logs = Logs::new(options.peers, options.harts.max(1));
+        let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
+        let (image, off) = (Arc::clone(&process.image), BTreeMap::new());
+        Machine { shared, os, harts, off, image, now_ns: 0, last: 0, round: Round::default() }
+    }
+
     fn outcome(self, end: End) -> Outcome {
         let (stdout, stderr) = self.os.output();
         Outcome {
@@ -204,28 +223,40 @@ impl<O: Observer> Machine<O> {
         }
     }
 
-    fn run(&mut self, options: &Options<'_>) -> End {
-        let mut left = options.instructions;
+    /// Executes up to `instructions`, of all harts together.
+    fn run(&mut self, instructions: u64, stop: Option<&AtomicBool>) -> End {
+        let mut left = instructions;
         loop {
-            if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return End::Stopped;
             }
-            let mut ran = false;
-            for at in 0..self.harts.len() {
-                if !self.harts[at].running {
-                    continue;
+            while self.round.at < self.harts.len() {
+                let at = self.round.at;
+                if self.round.left == 0 {
+                    if !self.harts[at].running {
+                        self.round.at += 1;
+                        continue;
+                    }
+                    self.round.left = TURN;
                 }
-                ran = true;
+                self.round.ran = true;
                 let before = self.harts[at].instructions;
-                if let Err(end) = self.turn(at, TURN.min(left)) {
-                    return end;
+                let ends_early = match self.turn(at, self.round.left.min(left)) {
+                    Ok(ends_early) => ends_early,
+                    Err(end) => return end,
+                };
+                let executed = self.harts[at].instructions - before;
+                left -= executed;
+                self.round.left -= executed;
+                if ends_early || self.round.left == 0 {
+                    self.round = Round { at: at + 1, left: 0, ran: true };
+                    self.share();
                 }
-                self.share();
-                left -= self.harts[at].instructions - before;
                 if left == 0 {
                     return End::Limit;
                 }
             }
+            let ran = std::mem::take(&mut self.round).ran;
             self.now_ns = self.now_ns.saturating_add(TURN);
             if let Some(harts) = self.repeated() {
                 return End::Repeats(harts);
@@ -288,8 +319,9 @@ impl<O: Observer> Machine<O> {
         found.collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
     }
 
-    /// One hart's turn, with the system calls that it makes.
-    fn turn(&mut self, at: usize, budget: u64) -> Result<(), End> {
+    /// Up to `budget` instructions of one hart's turn, with the system calls that it makes. Whether its turn
+    /// is over before.
+    fn turn(&mut self, at: usize, budget: u64) -> Result<bool, End> {
         if self.last != at {
             self.harts[at].reservation = None;
             self.last = at;
@@ -301,16 +333,17 @@ impl<O: Observer> Machine<O> {
             let end = hart.run(&mut self.shared, left, self.now_ns);
             left -= hart.instructions - before;
             match end {
-                Turn::Over => break,
+                Turn::Over => {}
+                Turn::Paused => return Ok(true),
                 Turn::Fault(kind) => return Err(self.fault(at, kind)),
                 Turn::Call => {
                     if !self.call(at)? {
-                        break;
+                        return Ok(true);
                     }
                 }
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Performs the system call that a hart stands behind. Whether it goes on.

@@ -61,6 +61,9 @@ impl Windows {
     }
 }
 
+/// A page that nothing was written to.
+const ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+
 /// The bytes of both windows, zeros at first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
@@ -84,6 +87,14 @@ impl Memory {
     /// The bytes of the persistent window, to be written: a crash image that recovery begins with.
     pub fn persistent_mut(&mut self) -> &mut [u8] {
         &mut self.persistent
+    }
+
+    /// Pages with a byte other than zero, by address.
+    pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        [(MAIN_START, &self.main), (PM_START, &self.persistent)]
+            .into_iter()
+            .flat_map(|(start, bytes)| (start..).step_by(PAGE_BYTES as usize).zip(bytes.chunks(PAGE_BYTES as usize)))
+            .filter(|(_, page)| *page != &ZEROS[..page.len()])
     }
 
     /// From an address to the end of its window.

@@ -85,8 +85,10 @@ pub(super) struct Context {
 /// What ended a turn.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// Its instructions are used up, or the hart lets others run.
+    /// Its instructions are used up.
     Over,
+    /// The hart lets others run.
+    Paused,
     /// The hart stands behind an `ecall`.
     Call,
     /// The instruction that the hart stands at cannot be executed.
@@ -167,7 +169,7 @@ impl Hart {
             self.instructions += 1;
             match inst.op {
                 Op::Ecall => return Turn::Call,
-                Op::Pause => return Turn::Over,
+                Op::Pause => return Turn::Paused,
                 Op::Ebreak
                 | Op::FenceI
                 | of_classes!(Alu Mul Div Branch Jump Load Store LoadReserved StoreConditional Amo Fp FpDiv FpMove)

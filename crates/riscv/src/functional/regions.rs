@@ -28,7 +28,7 @@ use durable::{LeftCalls, RegionStore, StoreLog, System};
 pub use durable::{RegionImage, RegionRunCounts, Slots};
 
 use super::hart::{Hart, SharedState, Turn};
-use super::{End, Machine, Options, Outcome, PmCounts, TURN};
+use super::{End, Machine, Options, Outcome, PmCounts, Round, TURN};
 use crate::instruction::{Op, REGISTERS, SP};
 use crate::memory::Memory;
 use crate::process::Process;
@@ -142,6 +142,7 @@ impl RegionRun {
                 image: process.image.clone(),
                 now_ns,
                 last: usize::MAX,
+                round: Round::default(),
             },
             table: table.clone(),
             open: image.slots.iter().map(|_| OpenRegion::default()).collect(),

@@ -10,7 +10,7 @@ use crate::syscalls::Os;
 use crate::verbs::Logs;
 
 use super::hart::{Hart, Registers, SharedState};
-use super::{Machine, Options, Outcome, PmCounts};
+use super::{Machine, Options, Outcome, PmCounts, Round};
 
 /// A hart between two instructions, and whether it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub fn resume(process: &Process, saved: SavedProcess, options: &Options<'_>) -> 
     let logs = Logs::new(options.peers, options.harts.max(1));
     let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default(), logs, observer };
     let (image, off) = (Arc::clone(&process.image), BTreeMap::new());
-    let mut machine = Machine { shared, os, harts, off, image, now_ns, last: 0 };
-    let end = machine.run(options);
+    let mut machine = Machine { shared, os, harts, off, image, now_ns, last: 0, round: Round::default() };
+    let end = machine.run(options.instructions, options.stop);
     machine.outcome(end)
 }
 
