@@ -49,6 +49,7 @@ WORDS = (
     "loop_log",
     "max_cycles",
     "sample",
+    "roi",
 )
 """Arguments that are keys themselves."""
 
@@ -113,6 +114,7 @@ def run(
     threads: int = 0,
     max_cycles: int | None = None,
     sample: int | None = None,
+    roi: str | None = None,
     reference: bool = True,
     wear: bool = False,
     timeline: Path | None = None,
@@ -125,7 +127,8 @@ def run(
     Arguments are named as the options of ``durawarp run``. ``set`` takes keys of the machine and of schemes
     (``{"l2.slice_kb": 256}``), ``params`` those of the workload (``{"N": 4096}``), ``inputs`` files of buffers.
     ``threads`` is 0 for one a core; no result depends on it. A run that ``max_cycles`` cuts is no failure.
-    ``sample`` is a number of windows (2 to 64) of each launch: cycles are an estimate then. ``timeline`` is a file
+    ``sample`` is a number of windows (2 to 64) of each launch, or of intervals of a program's phases: cycles are an
+    estimate then. ``roi`` is a region of interest (``"function=work"``). ``timeline`` is a file
     for ui.perfetto.dev, packed where its name ends in ``.gz``. ``checkpoint_at`` is a core cycle and a file, which
     :func:`resume` goes on from.
 

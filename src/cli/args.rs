@@ -15,7 +15,7 @@ use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
-use durawarp::run::REPEAT_CYCLES;
+use durawarp::run::{REPEAT_CYCLES, RegionOfInterest};
 use durawarp::workload::{FlagBarrier, Mode};
 
 use super::monitor::local_address;
@@ -156,10 +156,17 @@ pub(super) struct RunArgs {
           "wear", "launches", "sample"])]
     pub(super) from: Option<PathBuf>,
     /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:
-    /// so many samples (2 to 64) of a launch of many waves of CTAs, and of many launches ever fewer
+    /// so many samples (2 to 64) of a launch of many waves of CTAs, and of many launches ever fewer; of a
+    /// program of CPUs with one thread, so many intervals of a phase
     #[arg(long, value_name = "SAMPLES", num_args = 0..=1, require_equals = true, default_missing_value = "4",
           conflicts_with_all = ["max_cycles", "timeline", "compat", "wear", "launches", "monitor"], value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) sample: Option<u32>,
+    /// Of a program of CPUs with one thread, simulate a region of interest in detail, the rest on the
+    /// functional driver: markers (from the hint slti x0,x0,1 to slti x0,x0,2), instructions=FROM..TO,
+    /// instructions=FROM.. or function=NAME (its first call). Times and counters are those of the region
+    #[arg(long, value_name = "REGION",
+          conflicts_with_all = ["sample", "max_cycles", "timeline", "compat", "wear", "launches", "monitor", "from", "checkpoint_at", "checkpoint_at_kernel"])]
+    pub(super) roi: Option<RegionOfInterest>,
     /// Do not compare with the functional run; the manifest's own checks remain
     #[arg(long)]
     pub(super) no_reference: bool,

@@ -32,7 +32,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
             // Where there is no checkpoint there is a workload: the arguments say so.
             let workload = args.workload.as_deref().unwrap_or_default();
             let recipe = whole_recipe(workload, args.scheme.scheme.as_deref(), &args.subject, None);
-            let experiment = recipe.clone().sample(args.sample).build_any()?;
+            let experiment = recipe.clone().sample(args.sample).roi(args.roi.clone()).build_any()?;
             (recipe, experiment, None)
         }
     };

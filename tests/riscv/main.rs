@@ -19,6 +19,7 @@ mod faults;
 mod floats;
 mod generated;
 mod generator;
+mod in_part;
 mod integers;
 mod isa;
 mod light_wsp;

@@ -153,6 +153,11 @@ static inline u64 arg_u64(int argc, char **argv, const char *name, u64 otherwise
     return value;
 }
 
+// ---- A region of interest, between hints that do nothing (durawarp run --roi markers).
+
+static inline void roi_begin(void) { __asm__ volatile("slti x0, x0, 1" ::: "memory"); }
+static inline void roi_end(void) { __asm__ volatile("slti x0, x0, 2" ::: "memory"); }
+
 // ---- Locks and barriers. A thread has a hart for itself, so that waiting is spinning.
 
 static inline void rt_pause(void) { __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory"); }

@@ -31,6 +31,7 @@ mod kept;
 mod l1d;
 mod leave;
 mod load_order;
+mod marks;
 mod parameters;
 mod predictor;
 mod program;
@@ -70,6 +71,7 @@ use super::queue_level::QueueLevel;
 use super::region_spans::RegionSpans;
 
 pub use counters::CoreCounters;
+pub use marks::PassedMark;
 pub use parameters::{Consistency, CoreSpec, L1dSpec};
 pub use saved::{SavedThread, Standing};
 pub use watch::{HartTimeline, LostSlots, SlotPlaces};
@@ -84,7 +86,8 @@ use handler_host::CoreHost;
 use hart::{Blocked, Hart, Moment};
 use hart_regions::HartRegions;
 use kept::{ArrivedLine, Filled, Probe};
-use l1d::L1d;
+use l1d::{L1d, LineBytes, LineState};
+use marks::Marks;
 use program::Program;
 use record::CoreRecord;
 use remote::Remote;
@@ -143,6 +146,39 @@ impl Core {
     pub fn begin(&mut self, hart: u32, state: HartState) {
         let at = self.hart_of(hart);
         self.harts[at].begin(&state);
+    }
+
+    /// Halts the simulation when the core has retired so many instructions, in rising order.
+    pub fn halt_at(&mut self, instructions: &[u64]) {
+        self.record.marks = Marks::new(instructions);
+    }
+
+    /// The marks of [`Core::halt_at`] that it has passed.
+    pub fn passed_marks(&self) -> &[PassedMark] {
+        &self.record.marks.passed
+    }
+
+    /// Before the simulation: a line is in the L1, which this core alone has, `changed` or not. The line
+    /// whose place it takes, and whether its home lacks its bytes.
+    pub fn warm_line(&mut self, line: u64, bytes: &LineBytes, changed: bool) -> Option<(u64, bool)> {
+        let left = self.cache.l1.warm(line, bytes, changed);
+        left.map(|(line, state)| (line, state == LineState::Modified))
+    }
+
+    /// Before the simulation: a line has left the L1 with its home.
+    pub fn lose_line(&mut self, line: u64) {
+        if let Some(place) = self.cache.l1.find(line) {
+            self.cache.l1.remove(place);
+        }
+    }
+
+    /// Before the simulation: a hart of this core has seen these branches, each with its outcome.
+    pub fn warm_predictor(&mut self, hart: u32, branches: impl IntoIterator<Item = (u64, bool)>) {
+        let at = self.hart_of(hart);
+        for (pc, taken) in branches {
+            let prediction = self.harts[at].predictor.predict(pc);
+            self.harts[at].predictor.resolve(prediction, taken);
+        }
     }
 
     /// Takes a rule of the memory order away, for tests that have to notice it: see [`OrderRule`].
@@ -381,6 +417,10 @@ impl Core {
             }
             let next = self.cycle(cycle, now, cx);
             self.next = cycle + 1;
+            if self.record.counters.instructions >= self.record.marks.next {
+                self.record.marks.pass(self.next, self.record.counters.instructions);
+                cx.halt();
+            }
             match next {
                 Some(next) => cycle = next,
                 None => break,

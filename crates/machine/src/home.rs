@@ -73,7 +73,7 @@ use durawarp_persist::journal::Notebook;
 use durawarp_persist::vocab::Domain;
 
 use super::cache::TagArray;
-use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CoreMsg, HomeMsg};
+use super::coherence::{CPU_LINE_BYTES, CPU_LINE_MASK, CoreMsg, HomeMsg, Want};
 use super::memory_port::MemoryPort;
 use super::msg::{Line, MemoryAccepted, MemoryData, MemoryDurable, MemoryWrite, Msg, PeerMessage, Receiver, deliver};
 use super::persistence::{Clwb, PersistSpec};
@@ -187,6 +187,29 @@ impl HomeSlice {
     /// without, or to the DRAM caches.
     pub fn host(&mut self, handler: Option<Box<dyn HomeHandler>>) {
         self.host = handler.map(|handler| Box::new(HomeHost::new(handler, self.ports)));
+    }
+
+    /// Before the simulation: a line is here, and this core alone has a copy, `changed` or not. The line
+    /// whose place it takes; memory has the bytes of both.
+    pub fn warm_line(
+        &mut self,
+        line: u64,
+        bytes: &[u8; CPU_LINE_BYTES as usize],
+        core: u16,
+        changed: bool,
+    ) -> Option<u64> {
+        let Some(place) = self.directory.victim(line) else { unreachable!("nothing is locked before the simulation") };
+        let left = self.directory.line_at(place);
+        self.directory.warm(place, line, bytes);
+        self.directory.grant(place, 1 << core, if changed { Want::Exclusive } else { Want::Shared });
+        left
+    }
+
+    /// Before the simulation: a core has given up a line that it has changed.
+    pub fn take_back(&mut self, line: u64) {
+        if let Some(place) = self.directory.find(line) {
+            self.directory.take_back(place);
+        }
     }
 
     /// What its handler has to tell.

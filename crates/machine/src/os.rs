@@ -87,7 +87,7 @@ value!(choice Task { Call(call), Ended(hart) });
 #[derive(Debug)]
 pub struct OperatingSystem {
     ports: Ports,
-    timebase: Timebase,
+    clock: ProcessClock,
     harts: u32,
     costs: Costs,
     calls: Os,
@@ -112,9 +112,27 @@ pub struct OperatingSystem {
     ticks: Waited,
 }
 
+/// The time of the process in nanoseconds, and of the simulation in ticks.
+#[derive(Debug, Clone, Copy)]
+struct ProcessClock {
+    timebase: Timebase,
+    /// Of the process when the simulation begins.
+    begun_ns: u64,
+}
+
+impl ProcessClock {
+    fn ns(&self, ticks: Time) -> u64 {
+        self.begun_ns + self.timebase.ps_of_ticks(ticks) / 1000
+    }
+
+    fn ticks(&self, ns: u64) -> Time {
+        self.timebase.ticks_of_ps(ns.saturating_sub(self.begun_ns) * 1000)
+    }
+}
+
 state!(OperatingSystem {
     parts: calls, steps, reader; saved: off, tasks, waiting_since, deadline, ended, counters, ticks;
-    kept: ports, timebase, harts, costs, image, halts
+    kept: ports, clock, harts, costs, image, halts
 });
 
 /// What the OS takes, in ticks.
@@ -178,7 +196,7 @@ impl OperatingSystem {
         let OsWiring { ports, timebase, memory, harts, image } = wiring;
         OperatingSystem {
             ports,
-            timebase,
+            clock: ProcessClock { timebase, begun_ns: 0 },
             harts,
             costs: Costs {
                 syscall: timebase.ticks_of_ps(spec.syscall_ns.ps),
@@ -197,6 +215,11 @@ impl OperatingSystem {
             counters: OsCounters::default(),
             ticks: Waited::default(),
         }
+    }
+
+    /// The process has run for this long when the simulation begins.
+    pub fn begin_at(&mut self, begun_ns: u64) {
+        self.clock.begun_ns = begun_ns;
     }
 
     /// Halts the simulation once when the process has ended.
@@ -242,7 +265,7 @@ impl OperatingSystem {
 
     /// What it counted.
     pub fn counters(&self) -> OsCounters {
-        let ns = |ticks: Time| self.timebase.ps_of_ticks(ticks) / 1000;
+        let ns = |ticks: Time| self.clock.timebase.ps_of_ticks(ticks) / 1000;
         let Waited { turn, wake } = self.ticks;
         OsCounters { read_lines: self.reader.lines(), turn_ns: ns(turn), wait_ns: ns(wake), ..self.counters }
     }
@@ -257,11 +280,6 @@ impl OperatingSystem {
 
     fn core_of(&self, hart: u32) -> To<CoreMsg> {
         self.ports.to_core((hart / self.harts) as u16)
-    }
-
-    /// Nanoseconds of simulated time until now.
-    fn now_ns(&self, now: Time) -> u64 {
-        self.timebase.ps_of_ticks(now) / 1000
     }
 
     /// Says something to a core, `syscall_ns` from now.
@@ -290,7 +308,7 @@ impl OperatingSystem {
                 Task::Ended(hart) => {
                     let hart = *hart;
                     self.tasks.pop_front();
-                    let now_ns = self.timebase.ps_of_ticks(cx.now()) / 1000;
+                    let now_ns = self.clock.ns(cx.now());
                     self.steps.step(|log| log.ended(hart, now_ns));
                     match self.calls.ended(hart) {
                         Ok(wakes) => {
@@ -301,7 +319,7 @@ impl OperatingSystem {
                     }
                 }
                 Task::Call(call) => {
-                    call.now_ns = self.timebase.ps_of_ticks(cx.now()) / 1000;
+                    call.now_ns = self.clock.ns(cx.now());
                     match self.calls.perform(call, self.reader.read()) {
                         CallStep::Read { address, bytes } => {
                             self.reader.begin(address, bytes, cx);
@@ -349,7 +367,7 @@ impl OperatingSystem {
     /// Harts that others wait for change their threads.
     fn share(&mut self, cx: &mut Ctx<'_, Msg>) {
         while self.ended.is_none()
-            && let Some(step) = self.calls.next_move(self.now_ns(cx.now()))
+            && let Some(step) = self.calls.next_move(self.clock.ns(cx.now()))
         {
             match step {
                 Move::Take { hart, preempts } => {
@@ -385,7 +403,7 @@ impl OperatingSystem {
     /// Sees to it that it wakes at the earliest deadline.
     fn await_deadline(&mut self, cx: &mut Ctx<'_, Msg>) {
         let at = self.calls.next_deadline().filter(|&ns| ns < NEVER_NS);
-        self.deadline = at.map(|ns| self.timebase.ticks_of_ps(ns * 1000).max(cx.now()));
+        self.deadline = at.map(|ns| self.clock.ticks(ns).max(cx.now()));
         if let Some(at) = self.deadline {
             cx.wake_at(at);
         }
@@ -394,7 +412,7 @@ impl OperatingSystem {
     /// Ends the waits whose deadline has come.
     fn expire(&mut self, cx: &mut Ctx<'_, Msg>) {
         if self.deadline.is_some_and(|at| at <= cx.now()) {
-            let now_ns = self.now_ns(cx.now());
+            let now_ns = self.clock.ns(cx.now());
             let expired = self.calls.expired(now_ns);
             if !expired.is_empty() {
                 self.steps.step(|log| log.expired(now_ns));

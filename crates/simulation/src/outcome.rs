@@ -16,6 +16,7 @@ mod repeats;
 #[cfg(any(test, feature = "samples"))]
 #[doc(hidden)]
 pub mod sample;
+mod sampled_process;
 mod sampling;
 mod slots;
 pub mod validity;
@@ -32,6 +33,7 @@ pub use self::duration::Duration;
 pub use self::energy::{Energy, EnergyPart, PARTS as ENERGY_PARTS};
 pub use self::files::FileOutcome;
 pub use self::repeats::{Repeating, Repeats};
+pub use self::sampled_process::{SampledPhase, SampledProcess, SimulatedRegion};
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
 pub use self::wear::{Lifetimes, Wear};
@@ -84,6 +86,10 @@ pub struct Outcome {
     /// whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// The region of interest of a program of CPUs, of which times and counters are then; `None` of a run of
+    /// everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<SimulatedRegion>,
     /// The checkpoint from which it went on with other parameters; `None` of a run with one set of
     /// parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]

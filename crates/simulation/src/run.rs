@@ -16,7 +16,9 @@ mod conduct;
 mod cpu;
 mod cpu_experiment;
 mod end;
+mod estimate;
 mod experiment_ref;
+mod extent;
 mod finished;
 mod forked;
 mod kept;
@@ -24,10 +26,12 @@ mod length;
 mod live;
 mod parameters;
 mod paused;
+mod points;
 mod program;
 mod rates;
 mod recipe;
 mod references;
+mod region_of_interest;
 pub(crate) mod regions_of_cores;
 mod repeated;
 mod repeats;
@@ -46,6 +50,7 @@ pub use conduct::{Conduct, REPEAT_CYCLES};
 pub(crate) use cpu::load_of;
 pub use cpu_experiment::CpuExperiment;
 pub use durawarp_persist::Part;
+pub use extent::Extent;
 pub use finished::Finished;
 pub(crate) use finished::failures;
 pub use live::{LiveCounts, LiveQueue, LiveState, LiveWait};
@@ -54,6 +59,7 @@ use program::Program;
 pub use program::{Experiment, demands, region_options};
 pub use recipe::Recipe;
 pub use references::References;
+pub use region_of_interest::RegionOfInterest;
 pub use repeated::recipe_of;
 pub use tables::counter_descriptions;
 pub use traced::{Epochs, TracedEvent, TracedRun, Trail};
@@ -84,9 +90,10 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
 /// When the program does not fit its memory, which is a fault of its resolution; the checkpoint that it is to
 /// go on from is of another experiment.
 pub fn run_cpu(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Finished {
-    match &experiment.fork {
-        Some(fork) => forked::run_of_cpus(experiment, fork, conduct),
-        None => cpu::run_process(experiment, conduct),
+    match (&experiment.fork, &experiment.extent) {
+        (Some(fork), _) => forked::run_of_cpus(experiment, fork, conduct),
+        (None, Extent::Whole) => cpu::run_process(experiment, conduct),
+        (None, Extent::Region(_) | Extent::Samples(_)) => points::run(experiment, conduct),
     }
 }
 

@@ -203,6 +203,14 @@ impl L1d {
         if old == line { self.order.hit(place) } else { self.order.insert(place) }
     }
 
+    /// Puts a line into its place before the simulation: the one that left for it, and its state.
+    pub(super) fn warm(&mut self, line: u64, bytes: &LineBytes, changed: bool) -> Option<(u64, LineState)> {
+        let place = self.place_for(line);
+        let left = self.occupant(place).filter(|&(old, _)| old != line);
+        self.install(place, line, if changed { LineState::Modified } else { LineState::Exclusive }, bytes);
+        left
+    }
+
     /// Empties a place; it is taken first.
     pub(super) fn remove(&mut self, place: usize) {
         self.tags[place] = EMPTY;

@@ -9,6 +9,7 @@ use durawarp_persist::journal::{Author, FactKind, Notebook};
 use super::cause::{Cause, Lost};
 use super::counters::CoreCounters;
 use super::l1d::line_of;
+use super::marks::Marks;
 use super::watch::CoreWatch;
 
 /// Counters and journal of a core.
@@ -21,6 +22,7 @@ pub(super) struct CoreRecord {
     pub(super) notes_retirement: bool,
     /// Stores and atomics performed to persistent memory that are in the journal.
     pub(super) performed: u64,
+    pub(super) marks: Marks,
     width: u64,
     core: u16,
     /// The latest time of what is in the journal.
@@ -32,7 +34,8 @@ pub(super) struct CoreRecord {
 }
 
 state!(CoreRecord {
-    saved: counters, performed, noted, next, lost; kept: journal, watch, notes_retirement, width, core
+    saved: counters, performed, noted, next, lost; kept: journal, watch, marks, notes_retirement, width,
+    core
 });
 
 impl CoreRecord {
@@ -44,6 +47,7 @@ impl CoreRecord {
             watch: None,
             notes_retirement: false,
             performed: 0,
+            marks: Marks::new(&[]),
             width: width.into(),
             core,
             noted: 0,

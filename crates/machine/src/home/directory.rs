@@ -106,6 +106,18 @@ impl Directory {
         self.lines[place] = DirectoryEntry { address: line, ..DirectoryEntry::default() };
     }
 
+    /// Puts a line and its bytes into a place before the simulation.
+    pub(super) fn warm(&mut self, place: usize, line: u64, bytes: &[u8; BYTES]) {
+        self.replace(place, line);
+        self.bytes[of_place(place)].copy_from_slice(bytes);
+    }
+
+    /// The owner has given a line up whose bytes are here and not in memory.
+    pub(super) fn take_back(&mut self, place: usize) {
+        let state = &mut self.lines[place];
+        (state.owner, state.dirty) = (0, true);
+    }
+
     /// The line in a place is about to leave for another, though the place is emptied before that comes.
     pub(super) fn give_way(&mut self, place: usize) {
         self.tags.give_way(place);

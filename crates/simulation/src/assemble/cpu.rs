@@ -14,6 +14,7 @@ use durawarp_persist::handler::HandlerPlace;
 
 use super::assembly::{AssembledNode, Assembly};
 use super::cpu_load::CpuLoad;
+use super::midway::Midway;
 use super::persistency::Persistency;
 use super::server::{CpuComponents, place_of_server};
 
@@ -47,17 +48,40 @@ pub fn assemble_cpu(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency
     assemble_cpu_fused(spec, load, persistency, Fusing::of(spec))
 }
 
-/// The same, with a say in what is fused.
+/// The same of one server, whose process is under way.
+///
+/// # Panics
+/// When `spec` has [`CpuSpec::faults`].
+pub fn assemble_cpu_midway(
+    spec: &CpuSpec,
+    load: CpuLoad<'_>,
+    persistency: &Persistency,
+    midway: Midway<'_>,
+) -> Assembly {
+    assembled(spec, load, persistency, Fusing::of(spec), Some(midway))
+}
+
+/// As [`assemble_cpu`], with a say in what is fused.
 ///
 /// # Panics
 /// When `spec` has [`CpuSpec::faults`].
 pub fn assemble_cpu_fused(spec: &CpuSpec, load: CpuLoad<'_>, persistency: &Persistency, fusing: Fusing) -> Assembly {
+    assembled(spec, load, persistency, fusing, None)
+}
+
+fn assembled(
+    spec: &CpuSpec,
+    load: CpuLoad<'_>,
+    persistency: &Persistency,
+    fusing: Fusing,
+    midway: Option<Midway<'_>>,
+) -> Assembly {
     let faults = spec.faults();
     assert!(faults.is_empty(), "a machine with faults: {faults:?}");
     let mut topology = Topology::new();
     let mut nodes = Vec::new();
     for server in 0..spec.nodes.servers {
-        let components = CpuComponents::new(spec, load, persistency, server, topology);
+        let components = CpuComponents::new(spec, (load, midway), persistency, server, topology);
         let (with_node, node) = components.wire(fusing == Fusing::Nodes);
         topology = with_node;
         nodes.push(node);

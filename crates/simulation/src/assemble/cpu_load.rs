@@ -12,7 +12,7 @@
 use durawarp_kernel::memory::{DRAM_BASE, FlatMemory, Medium, NVM_BASE};
 use durawarp_machine::address::offset_in_medium;
 use durawarp_machine::cpu::CpuMemory;
-use durawarp_riscv::memory::{PAGE_BYTES, Windows};
+use durawarp_riscv::memory::{Memory, PAGE_BYTES, Windows};
 use durawarp_riscv::process::Process;
 use durawarp_riscv::syscalls::File;
 
@@ -71,11 +71,20 @@ impl CpuLoad<'_> {
     /// Both windows and the clients' memory as the process finds them, by physical address. Zeros are
     /// committed by the host when they are touched.
     pub fn image(&self) -> FlatMemory {
+        self.image_of(self.contents())
+    }
+
+    /// The same of a process under way, or at its end, whose memory this is.
+    pub(crate) fn image_midway(&self, memory: &Memory) -> FlatMemory {
+        self.image_of(self.pages(memory))
+    }
+
+    fn image_of<'a>(&self, contents: impl Iterator<Item = (u64, &'a [u8])>) -> FlatMemory {
         let mut image = FlatMemory::default();
         for (start, bytes) in self.ranges() {
             image.place(start, vec![0; bytes as usize]);
         }
-        for (address, bytes) in self.contents() {
+        for (address, bytes) in contents {
             if image.write(address, bytes).is_err() {
                 unreachable!("{address:#x} lies in a window");
             }
@@ -94,6 +103,15 @@ impl CpuLoad<'_> {
             }
         });
         of_windows.chain(checkpoints)
+    }
+
+    /// The pages of a process under way that are not zeros, by physical address.
+    pub(crate) fn pages<'a>(&self, memory: &'a Memory) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        let of = self.memory();
+        memory.pages().map(move |(address, page)| match of.physical(address, page.len() as u64) {
+            Some(physical) => (physical, page),
+            None => unreachable!("{address:#x} is in a window"),
+        })
     }
 
     /// Bytes of each medium, from its base, that the windows reach to.

@@ -39,6 +39,7 @@ use super::assembly::AssembledNode;
 use super::cpu_load::CpuLoad;
 use super::links::Wiring;
 use super::memory::cut;
+use super::midway::Midway;
 use super::parts::{MemoryParts, SharedParts};
 use super::persistency::Persistency;
 
@@ -77,6 +78,8 @@ pub(super) struct CpuComponents<'a> {
     spec: &'a CpuSpec,
     server: u32,
     load: CpuLoad<'a>,
+    /// The process is under way.
+    midway: Option<Midway<'a>>,
     parts: SharedParts<'a>,
     core: Clock,
 }
@@ -84,7 +87,7 @@ pub(super) struct CpuComponents<'a> {
 impl<'a> CpuComponents<'a> {
     pub(super) fn new(
         spec: &'a CpuSpec,
-        load: CpuLoad<'a>,
+        (load, midway): (CpuLoad<'a>, Option<Midway<'a>>),
         persistency: &'a Persistency,
         server: u32,
         topology: Topology<Msg>,
@@ -106,13 +109,18 @@ impl<'a> CpuComponents<'a> {
         let (place, wiring) = (place_of_server(spec, server), Wiring::new(topology, roster));
         let mut parts = SharedParts::new(persistency, base, place, memory, wiring);
         parts.set_prefix(spec.nodes.prefix(server));
-        CpuComponents { spec, server, load, parts, core: base.clock(spec.clock.core_mhz.khz) }
+        CpuComponents { spec, server, load, midway, parts, core: base.clock(spec.clock.core_mhz.khz) }
     }
 
     /// Adds the server's components and its clients, and joins them. All of them may be fused.
     pub(super) fn wire(mut self, fused: bool) -> (Topology<Msg>, AssembledNode) {
-        self.add_cores();
-        self.add_homes();
+        let (mut cores, mut homes) = (self.cores(), self.homes());
+        if let (Some(midway), Some(core)) = (self.midway, cores.first_mut()) {
+            midway.begin(core);
+            midway.warm(core, &mut homes, self.roster().map, self.load.memory());
+        }
+        (0..).zip(cores).for_each(|(index, core)| self.parts.add(Endpoint::Core(index), core));
+        (0..).zip(homes).for_each(|(slice, home)| self.parts.add(Endpoint::Home(slice), home));
         self.add_controllers();
         self.add_os();
         self.parts.add_hub();
@@ -148,9 +156,9 @@ impl<'a> CpuComponents<'a> {
     }
 
     /// The cores; hart 0 is at the program's entry.
-    fn add_cores(&mut self) {
+    fn cores(&self) -> Vec<Core> {
         let (spec, process) = (self.spec, self.load.process);
-        for index in 0..self.roster().cores {
+        let of = |index: u16| {
             let wiring = CoreWiring {
                 index,
                 clock: self.core,
@@ -174,19 +182,20 @@ impl<'a> CpuComponents<'a> {
                 core.note_retirement();
             }
             // The loader starts the first hart of each server; the others begin by clone.
-            if index == 0 {
+            if index == 0 && self.midway.is_none() {
                 let mut registers = [0; 64];
                 registers[usize::from(SP)] = process.stack_pointer;
                 core.begin(0, HartState { registers, pc: process.image.entry, fcsr: 0 });
             }
-            self.parts.add(Endpoint::Core(index), core);
-        }
+            core
+        };
+        (0..self.roster().cores).map(of).collect()
     }
 
     /// The home slices.
-    fn add_homes(&mut self) {
+    fn homes(&self) -> Vec<HomeSlice> {
         let spec = self.spec;
-        for slice in 0..spec.llc.slices as u16 {
+        let of = |slice: u16| {
             let wiring = HomeWiring {
                 clock: self.core,
                 ports: self.roster().ports(Endpoint::Home(slice)),
@@ -199,13 +208,18 @@ impl<'a> CpuComponents<'a> {
                 home.set_memory_caches();
             }
             home.host(self.parts.persistency.scheme.home_handler(self.parts.place(slice)));
-            self.parts.add(Endpoint::Home(slice), home);
-        }
+            home
+        };
+        (0..spec.llc.slices as u16).map(of).collect()
     }
 
     /// The memory controllers, with what the process' memory begins with.
     fn add_controllers(&mut self) {
-        let shares = cut(self.load.contents(), self.roster().map, self.load.extents());
+        let (map, extents) = (self.roster().map, self.load.extents());
+        let shares = match self.midway {
+            Some(midway) => cut(self.load.pages(midway.memory), map, extents),
+            None => cut(self.load.contents(), map, extents),
+        };
         self.parts.add_controllers(shares);
     }
 
@@ -218,13 +232,19 @@ impl<'a> CpuComponents<'a> {
             harts: self.spec.core.harts,
             image: self.load.process.image.clone(),
         };
-        let mut calls = Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec());
+        let mut calls = match self.midway {
+            Some(midway) => midway.os.clone(),
+            None => Os::new(self.load.process, self.spec.harts(), self.load.files.to_vec()),
+        };
         let of = &self.spec.os;
         if keeps_harts(self.spec, self.parts.persistency.scheme.as_ref()).is_none() {
             // From when the hart is told to begin, which takes the time of a switch.
             calls = calls.sharing(u64::from(of.quantum_us) * 1000 + (of.syscall_ns.ps + of.switch_ns.ps) / 1000);
         }
         let mut os = OperatingSystem::new(of.clone(), wiring, calls);
+        if let Some(midway) = self.midway {
+            os.begin_at(midway.now_ns);
+        }
         if self.parts.persistency.halts_at_end {
             os.halt_at_end();
         }

@@ -18,7 +18,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::run::{CpuExperiment, Finished};
+use crate::run::{CpuExperiment, Extent, Finished};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_machine::cpu::CpuMemory;
 use durawarp_machine::nodes::NodesSpec;
@@ -75,6 +75,12 @@ pub fn crash_cpu(
         experiment.check()?;
         if experiment.fork.is_some() {
             return Err(of_fork().into());
+        }
+        if experiment.extent != Extent::Whole {
+            let message =
+                "a program that is simulated in part cannot be judged: most of its stores are never simulated";
+            let fault = Diagnostic::nowhere("sample", message);
+            return Err(fault.with_help("crash tests simulate the whole program").into());
         }
         let scheme = &experiment.scheme.built;
         Ok(match scheme.regions() {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Only a sample was simulated in detail: times and counters are estimates.
     Sampled,
+    /// Times and counters are of a region of interest.
+    Region,
     /// It went on from a checkpoint with other parameters: times and counters are of both parts together.
     Forked,
     /// What the program took for durable need not be.
@@ -28,8 +30,9 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 9] = [
+    pub const ALL: [(Kind, &str); 10] = [
         (Kind::Sampled, "sampled"),
+        (Kind::Region, "region"),
         (Kind::Forked, "forked"),
         (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),

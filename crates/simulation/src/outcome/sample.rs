@@ -156,6 +156,7 @@ pub fn sample() -> Outcome {
         ],
         races: None,
         sampling: None,
+        region: None,
         from_checkpoint: None,
         devices: None,
         energy: None,
@@ -194,6 +195,7 @@ pub fn sampled() -> Sampling {
         warp_instructions: 25_000,
         warp_instructions_in_detail: 7_000,
         stretches: 6,
+        process: None,
     }
 }
 

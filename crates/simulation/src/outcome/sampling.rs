@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Duration;
+use super::{Duration, SampledProcess};
 
 /// What a sampled run simulated in detail, and how sure its time is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Sampling {
     pub warp_instructions_in_detail: u64,
     /// Stretches of detail, with something skipped between them.
     pub stretches: u64,
+    /// Of a program of CPUs, which has neither kernels nor CTAs nor warps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<SampledProcess>,
 }
 
 /// A kernel of a sampled run.
@@ -44,9 +47,28 @@ pub struct SampledKernel {
 }
 
 impl Sampling {
+    /// Of a program of CPUs, between these times.
+    pub(crate) fn of_process(windows: u32, [low, high]: [Duration; 2], process: SampledProcess) -> Sampling {
+        Sampling {
+            windows,
+            low,
+            high,
+            kernels: Vec::new(),
+            ctas: 0,
+            ctas_in_detail: 0,
+            warp_instructions: 0,
+            warp_instructions_in_detail: 0,
+            stretches: 0,
+            process: Some(process),
+        }
+    }
+
     /// Everything was simulated in detail.
     pub fn is_whole(&self) -> bool {
-        self.ctas_in_detail == self.ctas
+        match &self.process {
+            Some(process) => process.intervals_in_detail == process.intervals,
+            None => self.ctas_in_detail == self.ctas,
+        }
     }
 
     /// Half of the interval over the time, in percent.
@@ -66,10 +88,21 @@ impl Sampling {
         if self.is_whole() {
             return format!("the run was to be sampled, and nothing was worth skipping: times are exact{whole}");
         }
+        let (simulated, told) = match &self.process {
+            Some(process) => {
+                let SampledProcess { intervals, intervals_in_detail, interval_instructions, phases, .. } = process;
+                let of = format!("intervals of {interval_instructions} instructions, in {} phases,", phases.len());
+                (format!("{intervals_in_detail} of {intervals} {of}"), "counters are scaled up")
+            }
+            None => (
+                format!("{} of {} CTAs", self.ctas_in_detail, self.ctas),
+                "counters are scaled up, and how long persists waited is not known",
+            ),
+        };
         format!(
-            "{} of {} CTAs were simulated in detail, and the time is an estimate: {} to {} core cycles with 95 % confidence, \
-             if samples share no bias over 2 %; counters are scaled up, and how long persists waited is not known{whole}",
-            self.ctas_in_detail, self.ctas, self.low.core_cycles, self.high.core_cycles
+            "{simulated} were simulated in detail, and the time is an estimate: {} to {} core cycles with 95 % confidence, \
+             if samples share no bias over 2 %; {told}{whole}",
+            self.low.core_cycles, self.high.core_cycles
         )
     }
 }

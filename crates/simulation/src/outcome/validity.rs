@@ -8,7 +8,7 @@
 
 pub use super::caveat::{Caveat, Kind};
 use super::region_bound::RegionBound;
-use super::{End, FromCheckpoint, Launch, Outcome, Parameter, Sampling, ratio};
+use super::{End, FromCheckpoint, Launch, Outcome, Parameter, Sampling, SimulatedRegion, ratio};
 use durawarp_persist::selection::Selection;
 use durawarp_riscv::syscalls::number::described;
 
@@ -27,6 +27,7 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     let of_kind = |kind: Kind, texts: Vec<String>| texts.into_iter().map(move |text| Caveat { kind, text });
     let all = [
         of_kind(Kind::Sampled, outcome.sampling.iter().map(Sampling::told).collect()),
+        of_kind(Kind::Region, outcome.region.iter().filter_map(SimulatedRegion::told).collect()),
         of_kind(Kind::Forked, outcome.from_checkpoint.iter().map(FromCheckpoint::told).collect()),
         of_kind(Kind::Trace, judge.trace()),
         of_kind(Kind::Undurable, judge.undurable()),

@@ -155,8 +155,8 @@ impl Checkpoint {
 
 /// Finds what keeps an experiment from being saved, before it runs.
 fn check(experiment: ExperimentRef<'_>, when: CheckpointWhen) -> Result<(), Diagnostics> {
-    if experiment.is_sampled() {
-        return Err(Diagnostic::nowhere("sample", "a sampled run has no one state to save").into());
+    if experiment.is_in_part() {
+        return Err(Diagnostic::nowhere("sample", "a run that is simulated in part has no one state to save").into());
     }
     if matches!((experiment, when), (ExperimentRef::Process(_), CheckpointWhen::Launch(_))) {
         let message = "launches are of kernels, and this is a program of CPUs";

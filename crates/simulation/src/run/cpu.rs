@@ -155,11 +155,16 @@ pub(super) fn machine_of_cores(experiment: &CpuExperiment, conduct: &Conduct<'_>
 
 /// The machine around a process, ready to run.
 pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: &Conduct<'_>) -> Assembly {
+    assemble_cpu(&experiment.machine.spec, load, &persistency(experiment, conduct))
+}
+
+/// What a machine of the experiment keeps of persistency.
+pub(super) fn persistency(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> Persistency {
     let spec = &experiment.machine.spec;
     let alone = spec.nodes.servers == 1;
     let of_server = spec.core.count + spec.llc.slices + spec.controller.channels + 1;
     let components = spec.nodes.servers * of_server + spec.nodes.clients;
-    let persistency = Persistency {
+    Persistency {
         scheme: experiment.scheme.built.clone(),
         journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
@@ -167,12 +172,11 @@ pub(super) fn assembled(experiment: &CpuExperiment, load: CpuLoad<'_>, conduct: 
         line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: alone,
         halts_after_launches: false,
-    };
-    assemble_cpu(spec, load, &persistency)
+    }
 }
 
 /// Calls that are not served, in words; none without any.
-fn missing_calls(calls: &[(u64, u64)]) -> Option<String> {
+pub(super) fn missing_calls(calls: &[(u64, u64)]) -> Option<String> {
     let names: Vec<String> = calls.iter().map(|(number, _)| number::described(*number)).collect();
     match names.as_slice() {
         [] => None,
@@ -183,7 +187,7 @@ fn missing_calls(calls: &[(u64, u64)]) -> Option<String> {
 
 /// Says first of a run that went wrong which calls the program made in vain: what went wrong may follow from
 /// it.
-fn blame(missing: &str, outcome: &mut Outcome) {
+pub(super) fn blame(missing: &str, outcome: &mut Outcome) {
     match &mut outcome.end {
         End::Failed { error } => *error = format!("{missing}; then: {error}"),
         End::Deadlock { waits } => waits.insert(0, missing.to_owned()),
@@ -318,7 +322,7 @@ fn reference(
 }
 
 /// Why the functional driver did not come to the program's end.
-fn why(end: &functional::End, image: &Executable) -> String {
+pub(super) fn why(end: &functional::End, image: &Executable) -> String {
     match end {
         functional::End::Exited(code) => format!("it exited with {code}"),
         functional::End::Fault(fault) => format!("the functional driver: {fault}"),
@@ -335,7 +339,7 @@ fn why(end: &functional::End, image: &Executable) -> String {
     }
 }
 
-fn counters(machine: &Assembly) -> Vec<Table> {
+pub(super) fn counters(machine: &Assembly) -> Vec<Table> {
     let dram_caches: Vec<_> =
         machine.controllers().filter_map(MemoryController::dram_cache_counters).copied().collect();
     let mut tables = vec![
@@ -367,7 +371,7 @@ fn counters(machine: &Assembly) -> Vec<Table> {
     tables
 }
 
-fn describe(config: &CpuMachine, base: Timebase) -> Machine {
+pub(super) fn describe(config: &CpuMachine, base: Timebase) -> Machine {
     let values = serde_json::to_value(&config.spec).unwrap_or_default();
     let spec = &config.spec;
     let servers = spec.nodes.servers;
@@ -385,13 +389,13 @@ fn describe(config: &CpuMachine, base: Timebase) -> Machine {
 }
 
 /// A word more in a digest.
-fn fold(digest: u64, word: u64) -> u64 {
+pub(super) fn fold(digest: u64, word: u64) -> u64 {
     (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23)
 }
 
 /// FNV-1a over every page that has a byte other than zero, eight bytes at a time, each with its address. Only
 /// what was touched is looked at, and hence committed by the host.
-fn digest_of(memory: &FlatMemory, touched: &[(u64, u64)]) -> u64 {
+pub(super) fn digest_of(memory: &FlatMemory, touched: &[(u64, u64)]) -> u64 {
     let mut digest = 0xcbf2_9ce4_8422_2325;
     let mut add = |word: u64| digest = fold(digest, word);
     for (start, bytes) in touched {

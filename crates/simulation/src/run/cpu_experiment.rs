@@ -10,7 +10,9 @@ use durawarp_schemes::catalogue;
 use durawarp_workload::CpuProgram;
 
 use super::end::Clocks;
+use super::extent::Extent;
 use super::kept::Fork;
+use super::region_of_interest::RegionOfInterest;
 use super::regions_of_cores::check_process;
 
 /// What to simulate on a machine of CPU cores, and how far.
@@ -23,6 +25,7 @@ pub struct CpuExperiment {
     pub scheme: SchemeConfig,
     /// All of its memory is persistent: its main window lies in NVM.
     pub persistent: bool,
+    pub extent: Extent,
     /// Stop after this many core cycles.
     pub max_cycles: Option<u64>,
     /// Run the functional driver for checks that compare with it.
@@ -43,6 +46,7 @@ impl CpuExperiment {
             program,
             persistent: scheme.built.promises().survives == Survives::Registers,
             scheme,
+            extent: Extent::Whole,
             max_cycles: None,
             reference: true,
             fork: None,
@@ -78,6 +82,61 @@ impl CpuExperiment {
             && let Err(found) = self.program.fits(&self.machine.name, self.machine.spec.harts(), &why)
         {
             faults.0.extend(found.0);
+        }
+        faults.into_result(())
+    }
+
+    /// Finds what keeps a part of the program from being simulated without the rest.
+    ///
+    /// # Errors
+    /// Several threads; a scheme whose handlers know of every store; several servers, clients; a limit of
+    /// cycles; a function that is not there.
+    pub(super) fn check_extent(&self) -> Result<(), Diagnostics> {
+        let word = match &self.extent {
+            Extent::Whole => return Ok(()),
+            Extent::Region(_) => "roi",
+            Extent::Samples(_) => "sample",
+        };
+        let mut faults = Diagnostics::default();
+        let mut refuse = |message: String, help: &str| {
+            faults.push(Diagnostic::nowhere(word, message).with_help(help));
+        };
+        let (scheme, spec) = (&self.scheme.built, &self.machine.spec);
+        if self.program.threads > 1 {
+            refuse(
+                format!(
+                    "`{}` has {} threads: a part of it cannot be simulated without the rest, as its threads wait for each other",
+                    self.program.name, self.program.threads
+                ),
+                "programs of one thread can be: with built-in ones --set params.THREADS=1",
+            );
+        }
+        // Controllers hold stores back there, and registers and undo logs are of all that came before.
+        if self.persistent || scheme.regions().is_some() {
+            let name = scheme.name();
+            let message = format!(
+                "under `{name}` all memory is persistent, and what controllers hold of stores before a part is not known"
+            );
+            refuse(message, "schemes for persistent memory beside main memory can be simulated in part");
+        }
+        if spec.nodes.servers > 1 || spec.nodes.clients > 0 {
+            refuse(
+                "servers and clients that others wait for cannot be simulated in part".to_owned(),
+                "machines of one server without clients can be",
+            );
+        }
+        if self.max_cycles.is_some() {
+            refuse("a part of a program ends with it, and not after cycles".to_owned(), "take out `max_cycles`");
+        }
+        // What a function is called is known before anything runs.
+        if let Extent::Region(RegionOfInterest::Function(name)) = &self.extent {
+            let functions = &self.program.image.functions;
+            if !functions.iter().any(|function| function.name == *name) {
+                let message =
+                    format!("`{}` has no function `{name}`, or its compiler has inlined it", self.program.name);
+                let names = functions.iter().map(|function| function.name.as_str());
+                faults.push(Diagnostic::nowhere(word, message).with_nearest(name, names));
+            }
         }
         faults.into_result(())
     }

@@ -11,6 +11,7 @@ use super::conduct::Conduct;
 use super::cpu::machine_of_cores;
 use super::cpu_experiment::CpuExperiment;
 use super::end::Clocks;
+use super::extent::Extent;
 use super::program::{Experiment, Program};
 use super::whole::{clocks_of, machine_of};
 use crate::assemble::Assembly;
@@ -61,8 +62,11 @@ impl ExperimentRef<'_> {
     }
 
     /// Simulates parts of it only.
-    pub(super) fn is_sampled(&self) -> bool {
-        matches!(self, ExperimentRef::Kernels(of) if of.sample.is_some())
+    pub(super) fn is_in_part(&self) -> bool {
+        match self {
+            ExperimentRef::Kernels(of) => of.sample.is_some(),
+            ExperimentRef::Process(of) => of.extent != Extent::Whole,
+        }
     }
 
     pub(super) fn max_cycles(&self) -> Option<u64> {

@@ -28,9 +28,9 @@ pub(super) fn check<'a>(
     of: impl Into<ExperimentRef<'a>>,
 ) -> Result<(), Diagnostics> {
     let of = of.into();
-    if of.is_sampled() {
-        let message = "a sampled run has no one state from which it could go on";
-        return Err(Diagnostic::nowhere("fork_at_cycle", message).with_help("take out `sample`").into());
+    if of.is_in_part() {
+        let message = "a run that is simulated in part has no one state from which it could go on";
+        return Err(Diagnostic::nowhere("fork_at_cycle", message).with_help("take out `sample` or `roi`").into());
     }
     changes(before.into(), of).map(drop)
 }

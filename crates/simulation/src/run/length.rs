@@ -3,11 +3,11 @@
 //!
 //! Threads of CPUs that spin execute more or fewer instructions on the timed machine: the count is a guide.
 //! Not counted: programs formed into recoverable regions, which execute checkpoints beside their own
-//! instructions, and servers whose clients end the run.
+//! instructions, programs that are simulated in part, and servers whose clients end the run.
 
 use std::sync::atomic::AtomicBool;
 
-use super::{CpuExperiment, Experiment};
+use super::{CpuExperiment, Experiment, Extent};
 use durawarp_kernel::functional::Limits;
 use durawarp_riscv::functional::{self, End, Options};
 
@@ -32,7 +32,8 @@ pub(super) fn of_kernels(experiment: &Experiment, stop: &AtomicBool) -> Option<u
 /// Instructions of all threads of all servers; `None` as above.
 pub(super) fn of_process(experiment: &CpuExperiment, stop: &AtomicBool) -> Option<u64> {
     let nodes = &experiment.machine.spec.nodes;
-    if experiment.scheme.built.regions().is_some() || nodes.clients > 0 {
+    let is_whole = experiment.extent == Extent::Whole;
+    if experiment.scheme.built.regions().is_some() || nodes.clients > 0 || !is_whole {
         return None;
     }
     let process = experiment.program.process().ok()?;

@@ -13,8 +13,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::extent::Extent;
 use super::forked;
 use super::kept::Fork;
+use super::region_of_interest::RegionOfInterest;
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
 use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, DEFAULT_TENSOR_MACHINE};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig, is_of_a_scheme};
@@ -64,6 +66,7 @@ pub struct Recipe {
     pub(crate) reference: bool,
     pub(crate) launches: bool,
     pub(crate) sample: Option<u32>,
+    pub(crate) roi: Option<RegionOfInterest>,
     /// It begins as another one, up to this core cycle.
     pub(crate) fork: Option<(u64, Box<Recipe>)>,
     pub(crate) threads: usize,
@@ -72,7 +75,7 @@ pub struct Recipe {
 }
 
 /// Keys of [`Recipe::set`] that are no parameters.
-const WORDS: [&str; 13] = [
+const WORDS: [&str; 14] = [
     "machine",
     "scheme",
     "workload",
@@ -86,6 +89,7 @@ const WORDS: [&str; 13] = [
     "launches",
     "max_cycles",
     "sample",
+    "roi",
 ];
 
 impl Recipe {
@@ -102,6 +106,7 @@ impl Recipe {
             reference: true,
             launches: false,
             sample: None,
+            roi: None,
             fork: None,
             threads: 1,
             faults: Diagnostics::default(),
@@ -125,9 +130,8 @@ impl Recipe {
     /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
     /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
     /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
-    /// `loop_log`, `kernels`, `opcodes`, `launches`, `max_cycles`, `sample`. These are the keys of sweep
-    /// files. A wrong key is a fault that
-    /// [`Recipe::build`] tells with the nearest valid one.
+    /// `loop_log`, `kernels`, `opcodes`, `launches`, `max_cycles`, `sample`, `roi`. These are the keys of
+    /// sweep files. A wrong key is a fault that [`Recipe::build`] tells with the nearest valid one.
     ///
     /// # Example: a key that does not exist
     /// ```
@@ -151,6 +155,7 @@ impl Recipe {
             "sample" => self.read(key, &value, "a whole number from 2 to 64", |recipe, windows: Windows| {
                 recipe.sample = Some(windows.0);
             }),
+            "roi" => self.parse(key, &value, |recipe, roi| recipe.roi = Some(roi)),
             "loop_log" => {
                 self.read(key, &value, "true or false", |recipe, log| recipe.choice.instrument.loop_log = Some(log))
             }
@@ -304,6 +309,12 @@ impl Recipe {
         self
     }
 
+    /// Simulates only this region of a program of CPUs in detail: times and counters are those of the region.
+    pub fn roi(mut self, region: impl Into<Option<RegionOfInterest>>) -> Self {
+        self.roi = region.into();
+        self
+    }
+
     /// Begins as `before`, the same but for parameters that may change on the way
     /// ([`may_change`](super::checkpoint::may_change)), and has its own ones from core cycle `cycle` on.
     /// Times and counters are of both parts together.
@@ -390,6 +401,7 @@ impl Recipe {
         put("opcodes", choice.opcodes.as_ref().map(|file| file.display().to_string()));
         put("launches", self.launches.then(|| true.to_string()));
         put("max_cycles", self.max_cycles.map(|cycles| cycles.to_string()));
+        put("roi", self.roi.as_ref().map(ToString::to_string));
         keys
     }
 
@@ -559,6 +571,12 @@ impl Recipe {
                     return Err(Diagnostic::nowhere("launches", message).into());
                 }
                 experiment.check_sample()?;
+                if self.roi.is_some() {
+                    let message = "regions of interest are of programs of CPUs, and this one has kernels";
+                    return Err(Diagnostic::nowhere("roi", message)
+                        .with_help("`sample` simulates a part of it")
+                        .into());
+                }
                 let fork = self.load_fork(before, |before| match before {
                     AnyExperiment::Gpu(before) => Some(*before),
                     AnyExperiment::Cpu(_) => None,
@@ -568,18 +586,15 @@ impl Recipe {
                 AnyExperiment::Gpu(Box::new(experiment))
             }
             (AnyMachine::Cpu(machine), AnyResolved::Process(program)) => {
-                if sample.is_some() {
-                    let message =
-                        "a program of CPUs cannot be sampled: its threads wait for each other, and it has no CTAs";
-                    return Err(Diagnostic::nowhere("sample", message).into());
-                }
                 if launches {
                     let message = "counters by launch are of kernels, and this is a program of CPUs";
                     return Err(Diagnostic::nowhere("launches", message).into());
                 }
                 let experiment = CpuExperiment::of_parts(*machine, *program, scheme)?;
                 let persistent = self.choice.persistent || experiment.persistent;
-                let experiment = CpuExperiment { max_cycles, reference, persistent, ..experiment };
+                let extent = self.extent()?;
+                let experiment = CpuExperiment { max_cycles, reference, persistent, extent, ..experiment };
+                experiment.check_extent()?;
                 let fork = self.load_fork(before, |before| match before {
                     AnyExperiment::Cpu(before) => Some(*before),
                     AnyExperiment::Gpu(_) => None,
@@ -598,6 +613,19 @@ impl Recipe {
 }
 
 impl Recipe {
+    /// What of a program of CPUs is simulated in detail.
+    fn extent(&self) -> Result<Extent, Diagnostics> {
+        match (self.sample, &self.roi) {
+            (None, None) => Ok(Extent::Whole),
+            (Some(samples), None) => Ok(Extent::Samples(samples)),
+            (None, Some(region)) => Ok(Extent::Region(region.clone())),
+            (Some(_), Some(_)) => {
+                let message = "a region of interest is simulated whole, and a sampled run has all of the program";
+                Err(Diagnostic::nowhere("roi", message).with_help("take out `roi` or `sample`").into())
+            }
+        }
+    }
+
     /// How it begins, where it begins as another one, which is to be of its own kind and which `build` makes.
     fn load_fork<E>(
         &self,

@@ -42,6 +42,9 @@ pub fn recipe_of(outcome: &Outcome) -> Recipe {
         let message = "the result is of a run whose parameters changed on the way, and has those after it only";
         recipe = recipe.fault(Diagnostic::nowhere("from_checkpoint", message));
     }
+    if let Some(region) = &outcome.region {
+        recipe = recipe.set("roi", &region.of);
+    }
     // One that was sampled is sampled again, and one that was cut is cut again.
     recipe = recipe.sample(outcome.sampling.as_ref().map(|sampling| sampling.windows));
     recipe.max_cycles(matches!(outcome.end, End::Cut { .. }).then_some(outcome.time.core_cycles))

@@ -20,7 +20,7 @@
 //! the backlog.
 
 mod detail;
-mod estimate;
+
 mod plan;
 mod walk;
 
@@ -29,6 +29,7 @@ use std::time::Instant;
 
 use super::conduct::Conduct;
 use super::end::Clocks;
+use super::estimate::{Model, Predicted, Unit};
 use super::finished::{Finished, failures};
 use super::program::Experiment;
 use super::tables::{counters, describe, warnings};
@@ -37,7 +38,6 @@ use crate::outcome::{self, Duration, End, KernelTotals, Launch, Outcome, Sampled
 use durawarp_engine::Time;
 use durawarp_kernel::functional::RunError;
 use durawarp_workload::{Evidence, FunctionalError};
-use estimate::{Model, Predicted, Unit};
 use walk::{Ended, LaunchWay, SampledLaunch, SampledWalk};
 
 /// Runs an experiment by `windows` samples of each launch of many waves.
@@ -223,6 +223,7 @@ impl Estimate {
             of.in_detail += u64::from(launch.way != LaunchWay::Skipped);
             of.cut += u64::from(matches!(launch.way, LaunchWay::Cut(_)));
         }
+        // The interval is around the sum, and no time is before 0.
         let half = self.total.half_width();
         let at = |ticks: f64| -> Duration { clocks.duration(ticks.max(0.0).round() as Time) };
         Sampling {
@@ -235,6 +236,7 @@ impl Estimate {
             warp_instructions: walk.launches.iter().map(|launch| launch.instructions).sum(),
             warp_instructions_in_detail: simulated,
             stretches: walk.stretches,
+            process: None,
         }
     }
 }

@@ -160,6 +160,7 @@ impl Simulated {
             persists: None,
             races: None,
             sampling: None,
+            region: None,
             from_checkpoint: None,
             backlog: self
                 .left

@@ -63,6 +63,7 @@ impl OwnParts {
         let OwnParts { machine, scheme, before } = self;
         let key = key::of_run(&machine.1, scheme, content, recipe.max_cycles, recipe.reference, recipe.sample);
         let key = if recipe.launches { key::of_launches(&key) } else { key };
+        let key = recipe.roi.as_ref().map_or(key.clone(), |region| key::of_region(&key, &region.to_string()));
         match (&recipe.fork, before) {
             (Some((cycle, recipe)), Some(before)) => key::of_fork(&key, *cycle, &before.key(recipe, content)),
             _ => key,
@@ -387,7 +388,7 @@ fn command_of(recipe: &Recipe) -> String {
                 continue;
             }
             "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "max_cycles"
-            | "kernels" | "opcodes" => [format!("--{}", key.replace('_', "-")), value],
+            | "kernels" | "opcodes" | "roi" => [format!("--{}", key.replace('_', "-")), value],
             _ => match key.strip_prefix("inputs.") {
                 Some(buffer) => ["--input".to_owned(), format!("{buffer}={value}")],
                 None => ["--set".to_owned(), format!("{key}={value}")],

@@ -124,6 +124,11 @@ pub(crate) fn of_launches(whole: &str) -> String {
     blake3::hash(canonical(&json!({ "whole": whole, "launches": true })).as_bytes()).to_hex().to_string()
 }
 
+/// The key of a run of a region of interest, by the key of the whole run.
+pub(crate) fn of_region(whole: &str, region: &str) -> String {
+    blake3::hash(canonical(&json!({ "whole": whole, "roi": region })).as_bytes()).to_hex().to_string()
+}
+
 /// The shard of `of` that a key belongs to, from 0.
 pub(crate) fn shard(key: &str, of: u32) -> u32 {
     let start = key.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(0);

@@ -31,7 +31,7 @@ pub struct Table {
 /// The column of caveats.
 const WARNINGS: (&str, &str) = (
     "warnings",
-    "Kinds of warnings about the result, with blanks between: sampled, forked, undurable, unsourced, unexercised, cap, saturated (its JSON has the \
+    "Kinds of warnings about the result, with blanks between: sampled, region, forked, undurable, unsourced, unexercised, cap, saturated (its JSON has the \
      texts, under `validity`), and program; empty without any",
 );
 

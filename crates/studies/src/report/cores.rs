@@ -12,7 +12,7 @@ use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
 use super::energy;
-use super::numbers::{bandwidth, count, percent, seconds};
+use super::numbers::{bandwidth, count, estimated, percent, seconds};
 use super::title::{origin, subject};
 use durawarp_plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use durawarp_riscv::syscalls::number::described;
@@ -105,6 +105,14 @@ pub(super) fn facts(o: &Outcome) -> Table {
         table.add_row([name, &text]);
     };
     row("cycles", format!("{} at {} MHz", count(o.time.core_cycles), o.machine.core_khz as f64 / 1e3));
+    if let Some(sampling) = &o.sampling {
+        row("estimated, sampled", estimated(sampling));
+    }
+    if let Some(region) = &o.region {
+        let (from, to) = (count(region.from_instruction), count(region.to_instruction));
+        let all = count(region.program_instructions);
+        row("region of interest", format!("instructions {from} to {to} of {all} ({})", region.of));
+    }
     row("simulated time", seconds(o.time.ps as f64 * 1e-12));
     row("instructions", format!("{} on {cores} cores", count(o.warp_instructions())));
     let peak = f64::from(o.machine.peak_issue_per_cycle);

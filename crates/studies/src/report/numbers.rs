@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use durawarp_simulation::outcome::Sampling;
+
 static GROUPED: AtomicBool = AtomicBool::new(false);
 
 /// Has [`count`] group digits from now on, or not.
@@ -22,6 +24,12 @@ pub fn group_digits(grouped: bool) {
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     if GROUPED.load(Ordering::Relaxed) { in_groups(&digits) } else { digits }
+}
+
+/// The interval of a sampled run's cycles.
+pub(super) fn estimated(sampling: &Sampling) -> String {
+    let (low, high) = (count(sampling.low.core_cycles), count(sampling.high.core_cycles));
+    format!("{low} to {high}, +-{:.1} % (95 % confidence)", sampling.half_width_percent())
 }
 
 fn in_groups(digits: &str) -> String {

@@ -11,7 +11,7 @@ use super::backlog::backlog;
 use super::console::{align_right, lines, plain_table};
 use super::cores;
 use super::energy;
-use super::numbers::{bandwidth, count, percent, rate, seconds};
+use super::numbers::{bandwidth, count, estimated, percent, rate, seconds};
 use super::program::logging;
 use super::title::{plain, title};
 use durawarp_simulation::outcome::validity::{Caveat, Kind};
@@ -109,9 +109,7 @@ fn facts(o: &Outcome) -> Table {
     let mut table = plain_table();
     table.add_row(["cycles", &format!("{} at {} MHz", count(o.time.core_cycles), o.machine.core_khz as f64 / 1e3)]);
     if let Some(sampling) = &o.sampling {
-        let (low, high) = (count(sampling.low.core_cycles), count(sampling.high.core_cycles));
-        let text = format!("{low} to {high}, +-{:.1} % (95 % confidence)", sampling.half_width_percent());
-        table.add_row(["estimated, sampled", &text]);
+        table.add_row(["estimated, sampled", &estimated(sampling)]);
     }
     table.add_row(["simulated time", &seconds(o.time.ps as f64 * 1e-12)]);
     let (warp, thread) = (o.warp_instructions(), sm("thread_instructions"));

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::super::conduct::Conduct;
 use super::super::end::Clocks;
+use super::super::estimate::{Model, Predicted, Unit};
 use super::super::program::Experiment;
 use super::detail::{CountedPart, Detail};
-use super::estimate::{Model, Predicted, Unit};
 use super::plan::{Cut, Group, PROBE_WAVES, turnover};
 use crate::outcome::End;
 use durawarp_engine::Time;
