@@ -100,6 +100,24 @@ fn every_scheme_goes_on_with_threads_locks_and_files() {
 }
 
 #[test]
+fn a_run_that_goes_on_is_saved_later_as_the_one_that_was_never_cut() {
+    // These keep stores in slots. Which slot is taken next is not saved, as nothing follows from its number.
+    let by_slot = ["light-wsp", "cwsp"];
+    for scheme in catalogue::of_cpus().iter().filter(|scheme| !by_slot.contains(&scheme.name())) {
+        let name = scheme.name();
+        let experiment = built(&recipe("hash", name).set("params.OPS", 10));
+        let cycles = run(&experiment).time.core_cycles;
+        let (_, cut) = saved(&experiment, cycles * 35 / 100, &threads(1));
+        let from = cut.resume(&experiment).unwrap_or_else(|faults| panic!("{name}: {faults}"));
+        let later = cycles * 60 / 100;
+        let (_, of_whole) = saved(&experiment, later, &threads(1));
+        let (_, of_rest) = saved(&experiment, later, &Conduct { from: Some(&from), ..threads(2) });
+        // Every byte of the state: a field that was not read again would have another value now.
+        assert!(of_whole == of_rest, "{name}: {} and {} bytes", of_whole.bytes(), of_rest.bytes());
+    }
+}
+
+#[test]
 fn waits_sleeps_mappings_random_bytes_and_places_in_files_go_on() {
     for scheme in ["base", "sync", "light-wsp"] {
         for scripts in [&["mswns", "hbwhm"][..], &["rrlrlr"], &["nsbns", "hsrhs", "hwhe"]] {

@@ -98,7 +98,8 @@ impl TagArray {
     /// The place to take for a line that is not there: an empty way, else the first to leave of those that
     /// are not locked; `None` when every way is locked.
     pub fn victim(&self, line: u64) -> Option<usize> {
-        self.order.first(self.unlocked(line))
+        let first = self.first_place(line);
+        self.order.first_unlocked(first, &self.locked[first..first + self.open])
     }
 
     /// The places that a line which is not there could take, in the order in which their lines leave.

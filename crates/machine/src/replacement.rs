@@ -149,6 +149,25 @@ impl EvictionOrder {
         }
     }
 
+    /// Which of the places from `first` on is taken for a line that comes, of those that are not locked.
+    #[inline]
+    pub fn first_unlocked(&self, first: usize, locked: &[bool]) -> Option<usize> {
+        match self.policy {
+            Replacement::Lru | Replacement::Fifo => {
+                // A loop without branches: a miss looks at all ways of its set.
+                let (mut least, mut found) = (u64::MAX, None);
+                for ((&used, &locked), place) in self.used[first..][..locked.len()].iter().zip(locked).zip(first..) {
+                    let is_less = used < least && !locked;
+                    (least, found) = if is_less { (used, Some(place)) } else { (least, found) };
+                }
+                found
+            }
+            Replacement::Random | Replacement::Srrip | Replacement::TreePlru => {
+                self.first((first..).zip(locked).filter(|(_, locked)| !**locked).map(|(place, _)| place))
+            }
+        }
+    }
+
     /// Puts places of a set into the order in which they would be taken.
     pub fn sort(&self, places: &mut [usize]) {
         places.sort_unstable_by_key(|&place| (self.rank(place), place));
