@@ -4,14 +4,13 @@
 use std::sync::Mutex;
 
 use durawarp::Recipe;
-use durawarp::engine::{Fallback, Placement};
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::catalogue;
 use durawarp::workload::Workload;
-use serde_json::Value;
 
+use crate::same_outcomes::{assert_same, threads};
 use crate::traces::traced;
 
 fn recipe(workload: &str, scheme: &str) -> Recipe {
@@ -20,27 +19,6 @@ fn recipe(workload: &str, scheme: &str) -> Recipe {
 
 fn built(recipe: &Recipe) -> Experiment {
     recipe.build().unwrap_or_else(|faults| panic!("{faults}"))
-}
-
-/// All of an outcome but what differs from run to run.
-fn told(outcome: &Outcome) -> Value {
-    let mut whole = serde_json::to_value(outcome).expect("plain data");
-    whole.as_object_mut().expect("an object").remove("host");
-    whole
-}
-
-/// Asserts that two outcomes are the same, and names the first key in which they are not.
-fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
-    let (one, other) = (told(one), told(other));
-    for (key, value) in one.as_object().expect("an object") {
-        assert_eq!(value, &other[key], "{what}: {key}");
-    }
-    assert_eq!(one, other, "{what}");
-}
-
-fn threads(threads: usize) -> Conduct<'static> {
-    let fallback = if threads > 1 { Fallback::Never } else { Fallback::Measured };
-    Conduct { threads, oversubscribe: true, fallback, placement: Placement::Shuffled(7), ..Conduct::default() }
 }
 
 /// The outcome of a run, with a checkpoint on the way if it lasts so long.

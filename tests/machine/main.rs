@@ -28,6 +28,7 @@ mod persist_stalls;
 mod random_kernels;
 mod replacement;
 mod row_buffer;
+mod same_outcomes;
 mod same_results;
 mod sampled;
 mod traces;

@@ -5,15 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::crash::{CrashRequest, Watching, crash_cpu};
-use durawarp::engine::{Fallback, Placement};
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment};
 use durawarp::schemes::catalogue;
 use durawarp::{Experiment, Recipe};
-use serde_json::Value;
 
 use crate::liveness::{Point, Turn};
+use crate::same_outcomes::{assert_same, threads};
 use crate::system_state;
 
 /// Recipes of a program under a scheme, on a machine that the scheme is for.
@@ -38,25 +37,6 @@ fn of(experiment: CpuExperiment) -> AnyExperiment {
 
 fn run(experiment: &AnyExperiment) -> Outcome {
     experiment.run(&Conduct::default()).outcome
-}
-
-/// Asserts that two outcomes are the same but for their hosts, and names the first key in which they are not.
-fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
-    let told = |outcome: &Outcome| {
-        let mut whole = serde_json::to_value(outcome).expect("plain data");
-        whole.as_object_mut().expect("an object").remove("host");
-        whole
-    };
-    let (one, other): (Value, Value) = (told(one), told(other));
-    for (key, value) in one.as_object().expect("an object") {
-        assert_eq!(value, &other[key], "{what}: {key}");
-    }
-    assert_eq!(one, other, "{what}");
-}
-
-fn threads(threads: usize) -> Conduct<'static> {
-    let fallback = if threads > 1 { Fallback::Never } else { Fallback::Measured };
-    Conduct { threads, oversubscribe: true, fallback, placement: Placement::Shuffled(7), ..Conduct::default() }
 }
 
 /// The outcome of a run, and its checkpoint.

@@ -62,3 +62,16 @@ fn words_of_persistency_are_counted_for_what_they_do() {
     let cleans = [i_type(opcode::FENCE, 2, 0, FIRST, 1); 3];
     assert_eq!((grown("sync", &cleans, "dropped_cleans"), grown("sync", &cleans, "cleans")), (3, 0));
 }
+
+#[test]
+fn what_regions_insert_is_counted_apart_from_the_programs_own_instructions() {
+    let counted = |scheme: &str| {
+        let recipe = Experiment::of("treap").profile("ci").machine("lightwsp-cpu").scheme(scheme).reference(false);
+        let outcome = recipe.set("params.THREADS", 1).run().unwrap_or_else(|faults| panic!("{faults}"));
+        ["instructions", "inserted"].map(|counter| outcome.total("core", counter))
+    };
+    let [own, none] = counted("base");
+    let [under_regions, inserted] = counted("light-wsp");
+    assert_eq!((own, none), (under_regions, 0));
+    assert!(inserted > 0);
+}

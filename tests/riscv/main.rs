@@ -33,6 +33,8 @@ mod qemu;
 mod recovery;
 mod regions;
 mod repeats;
+#[path = "../machine/same_outcomes.rs"]
+mod same_outcomes;
 mod saved_registers;
 mod system_calls;
 mod system_state;

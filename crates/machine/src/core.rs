@@ -148,7 +148,7 @@ impl Core {
         self.harts[at].begin(&state);
     }
 
-    /// Halts the simulation when the core has retired so many instructions, in rising order.
+    /// Halts the simulation when the core has retired one of these numbers of instructions. They rise.
     pub fn halt_at(&mut self, instructions: &[u64]) {
         self.record.marks = Marks::new(instructions);
     }
@@ -630,55 +630,44 @@ fn watch(hart: &Hart, used: u32, lost: Option<Lost>, cycle: u64, m: &mut Moment<
 /// Retires what may in a cycle. False when the program has failed.
 #[inline]
 fn retire(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
-    let noted = m.record.watch.is_some() || hart.regions.is_some() || m.host.policy.renaming;
-    if noted || m.record.notes_retirement || hart.fault.is_some() {
-        return retire_noted(hart, cycle, noted, m);
+    // Most runs have none of these, and ask once a cycle.
+    let heard = m.record.watch.is_some() || hart.regions.is_some() || m.host.policy.renaming;
+    if heard || m.record.notes_retirement || hart.fault.is_some() {
+        retire_each::<true>(hart, cycle, m)
+    } else {
+        retire_each::<false>(hart, cycle, m)
     }
-    // Most runs have none of these.
-    let mut retired = 0;
-    while retired < m.program.spec.width {
-        let Some((_, retires)) = hart.window.retire(cycle) else { break };
-        retired += 1;
-        match retires {
-            Retires::Plain | Retires::Load => {}
-            Retires::Store => hart.stores.retire(),
-            Retires::Operation => m.record.counters.operations += 1,
-            Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd => {
-                unreachable!("a hart without regions inserts nothing")
-            }
-        }
-    }
-    m.record.counters.instructions += u64::from(retired);
-    true
 }
 
-/// The same where somebody hears of each instruction, or one of them is a fault.
-fn retire_noted(hart: &mut Hart, cycle: u64, noted: bool, m: &mut Moment<'_, '_>) -> bool {
+/// Retires what may in a cycle. `HEARD`: somebody hears of single instructions, or one of them is a fault.
+fn retire_each<const HEARD: bool>(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool {
     for _ in 0..m.program.spec.width {
         let Some((number, retires)) = hart.window.retire(cycle) else { break };
-        let inserted = matches!(retires, Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd);
-        m.record.counters.instructions += u64::from(!inserted);
-        if noted {
+        m.record.counters.instructions += 1;
+        if HEARD {
             note_retired(hart, number, retires, cycle, m);
         }
         match retires {
             Retires::Plain | Retires::Load => {}
-            Retires::Checkpoint | Retires::RegionEnd => {
+            // What regions insert is no instruction of the program.
+            Retires::Checkpoint | Retires::StatusCheckpoint | Retires::RegionEnd => {
+                m.record.counters.instructions -= 1;
                 m.record.counters.inserted += 1;
-                hart.stores.retire();
-            }
-            Retires::StatusCheckpoint => {
-                m.record.counters.inserted += 1;
-                hart.stores.set_value(number, hart.fcsr().into(), cycle);
+                if retires == Retires::StatusCheckpoint {
+                    hart.stores.set_value(number, hart.fcsr().into(), cycle);
+                }
                 hart.stores.retire();
             }
             Retires::Store => {
                 hart.stores.retire();
-                commit::retired(hart.index, &hart.stores, cycle, m);
+                if HEARD {
+                    commit::retired(hart.index, &hart.stores, cycle, m);
+                }
             }
             Retires::Operation => m.record.counters.operations += 1,
         }
-        if let Some((faulty, kind)) = hart.fault
+        if HEARD
+            && let Some((faulty, kind)) = hart.fault
             && faulty == number
         {
             let pc = hart.window.entry(number).pc;

@@ -8,7 +8,7 @@ use std::ops::{Index, IndexMut};
 
 use durawarp_checkpoint::{Storable, state};
 
-/// Up to so many entries.
+/// Entries, `most` of them at most.
 #[derive(Debug)]
 pub(crate) struct Entries<T> {
     made: Vec<T>,

@@ -32,7 +32,7 @@ use super::window::{PENDING, Retires, Source};
 const WRITES: u8 = 1;
 const READS: u8 = 2;
 
-/// Dispatches up to so many instructions in a cycle: how many, and why not more.
+/// Dispatches instructions in a cycle, at most one a slot: how many, and why not more.
 #[inline]
 pub(super) fn dispatch(hart: &mut Hart, cycle: u64, slots: u32, m: &mut Moment<'_, '_>) -> (u32, Option<Stall>) {
     let mut used = 0;

@@ -168,7 +168,7 @@ impl<'a> Beginnings<'a> {
     }
 }
 
-/// One with a state of so many zeros.
+/// A checkpoint whose state is this many zeros.
 #[cfg(test)]
 pub(crate) fn of_zeros(experiment: &str, bytes: usize) -> Checkpoint {
     Checkpoint { cycle: 1, line_writes: false, experiment: experiment.to_owned(), state: Arc::new(vec![0; bytes]) }

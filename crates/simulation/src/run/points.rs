@@ -269,7 +269,7 @@ impl PartialRun<'_> {
         if outcome.end == End::Finished {
             let (stdout, files) = (&whole.stdout, &whole.files);
             let (persistent, logs) = (whole.memory.persistent(), whole.logs.bytes());
-            // Values are the functional driver's own, so that there is nothing else to compare them with.
+            // Values are the functional driver's own: nothing else is there to compare them with.
             let ran = Ran { exit_code: exit_code.unwrap_or_default(), stdout, files, persistent, logs };
             let verification = program.verify(&ran, None);
             outcome.verification = Some(Verification::of(&verification, failures(&verification)));

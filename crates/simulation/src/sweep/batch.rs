@@ -138,8 +138,8 @@ const KEPT_BYTES: u64 = 96 << 20;
 /// Bytes of a content beside its buffers: its plan. Chosen.
 const PLAN_BYTES: u64 = 16 << 10;
 
-/// Machines, schemes and workloads that are remembered; so many machines and schemes are kept for the runs of
-/// points that have them, too. Chosen: of machines they are some 25 MB.
+/// Machines, schemes and workloads that are remembered, at most. Points keep their machine and scheme for
+/// their run as long as no more than these were loaded. Chosen: of machines they are some 25 MB.
 const REMEMBERED: usize = 1024;
 
 /// What is known by a name, or what `load` makes of it.

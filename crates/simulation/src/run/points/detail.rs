@@ -102,7 +102,7 @@ pub(super) fn simulate(
     (ran, stretch)
 }
 
-/// Simulates until core 0 has passed so many marks, or to an end of its own. The end of the program halts,
+/// Simulates until core 0 has passed this many marks, or to an end of its own. The end of the program halts,
 /// too.
 fn go_on_to(ran: &mut Simulated, marks: usize, conduct: &Conduct<'_>) {
     loop {
