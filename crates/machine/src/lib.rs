@@ -59,6 +59,7 @@ pub mod contents;
 pub mod core;
 pub mod cpu;
 pub mod crossbar;
+pub mod device;
 pub mod energy;
 mod entries;
 pub mod handler_levels;
