@@ -1,8 +1,10 @@
-//! Timing of one channel's memory devices: banks, rows, the data bus. Pure arithmetic; it schedules nothing.
+//! Timing of one channel's memory devices: banks, rows, the data bus, refresh. Pure arithmetic; it schedules
+//! nothing.
 //!
-//! DRAM reads and writes go through an open row: precharge (`t_rp`), activate (`t_rcd`), then column
-//! accesses. NVM reads do too (the row buffer holds what was sensed). What an NVM write costs is a reading of
-//! its own, [`WriteMode`]:
+//! A device is a table of least times between commands (`table`): one from a file
+//! ([`Device`](crate::device::Device)), or that of the parameters of `dram` and `nvm` (`plain`). DRAM reads and
+//! writes go through an open row: precharge, activate, then column accesses. NVM reads do too (the row buffer
+//! holds what was sensed). What an NVM write costs is a reading of its own, [`WriteMode`]:
 //!
 //! | mode | a write needs its row | its bank is held | its bytes are in cells |
 //! |---|---|---|---|
@@ -16,14 +18,19 @@
 //! `write_bandwidth_mb_s` bounds what NVM takes of writes.
 //!
 //! Source: the shape of gem5's `NVMInterface` (`through`), of NVMain, Ramulator's PCM and BROI's Table III
-//! (`row_buffer`), of GPGPU-Sim's `dram_latency` and SBRP's `pm_latency` (`latency`), and of DRAM timing
-//! tables (JEDEC names); the numbers are each preset's. Invariants: a bank does one thing at a time; the data
-//! bus carries one burst at a time; a command that comes too early panics. Commands are issued on memory
-//! clock edges by the controller. Not modelled: refresh, tFAW, command-bus slots beyond one row and one
-//! column command a cycle. Cells never fail: the controller counts
-//! their writes.
+//! (`row_buffer`), of GPGPU-Sim's `dram_latency` and SBRP's `pm_latency` (`latency`), of DRAM timing tables
+//! (JEDEC names) and Ramulator's constraint tables; the numbers are each preset's and each device's.
+//! Invariants: a bank does one thing at a time; a data bus carries one burst at a time; a row command is one
+//! precharge or one activation, issued when it can be and never booked ahead; a command that comes too early
+//! panics. Commands are issued on memory clock edges by the controller. Not modelled: power-down. Cells never
+//! fail: the controller counts their writes.
 
+mod bus;
+mod devices;
 mod parameters;
+mod plain;
+mod refresh;
+mod table;
 mod writes;
 
 use durawarp_checkpoint::{state, value};
@@ -31,9 +38,15 @@ use durawarp_engine::{Clock, Time, Timebase};
 use durawarp_kernel::memory::Medium;
 
 use super::msg::{SECTOR_BYTES, sectors_touched};
-use durawarp_base::spec::Nanos;
 
+pub use devices::Devices;
 pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
+pub use refresh::RefreshSpec;
+
+use bus::{Bursts, Calendar, DataBus};
+use devices::{DeviceTiming, Transport};
+use refresh::Refreshing;
+use table::{Act, Table};
 use writes::Writes;
 
 /// Read or write.
@@ -61,75 +74,45 @@ pub struct DeviceRow {
     pub medium: Medium,
 }
 
-/// Device timing in ticks.
-#[derive(Debug, Clone, Copy)]
-struct Ticks {
-    banks: u32,
-    row_shift: u32,
-    rcd: Time,
-    cl: Time,
-    wl: Time,
-    rp: Time,
-    ras: Time,
-    ccd: Time,
-    ccd_l: Time,
-    groups: u16,
-    rrd: Time,
-    wr: Time,
-    writes: Writes,
-}
-
-impl Ticks {
-    fn new(spec: &MediaSpec, base: Timebase) -> Self {
-        let t = |ns: Nanos| base.ticks_of_ps(ns.ps);
-        Ticks {
-            banks: spec.banks,
-            row_shift: spec.row_bytes.trailing_zeros(),
-            rcd: t(spec.t_rcd_ns),
-            cl: t(spec.t_cl_ns),
-            wl: t(spec.t_wl_ns),
-            rp: t(spec.t_rp_ns),
-            ras: t(spec.t_ras_ns),
-            ccd: t(spec.t_ccd_ns),
-            ccd_l: t(spec.t_ccd_l_ns),
-            groups: spec.bank_groups as u16,
-            rrd: t(spec.t_rrd_ns),
-            wr: t(spec.t_wr_ns),
-            writes: Writes::ROW,
-        }
-    }
-}
-
+/// What a bank has open.
 #[derive(Debug, Clone, Copy, Default)]
-struct BankTiming {
+struct BankRow {
     open: Option<u32>,
-    /// Earliest column command.
-    column_at: Time,
-    /// Earliest precharge, or activate when no row is open.
-    precharge_at: Time,
     /// The open row holds bytes that its closing writes to the cells.
     dirty: bool,
     /// When the bytes that were written to the open row are in its cells, unless it is dirty.
-    row_written_at: Time,
+    written_at: Time,
 }
 
-value!(record BankTiming { open, column_at, precharge_at, dirty, row_written_at });
+value!(record BankRow { open, dirty, written_at });
 
-/// The devices and the data bus of one channel.
+/// What a row command did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowCommand {
+    /// It closed the row that was open, whose bytes are in cells at this time.
+    pub closed: Option<Time>,
+    /// It opened the row: also at once where closing another takes no time.
+    pub opens: bool,
+}
+
+/// The devices and the data buses of one channel.
 #[derive(Debug, Clone)]
 pub struct Media {
     clock: Clock,
-    devices: [Ticks; 2],
-    banks: Vec<BankTiming>,
-    last_column: [Option<Time>; 2],
-    /// When each bank group can take its next column command, by medium.
-    group_ready: [[Time; 16]; 2],
-    last_activate: [Option<Time>; 2],
-    bus_free: Time,
-    bus_last: Option<Direction>,
+    devices: [DeviceTiming; 2],
+    tables: [Table; 2],
+    rows: Vec<BankRow>,
+    /// One, or one for each pseudo channel.
+    buses: Vec<DataBus>,
+    /// Slots of the bus of column commands.
+    slots: Calendar,
+    /// When the bus of row commands takes the next.
+    row_slot: Time,
+    refreshing: [Refreshing; 2],
+    /// Banks whose refresh is pending, a bit each: no request's command may go to them.
+    held_back: Vec<u64>,
     read_to_write: Time,
     write_to_read: Time,
-    bytes_per_cycle: u32,
     /// What NVM takes of writes, and when it takes the next.
     write_rate: Rate,
     write_free: Time,
@@ -137,27 +120,42 @@ pub struct Media {
 }
 
 state!(Media {
-    sized: banks; saved: last_column, group_ready, last_activate, bus_free, bus_last, write_free; kept: clock, devices,
-    read_to_write, write_to_read, bytes_per_cycle, write_rate, loses_rows
+    parts: tables, buses, refreshing; sized: rows, held_back; saved: slots, row_slot, write_free;
+    kept: clock, devices, read_to_write, write_to_read, write_rate, loses_rows
 });
 
 impl Media {
-    /// Idle devices with every row closed.
+    /// Idle devices with every row closed: those of the parameters, or of tables.
     pub fn new(dram: &MediaSpec, nvm: &NvmSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> Self {
-        let writes = Writes::new(nvm, base);
-        let devices = [Ticks::new(dram, base), Ticks { writes, ..Ticks::new(&nvm.rows(), base) }];
+        Media::of(&Devices::default(), dram, nvm, bus, clock, base)
+    }
+
+    /// The same with devices of tables where there are any.
+    pub fn of(
+        devices: &Devices<'_>,
+        dram: &MediaSpec,
+        nvm: &NvmSpec,
+        bus: &BusSpec,
+        clock: Clock,
+        base: Timebase,
+    ) -> Self {
+        let of_dram = devices.dram(dram, bus, clock, base);
+        let of_nvm = devices.nvm(nvm, bus, clock, base);
+        let (tables, timings) = ([of_dram.1, of_nvm.1], [of_dram.0, of_nvm.0]);
+        let banks = tables.iter().map(Table::banks).sum();
+        let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {
             clock,
-            devices,
-            banks: vec![BankTiming::default(); (dram.banks + nvm.banks) as usize],
-            last_column: [None; 2],
-            group_ready: [[0; 16]; 2],
-            last_activate: [None; 2],
-            bus_free: 0,
-            bus_last: None,
+            refreshing: [Refreshing::new(devices.dram, &devices.refresh, clock), Refreshing::none()],
+            devices: timings,
+            tables,
+            rows: vec![BankRow::default(); banks],
+            buses: vec![DataBus::default(); lanes],
+            slots: Calendar::default(),
+            row_slot: 0,
+            held_back: vec![0; banks.div_ceil(64)],
             read_to_write: base.ticks_of_ps(bus.read_to_write_ns.ps),
             write_to_read: base.ticks_of_ps(bus.write_to_read_ns.ps),
-            bytes_per_cycle: bus.bytes_per_cycle,
             write_rate: Rate { mb_s: nvm.write_bandwidth_mb_s, base },
             write_free: 0,
             loses_rows: nvm.loses_rows(),
@@ -169,27 +167,38 @@ impl Media {
     pub fn place(&self, medium: Medium, channel_address: u64) -> DeviceRow {
         let device = &self.devices[medium as usize];
         let row_number = channel_address >> device.row_shift;
-        let banks = u64::from(device.banks);
+        let banks = device.order.len() as u64;
         let turned = |row: u64| row ^ row >> 4 ^ row >> 8;
-        let (row, bank) = if device.banks.is_power_of_two() {
-            let row = row_number >> device.banks.trailing_zeros();
+        let (row, bank) = if banks.is_power_of_two() {
+            let row = row_number >> banks.trailing_zeros();
             (row, (row_number + turned(row)) & (banks - 1))
         } else {
             let (row, column) = (row_number / banks, row_number % banks);
             (row, (column + turned(row)) % banks)
         };
-        let first = if medium == Medium::Nvm { self.devices[0].banks } else { 0 };
-        DeviceRow { bank: (u64::from(first) + bank) as BankId, row: row as u32, medium }
+        DeviceRow { bank: self.first_of(medium) + device.order[bank as usize], row: row as u32, medium }
+    }
+
+    /// The first bank of a medium in the channel.
+    #[inline]
+    fn first_of(&self, medium: Medium) -> BankId {
+        if medium == Medium::Nvm { self.tables[0].banks() as BankId } else { 0 }
+    }
+
+    /// A place's bank in its device.
+    #[inline]
+    fn in_device(&self, place: DeviceRow) -> usize {
+        usize::from(place.bank - self.first_of(place.medium))
     }
 
     /// Banks of the channel, those of both devices.
     pub fn banks(&self) -> usize {
-        self.banks.len()
+        self.rows.len()
     }
 
     /// The first bank of NVM, and how many there are.
     pub fn nvm_banks(&self) -> (BankId, BankId) {
-        (self.devices[0].banks as BankId, self.devices[1].banks as BankId)
+        (self.first_of(Medium::Nvm), self.tables[1].banks() as BankId)
     }
 
     /// Bytes of a line whose cells a write of `mask` drives: whole granules where cells are written by
@@ -204,13 +213,13 @@ impl Media {
     /// The row that is open in a bank.
     #[inline]
     pub fn open_row_of(&self, bank: BankId) -> Option<u32> {
-        self.banks[usize::from(bank)].open
+        self.rows[usize::from(bank)].open
     }
 
     /// Row 0 of a bank.
     #[inline]
     pub fn place_in(&self, bank: BankId) -> DeviceRow {
-        let medium = if u32::from(bank) < self.devices[0].banks { Medium::Dram } else { Medium::Nvm };
+        let medium = if bank < self.first_of(Medium::Nvm) { Medium::Dram } else { Medium::Nvm };
         DeviceRow { bank, row: 0, medium }
     }
 
@@ -219,22 +228,11 @@ impl Media {
         matches!(self.devices[medium as usize].writes, Writes::Cells { .. })
     }
 
-    /// How long closing a bank's row takes: writing what it holds, then precharging.
-    fn closing(&self, place: DeviceRow) -> Time {
-        let device = &self.devices[place.medium as usize];
-        let bank = &self.banks[usize::from(place.bank)];
-        match device.writes {
-            Writes::Row { cells, .. } if bank.dirty => cells + device.rp,
-            _ if bank.open.is_some() => device.rp,
-            _ => 0,
-        }
-    }
-
     /// When the cells of the row that is open in a bank will hold its bytes, if no other write comes to it:
     /// `None` when nothing writes them before the row closes.
     pub fn row_written_at(&self, bank: BankId) -> Option<Time> {
-        let bank = &self.banks[usize::from(bank)];
-        (!bank.dirty).then_some(bank.row_written_at)
+        let bank = &self.rows[usize::from(bank)];
+        (!bank.dirty).then_some(bank.written_at)
     }
 
     /// Writes the row of a bank to its cells at `at`, and leaves it open. Returns when that is done.
@@ -242,12 +240,16 @@ impl Media {
     /// # Panics
     /// When it is too early.
     pub fn write_row(&mut self, bank: BankId, at: Time) -> Time {
-        let device = self.devices[self.place_in(bank).medium as usize];
-        let bank = &mut self.banks[usize::from(bank)];
-        assert!(bank.precharge_at <= at, "row written at {at}, ready at {}", bank.precharge_at);
-        let Writes::Row { cells, .. } = device.writes else { unreachable!("only row buffers are written back") };
+        let place = self.place_in(bank);
+        assert!(self.row_write_ready(bank) <= at, "row written at {at}, ready at {}", self.row_write_ready(bank));
+        let Writes::Row { cells, .. } = self.devices[place.medium as usize].writes else {
+            unreachable!("only row buffers are written back")
+        };
         let done = at + cells;
-        *bank = BankTiming { column_at: done, precharge_at: done, row_written_at: done, dirty: false, ..*bank };
+        let row = &mut self.rows[usize::from(bank)];
+        *row = BankRow { written_at: done, dirty: false, ..*row };
+        let in_device = self.in_device(place);
+        self.tables[place.medium as usize].hold_bank(in_device, &[Act::Read, Act::Write, Act::Close], done);
         done
     }
 
@@ -258,101 +260,187 @@ impl Media {
 
     /// The earliest time at which [`Media::write_row`] may come.
     pub fn row_write_ready(&self, bank: BankId) -> Time {
-        self.banks[usize::from(bank)].precharge_at
+        let place = self.place_in(bank);
+        self.tables[place.medium as usize].of_bank(self.in_device(place), Act::Close)
     }
 
-    /// The earliest time at which the place's row can start to be opened, not rounded to an edge.
+    /// The earliest time at which a row command may come that brings the place's row nearer, not rounded to an
+    /// edge: the precharge of another one that is open, or the activation.
+    #[inline]
     pub fn row_ready(&self, place: DeviceRow) -> Time {
-        let device = &self.devices[place.medium as usize];
-        let bank = &self.banks[usize::from(place.bank)];
-        let after_other = self.last_activate[place.medium as usize].map_or(0, |t| t + device.rrd);
-        bank.precharge_at.max(after_other.saturating_sub(self.closing(place)))
+        let table = &self.tables[place.medium as usize];
+        let bank = self.in_device(place);
+        let ready = match self.rows[usize::from(place.bank)].open {
+            Some(_) => table.of_bank(bank, Act::Close).max(table.of_channel(Act::Close)),
+            None => table.opens_at(bank),
+        };
+        ready
     }
 
-    /// Opens the place's row at `at`: another row that is open is written where it must be, and closed,
-    /// first. Returns when the bytes of the row that was open are in cells.
+    /// Gives a row command at `at`: another row that is open is closed, and written to its cells before where
+    /// it must be; else the place's row is opened.
     ///
     /// # Panics
     /// When it is too early.
-    pub fn open_row(&mut self, place: DeviceRow, at: Time) -> Time {
-        assert!(self.row_ready(place) <= at, "row command at {at}, ready at {}", self.row_ready(place));
-        let device = self.devices[place.medium as usize];
-        let closing = self.closing(place);
-        let bank = &mut self.banks[usize::from(place.bank)];
-        let activate = at + closing;
-        let written_at = if bank.dirty { activate - device.rp } else { bank.row_written_at };
-        *bank = BankTiming {
-            open: Some(place.row),
-            column_at: activate + device.rcd,
-            precharge_at: activate + device.ras.max(device.rcd),
-            dirty: false,
-            row_written_at: written_at,
-        };
-        self.last_activate[place.medium as usize] = Some(activate);
-        written_at
+    pub fn row_command(&mut self, place: DeviceRow, at: Time) -> RowCommand {
+        let earliest = self.row_ready(place).max(self.row_slot_ready(place.medium, at));
+        assert!(earliest <= at, "row command at {at}, ready at {earliest}");
+        let bank = self.in_device(place);
+        let device = &self.devices[place.medium as usize];
+        let table = &mut self.tables[place.medium as usize];
+        let row = &mut self.rows[usize::from(place.bank)];
+        if device.one_command_bus {
+            self.slots.take(at, self.clock.period_ticks());
+        }
+        let mut closed = None;
+        if row.open.is_some() {
+            // Cells that the row is to be written to come first; the precharge counts from then on.
+            let begins = match device.writes {
+                Writes::Row { cells, .. } if row.dirty => at + cells,
+                _ => at,
+            };
+            let written_at = if row.dirty { begins } else { row.written_at };
+            *row = BankRow { open: None, dirty: false, written_at };
+            table.issue(Act::Close, bank, begins, begins, 1);
+            closed = Some(written_at);
+            self.row_slot = at + self.clock.cycles(1);
+            if table.opens_at(bank) > at {
+                return RowCommand { closed, opens: false };
+            }
+        }
+        row.open = Some(place.row);
+        table.issue(Act::Open, bank, at, at, 1);
+        self.row_slot = at + device.open_slots;
+        RowCommand { closed, opens: true }
     }
 
-    /// The earliest time at which the bus and the medium, banks apart, can take a column command.
-    pub fn channel_ready(&self, medium: Medium, access: Direction) -> Time {
-        let after_other = self.last_column[medium as usize].map_or(0, |t| t + self.devices[medium as usize].ccd);
-        after_other.max(self.bus_ready(medium, access))
+    /// The earliest time from `now` on at which the bus of commands has a slot for a row command.
+    #[inline]
+    pub fn row_slot_ready(&self, medium: Medium, now: Time) -> Time {
+        let period = self.clock.period_ticks();
+        let taken = self.devices[medium as usize].one_command_bus && self.slots.is_taken(now, period);
+        if taken { now + period } else { self.row_slot }
+    }
+
+    /// A row command and a column command cannot go at the same edge.
+    pub fn has_one_command_bus(&self, medium: Medium) -> bool {
+        self.devices[medium as usize].one_command_bus
+    }
+
+    /// The earliest time from `now` on at which the bus and the medium, banks apart, can take a column command.
+    #[inline]
+    pub fn channel_ready(&self, medium: Medium, access: Direction, now: Time) -> Time {
+        let of_medium = self.tables[medium as usize].of_channel(act_of(access));
+        // Of several buses a bank knows its own.
+        let of_bus = if self.buses.len() == 1 { self.bus_ready(0, medium, access, now) } else { 0 };
+        of_medium.max(of_bus).max(self.slot_ready(medium, now))
+    }
+
+    /// When the bus of commands has a slot for a column command.
+    #[inline]
+    fn slot_ready(&self, medium: Medium, now: Time) -> Time {
+        let period = self.clock.period_ticks();
+        match self.devices[medium as usize].transport {
+            Transport::Bursts { .. } if self.slots.is_taken(now, period) => now + period,
+            _ => 0,
+        }
     }
 
     /// The earliest column command whose data finds the bus free, and NVM ready for what it writes.
-    fn bus_ready(&self, medium: Medium, access: Direction) -> Time {
+    #[inline]
+    fn bus_ready(&self, lane: usize, medium: Medium, access: Direction, now: Time) -> Time {
         let device = &self.devices[medium as usize];
         let to_data = if access == Direction::Read { device.cl } else { device.wl };
-        let bus_ready = match (self.bus_last, access) {
-            (Some(Direction::Read), Direction::Write) => self.bus_free + self.read_to_write,
-            (Some(Direction::Write), Direction::Read) => self.bus_free + self.write_to_read + to_data,
-            _ => self.bus_free,
-        };
+        let bus = &self.buses[lane];
         let room = if access == Direction::Write && medium == Medium::Nvm { self.write_free } else { 0 };
-        bus_ready.saturating_sub(to_data).max(room)
+        let ready = match (bus.last, device.transport) {
+            (Some((last, of)), Transport::Bursts { cycles, .. }) if (last, of) == (access, medium) => {
+                return bus.room_from(now, cycles[access as usize], self.clock.period_ticks()).max(room);
+            }
+            // The table of a device says what a turn of its own bus takes.
+            (Some((_, of)), Transport::Bursts { .. }) if of == medium => bus.free,
+            (Some((Direction::Read, _)), _) if access == Direction::Write => bus.free + self.read_to_write,
+            (Some((Direction::Write, _)), _) if access == Direction::Read => bus.free + self.write_to_read + to_data,
+            _ => bus.free,
+        };
+        ready.saturating_sub(to_data).max(room)
     }
 
-    /// The earliest time at which the place's bank, its row being open (or written directly), can take a
-    /// column command.
-    pub fn bank_ready(&self, place: DeviceRow, access: Direction) -> Time {
-        self.of_bank(place, access).max(self.group_ready[place.medium as usize][self.group(place)])
-    }
-
-    /// The same, whatever its group does.
-    fn of_bank(&self, place: DeviceRow, access: Direction) -> Time {
-        let bank = &self.banks[usize::from(place.bank)];
+    /// The earliest time from `now` on at which the place's bank, its row being open (or written directly), can
+    /// take a column command.
+    #[inline]
+    pub fn bank_ready(&self, place: DeviceRow, access: Direction, now: Time) -> Time {
+        let (bank, act) = (self.in_device(place), act_of(access));
+        let table = &self.tables[place.medium as usize];
+        let mut ready = table.of_bank(bank, act);
         if access == Direction::Write && self.writes_cells_directly(place.medium) {
-            bank.column_at.max(bank.precharge_at)
-        } else {
-            bank.column_at
+            ready = ready.max(table.of_bank_alone(bank, Act::Close)).max(table.of_bank_alone(bank, Act::Open));
+        }
+        if self.buses.len() > 1 {
+            ready = ready.max(self.bus_ready(self.lane(place), place.medium, access, now));
+        }
+        ready
+    }
+
+    /// The data bus of a place.
+    fn lane(&self, place: DeviceRow) -> usize {
+        match self.devices[place.medium as usize].lane_level {
+            0 => 0,
+            level => self.tables[place.medium as usize].index_at(self.in_device(place), level),
         }
     }
 
     /// The gap between column commands that alone kept one that is issued at `at` from an earlier edge, if
     /// one did.
     fn held_by(&self, place: DeviceRow, access: Direction, at: Time) -> Option<ColumnGap> {
-        let medium = place.medium as usize;
-        let of_medium = self.last_column[medium].map_or(0, |t| t + self.devices[medium].ccd);
-        let of_group = self.group_ready[medium][self.group(place)];
+        let (medium, bank, act) = (place.medium as usize, self.in_device(place), act_of(access));
+        let table = &self.tables[medium];
         let last_edge = at.saturating_sub(self.clock.cycles(1));
         // Mostly no gap reaches beyond the edge before.
-        if of_medium <= last_edge && of_group <= last_edge {
+        let (of_medium, of_bank) = (table.of_channel(act), table.of_bank(bank, act));
+        if of_medium <= last_edge && of_bank <= last_edge {
             return None;
         }
-        let bus = self.bus_ready(place.medium, access);
-        let rest = bus.max(self.of_bank(place, access));
+        let bus = &self.buses[self.lane(place)];
+        let turns = matches!(bus.last, Some((Direction::Write, of)) if of == place.medium && access == Direction::Read);
+        let of_bus = self.bus_ready(self.lane(place), place.medium, access, last_edge);
+        let alone = self.alone(place, access);
+        let rest = of_bus.max(alone);
         match () {
-            () if of_group.max(rest) <= last_edge => Some(ColumnGap::Medium),
-            () if of_medium.max(rest) <= last_edge => Some(ColumnGap::Group),
+            () if of_bank.max(rest) <= last_edge => Some(ColumnGap::Medium),
+            () if of_medium.max(rest) <= last_edge && alone < of_bank => {
+                Some(if turns && self.is_of_table(place.medium) { ColumnGap::Turn } else { ColumnGap::Group })
+            }
             () => None,
         }
     }
 
-    /// The bank group of a place.
-    fn group(&self, place: DeviceRow) -> usize {
-        // Asked of every bank at every edge: no division where there is one group.
-        match self.devices[place.medium as usize].groups {
-            1 => 0,
-            groups => usize::from(place.bank % groups),
+    /// When the bank alone takes a column command.
+    fn alone(&self, place: DeviceRow, access: Direction) -> Time {
+        let (bank, table) = (self.in_device(place), &self.tables[place.medium as usize]);
+        let own = table.of_bank_alone(bank, act_of(access));
+        if access == Direction::Write && self.writes_cells_directly(place.medium) {
+            own.max(table.of_bank_alone(bank, Act::Close)).max(table.of_bank_alone(bank, Act::Open))
+        } else {
+            own
+        }
+    }
+
+    /// The device comes from a table.
+    fn is_of_table(&self, medium: Medium) -> bool {
+        matches!(self.devices[medium as usize].transport, Transport::Bursts { .. })
+    }
+
+    /// The least time between activations that alone kept one that may come at `at` from an earlier edge.
+    pub fn opening_held_by(&self, place: DeviceRow, at: Time) -> Option<RowGap> {
+        let (bank, table) = (self.in_device(place), &self.tables[place.medium as usize]);
+        let last_edge = at.saturating_sub(self.clock.cycles(1));
+        let (windows, others) = (table.windows_at(bank), table.opens_but_for_windows(bank));
+        let alone = table.of_bank_alone(bank, Act::Open).max(self.row_slot);
+        match () {
+            () if windows > last_edge && others.max(self.row_slot) <= last_edge => Some(RowGap::Window),
+            () if others > last_edge && windows.max(alone) <= last_edge => Some(RowGap::Banks),
+            () => None,
         }
     }
 
@@ -371,7 +459,7 @@ impl Media {
     /// # Panics
     /// When it is too early.
     pub fn write(&mut self, place: DeviceRow, mask: u128, at: Time) -> Transfer {
-        let device = self.devices[place.medium as usize];
+        let device = &self.devices[place.medium as usize];
         let before = match device.writes {
             Writes::Cells { granule: Some(granule), .. } if covers_a_part(mask, granule) => device.rcd + device.cl,
             _ => 0,
@@ -380,34 +468,31 @@ impl Media {
     }
 
     fn transfer(&mut self, place: DeviceRow, access: Direction, bytes: u32, at: Time, read_first: Time) -> Transfer {
-        assert!(
-            self.channel_ready(place.medium, access).max(self.bank_ready(place, access)) <= at,
-            "column command at {at}, too early"
-        );
+        let earliest = self.channel_ready(place.medium, access, at).max(self.bank_ready(place, access, at));
+        assert!(earliest <= at, "column command at {at}, too early");
         let held_by = self.held_by(place, access, at);
-        let device = self.devices[place.medium as usize];
-        let burst = self.clock.cycles(u64::from(bytes.div_ceil(self.bytes_per_cycle)));
-        let bank = &mut self.banks[usize::from(place.bank)];
-        let data_end = at + if access == Direction::Read { device.cl } else { device.wl } + burst;
-        let mut media_done = match (access, device.writes) {
-            (Direction::Read, _) => {
-                bank.precharge_at = bank.precharge_at.max(at + burst);
-                data_end
-            }
+        let (lane, bank, medium) = (self.lane(place), self.in_device(place), place.medium as usize);
+        let (commands, last, burst) = self.book(place, access, bytes, lane, at);
+        let device = &self.devices[medium];
+        let (rp_writes, cl, wl, wr) = (device.writes, device.cl, device.wl, device.wr);
+        let data_end = last + if access == Direction::Read { cl } else { wl } + burst;
+        self.tables[medium].issue(act_of(access), bank, at, last, commands);
+        let table = &mut self.tables[medium];
+        let row = &mut self.rows[usize::from(place.bank)];
+        let mut media_done = match (access, rp_writes) {
+            (Direction::Read, _) => data_end,
             // Cells may be driven for longer than the bank is held: under `latency` writes overlap.
             (Direction::Write, Writes::Cells { cells, hold, .. }) => {
                 let free = (at + read_first + hold).max(data_end);
-                bank.column_at = free;
-                bank.precharge_at = bank.precharge_at.max(free);
+                table.hold_bank(bank, &[Act::Read, Act::Write, Act::Close, Act::Open], free);
                 (at + read_first + cells).max(data_end)
             }
-            (Direction::Write, Writes::Row { cells, when, hit }) => {
-                bank.column_at = bank.column_at.max(at + hit);
-                bank.dirty = when == RowWriteWhen::Close;
-                let written = if bank.dirty { data_end } else { data_end + cells };
-                bank.row_written_at = written.max(data_end + device.wr);
-                bank.precharge_at = bank.precharge_at.max(bank.row_written_at);
-                bank.row_written_at
+            (Direction::Write, Writes::Row { cells, when, .. }) => {
+                row.dirty = when == RowWriteWhen::Close;
+                let written = if row.dirty { data_end } else { data_end + cells };
+                row.written_at = written.max(data_end + wr);
+                table.hold_bank(bank, &[Act::Close], row.written_at);
+                row.written_at
             }
         };
         // What the devices take of writes bounds every mode, and a write is not in its cells before they have
@@ -416,17 +501,116 @@ impl Media {
             self.write_free = self.write_rate.next(self.write_free, at, bytes);
             media_done = media_done.max(self.write_free);
         }
-        self.last_column[place.medium as usize] = Some(at);
-        if device.groups > 1 {
-            let group = self.group(place);
-            // More than a sector is a command a sector, each of which the group spaces.
-            let commands = Time::from(bytes.div_ceil(SECTOR_BYTES));
-            self.group_ready[place.medium as usize][group] = at + device.ccd_l * commands;
-        }
-        self.bus_free = data_end;
-        self.bus_last = Some(access);
+        let bus = &mut self.buses[lane];
+        (bus.free, bus.last) = (data_end.max(bus.free), Some((access, place.medium)));
         Transfer { data_end, media_done, held_by }
     }
+
+    /// Gives a request its column commands: how many, when the last one goes, and how long its data takes from
+    /// where that of its first command would end.
+    fn book(&mut self, place: DeviceRow, access: Direction, bytes: u32, lane: usize, at: Time) -> (u32, Time, Time) {
+        match self.devices[place.medium as usize].transport {
+            Transport::Stream { bytes_per_cycle } => {
+                let commands = bytes.div_ceil(plain::COMMAND_BYTES);
+                let unit = self.clock.cycles(u64::from(plain::COMMAND_BYTES.div_ceil(bytes_per_cycle)));
+                let burst = self.clock.cycles(u64::from(bytes.div_ceil(bytes_per_cycle)));
+                (commands, at + burst.saturating_sub(unit), burst.min(unit))
+            }
+            Transport::Bursts { atom_bytes, cycles, spacing_cycles, data_cycles } => {
+                let commands = bytes.div_ceil(atom_bytes);
+                let request = Bursts {
+                    way: (access, place.medium),
+                    burst_cycles: cycles[access as usize],
+                    spacing_cycles: spacing_cycles[access as usize],
+                };
+                let (buses, slots) = (&mut self.buses, &mut self.slots);
+                let last = buses[lane].book(at, commands, request, slots, self.clock.period_ticks());
+                (commands, last, self.clock.cycles(u64::from(data_cycles)))
+            }
+        }
+    }
+
+    /// Goes on with the refreshes of both media, of which requests wait for the banks that `wanted` says.
+    /// Returns when to look again, if requests wait for what is to be refreshed.
+    pub fn refresh(&mut self, now: Time, wanted: impl Fn(BankId) -> bool, counts: &mut RefreshCounts) -> Time {
+        let mut next = Time::MAX;
+        for medium in [Medium::Dram, Medium::Nvm] {
+            if self.refreshing[medium as usize].next <= now {
+                next = next.min(self.refresh_medium(medium, now, &wanted, counts));
+            }
+        }
+        next
+    }
+
+    /// The same of one medium.
+    fn refresh_medium(
+        &mut self,
+        medium: Medium,
+        now: Time,
+        wanted: &impl Fn(BankId) -> bool,
+        counts: &mut RefreshCounts,
+    ) -> Time {
+        let first = self.first_of(medium);
+        let (refreshing, table) = (&mut self.refreshing[medium as usize], &mut self.tables[medium as usize]);
+        let (mut waits, mut next) = (Time::MAX, Time::MAX);
+        for rank in 0..refreshing.ranks.len() {
+            counts.refreshes += refreshing.skip_rounds(rank, now);
+            loop {
+                let is_wanted = refreshing.target(rank).iter().any(|&bank| wanted(first + bank));
+                if !refreshing.is_pending(rank, now, is_wanted) {
+                    break;
+                }
+                let since = refreshing.ranks[rank].pending.unwrap_or(now);
+                let target = refreshing.target(rank);
+                let is_open = |&bank: &u16| self.rows[usize::from(first + bank)].open.is_some();
+                let act = match target.iter().any(is_open) {
+                    true if target.len() > 1 && table.command(Act::CloseAll).is_some() => Act::CloseAll,
+                    true => Act::Close,
+                    false => Act::Refresh,
+                };
+                let of = |&bank: &u16| table.of_bank(usize::from(bank), act).max(table.of_channel(act));
+                let at = self.clock.edge_at_or_after(target.iter().map(of).fold(since, Time::max));
+                let pending = at > now || act != Act::Refresh;
+                for bank in target.iter().map(|bank| first + bank) {
+                    let word = &mut self.held_back[usize::from(bank / 64)];
+                    *word = *word & !(1 << (bank % 64)) | u64::from(pending) << (bank % 64);
+                }
+                if at > now {
+                    next = next.min(at);
+                    waits = if is_wanted { waits.min(at) } else { waits };
+                    break;
+                }
+                // A command to all banks is one to each: what they share waits for it once.
+                for &bank in target {
+                    table.issue(act, usize::from(bank), at, at, 1);
+                    if act != Act::Refresh {
+                        self.rows[usize::from(first + bank)].open = None;
+                        counts.closed = true;
+                    }
+                }
+                if act == Act::Refresh {
+                    counts.refreshes += 1;
+                    counts.blocked += if is_wanted { at - since } else { 0 };
+                    refreshing.done(rank);
+                }
+            }
+            next = next.min(refreshing.ranks[rank].due);
+        }
+        refreshing.next = next;
+        waits
+    }
+
+    /// 64 banks, those whose refresh is pending.
+    #[inline]
+    pub fn held_back(&self, word: usize) -> u64 {
+        self.held_back[word]
+    }
+}
+
+/// The table's command of a column access.
+#[inline]
+fn act_of(access: Direction) -> Act {
+    if access == Direction::Read { Act::Read } else { Act::Write }
 }
 
 /// Some granule of a line has bytes in `mask`, but not all of them.
@@ -465,6 +649,28 @@ pub enum ColumnGap {
     Medium,
     /// `t_ccd_l_ns`.
     Group,
+    /// From writes of its rank or group to reads, of a device from a table.
+    Turn,
+}
+
+/// A least time between activations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowGap {
+    /// From one to the next, of different banks: `t_rrd_ns`.
+    Banks,
+    /// From the fourth last: tFAW.
+    Window,
+}
+
+/// What refreshes came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefreshCounts {
+    /// Refreshes issued.
+    pub refreshes: u64,
+    /// Ticks from the time when one fell due to its issue, where requests waited for its banks.
+    pub blocked: Time,
+    /// Rows were closed for one.
+    pub closed: bool,
 }
 
 /// When a column access is over.

@@ -211,7 +211,7 @@ impl<T> RequestQueue<T> {
         let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
         let first_of_nvm = usize::from(media.nvm_banks().0);
         for word in 0..self.busy.0.len() {
-            let busy = self.busy.word(word) & !but.word(word);
+            let busy = self.busy.word(word) & !but.word(word) & !media.held_back(word);
             // What stands for a bank changes with its row and its queue only, and most edges change neither.
             for bank in banks_in(word, busy & self.stale.word(word)) {
                 self.refresh(media, bank, &capped);
@@ -222,13 +222,13 @@ impl<T> RequestQueue<T> {
                 if of_medium == 0 {
                     continue;
                 }
-                let channel = media.channel_ready(medium, self.access);
+                let channel = media.channel_ready(medium, self.access, now);
                 for bank in banks_in(word, of_medium & self.hits.word(word)) {
                     // A channel that takes nothing now makes all wait at least as long.
                     if channel > now && choice.next <= channel {
                         break;
                     }
-                    let ready = channel.max(media.bank_ready(DeviceRow { bank, row: 0, medium }, self.access));
+                    let ready = channel.max(media.bank_ready(DeviceRow { bank, row: 0, medium }, self.access, now));
                     let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
                     if ready > now {
                         choice.next = choice.next.min(ready);
@@ -236,8 +236,9 @@ impl<T> RequestQueue<T> {
                         (oldest_column, choice.column) = (age, Some(At { bank, index }));
                     }
                 }
+                let slot = media.row_slot_ready(medium, now);
                 for bank in banks_in(word, of_medium & self.conflicts.word(word)) {
-                    let ready = media.row_ready(DeviceRow { bank, row: 0, medium });
+                    let ready = slot.max(media.row_ready(DeviceRow { bank, row: 0, medium }));
                     let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
                     if ready > now {
                         choice.next = choice.next.min(ready);
@@ -327,7 +328,7 @@ mod tests {
                     continue;
                 }
                 hits |= 1 << place.bank;
-                let ready = media.channel_ready(place.medium, access).max(media.bank_ready(place, access));
+                let ready = media.channel_ready(place.medium, access, now).max(media.bank_ready(place, access, now));
                 if ready > now {
                     next = next.min(ready);
                 } else {
@@ -338,7 +339,7 @@ mod tests {
             }
         }
         for (place, line) in conflicts.into_iter().filter(|(place, _)| hits >> place.bank & 1 == 0) {
-            let ready = media.row_ready(place);
+            let ready = media.row_ready(place).max(media.row_slot_ready(place.medium, now));
             if ready > now {
                 next = next.min(ready);
             } else {
@@ -380,7 +381,7 @@ mod tests {
                 let found = [line_of(&queue, choice.column), line_of(&queue, choice.row), next];
                 prop_assert_eq!(found, plain(&media, access, &all, capped, now));
                 if let Some(at) = choice.row {
-                    media.open_row(DeviceRow { row: queue.row(at), ..media.place_in(at.bank) }, now);
+                    media.row_command(DeviceRow { row: queue.row(at), ..media.place_in(at.bank) }, now);
                     queue.changed(at.bank);
                 }
                 if let Some(at) = choice.column {

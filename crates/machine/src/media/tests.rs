@@ -1,6 +1,7 @@
 //! Timing pairs: a command one tick early is refused, on time it is taken.
 
 use super::*;
+use durawarp_base::spec::Nanos;
 
 fn ns(ns: u64) -> Nanos {
     Nanos { ps: ns * 1000 }
@@ -13,7 +14,16 @@ fn media() -> Media {
 
 /// The same with another NVM.
 fn media_with(nvm: impl FnOnce(NvmSpec) -> NvmSpec) -> Media {
-    let dram = MediaSpec {
+    of_specs(|dram| dram, nvm)
+}
+
+/// The same with another DRAM, and NVM of the same rows.
+fn of_dram(dram: impl FnOnce(MediaSpec) -> MediaSpec) -> Media {
+    of_specs(dram, |nvm| nvm)
+}
+
+fn of_specs(dram: impl FnOnce(MediaSpec) -> MediaSpec, nvm: impl FnOnce(NvmSpec) -> NvmSpec) -> Media {
+    let dram = dram(MediaSpec {
         banks: 4,
         row_bytes: 2048,
         t_rcd_ns: ns(124),
@@ -26,7 +36,7 @@ fn media_with(nvm: impl FnOnce(NvmSpec) -> NvmSpec) -> Media {
         t_ccd_l_ns: ns(4),
         t_rrd_ns: ns(6),
         t_wr_ns: ns(12),
-    };
+    });
     let nvm = nvm(NvmSpec::through(&dram, ns(480)));
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(7), write_to_read_ns: ns(9) };
     Media::new(&dram, &nvm, &bus, Clock::of_period(1), Timebase::of_khz(&[1_000_000]).unwrap())
@@ -38,10 +48,43 @@ fn at(bank: BankId, row: u32) -> DeviceRow {
 
 /// The column command is blocked until just before `t` and ready on time.
 fn assert_column_earliest(m: &Media, place: DeviceRow, access: Direction, t: Time) {
-    assert_eq!(m.channel_ready(place.medium, access).max(m.bank_ready(place, access)), t);
+    assert_eq!(m.channel_ready(place.medium, access, 0).max(m.bank_ready(place, access, 0)), t);
     let issue = |at| std::panic::catch_unwind(|| m.clone().column(place, access, 32, at));
     assert!(issue(t - 1).is_err(), "early");
     assert!(issue(t).is_ok(), "on time");
+}
+
+/// Closes what is open in the place's bank at `t`, and opens its row as early as can be; returns when.
+fn other_row(m: &mut Media, place: DeviceRow, t: Time) -> Time {
+    assert!(!m.row_command(place, t).opens);
+    let ready = m.row_ready(place);
+    assert_row_earliest(m, place, ready);
+    assert_eq!(m.row_command(place, ready), RowCommand { closed: None, opens: true });
+    ready
+}
+
+/// Four banks of NVM, of which one closes a row that was written to.
+#[test]
+fn a_row_that_is_closed_dirty_does_not_keep_other_banks_from_opening_theirs() {
+    let mut m = row_buffer(RowWriteWhen::Close);
+    m.row_command(at(4, 5), 0);
+    m.column(at(4, 5), Direction::Write, 128, 124);
+    m.row_command(at(4, 6), 1000);
+    // The command bus alone stands between.
+    assert_row_earliest(&m, at(5, 1), 1001);
+    m.row_command(at(5, 1), 1001);
+    // tRRD from the activation that came, and the cells and tRP of the one that is to come.
+    assert_row_earliest(&m, at(6, 1), 1007);
+    assert_row_earliest(&m, at(4, 6), 1335);
+    // A precharge that takes no time is no command of its own.
+    let mut m = of_dram(|dram| MediaSpec { t_rp_ns: ns(0), ..dram });
+    m.row_command(at(0, 5), 0);
+    assert_eq!(m.row_command(at(0, 6), 1000), RowCommand { closed: Some(0), opens: true });
+    // So for DRAM: a precharge is no activation.
+    let mut m = media();
+    m.row_command(at(0, 5), 1500);
+    m.row_command(at(0, 6), 2000);
+    assert_row_earliest(&m, at(1, 1), 2001);
 }
 
 #[test]
@@ -52,7 +95,7 @@ fn a_write_of_a_part_of_a_granule_reads_it_first() {
     // Through a row buffer there is nothing to read.
     let dram = |mask| {
         let mut m = media();
-        m.open_row(at(0, 0), 0);
+        m.row_command(at(0, 0), 0);
         m.write(at(0, 0), mask, 124).media_done
     };
     assert_eq!(dram(0xffff), dram(u128::from(u32::MAX)));
@@ -62,7 +105,7 @@ fn a_write_of_a_part_of_a_granule_reads_it_first() {
 #[test]
 fn read_waits_trcd_after_activate_and_data_follow_after_tcl() {
     let mut m = media();
-    m.open_row(at(0, 5), 100);
+    m.row_command(at(0, 5), 100);
     assert_column_earliest(&m, at(0, 5), Direction::Read, 224);
     let transfer = m.column(at(0, 5), Direction::Read, 128, 224);
     assert_eq!(transfer.data_end, 224 + 36 + 4);
@@ -71,7 +114,7 @@ fn read_waits_trcd_after_activate_and_data_follow_after_tcl() {
 #[test]
 fn a_second_column_waits_tccd_and_for_the_bus() {
     let mut m = media();
-    m.open_row(at(0, 5), 0);
+    m.row_command(at(0, 5), 0);
     m.column(at(0, 5), Direction::Read, 32, 124);
     assert_column_earliest(&m, at(0, 5), Direction::Read, 128);
     m.column(at(0, 5), Direction::Read, 256, 128);
@@ -80,10 +123,9 @@ fn a_second_column_waits_tccd_and_for_the_bus() {
 
 #[test]
 fn a_gap_is_told_where_it_alone_kept_a_column_command_from_an_earlier_edge() {
-    let second = |first_bytes: u32, at_tick: Time, groups: u32| {
-        let mut m = media();
-        m.devices[0] = Ticks { groups: groups as u16, ccd_l: 6, ..m.devices[0] };
-        m.open_row(at(0, 5), 0);
+    let second = |first_bytes: u32, at_tick: Time, bank_groups: u32| {
+        let mut m = of_dram(|dram| MediaSpec { bank_groups, t_ccd_l_ns: ns(6), ..dram });
+        m.row_command(at(0, 5), 0);
         m.column(at(0, 5), Direction::Read, first_bytes, 200);
         m.column(at(0, 5), Direction::Read, 32, at_tick).held_by
     };
@@ -99,23 +141,23 @@ fn a_gap_is_told_where_it_alone_kept_a_column_command_from_an_earlier_edge() {
 #[test]
 fn another_row_waits_tras_then_trp() {
     let mut m = media();
-    m.open_row(at(0, 5), 0);
+    m.row_command(at(0, 5), 0);
     assert_eq!(m.row_ready(at(0, 6)), 130, "tRAS");
-    m.open_row(at(0, 6), 130);
+    assert_eq!(other_row(&mut m, at(0, 6), 130), 130 + 15);
     assert_column_earliest(&m, at(0, 6), Direction::Read, 130 + 15 + 124);
 }
 
 #[test]
 fn activates_of_two_banks_are_trrd_apart() {
     let mut m = media();
-    m.open_row(at(0, 5), 10);
+    m.row_command(at(0, 5), 10);
     assert_eq!(m.row_ready(at(1, 5)), 16);
 }
 
 #[test]
 fn precharge_after_a_write_waits_write_recovery() {
     let mut m = media();
-    m.open_row(at(0, 5), 0);
+    m.row_command(at(0, 5), 0);
     let written = m.column(at(0, 5), Direction::Write, 128, 124);
     assert_eq!(written, Transfer { data_end: 148, media_done: 160, held_by: None });
     assert_eq!(m.row_ready(at(0, 6)), 160);
@@ -124,7 +166,7 @@ fn precharge_after_a_write_waits_write_recovery() {
 #[test]
 fn the_bus_turns_around_both_ways() {
     let mut m = media();
-    m.open_row(at(0, 5), 0);
+    m.row_command(at(0, 5), 0);
     m.column(at(0, 5), Direction::Read, 32, 200); // data until 237
     assert_column_earliest(&m, at(0, 5), Direction::Write, 237 + 7 - 20);
     m.column(at(0, 5), Direction::Write, 32, 224); // data until 245
@@ -138,7 +180,7 @@ fn an_nvm_write_needs_no_row_but_holds_its_bank_for_the_cell_write() {
     assert_eq!(written, Transfer { data_end: 34, media_done: 490, held_by: None });
     assert_column_earliest(&m, at(4, 1), Direction::Write, 490);
     assert_eq!(m.row_ready(at(4, 1)), 490);
-    assert_eq!(m.bank_ready(at(5, 1), Direction::Write), 0, "another bank is free");
+    assert_eq!(m.bank_ready(at(5, 1), Direction::Write, 10), 0, "another bank is free");
 }
 
 #[test]
@@ -160,7 +202,7 @@ fn row_buffer(row_write_when: RowWriteWhen) -> Media {
 
 /// A row command is blocked until just before `t` and taken on time.
 fn assert_row_earliest(m: &Media, place: DeviceRow, t: Time) {
-    let open = |at| std::panic::catch_unwind(|| m.clone().open_row(place, at));
+    let open = |at| std::panic::catch_unwind(|| m.clone().row_command(place, at));
     assert!(open(t - 1).is_err(), "early");
     assert!(open(t).is_ok(), "on time");
 }
@@ -168,13 +210,13 @@ fn assert_row_earliest(m: &Media, place: DeviceRow, t: Time) {
 #[test]
 fn a_write_to_an_open_row_buffer_waits_tccd_only() {
     let mut m = row_buffer(RowWriteWhen::Close);
-    m.open_row(at(4, 5), 0);
+    m.row_command(at(4, 5), 0);
     m.column(at(4, 5), Direction::Write, 32, 200); // the bus is free again at 221
     assert_column_earliest(&m, at(4, 5), Direction::Write, 204);
     let hit = |nvm: NvmSpec| NvmSpec { write_mode: WriteMode::RowBuffer, write_hit_ns: ns(36), ..nvm };
     let mut m = media_with(hit);
-    m.open_row(at(4, 5), 0);
-    m.open_row(at(5, 5), 6);
+    m.row_command(at(4, 5), 0);
+    m.row_command(at(5, 5), 6);
     m.column(at(4, 5), Direction::Write, 32, 200);
     assert_column_earliest(&m, at(4, 5), Direction::Write, 236);
     assert_column_earliest(&m, at(5, 5), Direction::Write, 204);
@@ -183,42 +225,44 @@ fn a_write_to_an_open_row_buffer_waits_tccd_only() {
 #[test]
 fn a_row_that_was_written_to_is_written_to_its_cells_before_another_row_opens() {
     let mut m = row_buffer(RowWriteWhen::Close);
-    m.open_row(at(4, 5), 0);
+    m.row_command(at(4, 5), 0);
     let written = m.column(at(4, 5), Direction::Write, 128, 124);
     assert_eq!(written.data_end, 148);
     assert_eq!(m.row_written_at(4), None, "as long as nothing closes it");
     assert_row_earliest(&m, at(4, 6), 148 + 12); // write recovery
-    assert_eq!(m.open_row(at(4, 6), 1000), 1320, "in cells");
+    let closed = m.clone().row_command(at(4, 6), 1000);
+    assert_eq!(closed, RowCommand { closed: Some(1320), opens: false }, "in cells");
+    assert_eq!(other_row(&mut m, at(4, 6), 1000), 1335);
     assert_column_earliest(&m, at(4, 6), Direction::Read, 1000 + 320 + 15 + 124);
     // After a read nothing is to be written.
     m.column(at(4, 6), Direction::Read, 32, 1459);
-    m.open_row(at(4, 7), 2000);
+    other_row(&mut m, at(4, 7), 2000);
     assert_column_earliest(&m, at(4, 7), Direction::Read, 2000 + 15 + 124);
 }
 
 #[test]
 fn a_row_that_is_written_behind_its_last_write_is_free_for_another_row_then() {
     let mut m = row_buffer(RowWriteWhen::Idle);
-    m.open_row(at(4, 5), 0);
+    m.row_command(at(4, 5), 0);
     m.column(at(4, 5), Direction::Write, 128, 124);
     assert_eq!(m.row_written_at(4), Some(148 + 320));
     m.column(at(4, 5), Direction::Write, 128, 200);
     assert_eq!(m.row_written_at(4), Some(224 + 320), "another write to it puts that off");
     assert_row_earliest(&m, at(4, 6), 224 + 320);
-    m.open_row(at(4, 6), 544);
+    other_row(&mut m, at(4, 6), 544);
     assert_column_earliest(&m, at(4, 6), Direction::Read, 544 + 15 + 124);
 }
 
 #[test]
 fn a_row_may_be_written_while_it_stays_open() {
     let mut m = row_buffer(RowWriteWhen::Close);
-    m.open_row(at(4, 5), 0);
+    m.row_command(at(4, 5), 0);
     m.column(at(4, 5), Direction::Write, 128, 124);
     let early = std::panic::catch_unwind(|| m.clone().write_row(4, 159));
     assert!(early.is_err(), "write recovery");
     assert_eq!((m.row_write_ready(4), m.write_row(4, 160), m.row_written_at(4)), (160, 480, Some(480)));
     assert_column_earliest(&m, at(4, 5), Direction::Write, 480);
-    m.open_row(at(4, 6), 480);
+    other_row(&mut m, at(4, 6), 480);
     assert_column_earliest(&m, at(4, 6), Direction::Read, 480 + 15 + 124);
 }
 
@@ -251,12 +295,12 @@ fn writes_take_the_write_bandwidth_whatever_banks_and_bus_could() {
         let written = m.write(at(4 + nth, 0), u128::MAX, 100 * Time::from(nth));
         assert_eq!(written.media_done, 100 * Time::from(nth + 1), "128 B at 1.28 GB/s");
     }
-    assert_eq!(m.channel_ready(Medium::Dram, Direction::Write), 324 - 20, "DRAM waits for the bus only");
-    assert!(m.channel_ready(Medium::Nvm, Direction::Read) < 400, "reads are no writes");
+    assert_eq!(m.channel_ready(Medium::Dram, Direction::Write, 0), 324 - 20, "DRAM waits for the bus only");
+    assert!(m.channel_ready(Medium::Nvm, Direction::Read, 0) < 400, "reads are no writes");
 }
 
 fn assert_column_earliest_or_now(m: &Media, place: DeviceRow, t: Time) {
-    let ready = m.channel_ready(place.medium, Direction::Write).max(m.bank_ready(place, Direction::Write));
+    let ready = m.channel_ready(place.medium, Direction::Write, 0).max(m.bank_ready(place, Direction::Write, 0));
     assert_eq!(ready, t);
 }
 
@@ -264,7 +308,7 @@ fn assert_column_earliest_or_now(m: &Media, place: DeviceRow, t: Time) {
 fn columns_of_a_bank_group_are_tccd_l_apart_and_those_of_others_are_not() {
     let mut m = media_with(|nvm| NvmSpec { bank_groups: 2, t_ccd_l_ns: ns(9), ..nvm });
     for bank in 4..8 {
-        m.open_row(at(bank, 0), 6 * Time::from(bank - 4));
+        m.row_command(at(bank, 0), 6 * Time::from(bank - 4));
     }
     m.column(at(4, 0), Direction::Read, 32, 200);
     assert_column_earliest(&m, at(4, 0), Direction::Read, 209);

@@ -146,8 +146,18 @@ counters! {
         dram_ccd_l_held,
         /// Column commands to NVM that t_ccd_l_ns alone kept from an earlier edge (commands)
         nvm_ccd_l_held,
+        /// Column reads that tWTR alone kept from an earlier edge, on devices of tables (commands)
+        wtr_held,
         /// Rows opened (commands)
         activates,
+        /// Rows that the time between activations of two banks alone kept from an earlier edge (commands)
+        rrd_held,
+        /// Rows that tFAW alone kept from an earlier edge, on devices of tables (commands)
+        faw_held,
+        /// Refreshes issued (commands)
+        refreshes,
+        /// From the due times of refreshes to their issue, where requests waited for their banks (ticks)
+        refresh_blocked_ticks,
         /// WPQ entries in use, summed over time (entry ticks)
         wpq_entry_ticks,
         /// Writes that found the WPQ full on arrival (requests)

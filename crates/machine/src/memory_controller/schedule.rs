@@ -5,7 +5,7 @@
 //! ```
 //! Invariants: one column and one row command an edge; no read waits for ever (`arbiter`).
 
-use crate::media::{BankId, ColumnGap, DeviceRow, Direction};
+use crate::media::{BankId, ColumnGap, DeviceRow, Direction, RefreshCounts, RowGap};
 use crate::msg::{MemoryRead, Msg, SECTOR_BYTES};
 use crate::request_queue::{At, Choice, NO_BANKS};
 use durawarp_engine::{Ctx, Time};
@@ -40,6 +40,7 @@ impl Channel {
         if self.arbiter.idles(&self.spec, reads, writes) && !flushes_wait {
             return None;
         }
+        let refresh = self.refresh(now);
         let mut choice = self.choose(direction, now);
         if !choice.acts() && self.other_may_go(direction, now) {
             // Every request of the direction waits for its bank: the bus is better used by the other one.
@@ -48,20 +49,53 @@ impl Channel {
             let next = choice.next.min(of_other.next);
             (direction, choice) = (other, Choice { next, ..of_other });
         }
-        if let Some(at) = choice.row {
-            let row = match direction {
-                Direction::Read => self.reads.queue.row(at),
-                Direction::Write => self.writes.queue.row(at),
-            };
-            let written_at = self.media.open_row(DeviceRow { row, ..self.media.place_in(at.bank) }, now);
-            // The row that was open before is closed by this, and with that written.
-            self.row_is_written(at.bank, written_at, cx);
-            self.arbiter.row_opened(at.bank);
-            self.bank_changed(at.bank);
-            self.counters.activates += 1;
-            self.wear.opened(self.media.place_in(at.bank).medium);
+        // Where both kinds of commands share a bus, the column command has it.
+        let has_slot =
+            |at: &At| choice.column.is_none() || !self.media.has_one_command_bus(self.media.place_in(at.bank).medium);
+        if let Some(at) = choice.row.filter(has_slot) {
+            self.give_row_command(direction, at, cx);
         }
-        Some(Edge { acts: choice.acts(), column: choice.column.map(|at| (direction, at)), next: choice.next, rows })
+        let next = choice.next.min(refresh);
+        Some(Edge { acts: choice.acts(), column: choice.column.map(|at| (direction, at)), next, rows })
+    }
+
+    /// Goes on with refreshes; returns when requests that wait for one are to look again.
+    fn refresh(&mut self, now: Time) -> Time {
+        let (mut counts, reads, writes) = (RefreshCounts::default(), &self.reads.queue, &self.writes.queue);
+        let next = self.media.refresh(now, |bank| reads.waits_for(bank) || writes.waits_for(bank), &mut counts);
+        self.counters.refreshes += counts.refreshes;
+        self.counters.refresh_blocked_ticks += counts.blocked;
+        if counts.closed {
+            (0..self.media.banks() as BankId).for_each(|bank| self.bank_changed(bank));
+        }
+        next
+    }
+
+    /// A bank is to have a request's row: the one that is open is closed, or its own is opened.
+    fn give_row_command(&mut self, direction: Direction, at: At, cx: &mut Ctx<'_, Msg>) {
+        let now = cx.now();
+        let row = match direction {
+            Direction::Read => self.reads.queue.row(at),
+            Direction::Write => self.writes.queue.row(at),
+        };
+        let place = DeviceRow { row, ..self.media.place_in(at.bank) };
+        let gap = self.media.opening_held_by(place, now);
+        let command = self.media.row_command(place, now);
+        if let Some(written_at) = command.closed {
+            // With that it is written to its cells.
+            self.row_is_written(at.bank, written_at, cx);
+        }
+        if command.opens {
+            match gap {
+                Some(RowGap::Banks) => self.counters.rrd_held += 1,
+                Some(RowGap::Window) => self.counters.faw_held += 1,
+                None => {}
+            }
+            self.arbiter.row_opened(at.bank);
+            self.counters.activates += 1;
+            self.wear.opened(place.medium);
+        }
+        self.bank_changed(at.bank);
     }
 
     /// Ends an edge: asks for the next one that has something to do.
@@ -82,7 +116,7 @@ impl Channel {
             Direction::Write => !self.reads.queue.is_empty(),
             // A write that keeps the bus from reads is not followed by another.
             Direction::Read => {
-                let ready = |medium| self.media.channel_ready(medium, Direction::Read) <= now;
+                let ready = |medium| self.media.channel_ready(medium, Direction::Read, now) <= now;
                 self.arbiter.is_turn_of_reads() && ready(Medium::Dram) && ready(Medium::Nvm)
             }
         }
@@ -179,6 +213,7 @@ impl Channel {
             (Medium::Dram, Some(ColumnGap::Group)) => &mut c.dram_ccd_l_held,
             (Medium::Nvm, Some(ColumnGap::Medium)) => &mut c.nvm_ccd_held,
             (Medium::Nvm, Some(ColumnGap::Group)) => &mut c.nvm_ccd_l_held,
+            (_, Some(ColumnGap::Turn)) => &mut c.wtr_held,
         };
         *held += 1;
     }
