@@ -102,6 +102,7 @@ pub struct Media {
     devices: [DeviceTiming; 2],
     tables: [Table; 2],
     rows: Vec<BankRow>,
+    first_of_nvm: BankId,
     /// One, or one for each pseudo channel.
     buses: Vec<DataBus>,
     /// Slots of the bus of column commands.
@@ -121,7 +122,7 @@ pub struct Media {
 
 state!(Media {
     parts: tables, buses, refreshing; sized: rows, held_back; saved: slots, row_slot, write_free;
-    kept: clock, devices, read_to_write, write_to_read, write_rate, loses_rows
+    kept: first_of_nvm, clock, devices, read_to_write, write_to_read, write_rate, loses_rows
 });
 
 impl Media {
@@ -148,6 +149,7 @@ impl Media {
             clock,
             refreshing: [Refreshing::new(devices.dram, &devices.refresh, clock), Refreshing::none()],
             devices: timings,
+            first_of_nvm: tables[0].banks() as BankId,
             tables,
             rows: vec![BankRow::default(); banks],
             buses: vec![DataBus::default(); lanes],
@@ -182,7 +184,7 @@ impl Media {
     /// The first bank of a medium in the channel.
     #[inline]
     fn first_of(&self, medium: Medium) -> BankId {
-        if medium == Medium::Nvm { self.tables[0].banks() as BankId } else { 0 }
+        if medium == Medium::Nvm { self.first_of_nvm } else { 0 }
     }
 
     /// A place's bank in its device.
@@ -270,11 +272,10 @@ impl Media {
     pub fn row_ready(&self, place: DeviceRow) -> Time {
         let table = &self.tables[place.medium as usize];
         let bank = self.in_device(place);
-        let ready = match self.rows[usize::from(place.bank)].open {
+        match self.rows[usize::from(place.bank)].open {
             Some(_) => table.of_bank(bank, Act::Close).max(table.of_channel(Act::Close)),
             None => table.opens_at(bank),
-        };
-        ready
+        }
     }
 
     /// Gives a row command at `at`: another row that is open is closed, and written to its cells before where
@@ -368,18 +369,27 @@ impl Media {
 
     /// The earliest time from `now` on at which the place's bank, its row being open (or written directly), can
     /// take a column command.
-    #[inline]
     pub fn bank_ready(&self, place: DeviceRow, access: Direction, now: Time) -> Time {
-        let (bank, act) = (self.in_device(place), act_of(access));
-        let table = &self.tables[place.medium as usize];
-        let mut ready = table.of_bank(bank, act);
-        if access == Direction::Write && self.writes_cells_directly(place.medium) {
-            ready = ready.max(table.of_bank_alone(bank, Act::Close)).max(table.of_bank_alone(bank, Act::Open));
+        self.bank_times(place.medium, access, now).column(place.bank)
+    }
+
+    /// When the banks of a medium take commands, from `now` on.
+    #[inline]
+    pub fn bank_times(&self, medium: Medium, access: Direction, now: Time) -> BankTimes<'_> {
+        let (table, act) = (&self.tables[medium as usize], act_of(access));
+        let direct = access == Direction::Write && self.writes_cells_directly(medium);
+        BankTimes {
+            media: self,
+            table,
+            medium,
+            access,
+            now,
+            first: self.first_of(medium),
+            columns: table.of_banks(act),
+            above: table.held_at(act),
+            direct,
+            several_buses: self.buses.len() > 1,
         }
-        if self.buses.len() > 1 {
-            ready = ready.max(self.bus_ready(self.lane(place), place.medium, access, now));
-        }
-        ready
     }
 
     /// The data bus of a place.
@@ -604,6 +614,45 @@ impl Media {
     #[inline]
     pub fn held_back(&self, word: usize) -> u64 {
         self.held_back[word]
+    }
+}
+
+/// When banks of a medium take commands: what is asked of every bank at an edge, with what is the same for all
+/// of them looked up once.
+#[derive(Debug)]
+pub struct BankTimes<'a> {
+    media: &'a Media,
+    table: &'a Table,
+    medium: Medium,
+    access: Direction,
+    now: Time,
+    first: BankId,
+    columns: &'a [Time],
+    /// Levels between the channel and banks that hold column commands back.
+    above: &'a [u8],
+    /// Writes go to cells, without a row.
+    direct: bool,
+    several_buses: bool,
+}
+
+impl BankTimes<'_> {
+    /// When a bank takes a column command, its row being open (or written directly).
+    #[inline]
+    pub fn column(&self, bank: BankId) -> Time {
+        let own = usize::from(bank - self.first);
+        let mut ready = self.columns[own];
+        if !self.above.is_empty() {
+            ready = ready.max(self.table.of_bank(own, act_of(self.access)));
+        }
+        if self.direct {
+            let of = |act| self.table.of_bank_alone(own, act);
+            ready = ready.max(of(Act::Close)).max(of(Act::Open));
+        }
+        if self.several_buses {
+            let place = DeviceRow { bank, row: 0, medium: self.medium };
+            ready = ready.max(self.media.bus_ready(self.media.lane(place), self.medium, self.access, self.now));
+        }
+        ready
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Choice {
     pub(super) column: Option<At>,
     /// The oldest request whose row can be opened now, in a bank without a hit.
     pub(super) row: Option<At>,
-    /// When something that is not ready now becomes ready.
+    /// When something that is not ready now becomes ready; of a meaning where nothing goes now.
     pub(super) next: Time,
 }
 
@@ -223,26 +223,34 @@ impl<T> RequestQueue<T> {
                     continue;
                 }
                 let channel = media.channel_ready(medium, self.access, now);
+                let times = media.bank_times(medium, self.access, now);
                 for bank in banks_in(word, of_medium & self.hits.word(word)) {
                     // A channel that takes nothing now makes all wait at least as long.
                     if channel > now && choice.next <= channel {
                         break;
                     }
-                    let ready = channel.max(media.bank_ready(DeviceRow { bank, row: 0, medium }, self.access, now));
                     let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
+                    // Once one goes, only older ones are of interest.
+                    if age > oldest_column {
+                        continue;
+                    }
+                    let ready = channel.max(times.column(bank));
                     if ready > now {
                         choice.next = choice.next.min(ready);
-                    } else if age < oldest_column {
+                    } else {
                         (oldest_column, choice.column) = (age, Some(At { bank, index }));
                     }
                 }
                 let slot = media.row_slot_ready(medium, now);
                 for bank in banks_in(word, of_medium & self.conflicts.word(word)) {
-                    let ready = slot.max(media.row_ready(DeviceRow { bank, row: 0, medium }));
                     let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
+                    if age > oldest_row {
+                        continue;
+                    }
+                    let ready = slot.max(media.row_ready(DeviceRow { bank, row: 0, medium }));
                     if ready > now {
                         choice.next = choice.next.min(ready);
-                    } else if age < oldest_row {
+                    } else {
                         (oldest_row, choice.row) = (age, Some(At { bank, index }));
                     }
                 }
@@ -346,7 +354,8 @@ mod tests {
                 row = row.or(Some(line));
             }
         }
-        [column, row, (next != Time::MAX).then_some(next)]
+        let next = (next != Time::MAX && column.is_none() && row.is_none()).then_some(next);
+        [column, row, next]
     }
 
     proptest! {
@@ -377,7 +386,7 @@ mod tests {
                 let line_of = |queue: &RequestQueue<u64>, at: Option<At>| {
                     at.map(|at| queue.banks[usize::from(at.bank)].entries[usize::from(at.index)].line)
                 };
-                let next = (choice.next != Time::MAX).then_some(choice.next);
+                let next = (choice.next != Time::MAX && !choice.acts()).then_some(choice.next);
                 let found = [line_of(&queue, choice.column), line_of(&queue, choice.row), next];
                 prop_assert_eq!(found, plain(&media, access, &all, capped, now));
                 if let Some(at) = choice.row {

@@ -34,5 +34,5 @@ pub(super) fn table(spec: &MediaSpec, bytes_per_cycle: u32, writes: Writes, cloc
         Writes::Row { hit, .. } if hit > 0 => rules.all(&[Act::Write], &columns, 2, Since::First, hit),
         _ => {}
     }
-    Table::of_banks(spec.banks, spec.bank_groups, rules)
+    Table::grouped(spec.banks, spec.bank_groups, rules)
 }

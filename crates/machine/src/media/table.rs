@@ -82,18 +82,21 @@ pub(super) struct Table {
     nodes: Vec<[u16; LEVELS]>,
     /// How many nodes each level has, and where they begin.
     levels: Vec<Level>,
-    /// Levels below the channel whose nodes hold a command back.
+    /// Levels between the channel and banks whose nodes hold a command back.
     held_at: [Vec<u8>; ACTS],
     /// The devices' commands by act, for those who read a list of them.
     commands: [Option<u8>; ACTS],
+    /// When nodes take commands, those above banks.
     ready: Vec<[Time; ACTS]>,
+    /// When each bank alone takes a command.
+    banks: [Vec<Time>; ACTS],
     /// Times of windows: the next that a node forgets first.
     rings: Vec<Time>,
     /// Where the next time of a node's ring goes.
     heads: Vec<u8>,
 }
 
-state!(Table { saved: ready, rings, heads; kept: rules, windows, nodes, levels, held_at, commands });
+state!(Table { saved: ready, banks, rings, heads; kept: rules, windows, nodes, levels, held_at, commands });
 
 #[derive(Debug, Clone, Copy)]
 struct Level {
@@ -212,7 +215,7 @@ impl Table {
     }
 
     /// Of so many banks, each in the group that is its number modulo the groups.
-    pub(super) fn of_banks(banks: u32, groups: u32, rules: Rules) -> Table {
+    pub(super) fn grouped(banks: u32, groups: u32, rules: Rules) -> Table {
         let of_bank = |bank: u32| {
             let mut own = [0; LEVELS];
             (own[1], own[2]) = ((1 + bank % groups) as u16, (1 + groups + bank) as u16);
@@ -232,21 +235,21 @@ impl Table {
         });
         let windows: Vec<Window> = windows.collect();
         let heads = windows.iter().map(|window| nodes_at(&levels, window.level)).sum::<u32>();
-        // A bank may be held whatever the rules say.
-        let mut held_at: [Vec<u8>; ACTS] = std::array::from_fn(|_| vec![levels.len() as u8 - 1]);
-        for rule in rules.rules.iter().flatten().filter(|rule| rule.level > 0) {
+        let mut held_at: [Vec<u8>; ACTS] = Default::default();
+        let of_banks = levels.len() as u8 - 1;
+        for rule in rules.rules.iter().flatten().filter(|rule| rule.level > 0 && rule.level < of_banks) {
             let at = &mut held_at[rule.after as usize];
             if !at.contains(&rule.level) {
                 at.push(rule.level);
             }
         }
-        let last = nodes.iter().flatten().max().copied().unwrap_or(0);
         Table {
             rules: rules.rules,
             windows,
             held_at,
             commands: rules.commands,
-            ready: vec![[0; ACTS]; usize::from(last) + 1],
+            ready: vec![[0; ACTS]; usize::from(levels.last().map_or(1, |level| level.first))],
+            banks: std::array::from_fn(|_| vec![0; nodes.len()]),
             rings: vec![0; ring as usize],
             heads: vec![0; heads as usize],
             nodes,
@@ -278,17 +281,29 @@ impl Table {
     /// When a bank and what is above it, but not the channel, take a command.
     #[inline]
     pub(super) fn of_bank(&self, bank: usize, act: Act) -> Time {
-        let nodes = &self.nodes[bank];
-        let held_at = &self.held_at[act as usize];
-        held_at
-            .iter()
-            .fold(0, |least, &level| least.max(self.ready[usize::from(nodes[usize::from(level)])][act as usize]))
+        let mut least = self.banks[act as usize][bank];
+        for &level in &self.held_at[act as usize] {
+            least = least.max(self.ready[usize::from(self.nodes[bank][usize::from(level)])][act as usize]);
+        }
+        least
+    }
+
+    /// When each bank alone takes a command.
+    #[inline]
+    pub(super) fn of_banks(&self, act: Act) -> &[Time] {
+        &self.banks[act as usize]
+    }
+
+    /// Levels between the channel and banks that hold a command back.
+    #[inline]
+    pub(super) fn held_at(&self, act: Act) -> &[u8] {
+        &self.held_at[act as usize]
     }
 
     /// When a bank alone takes a command.
     #[inline]
     pub(super) fn of_bank_alone(&self, bank: usize, act: Act) -> Time {
-        self.ready[usize::from(self.nodes[bank][self.levels.len() - 1])][act as usize]
+        self.banks[act as usize][bank]
     }
 
     /// When a bank can be opened: the times of `of_bank`, the channel's and the windows'.
@@ -320,9 +335,8 @@ impl Table {
 
     /// A bank takes no command before `at`.
     pub(super) fn hold_bank(&mut self, bank: usize, acts: &[Act], at: Time) {
-        let node = usize::from(self.nodes[bank][self.levels.len() - 1]);
         for &act in acts {
-            let ready = &mut self.ready[node][act as usize];
+            let ready = &mut self.banks[act as usize][bank];
             *ready = at.max(*ready);
         }
     }
@@ -330,7 +344,7 @@ impl Table {
     /// A command goes to a bank, or as several of a request: the first at `first`, the last at `last`.
     #[inline]
     pub(super) fn issue(&mut self, act: Act, bank: usize, first: Time, last: Time, commands: u32) {
-        let nodes = self.nodes[bank];
+        let of_banks = self.levels.len() - 1;
         for rule in &self.rules[act as usize] {
             let at = match rule.since {
                 Since::Last => last + rule.delay,
@@ -338,23 +352,31 @@ impl Table {
                 Since::Each => first + rule.delay * Time::from(commands),
             };
             let level = usize::from(rule.level);
-            let own = usize::from(nodes[level]);
             if rule.other {
-                // Siblings lie beside each other.
-                let Level { first, count } = self.levels[level];
-                let within = usize::from(first) + (own - usize::from(first)) / count as usize * count as usize;
-                for node in (within..within + count as usize).filter(|&node| node != own) {
+                for node in self.siblings(bank, level) {
                     let ready = &mut self.ready[node][rule.after as usize];
                     *ready = at.max(*ready);
                 }
-            } else {
-                let ready = &mut self.ready[own][rule.after as usize];
-                *ready = at.max(*ready);
+                continue;
             }
+            let ready = match level {
+                0 => &mut self.ready[0][rule.after as usize],
+                level if level == of_banks => &mut self.banks[rule.after as usize][bank],
+                level => &mut self.ready[usize::from(self.nodes[bank][level])][rule.after as usize],
+            };
+            *ready = at.max(*ready);
         }
         if act == Act::Open {
             self.count_in_windows(bank, first);
         }
+    }
+
+    /// Nodes of a level beside that of a bank, which have the same parent.
+    fn siblings(&self, bank: usize, level: usize) -> impl Iterator<Item = usize> + use<> {
+        let own = usize::from(self.nodes[bank][level]);
+        let Level { first, count } = self.levels[level];
+        let within = (own - usize::from(first)) / count as usize * count as usize + usize::from(first);
+        (within..within + count as usize).filter(move |&node| node != own)
     }
 
     /// Windows know of an activation. A time is kept as one more, so that none is 0.
