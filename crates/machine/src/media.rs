@@ -86,6 +86,19 @@ struct BankRow {
 
 value!(record BankRow { open, dirty, written_at });
 
+/// A command that a device of a table was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandRecord {
+    /// When, in ticks.
+    pub at: Time,
+    /// Its index among the device's commands.
+    pub command: u8,
+    /// The bank, over all levels, the innermost fastest; of a command to many, one for each.
+    pub bank: BankId,
+    /// The row of a command that opens one or transfers.
+    pub row: u32,
+}
+
 /// What a row command did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowCommand {
@@ -109,7 +122,7 @@ pub struct Media {
     slots: Calendar,
     /// When the bus of row commands takes the next.
     row_slot: Time,
-    refreshing: [Refreshing; 2],
+    refreshing: Refreshing,
     /// Banks whose refresh is pending, a bit each: no request's command may go to them.
     held_back: Vec<u64>,
     read_to_write: Time,
@@ -118,11 +131,13 @@ pub struct Media {
     write_rate: Rate,
     write_free: Time,
     loses_rows: bool,
+    /// Commands of DRAM, where they are kept.
+    trace: Option<Vec<CommandRecord>>,
 }
 
 state!(Media {
     parts: tables, buses, refreshing; sized: rows, held_back; saved: slots, row_slot, write_free;
-    kept: first_of_nvm, clock, devices, read_to_write, write_to_read, write_rate, loses_rows
+    kept: first_of_nvm, clock, devices, read_to_write, write_to_read, write_rate, loses_rows, trace
 });
 
 impl Media {
@@ -147,7 +162,7 @@ impl Media {
         let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {
             clock,
-            refreshing: [Refreshing::new(devices.dram, &devices.refresh, clock), Refreshing::none()],
+            refreshing: Refreshing::new(devices.dram, &devices.refresh, clock),
             devices: timings,
             first_of_nvm: tables[0].banks() as BankId,
             tables,
@@ -161,6 +176,7 @@ impl Media {
             write_rate: Rate { mb_s: nvm.write_bandwidth_mb_s, base },
             write_free: 0,
             loses_rows: nvm.loses_rows(),
+            trace: None,
         }
     }
 
@@ -179,6 +195,25 @@ impl Media {
             (row, (column + turned(row)) % banks)
         };
         DeviceRow { bank: self.first_of(medium) + device.order[bank as usize], row: row as u32, medium }
+    }
+
+    /// Keeps the commands that DRAM of a table is given from now on.
+    pub fn keep_commands(&mut self) {
+        self.trace = Some(Vec::new());
+    }
+
+    /// Those that were kept, in the order in which they were decided.
+    pub fn commands(&self) -> &[CommandRecord] {
+        self.trace.as_deref().unwrap_or_default()
+    }
+
+    /// Keeps a command where commands are kept.
+    fn note(&mut self, medium: Medium, act: Act, (bank, row): (usize, u32), at: Time) {
+        if let (Some(trace), Some(command)) = (&mut self.trace, self.tables[medium as usize].command(act))
+            && medium == Medium::Dram
+        {
+            trace.push(CommandRecord { at, command, bank: bank as u16, row });
+        }
     }
 
     /// The first bank of a medium in the channel.
@@ -305,13 +340,16 @@ impl Media {
             table.issue(Act::Close, bank, begins, begins, 1);
             closed = Some(written_at);
             self.row_slot = at + self.clock.cycles(1);
-            if table.opens_at(bank) > at {
+            let opens_at = table.opens_at(bank);
+            self.note(place.medium, Act::Close, (bank, place.row), at);
+            if opens_at > at {
                 return RowCommand { closed, opens: false };
             }
         }
-        row.open = Some(place.row);
-        table.issue(Act::Open, bank, at, at, 1);
-        self.row_slot = at + device.open_slots;
+        self.rows[usize::from(place.bank)].open = Some(place.row);
+        self.tables[place.medium as usize].issue(Act::Open, bank, at, at, 1);
+        self.row_slot = at + self.devices[place.medium as usize].open_slots;
+        self.note(place.medium, Act::Open, (bank, place.row), at);
         RowCommand { closed, opens: true }
     }
 
@@ -534,45 +572,40 @@ impl Media {
                     spacing_cycles: spacing_cycles[access as usize],
                 };
                 let (buses, slots) = (&mut self.buses, &mut self.slots);
-                let last = buses[lane].book(at, commands, request, slots, self.clock.period_ticks());
+                let times = buses[lane].book(at, commands, request, slots, self.clock.period_ticks());
+                let last = times.last().copied().unwrap_or(at);
+                if self.trace.is_some() {
+                    let bank = self.in_device(place);
+                    times.iter().for_each(|&at| self.note(place.medium, act_of(access), (bank, place.row), at));
+                }
                 (commands, last, self.clock.cycles(u64::from(data_cycles)))
             }
         }
     }
 
-    /// Goes on with the refreshes of both media, of which requests wait for the banks that `wanted` says.
-    /// Returns when to look again, if requests wait for what is to be refreshed.
+    /// Goes on with refreshes of DRAM, of which requests wait for the banks that `wanted` says, where there is
+    /// something to do. Returns when to look again while one is pending.
+    #[inline]
     pub fn refresh(&mut self, now: Time, wanted: impl Fn(BankId) -> bool, counts: &mut RefreshCounts) -> Time {
-        let mut next = Time::MAX;
-        for medium in [Medium::Dram, Medium::Nvm] {
-            if self.refreshing[medium as usize].next <= now {
-                next = next.min(self.refresh_medium(medium, now, &wanted, counts));
-            }
+        if self.refreshing.next <= now {
+            self.go_on_with_refreshes(now, &wanted, counts);
         }
-        next
+        self.refreshing.pending_at
     }
 
-    /// The same of one medium.
-    fn refresh_medium(
-        &mut self,
-        medium: Medium,
-        now: Time,
-        wanted: &impl Fn(BankId) -> bool,
-        counts: &mut RefreshCounts,
-    ) -> Time {
-        let first = self.first_of(medium);
-        let (refreshing, table) = (&mut self.refreshing[medium as usize], &mut self.tables[medium as usize]);
-        let (mut waits, mut next) = (Time::MAX, Time::MAX);
+    fn go_on_with_refreshes(&mut self, now: Time, wanted: &dyn Fn(BankId) -> bool, counts: &mut RefreshCounts) {
+        let (refreshing, table) = (&mut self.refreshing, &mut self.tables[Medium::Dram as usize]);
+        let (mut pending_at, mut next) = (Time::MAX, Time::MAX);
         for rank in 0..refreshing.ranks.len() {
             counts.refreshes += refreshing.skip_rounds(rank, now);
             loop {
-                let is_wanted = refreshing.target(rank).iter().any(|&bank| wanted(first + bank));
+                let is_wanted = refreshing.target(rank).iter().any(|&bank| wanted(bank));
                 if !refreshing.is_pending(rank, now, is_wanted) {
                     break;
                 }
                 let since = refreshing.ranks[rank].pending.unwrap_or(now);
                 let target = refreshing.target(rank);
-                let is_open = |&bank: &u16| self.rows[usize::from(first + bank)].open.is_some();
+                let is_open = |&bank: &u16| self.rows[usize::from(bank)].open.is_some();
                 let act = match target.iter().any(is_open) {
                     true if target.len() > 1 && table.command(Act::CloseAll).is_some() => Act::CloseAll,
                     true => Act::Close,
@@ -581,22 +614,24 @@ impl Media {
                 let of = |&bank: &u16| table.of_bank(usize::from(bank), act).max(table.of_channel(act));
                 let at = self.clock.edge_at_or_after(target.iter().map(of).fold(since, Time::max));
                 let pending = at > now || act != Act::Refresh;
-                for bank in target.iter().map(|bank| first + bank) {
+                for &bank in target {
                     let word = &mut self.held_back[usize::from(bank / 64)];
                     *word = *word & !(1 << (bank % 64)) | u64::from(pending) << (bank % 64);
                 }
                 if at > now {
-                    next = next.min(at);
-                    waits = if is_wanted { waits.min(at) } else { waits };
+                    pending_at = pending_at.min(at);
                     break;
                 }
                 // A command to all banks is one to each: what they share waits for it once.
                 for &bank in target {
                     table.issue(act, usize::from(bank), at, at, 1);
                     if act != Act::Refresh {
-                        self.rows[usize::from(first + bank)].open = None;
+                        self.rows[usize::from(bank)].open = None;
                         counts.closed = true;
                     }
+                }
+                if let (Some(trace), Some(command)) = (&mut self.trace, table.command(act)) {
+                    trace.extend(target.iter().map(|&bank| CommandRecord { at, command, bank, row: 0 }));
                 }
                 if act == Act::Refresh {
                     counts.refreshes += 1;
@@ -604,10 +639,11 @@ impl Media {
                     refreshing.done(rank);
                 }
             }
-            next = next.min(refreshing.ranks[rank].due);
+            // One that was put off is looked at again at each edge.
+            let own = &refreshing.ranks[rank];
+            next = next.min(if own.owed > 0 { now } else { own.due });
         }
-        refreshing.next = next;
-        waits
+        (refreshing.next, refreshing.pending_at) = (next.min(pending_at), pending_at);
     }
 
     /// 64 banks, those whose refresh is pending.

@@ -10,6 +10,7 @@
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::Time;
 use durawarp_kernel::memory::Medium;
+use smallvec::SmallVec;
 
 use super::Direction;
 
@@ -75,7 +76,7 @@ impl DataBus {
     }
 
     /// Books a burst at `now`, and so many more of the request, each `spacing_cycles` or more behind the one
-    /// before, and each with a slot of the command bus. Returns the time of the last one's command.
+    /// before, and each with a slot of the command bus. Returns the times of their commands.
     pub(super) fn book(
         &mut self,
         now: Time,
@@ -83,14 +84,14 @@ impl DataBus {
         request: Bursts,
         slots: &mut Calendar,
         period: Time,
-    ) -> Time {
+    ) -> SmallVec<[Time; 4]> {
         if self.last != Some(request.way) {
             self.calendar = Calendar { base: now, taken: 0 };
         }
         self.calendar.move_to(now, period);
         slots.move_to(now, period);
         let burst = u128::MAX >> (128 - request.burst_cycles);
-        let mut at = 0;
+        let (mut at, mut times) = (0, SmallVec::new());
         for command in 0..commands {
             if command > 0 {
                 at += request.spacing_cycles;
@@ -105,8 +106,9 @@ impl DataBus {
             // What lies beyond the calendar is free, and nobody else can have it before the calendar moves.
             self.calendar.taken |= burst.checked_shl(at).unwrap_or(0);
             slots.taken |= 1u128.checked_shl(at).unwrap_or(0);
+            times.push(now + Time::from(at) * period);
         }
-        now + Time::from(at) * period
+        times
     }
 }
 

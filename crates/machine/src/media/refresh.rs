@@ -60,14 +60,16 @@ pub(super) struct Refreshing {
     pub(super) ranks: Vec<Rank>,
     /// When something falls due next, or may go on.
     pub(super) next: Time,
+    /// When a pending one may go on; `Time::MAX` where none is pending.
+    pub(super) pending_at: Time,
 }
 
-durawarp_checkpoint::state!(Refreshing { sized: ranks; saved: next; kept: every, postpone, targets, per_rank });
+durawarp_checkpoint::state!(Refreshing { sized: ranks; saved: next, pending_at; kept: every, postpone, targets, per_rank });
 
 impl Refreshing {
     /// Of a device that needs none.
     pub(super) fn none() -> Self {
-        Refreshing { next: Time::MAX, ..Refreshing::default() }
+        Refreshing { next: Time::MAX, pending_at: Time::MAX, ..Refreshing::default() }
     }
 
     /// Of a device as `spec` says.
@@ -112,6 +114,7 @@ impl Refreshing {
             targets: (0..ranks.len() * per_rank).map(banks_of).collect(),
             per_rank,
             next: ranks.iter().map(|rank| rank.due).min().unwrap_or(Time::MAX),
+            pending_at: Time::MAX,
             ranks,
         }
     }
