@@ -65,6 +65,7 @@ fn every_parameter_of_every_scheme_can_be_set_to_what_it_may_be() {
                 Kind::Whole { min, .. } => min.to_string(),
                 Kind::Nanos | Kind::Megahertz | Kind::Picojoules => "1.5".to_owned(),
                 Kind::Flag => "true".to_owned(),
+                Kind::Text => "a text".to_owned(),
                 Kind::Choice(names) => names[names.len() - 1].to_owned(),
             };
             let name = format!("{}.{}", entry.table(), key.name);

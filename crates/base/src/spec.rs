@@ -152,6 +152,8 @@ pub enum Kind {
     Sizes,
     /// `true` or `false`.
     Flag,
+    /// A name or a text, which its owner reads; it may be empty.
+    Text,
     /// One of these names.
     Choice(&'static [&'static str]),
 }
@@ -190,6 +192,9 @@ impl Parameter for Sizes {
 }
 impl Parameter for bool {
     const KIND: Kind = Kind::Flag;
+}
+impl Parameter for String {
+    const KIND: Kind = Kind::Text;
 }
 impl Parameter for Nanos {
     const KIND: Kind = Kind::Nanos;

@@ -411,7 +411,7 @@ impl<'a> Draft<'a> {
             self.faults.push(form.with_nearest_key(fault, &table.name, name));
             return;
         };
-        self.take(table, key, &Scalar::typed(&over.value), source, written);
+        self.take(table, key, &Scalar::typed(key, &over.value), source, written);
     }
 
     /// The value of `table.key`, if nothing is wrong.

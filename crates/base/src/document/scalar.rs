@@ -32,9 +32,12 @@ impl Scalar {
         }
     }
 
-    /// The scalar that an override was typed as.
-    pub(super) fn typed(text: &str) -> Self {
+    /// The scalar that an override of a key was typed as.
+    pub(super) fn typed(key: &Key, text: &str) -> Self {
         let text = text.trim_matches('"');
+        if key.kind == Kind::Text {
+            return Scalar::Text(text.to_owned());
+        }
         match (text.parse::<i64>(), text.parse::<f64>(), text) {
             (Ok(n), ..) => Scalar::Whole(n),
             (_, Ok(x), _) => Scalar::Decimal(x),
@@ -121,6 +124,7 @@ pub fn expectation(key: &Key) -> String {
         Kind::Picojoules => "an energy in pJ, for example 2.47 or \"1.2nJ\"".to_owned(),
         Kind::Sizes => format!("sizes{unit} that rise, between commas, for example \"0,8,16\""),
         Kind::Flag => "true or false".to_owned(),
+        Kind::Text => "a text in quotes".to_owned(),
         Kind::Choice(names) => format!("one of {}", names.join(", ")),
     }
 }
@@ -149,13 +153,19 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
         };
         return Sizes::from_text(&text).map(|sizes| Value::String(sizes.to_string())).ok_or_else(wrong);
     }
+    if key.kind == Kind::Text {
+        return match scalar {
+            Scalar::Text(text) => Ok(Value::String(text.clone())),
+            _ => Err(wrong()),
+        };
+    }
     if key.kind == Kind::Flag {
         return match scalar {
             Scalar::Flag(b) => Ok(Value::Bool(*b)),
             _ => Err(wrong()),
         };
     }
-    // Words and flags have returned: what is left is a number, perhaps with a unit.
+    // Words, texts and flags have returned: what is left is a number, perhaps with a unit.
     let number = match scalar {
         Scalar::Whole(n) => *n as f64,
         Scalar::Decimal(x) => *x,
