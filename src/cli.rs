@@ -86,6 +86,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
         Command::Config(ConfigCommand::Diff(args)) => config::diff(args),
         Command::Config(ConfigCommand::Explain(args)) => config::explain(args),
+        Command::Config(ConfigCommand::Device(args)) => config::device(args),
         Command::Config(ConfigCommand::Import(args)) => config::import(args),
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
         Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),

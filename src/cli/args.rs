@@ -642,6 +642,8 @@ pub(super) enum ConfigCommand {
     Diff(ConfigDiffArgs),
     /// Tell what a parameter is: meaning, unit, values, and its value and source where it is
     Explain(ConfigExplainArgs),
+    /// Print the whole table of a memory device: organisation, timing, commands, least times between them
+    Device(ConfigDeviceArgs),
     /// Print a machine file made of the configuration files of GPGPU-Sim (gpgpusim.config) and Accel-Sim
     /// (trace.config); options without a counterpart are named in it
     Import(ConfigImportArgs),
@@ -678,6 +680,25 @@ pub(super) struct ConfigExplainArgs {
     /// in
     #[arg(add = ArgValueCompleter::new(names::configurations))]
     pub(super) names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigDeviceArgs {
+    /// Device: a built-in name or a .toml file; `durawarp config explain dram.device` lists the built-in ones
+    #[arg(add = ArgValueCompleter::new(names::devices))]
+    pub(super) name: String,
+    /// One of its speeds; the first of its file if none is named
+    #[arg(long, default_value = "")]
+    pub(super) bin: String,
+    /// One of its sizes; the first of its file if none is named
+    #[arg(long, default_value = "")]
+    pub(super) density: String,
+    /// Timings that are others: "RFC = 295ns, FAW = 20"
+    #[arg(long, value_name = "NAME=VALUE,..", default_value = "")]
+    pub(super) timing: String,
+    /// Ranks of a channel
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(super) ranks: u32,
 }
 
 #[derive(Debug, Args)]

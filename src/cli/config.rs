@@ -1,12 +1,14 @@
-//! `durawarp config diff` and `config explain`: what configurations are, beside each other and key by key.
+//! `durawarp config diff`, `config explain` and `config device`: what configurations are, beside each other,
+//! key by key, and as the table that a memory device's file comes to.
 
 use durawarp::config::Listing;
+use durawarp::config::device::{self, BuiltinDevice, DeviceRequest, LoadedDevice};
 use durawarp::config::explain::{self, Explanation, Placed};
 use durawarp::config::import::{self, Import};
 use durawarp::config::listing::{self, Comparison, Difference, Owned};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 
-use super::args::{ConfigDiffArgs, ConfigExplainArgs, ConfigImportArgs};
+use super::args::{ConfigDeviceArgs, ConfigDiffArgs, ConfigExplainArgs, ConfigImportArgs};
 use super::exit::{Exit, Stop};
 use super::show::overrides;
 use super::terminal;
@@ -94,10 +96,27 @@ pub(super) fn explain(args: &ConfigExplainArgs) -> Result<Exit, Stop> {
     Ok(Exit::Good)
 }
 
+pub(super) fn device(args: &ConfigDeviceArgs) -> Result<Exit, Stop> {
+    let ConfigDeviceArgs { name, bin, density, timing, ranks } = args;
+    let place = |key: &str, why: &str| match key {
+        "device" => Diagnostic::nowhere("", why),
+        option => Diagnostic::nowhere(&format!("--{option}"), why),
+    };
+    let asked = DeviceRequest { device: name, bin, density, timing, ranks: *ranks, place: &place };
+    let LoadedDevice { device, warnings } = device::load(&asked)?;
+    terminal::print(&device::table(&device));
+    terminal::warn(&warnings);
+    Ok(Exit::Good)
+}
+
 fn explained(told: &Explanation) -> String {
-    let Explanation { key, of, meaning, unit, values, places } = told;
+    let Explanation { key, of, meaning, unit, values, devices, places } = told;
     let mut out =
         format!("{key}: {meaning}\n  of      {of}\n  unit    {}\n  values  {values}\n", unit.unwrap_or("none"));
+    for BuiltinDevice { name, source, organisation, bins, densities } in devices {
+        let (bins, densities) = (bins.join(", "), densities.join(", "));
+        out += &format!("  {name}: {source}\n    {organisation}\n    bins {bins}\n    densities {densities}\n");
+    }
     let width = places.iter().map(|place| place.name.len()).max().unwrap_or(0);
     for Placed { name, value, source, unowned } in places {
         let note = if *unowned { " [no source of its own]" } else { "" };

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
-use durawarp::config::presets;
+use durawarp::config::{device, presets};
 use durawarp::papers::PAPERS;
 use durawarp::schemes::catalogue;
 use durawarp::workload::Workload;
@@ -41,6 +41,11 @@ pub(super) fn all_schemes(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Machines, schemes and files of either.
 pub(super) fn configurations(typed: &OsStr) -> Vec<CompletionCandidate> {
     with_paths(starting(typed, presets::names().chain(scheme_names())), typed, is_toml)
+}
+
+/// Memory devices and their files.
+pub(super) fn devices(typed: &OsStr) -> Vec<CompletionCandidate> {
+    with_paths(starting(typed, device::names()), typed, is_toml)
 }
 
 /// Papers.

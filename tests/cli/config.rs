@@ -48,6 +48,41 @@ fn a_key_is_explained_and_an_unknown_one_told_with_the_nearest() {
     ended(&durawarp_in(&folder, &["config", "explain", "l2.slize_kb"]), 2, &["did you mean `l2.slice_kb`"]);
 }
 
+/// A standard that is not built in: the example of `docs/machines.md`.
+const DDR3: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/devices/ddr3.toml");
+
+#[test]
+fn a_device_is_printed_whole_built_in_or_from_a_file() {
+    let folder = folder("cli_config/device");
+    let device = |args: &[&str]| durawarp_in(&folder, &[&["config", "device"], args].concat());
+    let lines = ["ddr4 3200AA 16Gb_x8 (JESD79-4B)", "peak          25600 MB/s a channel", "  RFC      880    550.000"];
+    ended(&device(&["ddr4", "--bin", "3200AA", "--density", "16Gb_x8"]), 0, &lines);
+    let lines = ["2 rank x 4 bank_group", "rank: REFab > ACT: 433", "other rank: RD > RD: 6"];
+    ended(&device(&["ddr4", "--ranks", "2", "--timing", "RFC = 433"]), 0, &lines);
+    ended(&device(&["hbm2"]), 0, &["warning", "`FAW` of 15 cycles is of no effect: 4 `RRD_S` are 16"]);
+    let lines = ["ddr3 1600K 4Gb_x8 (JESD79-3F)", "1250 ps, 800.0 MHz", "rank: ACT > ACT: 24, from the last but 3"];
+    ended(&device(&[DDR3]), 0, &lines);
+    ended(&device(&["ddr3"]), 2, &["there is no device `ddr3`", "did you mean `ddr4`?"]);
+    let faults =
+        ["device `ddr4` has no bin `3200`", "--bin", "no density `8GB_x8`", "did you mean `8Gb_x8`?", "2 errors"];
+    ended(&device(&["ddr4", "--bin", "3200", "--density", "8GB_x8"]), 2, &faults);
+    ended(&durawarp_in(&folder, &["config", "explain", "dram.device"]), 0, &["hbm2: JESD235D", "bins 2400R, 1600K"]);
+}
+
+#[test]
+fn a_machine_names_its_device_and_no_run_ignores_it() {
+    let folder = folder("cli_config/device_of_machine");
+    let text = std::fs::read_to_string(DDR3).unwrap();
+    std::fs::write(folder.join("ddr3.toml"), text).unwrap();
+    let machine = "inherits = \"broi-cpu\"\n[dram]\ndevice = \"ddr3.toml\"\nrefresh = \"all_bank\"\n";
+    std::fs::write(folder.join("mine.toml"), machine).unwrap();
+    ended(&durawarp_in(&folder, &["config", "check", "mine.toml"]), 0, &["mine.toml: good"]);
+    let slower = ["config", "check", "mine.toml", "--set", "clock.memory_mhz=1200"];
+    ended(&durawarp_in(&folder, &slower), 2, &["1200 MHz is not the clock of device `ddr3`", "800 MHz, tCK 1.25 ns"]);
+    let run = ["run", "vecadd", "--machine", "titan-x", "--set", "dram.device=gddr5", "--set", "dram.bin=10Gbps"];
+    ended(&durawarp_in(&folder, &run), 2, &["`gddr5`: a run has no other devices than `plain` ones yet"]);
+}
+
 const HEAD: &str = "schema = 1\nname = \"it\"\n[base]\nworkload = \"atax\"\nprofile = \"ci\"\n";
 
 /// Line and text of each warning.

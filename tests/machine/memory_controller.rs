@@ -98,6 +98,7 @@ pub(super) fn dram() -> MediaSpec {
         t_ccd_l_ns: ns(1),
         t_rrd_ns: ns(4),
         t_wr_ns: ns(6),
+        ..MediaSpec::default()
     }
 }
 

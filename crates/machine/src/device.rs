@@ -22,6 +22,9 @@ choice! {
     }
 }
 
+/// The device of a machine whose own keys say what it is, which has no table.
+pub const PLAIN: &str = "plain";
+
 /// A device, of one bin and density.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {

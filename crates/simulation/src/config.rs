@@ -10,6 +10,7 @@
 mod any_machine;
 mod compute;
 pub(crate) mod derived;
+pub mod device;
 pub mod explain;
 pub mod import;
 pub(crate) mod kind;

@@ -6,9 +6,29 @@ use durawarp_base::choice;
 use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
 
+use crate::device::{PLAIN, RefreshPolicy};
+
 spec! {
-    /// Timing of DRAM devices, which are read and written through rows.
+    /// DRAM devices, which are read and written through rows: their timing, or which ones they are.
     pub struct MediaSpec {
+        /// The device: a built-in name, a path to a `.toml` file of one, or `plain` for the timing of the
+        /// keys below.
+        device: String,
+        /// Which of the device's speeds; empty for its first, and for a plain one.
+        bin: String,
+        /// Which of the device's sizes; empty for its first, and for a plain one.
+        density: String,
+        /// Timings of the device that are others here, between commas: `RFC = 295ns, FAW = 20`.
+        timing: String,
+        /// Ranks of one channel, of a device that has them.
+        ranks: u32 where 1..=16,
+        /// How it is refreshed: none, all_bank (of a rank at once), per_bank (one after another), same_bank
+        /// (the same one of every group).
+        refresh: RefreshPolicy,
+        /// Ranks are refreshed one after another, not at once.
+        refresh_stagger: bool,
+        /// Refreshes that may wait for requests at most; JEDEC allows 8.
+        refresh_postpone: u32 where 0..=8,
         /// Banks of one channel.
         banks: u32 where 1..=256,
         /// Bytes of one row (row buffer) of a bank.
@@ -73,8 +93,18 @@ choice! {
 }
 
 spec! {
-    /// Timing of NVM devices: reads go through rows, writes as `write_mode` says.
+    /// NVM devices: their timing, or which ones they are. Reads of a plain one go through rows, writes as
+    /// `write_mode` says.
     pub struct NvmSpec {
+        /// The device: a built-in name, a path to a `.toml` file of one, or `plain` for the timing of the
+        /// keys below.
+        device: String,
+        /// Which of the device's speeds; empty for its first, and for a plain one.
+        bin: String,
+        /// Which of the device's sizes; empty for its first, and for a plain one.
+        density: String,
+        /// Timings of the device that are others here, between commas: `RFC = 295ns, FAW = 20`.
+        timing: String,
         /// Banks of one channel.
         banks: u32 where 1..=256,
         /// Bytes of one row (row buffer) of a bank.
@@ -131,12 +161,45 @@ spec! {
     }
 }
 
+impl Default for MediaSpec {
+    /// One plain bank that is never refreshed and answers at once.
+    fn default() -> Self {
+        let none = Nanos::default();
+        MediaSpec {
+            device: PLAIN.to_owned(),
+            bin: String::new(),
+            density: String::new(),
+            timing: String::new(),
+            ranks: 1,
+            refresh: RefreshPolicy::None,
+            refresh_stagger: false,
+            refresh_postpone: 0,
+            banks: 1,
+            row_bytes: 64,
+            t_rcd_ns: none,
+            t_cl_ns: none,
+            t_wl_ns: none,
+            t_rp_ns: none,
+            t_ras_ns: none,
+            t_ccd_ns: none,
+            bank_groups: 1,
+            t_ccd_l_ns: none,
+            t_rrd_ns: none,
+            t_wr_ns: none,
+        }
+    }
+}
+
 impl NvmSpec {
     /// NVM with such rows, whose writes each drive the cells of a sector; the rest is of no effect then.
     pub fn through(rows: &MediaSpec, cell_write_ns: Nanos) -> Self {
         // Of readings that these writes do not have.
         let none = Nanos::default();
         NvmSpec {
+            device: rows.device.clone(),
+            bin: rows.bin.clone(),
+            density: rows.density.clone(),
+            timing: rows.timing.clone(),
             banks: rows.banks,
             row_bytes: rows.row_bytes,
             t_rcd_ns: rows.t_rcd_ns,
@@ -166,6 +229,10 @@ impl NvmSpec {
     /// The timing of its rows.
     pub fn rows(&self) -> MediaSpec {
         MediaSpec {
+            device: self.device.clone(),
+            bin: self.bin.clone(),
+            density: self.density.clone(),
+            timing: self.timing.clone(),
             banks: self.banks,
             row_bytes: self.row_bytes,
             t_rcd_ns: self.t_rcd_ns,
@@ -178,6 +245,7 @@ impl NvmSpec {
             t_ccd_l_ns: self.t_ccd_l_ns,
             t_rrd_ns: self.t_rrd_ns,
             t_wr_ns: self.t_wr_ns,
+            ..MediaSpec::default()
         }
     }
 

@@ -36,6 +36,7 @@ fn of_specs(dram: impl FnOnce(MediaSpec) -> MediaSpec, nvm: impl FnOnce(NvmSpec)
         t_ccd_l_ns: ns(4),
         t_rrd_ns: ns(6),
         t_wr_ns: ns(12),
+        ..MediaSpec::default()
     });
     let nvm = nvm(NvmSpec::through(&dram, ns(480)));
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(7), write_to_read_ns: ns(9) };

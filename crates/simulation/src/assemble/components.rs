@@ -43,6 +43,7 @@ impl<'a> Components<'a> {
             bus: &spec.bus,
             dram: &spec.dram,
             nvm: &spec.nvm,
+            devices: persistency.devices.each_ref().map(Option::as_deref),
             persist: &spec.persist,
             clock: base.clock(spec.clock.memory_mhz.khz),
         };

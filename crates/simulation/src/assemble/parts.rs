@@ -2,6 +2,7 @@
 //! own component, and how a component gets its place.
 
 use durawarp_engine::{Clock, Component, Timebase};
+use durawarp_machine::device::Device;
 use durawarp_machine::hub::Hub;
 use durawarp_machine::image::Image;
 use durawarp_machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
@@ -20,6 +21,8 @@ pub(super) struct MemoryParts<'a> {
     pub(super) bus: &'a BusSpec,
     pub(super) dram: &'a MediaSpec,
     pub(super) nvm: &'a NvmSpec,
+    /// The DRAM's and the NVM's, where they are not plain ones.
+    pub(super) devices: [Option<&'a Device>; 2],
     pub(super) persist: &'a PersistSpec,
     /// Bytes of a channel's DRAM cache, where there is one.
     pub(super) dram_cache: Option<u64>,
@@ -90,7 +93,9 @@ impl<'a> SharedParts<'a> {
     /// The memory controllers, each with its share of the image.
     pub(super) fn add_controllers(&mut self, shares: Vec<[Image; 2]>) {
         for (channel, images) in (0..).zip(shares) {
-            let MemoryParts { controller: spec, bus, dram, nvm, persist, dram_cache, clock } = self.memory;
+            let MemoryParts { controller: spec, bus, dram, nvm, devices, persist, dram_cache, clock } = self.memory;
+            // Experiments with such devices are refused: the media do not take them.
+            assert!(devices == [None; 2], "devices that are not plain: {:?}", devices.map(|d| d.map(|d| &d.name)));
             let media = Media::new(dram, nvm, bus, clock, self.base);
             let forward = self.base.ticks_of_ps(spec.forward_ns.ps);
             let ports = self.roster().ports(Endpoint::Controller(channel));

@@ -1,4 +1,5 @@
-//! How persistency is done in a machine: the scheme, what is recorded, and the place each handler is told of.
+//! How persistency is done in a machine: the scheme, the memory devices, what is recorded, and the place each
+//! handler is told of.
 
 use std::sync::Arc;
 
@@ -7,10 +8,14 @@ use durawarp_machine::l1::L1Writes;
 use durawarp_persist::handler::{HandlerPlace, Scheme};
 use durawarp_schemes::baseline::BASE;
 
+use crate::config::device::Devices;
+
 /// How persistency is done, and whether it is written down.
 #[derive(Debug, Clone)]
 pub struct Persistency {
     pub scheme: Arc<dyn Scheme>,
+    /// The machine's memory devices, where they are not plain ones: its parameters only name them.
+    pub devices: Devices,
     /// Components keep journals of what happens to persistent memory.
     pub journal: bool,
     /// Components keep timelines, each of at most this many spans and values of a kind.
@@ -31,6 +36,7 @@ impl Default for Persistency {
     fn default() -> Self {
         Persistency {
             scheme: Arc::new(BASE),
+            devices: Devices::default(),
             journal: false,
             timeline: None,
             places: false,

@@ -102,6 +102,7 @@ impl<'a> CpuComponents<'a> {
             bus: &spec.bus,
             dram: &spec.dram,
             nvm: &spec.nvm,
+            devices: persistency.devices.each_ref().map(Option::as_deref),
             persist: &spec.persist,
             dram_cache: dram_cache(spec, load, persistency),
             clock: base.clock(spec.clock.memory_mhz.khz),

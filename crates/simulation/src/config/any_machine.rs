@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::compute::Compute;
 use super::derived::Derived;
+use super::device::Devices;
 use super::machine::{CpuMachine, MachineConfig};
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_base::document::{Override, Setting};
@@ -114,6 +115,11 @@ impl AnyMachine {
     /// What follows from its parameters, of each kind always the same quantities in the same order.
     pub(crate) fn derived(&self) -> Vec<Derived> {
         of_either!(self, machine => machine.derived())
+    }
+
+    /// Its memory devices: the DRAM's and the NVM's, `None` for plain ones.
+    pub fn devices(&self) -> &Devices {
+        of_either!(self, machine => &machine.devices)
     }
 
     /// Bytes that its caches take of the host.

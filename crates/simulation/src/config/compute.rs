@@ -13,9 +13,10 @@ use serde::de::DeserializeOwned;
 
 use super::presets::{CPU_MACHINES, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, MACHINES};
 use durawarp_base::document::{is_path, top_texts};
-use durawarp_base::spec::Key;
+use durawarp_base::spec::{Key, Megahertz};
 use durawarp_machine::MachineSpec;
 use durawarp_machine::cpu::CpuSpec;
+use durawarp_machine::media::{MediaSpec, NvmSpec};
 
 /// What computes in a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +99,9 @@ pub trait ComputeSpec: Clone + fmt::Debug + PartialEq + Serialize + DeserializeO
 
     /// What is wrong with the values together: the key to blame, and why.
     fn faults(&self) -> Vec<(&'static str, String)>;
+
+    /// What names the memory devices, and their clock.
+    fn memory(&mut self) -> (&mut MediaSpec, &mut NvmSpec, Megahertz);
 }
 
 impl ComputeSpec for MachineSpec {
@@ -109,6 +113,10 @@ impl ComputeSpec for MachineSpec {
     fn faults(&self) -> Vec<(&'static str, String)> {
         self.faults()
     }
+
+    fn memory(&mut self) -> (&mut MediaSpec, &mut NvmSpec, Megahertz) {
+        (&mut self.dram, &mut self.nvm, self.clock.memory_mhz)
+    }
 }
 
 impl ComputeSpec for CpuSpec {
@@ -119,5 +127,9 @@ impl ComputeSpec for CpuSpec {
 
     fn faults(&self) -> Vec<(&'static str, String)> {
         self.faults()
+    }
+
+    fn memory(&mut self) -> (&mut MediaSpec, &mut NvmSpec, Megahertz) {
+        (&mut self.dram, &mut self.nvm, self.clock.memory_mhz)
     }
 }

@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use super::device::{self, BuiltinDevice};
 use super::kind::Kind;
 use super::listing::{Listing, Owned};
 use super::presets;
@@ -29,6 +30,8 @@ pub struct Explanation {
     pub unit: Option<&'static str>,
     /// The values that it takes, in words.
     pub values: String,
+    /// The devices that are built in, where it names one.
+    pub devices: Vec<BuiltinDevice>,
     /// What it is where.
     pub places: Vec<Placed>,
 }
@@ -159,6 +162,7 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
             meaning: key.meaning(),
             unit: unit_of(key.key),
             values: expectation(key.key),
+            devices: if name == "dram.device" || name == "nvm.device" { device::builtin() } else { Vec::new() },
             places: listings.iter().filter_map(placed).collect(),
             key: name,
         }
@@ -227,6 +231,15 @@ mod tests {
         assert!(found.places[0].unowned && found.unit.is_none());
         let all = told("agpm", &[]).unwrap();
         assert!(all.len() > 20 && all.iter().all(|found| found.of == "scheme `agpm`" && found.places.len() == 1));
+    }
+
+    #[test]
+    fn the_device_is_told_with_those_that_are_built_in() {
+        let [found] = &told("dram.device", &["titan-x"]).unwrap()[..] else { panic!() };
+        let ddr4 = found.devices.iter().find(|device| device.name == "ddr4").unwrap();
+        assert_eq!(ddr4.organisation, "1 rank x 4 bank_group x 4 bank, 64 B a burst, rows of 8192 B");
+        assert!(ddr4.bins.contains(&"3200AA".to_owned()) && ddr4.densities == ["8Gb_x8", "4Gb_x8", "16Gb_x8"]);
+        assert_eq!(found.places[0].value, Value::from("plain"));
     }
 
     #[test]

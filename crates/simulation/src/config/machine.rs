@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::compute::{Compute, ComputeSpec};
+use super::device::{Devices, devices};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{Draft, Form, FormKind, Override, ParameterTable, Setting, assumptions, written};
 use durawarp_base::spec::Key;
@@ -23,6 +24,8 @@ pub struct MachineConfig<S = MachineSpec> {
     pub spec: S,
     /// Where each number comes from, by `table.key`.
     pub sources: BTreeMap<String, String>,
+    /// Its memory devices, resolved: the DRAM's and the NVM's, `None` for plain ones.
+    pub devices: Devices,
 }
 
 /// A machine of CPU cores, resolved.
@@ -87,7 +90,7 @@ impl<S: ComputeSpec> MachineConfig<S> {
             draft.apply(over);
         }
         let document = draft.finish()?;
-        let spec: S = match serde_json::from_value(Value::Object(document.tables.clone())) {
+        let mut spec: S = match serde_json::from_value(Value::Object(document.tables.clone())) {
             Ok(spec) => spec,
             Err(error) => {
                 return Err(Diagnostic::nowhere(name_or_path, format!("inconsistent machine: {error}")).into());
@@ -98,8 +101,9 @@ impl<S: ComputeSpec> MachineConfig<S> {
             let (table, name) = key.split_once('.').unwrap_or((key, ""));
             faults.push(document.blame(table, name, &why));
         }
+        let devices = devices(spec.memory(), &document, &mut faults);
         let (name, description, sources) = (document.name, document.description, document.sources);
-        faults.into_result(MachineConfig { name, description, spec, sources })
+        faults.into_result(MachineConfig { name, description, spec, sources, devices })
     }
 
     /// The value in the key's unit, if there is such a key and it takes the value.

@@ -166,6 +166,7 @@ pub(super) fn persistency(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> 
     let components = spec.nodes.servers * of_server + spec.nodes.clients;
     Persistency {
         scheme: experiment.scheme.built.clone(),
+        devices: experiment.machine.devices.clone(),
         journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, components)),
         places: conduct.places,

@@ -97,6 +97,7 @@ pub(super) fn machine_of(
     let spec = &experiment.machine.spec;
     let persistency = Persistency {
         scheme: experiment.scheme.built.clone(),
+        devices: experiment.machine.devices.clone(),
         journal: conduct.journal,
         timeline: conduct
             .timeline

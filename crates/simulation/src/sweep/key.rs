@@ -9,8 +9,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::config::AnyMachine;
-use crate::config::SchemeConfig;
+use crate::config::{AnyMachine, SchemeConfig, device};
 use crate::outcome;
 use crate::run::AnyResolved;
 
@@ -69,9 +68,16 @@ fn write_text(own: &str, text: &mut String) {
     }
 }
 
-/// The text of a machine's values, which [`of_run`] takes: many points have one machine.
+/// The text of a machine's values, which [`of_run`] takes: many points have one machine. A memory device from
+/// a file is what the file comes to.
 pub(crate) fn of_machine(machine: &AnyMachine) -> String {
-    canonical(&machine.tables())
+    let mut tables = machine.tables();
+    for (name, device) in ["dram", "nvm"].into_iter().zip(machine.devices()) {
+        if let Some(device) = device {
+            tables[name]["table"] = device::table(device).into();
+        }
+    }
+    canonical(&tables)
 }
 
 /// Hash of a workload's content.

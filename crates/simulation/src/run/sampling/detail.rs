@@ -71,8 +71,8 @@ pub(super) struct Detail {
 impl Detail {
     /// An idle machine whose memory holds `memory`.
     pub(super) fn new(experiment: &Experiment, memory: FlatMemory, clocks: Clocks) -> Self {
-        let persistency =
-            Persistency { scheme: experiment.scheme.built.clone(), halts_at_end: true, ..Persistency::default() };
+        let (scheme, devices) = (experiment.scheme.built.clone(), experiment.machine.devices.clone());
+        let persistency = Persistency { scheme, devices, halts_at_end: true, ..Persistency::default() };
         let feed = Arc::default();
         let host = Box::new(Replayed(Arc::clone(&feed)));
         let local_bytes = experiment.workload.local_bytes() as u32;

@@ -1,0 +1,112 @@
+//! Devices as texts: those that are built in, and the whole resolved table of one.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_base::document::{SourceText, TomlTable, parse};
+use durawarp_machine::device::{Device, Organisation};
+
+use super::constraints::{EFFECTS, word_of};
+use super::file::{DEVICES, load};
+use super::request::DeviceRequest;
+
+/// A built-in device, as lists have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BuiltinDevice {
+    /// As machines name it.
+    pub name: &'static str,
+    /// Its standard or data sheet.
+    pub source: String,
+    /// How it is built, in words, in its first density.
+    pub organisation: String,
+    /// Names of its bins, the first of which is taken if none is named.
+    pub bins: Vec<String>,
+    /// The same of its densities.
+    pub densities: Vec<String>,
+}
+
+/// Every built-in device.
+pub fn builtin() -> Vec<BuiltinDevice> {
+    DEVICES.iter().map(|(name, text)| of_builtin(name, text)).collect()
+}
+
+fn of_builtin(name: &'static str, text: &str) -> BuiltinDevice {
+    let source = Arc::new(SourceText::new(name, text.to_owned()));
+    let document = parse(&source, &mut Diagnostics::default());
+    let root = TomlTable::root(&source, &document);
+    let names = |key: &str| {
+        let tables = root.tables(key).into_iter();
+        tables.filter_map(|table| Some(table.text("name")?.0.to_owned())).collect()
+    };
+    let place = |_: &str, why: &str| Diagnostic::nowhere(name, why);
+    let asked = DeviceRequest { device: name, bin: "", density: "", timing: "", ranks: 1, place: &place };
+    let organisation = load(&asked).map(|loaded| organisation(&loaded.device.organisation)).unwrap_or_default();
+    let source = root.text("source").map_or_else(String::new, |(source, _)| source.to_owned());
+    BuiltinDevice { name, source, organisation, bins: names("bin"), densities: names("density") }
+}
+
+/// "2 pseudo_channel x 4 bank_group x 4 bank, 32 B a burst, rows of 1024 B".
+fn organisation(of: &Organisation) -> String {
+    let levels: Vec<String> = of.levels.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    format!("{}, {} B a burst, rows of {} B", levels.join(" x "), of.atom_bytes, of.row_bytes)
+}
+
+/// Bytes a second that all data buses of a channel carry at most.
+fn peak_bytes_per_second(device: &Device) -> f64 {
+    let Organisation { levels, bus_levels, atom_bytes, burst_cycles, .. } = &device.organisation;
+    let buses: f64 = levels.iter().take(*bus_levels as usize).map(|(_, count)| f64::from(*count)).product();
+    buses * f64::from(*atom_bytes) / (f64::from(*burst_cycles) * device.t_ck_ps as f64 * 1e-12)
+}
+
+/// The whole table of a device: what its file comes to.
+pub fn table(device: &Device) -> String {
+    let Device { name, source, variant: [bin, density], t_ck_ps, organisation: of, .. } = device;
+    let ns = |cycles: u64| (cycles * t_ck_ps) as f64 / 1e3;
+    let mut out = format!("{name} {bin} {density} ({source})\n");
+    let mut line = |what: &str, text: String| _ = writeln!(out, "  {what:<13} {text}");
+    line("clock", format!("{t_ck_ps} ps, {:.1} MHz", 1e6 / *t_ck_ps as f64));
+    line("organisation", organisation(of));
+    // None: the channel has one.
+    let bus = of.bus_levels.checked_sub(1).and_then(|nth| of.levels.get(nth as usize));
+    let bus = bus.map_or("the channel", |(name, _)| name);
+    line("data bus", format!("of {bus}: {} cycles a burst", of.burst_cycles));
+    let command_buses = if of.two_command_buses { "of rows, and of columns" } else { "one" };
+    line("command buses", command_buses.to_owned());
+    line("to data", format!("{} cycles of a read, {} of a write", of.read_cycles, of.write_cycles));
+    line("peak", format!("{:.0} MB/s a channel", peak_bytes_per_second(device) / 1e6));
+    if of.persistent {
+        line("persistent", "outlives a power failure".to_owned());
+    }
+    out += "timing: cycles, ns\n";
+    let width = device.timing.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, cycles) in &device.timing {
+        _ = writeln!(out, "  {name:width$} {cycles:>6} {:>10.3}", ns(*cycles));
+    }
+    out += "commands: effect, target, slots of the command bus\n";
+    for command in &device.commands {
+        let effect = EFFECTS[command.effect as usize];
+        let target = of.levels.get(usize::from(command.target)).map_or("", |(name, _)| name);
+        let same = if command.same_bank { ", the same bank of each group" } else { "" };
+        let closes = if command.closes { ", then close" } else { "" };
+        _ = writeln!(out, "  {:<6} {effect}{closes}, {target}{same}, {}", command.name, command.cycles);
+    }
+    out += "constraints: least cycles from the first slot of one command to the first of another\n";
+    // A line each, also where the file has several commands in one.
+    for row in &device.constraints {
+        let scope = row.scope.and_then(|nth| of.levels.get(usize::from(nth))).map_or("channel", |(name, _)| name);
+        let [before, after] = [row.before, row.after].map(|nth| &device.commands[usize::from(nth)].name);
+        let other = if row.other { "other " } else { "" };
+        let window = if row.window > 1 { format!(", from the last but {}", row.window - 1) } else { String::new() };
+        _ = writeln!(out, "  {other}{scope}: {before} > {after}: {}{window}", row.delay_cycles);
+    }
+    if !device.refreshes.is_empty() {
+        out += "refresh\n";
+    }
+    for refresh in &device.refreshes {
+        let policy = word_of(refresh.policy);
+        let (command, every) = (&device.commands[usize::from(refresh.command)].name, u64::from(refresh.every_cycles));
+        _ = writeln!(out, "  {policy}: {command} every {every} cycles, {:.1} ns", ns(every));
+    }
+    out
+}

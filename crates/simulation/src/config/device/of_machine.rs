@@ -1,0 +1,211 @@
+//! The devices of a machine, from its keys `device`, `bin`, `density`, `timing`, `ranks` and `refresh`.
+//!
+//! A device's file is looked for beside the machine's file, then from the current folder, as the machine that
+//! one inherits from is. Invariant: what a plain device would ignore is refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_base::document::ParameterDocument;
+use durawarp_base::spec::Megahertz;
+use durawarp_machine::device::{Device, PLAIN, RefreshPolicy};
+use durawarp_machine::media::{MediaSpec, NvmSpec};
+
+use super::constraints::word_of;
+use super::file::load;
+use super::request::{DevicePlace, DeviceRequest};
+
+/// The DRAM's and the NVM's; `None` for plain ones.
+pub type Devices = [Option<Arc<Device>>; 2];
+
+/// Two clocks that differ by less than one part in this many are one: files have three decimals.
+const CLOCK_PARTS: u64 = 100;
+
+/// Loads the devices that a machine names. The names become paths that hold from the current folder.
+pub(in super::super) fn devices(
+    (dram, nvm, memory): (&mut MediaSpec, &mut NvmSpec, Megahertz),
+    document: &ParameterDocument,
+    faults: &mut Diagnostics,
+) -> Devices {
+    dram.device = beside(&document.blame("dram", "device", "").file, &dram.device);
+    nvm.device = beside(&document.blame("nvm", "device", "").file, &nvm.device);
+    let blame = |table: &'static str| move |key: &str, why: &str| document.blame(table, key, why);
+    let (of_dram, of_nvm) = (&blame("dram") as &DevicePlace<'_>, &blame("nvm") as &DevicePlace<'_>);
+    let asked = [
+        DeviceRequest {
+            device: &dram.device,
+            bin: &dram.bin,
+            density: &dram.density,
+            timing: &dram.timing,
+            ranks: dram.ranks,
+            place: of_dram,
+        },
+        // How many modules NVM is on does not matter: its table has no ranks, or one.
+        DeviceRequest {
+            device: &nvm.device,
+            bin: &nvm.bin,
+            density: &nvm.density,
+            timing: &nvm.timing,
+            ranks: 1,
+            place: of_nvm,
+        },
+    ];
+    let devices = asked.map(|asked| device(&asked, memory, document, faults));
+    // What is asked of a device and what it can do, once there is one.
+    match &devices[0] {
+        Some(device) if dram.refresh != RefreshPolicy::None => {
+            let known: Vec<&str> = device.refreshes.iter().map(|refresh| word_of(refresh.policy)).collect();
+            if !known.contains(&word_of(dram.refresh)) {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let why = format!("device `{}` is not refreshed so; its policies are {known}", device.name);
+                faults.push(of_dram("refresh", &why));
+            }
+        }
+        None if dram.device == PLAIN && dram.refresh != RefreshPolicy::None => {
+            faults.push(of_dram("refresh", "a plain device is not refreshed: dram.device names one that is"));
+        }
+        _ => {}
+    }
+    if dram.device == PLAIN && dram.ranks != 1 {
+        faults.push(of_dram("ranks", "a plain device has one rank: dram.device names one that has more"));
+    }
+    if let Some(device) = devices[1].as_ref().filter(|device| !device.organisation.persistent) {
+        let why = format!("device `{}` loses what it holds at a power failure (organisation.persistent)", device.name);
+        faults.push(of_nvm("device", &why));
+    }
+    devices
+}
+
+/// The device that is asked for, if it is not plain.
+fn device(
+    asked: &DeviceRequest<'_>,
+    memory: Megahertz,
+    document: &ParameterDocument,
+    faults: &mut Diagnostics,
+) -> Option<Arc<Device>> {
+    if asked.device == PLAIN {
+        for (key, value) in [("bin", asked.bin), ("density", asked.density), ("timing", asked.timing)] {
+            if !value.is_empty() {
+                let why = format!("`{value}` is of no device: a plain one has its timing in the keys beside");
+                faults.push((asked.place)(key, &why));
+            }
+        }
+        return None;
+    }
+    let device = match load(asked) {
+        Ok(loaded) => loaded.device,
+        Err(found) => {
+            faults.0.extend(found.0);
+            return None;
+        }
+    };
+    // The media count in cycles of the memory's clock: they are the device's.
+    let (own_khz, khz) = (1_000_000_000 / device.t_ck_ps, memory.khz);
+    if own_khz.abs_diff(khz) * CLOCK_PARTS > own_khz {
+        let (mhz, tck) = (own_khz as f64 / 1e3, device.t_ck_ps as f64 / 1e3);
+        let [bin, _] = &device.variant;
+        let why =
+            format!("{memory} MHz is not the clock of device `{}`, bin `{bin}`: {mhz} MHz, tCK {tck} ns", device.name);
+        faults.push(document.blame("clock", "memory_mhz", &why));
+    }
+    Some(Arc::new(device))
+}
+
+/// A device's file as a machine's file names it: one beside that file, else as it is.
+fn beside(machine_file: &str, device: &str) -> String {
+    let near = Path::new(machine_file).parent().map(|folder| folder.join(device));
+    let near = near.filter(|path| device.ends_with(".toml") && path.exists());
+    near.map_or_else(|| device.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+/// Why runs with these devices are refused: the media have the timing of plain ones only.
+pub(crate) fn not_simulated(devices: &Devices) -> Option<Diagnostic> {
+    let (table, device) = ["dram", "nvm"].into_iter().zip(devices).find_map(|(t, d)| Some((t, d.as_ref()?)))?;
+    let message = format!("is `{}`: a run has no other devices than `{PLAIN}` ones yet", device.name);
+    Some(Diagnostic::nowhere(&format!("{table}.device"), message))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{CpuMachine, MachineConfig, Override};
+
+    /// The machine with these overrides, or its faults.
+    fn with(machine: &str, set: &[&str]) -> Result<MachineConfig, String> {
+        let set: Vec<Override> = set.iter().map(|text| Override::parse(text).unwrap()).collect();
+        MachineConfig::load(machine, &set).map_err(|faults| faults.to_string())
+    }
+
+    const GDDR5: [&str; 2] = ["dram.device=gddr5", "dram.bin=10Gbps"];
+
+    #[test]
+    fn a_machine_has_the_devices_that_it_names() {
+        assert_eq!(with("titan-x", &[]).unwrap().devices, [None, None]);
+        let own = with("titan-x", &[&GDDR5[..], &["dram.timing=RP = 17, CL=max(1, 18)"]].concat()).unwrap();
+        let [Some(dram), None] = &own.devices else { panic!("{:?}", own.devices) };
+        assert_eq!(dram.variant, ["10Gbps", "1Gb"]);
+        let of = |name: &str| dram.timing.iter().find(|(own, _)| own == name).unwrap().1;
+        assert_eq!([of("RP"), of("RC"), of("CL"), u64::from(dram.organisation.read_cycles)], [17, 54, 18, 18]);
+        let set = ["dram.device=ddr4", "dram.ranks=2"].map(|text| Override::parse(text).unwrap());
+        let own = CpuMachine::read("lightwsp-cpu", &set).unwrap();
+        assert_eq!(own.devices[0].as_ref().unwrap().organisation.levels[0], ("rank".to_owned(), 2));
+    }
+
+    #[test]
+    fn a_clock_that_is_not_the_devices_is_told_with_both() {
+        let told = with("titan-x", &["dram.device=gddr5"]).unwrap_err();
+        assert!(told.contains("`clock.memory_mhz`: 2500 MHz is not the clock of device `gddr5`"), "{told}");
+        assert!(told.contains("bin `4Gbps`: 1000 MHz, tCK 1 ns"), "{told}");
+        let near = |mhz: &str| with("titan-x", &[&GDDR5[..], &[&format!("clock.memory_mhz={mhz}")]].concat());
+        assert!(near("2525").is_ok() && near("2475").is_ok());
+        assert!(near("2526").is_err() && near("2474").is_err());
+    }
+
+    #[test]
+    fn what_no_device_would_heed_is_refused() {
+        let told = with("titan-x", &["dram.bin=2400R", "nvm.timing=RP=1", "dram.refresh=all_bank", "dram.ranks=2"]);
+        let told = told.unwrap_err();
+        for part in
+            ["`dram.bin`: `2400R` is of no device", "`nvm.timing`: `RP=1` is of", "a plain device is not refreshed"]
+        {
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(told.contains("`dram.ranks`: a plain device has one rank"), "{told}");
+        let told = with("titan-x", &[&GDDR5[..], &["dram.refresh=per_bank"]].concat()).unwrap_err();
+        assert!(
+            told.contains("`dram.refresh`: device `gddr5` is not refreshed so; its policies are all_bank"),
+            "{told}"
+        );
+        let told = with("titan-x", &[&GDDR5[..], &["dram.ranks=2"]].concat()).unwrap_err();
+        assert!(told.contains("`dram.ranks`: `gddr5` has no ranks"), "{told}");
+        let told = with("titan-x", &["nvm.device=gddr5", "nvm.bin=10Gbps"]).unwrap_err();
+        assert!(told.contains("`nvm.device`: device `gddr5` loses what it holds at a power failure"), "{told}");
+    }
+
+    #[test]
+    fn faults_of_names_are_told_at_the_machines_keys() {
+        let told = with("titan-x", &["dram.device=gddr4", "nvm.device=pcm-lee2009", "nvm.timing=RQ=1"]).unwrap_err();
+        assert!(told.contains("--set dram.device=gddr4: `dram.device`: there is no device `gddr4`"), "{told}");
+        assert!(told.contains("did you mean `ddr4`?"), "{told}");
+        assert!(told.contains("--set nvm.timing=RQ=1: `nvm.timing`: the device has no timing `RQ`"), "{told}");
+    }
+
+    #[test]
+    fn a_file_is_looked_for_beside_the_machines() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = include_str!("../devices/gddr5.toml").replace("name = \"gddr5\"", "name = \"mine\"");
+        std::fs::write(folder.path().join("mine.toml"), &text).unwrap();
+        let machine = folder.path().join("machine.toml");
+        let keys = "inherits = \"titan-x\"\n[dram]\ndevice = \"mine.toml\"\nbin = \"10Gbps\"\n";
+        std::fs::write(&machine, keys).unwrap();
+        let read = with(machine.to_str().unwrap(), &[]).unwrap();
+        assert_eq!(read.devices[0].as_ref().unwrap().name, "mine");
+        assert!(std::path::Path::new(&read.spec.dram.device).is_file(), "a path from the current folder");
+        std::fs::write(folder.path().join("mine.toml"), text.replace("BL = 2", "BM = 2")).unwrap();
+        let told = with(machine.to_str().unwrap(), &[]).unwrap_err();
+        assert!(told.contains("mine.toml:") && told.contains("unknown timing `BL`"), "{told}");
+        std::fs::remove_file(folder.path().join("mine.toml")).unwrap();
+        let told = with(machine.to_str().unwrap(), &[]).unwrap_err();
+        assert!(told.contains("machine.toml:3:10: `dram.device`: cannot read device file `mine.toml`"), "{told}");
+    }
+}
