@@ -73,6 +73,14 @@ pub struct Organisation {
     pub persistent: bool,
 }
 
+impl Organisation {
+    /// What the data buses of a channel move in a cycle at most.
+    pub fn bytes_per_cycle(&self) -> f64 {
+        let buses: u32 = self.levels[..self.bus_levels as usize].iter().map(|(_, count)| count).product();
+        f64::from(self.atom_bytes * buses) / f64::from(self.burst_cycles)
+    }
+}
+
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {

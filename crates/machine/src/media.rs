@@ -41,7 +41,6 @@ use super::msg::{SECTOR_BYTES, sectors_touched};
 
 pub use devices::Devices;
 pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
-pub use refresh::RefreshSpec;
 
 use bus::{Bursts, Calendar, DataBus};
 use devices::{DeviceTiming, Transport};
@@ -162,7 +161,7 @@ impl Media {
         let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {
             clock,
-            refreshing: Refreshing::new(devices.dram, &devices.refresh, clock),
+            refreshing: Refreshing::new(devices.dram, dram, clock),
             devices: timings,
             first_of_nvm: tables[0].banks() as BankId,
             tables,

@@ -15,19 +15,16 @@ use crate::device::{Device, RefreshPolicy};
 
 use super::parameters::{BusSpec, MediaSpec, NvmSpec};
 use super::plain;
-use super::refresh::RefreshSpec;
 use super::table::{self, Act, Rules, Table};
 use super::writes::Writes;
 
-/// The devices of a channel that come from tables, and how DRAM is refreshed.
+/// The devices of a channel that come from tables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Devices<'a> {
     /// DRAM's.
     pub dram: Option<&'a Device>,
     /// NVM's.
     pub nvm: Option<&'a Device>,
-    /// How DRAM is refreshed.
-    pub refresh: RefreshSpec,
 }
 
 /// How column commands use a data bus.
@@ -65,7 +62,7 @@ impl Devices<'_> {
     /// DRAM's timing.
     pub(super) fn dram(&self, spec: &MediaSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, Table) {
         match self.dram {
-            Some(device) => of_table(device, self.refresh.policy, Writes::ROW, clock),
+            Some(device) => of_table(device, spec.refresh, Writes::ROW, clock),
             None => of_parameters(spec, Writes::ROW, bus, clock, base),
         }
     }

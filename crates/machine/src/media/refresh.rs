@@ -17,22 +17,7 @@ use durawarp_engine::{Clock, Time};
 
 use crate::device::{Device, Effect, RefreshPolicy};
 
-/// How DRAM is refreshed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RefreshSpec {
-    /// Which banks at once.
-    pub policy: RefreshPolicy,
-    /// Ranks take turns, rather than all at once.
-    pub staggered: bool,
-    /// Refreshes that may be put off while requests wait.
-    pub postpone: u32,
-}
-
-impl Default for RefreshSpec {
-    fn default() -> Self {
-        RefreshSpec { policy: RefreshPolicy::None, staggered: false, postpone: 0 }
-    }
-}
+use super::parameters::MediaSpec;
 
 /// Where a rank is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,10 +57,10 @@ impl Refreshing {
         Refreshing { next: Time::MAX, pending_at: Time::MAX, ..Refreshing::default() }
     }
 
-    /// Of a device as `spec` says.
-    pub(super) fn new(device: Option<&Device>, spec: &RefreshSpec, clock: Clock) -> Self {
+    /// Of a device as the keys of `dram` say.
+    pub(super) fn new(device: Option<&Device>, spec: &MediaSpec, clock: Clock) -> Self {
         let own = device.and_then(|device| {
-            let refresh = device.refreshes.iter().find(|own| own.policy == spec.policy)?;
+            let refresh = device.refreshes.iter().find(|own| own.policy == spec.refresh)?;
             Some((device, refresh))
         });
         let Some((device, refresh)) = own else { return Refreshing::none() };
@@ -105,12 +90,12 @@ impl Refreshing {
         let every = clock.cycles(u64::from(refresh.every_cycles));
         let staggered = |rank: usize| {
             let share = u64::from(refresh.every_cycles) * (rank as u64 + 1) / ranks as u64;
-            if spec.staggered { clock.cycles(share) } else { every }
+            if spec.refresh_stagger { clock.cycles(share) } else { every }
         };
         let ranks: Vec<Rank> = (0..ranks).map(|rank| Rank { due: staggered(rank), ..Rank::default() }).collect();
         Refreshing {
             every,
-            postpone: spec.postpone,
+            postpone: spec.refresh_postpone,
             targets: (0..ranks.len() * per_rank).map(banks_of).collect(),
             per_rank,
             next: ranks.iter().map(|rank| rank.due).min().unwrap_or(Time::MAX),

@@ -5,7 +5,7 @@ use durawarp_engine::{Clock, Component, Timebase};
 use durawarp_machine::device::Device;
 use durawarp_machine::hub::Hub;
 use durawarp_machine::image::Image;
-use durawarp_machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
+use durawarp_machine::media::{BusSpec, Devices, Media, MediaSpec, NvmSpec};
 use durawarp_machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp_machine::msg::Msg;
 use durawarp_machine::persistence::PersistSpec;
@@ -94,9 +94,8 @@ impl<'a> SharedParts<'a> {
     pub(super) fn add_controllers(&mut self, shares: Vec<[Image; 2]>) {
         for (channel, images) in (0..).zip(shares) {
             let MemoryParts { controller: spec, bus, dram, nvm, devices, persist, dram_cache, clock } = self.memory;
-            // Experiments with such devices are refused: the media do not take them.
-            assert!(devices == [None; 2], "devices that are not plain: {:?}", devices.map(|d| d.map(|d| &d.name)));
-            let media = Media::new(dram, nvm, bus, clock, self.base);
+            let devices = Devices { dram: devices[0], nvm: devices[1] };
+            let media = Media::of(&devices, dram, nvm, bus, clock, self.base);
             let forward = self.base.ticks_of_ps(spec.forward_ns.ps);
             let ports = self.roster().ports(Endpoint::Controller(channel));
             let mut controller = MemoryController::new(spec.clone(), clock, forward, ports, media, images);

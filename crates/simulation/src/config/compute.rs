@@ -86,6 +86,16 @@ impl fmt::Display for Compute {
     }
 }
 
+/// What of a machine's parameters is about its memory devices.
+#[derive(Debug)]
+pub struct MemorySpecs<'a> {
+    pub(super) dram: &'a mut MediaSpec,
+    pub(super) nvm: &'a mut NvmSpec,
+    pub(super) memory_mhz: Megahertz,
+    /// Of a channel's data bus.
+    pub(super) bytes_per_cycle: u32,
+}
+
 /// The parameters of a machine of one kind.
 pub trait ComputeSpec: Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned + 'static {
     /// Its kind.
@@ -100,8 +110,8 @@ pub trait ComputeSpec: Clone + fmt::Debug + PartialEq + Serialize + DeserializeO
     /// What is wrong with the values together: the key to blame, and why.
     fn faults(&self) -> Vec<(&'static str, String)>;
 
-    /// What names the memory devices, and their clock.
-    fn memory(&mut self) -> (&mut MediaSpec, &mut NvmSpec, Megahertz);
+    /// What names the memory devices, and what they have to fit.
+    fn memory(&mut self) -> MemorySpecs<'_>;
 }
 
 impl ComputeSpec for MachineSpec {
@@ -114,8 +124,9 @@ impl ComputeSpec for MachineSpec {
         self.faults()
     }
 
-    fn memory(&mut self) -> (&mut MediaSpec, &mut NvmSpec, Megahertz) {
-        (&mut self.dram, &mut self.nvm, self.clock.memory_mhz)
+    fn memory(&mut self) -> MemorySpecs<'_> {
+        let (memory_mhz, bytes_per_cycle) = (self.clock.memory_mhz, self.bus.bytes_per_cycle);
+        MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, memory_mhz, bytes_per_cycle }
     }
 }
 
@@ -129,7 +140,8 @@ impl ComputeSpec for CpuSpec {
         self.faults()
     }
 
-    fn memory(&mut self) -> (&mut MediaSpec, &mut NvmSpec, Megahertz) {
-        (&mut self.dram, &mut self.nvm, self.clock.memory_mhz)
+    fn memory(&mut self) -> MemorySpecs<'_> {
+        let (memory_mhz, bytes_per_cycle) = (self.clock.memory_mhz, self.bus.bytes_per_cycle);
+        MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, memory_mhz, bytes_per_cycle }
     }
 }

@@ -36,5 +36,4 @@ pub use self::file::{LoadedDevice, load, names};
 pub use self::listing::{BuiltinDevice, builtin, table};
 pub use self::of_machine::Devices;
 pub(super) use self::of_machine::devices;
-pub(crate) use self::of_machine::not_simulated;
 pub use self::request::DeviceRequest;

@@ -1,7 +1,6 @@
 //! A program of CPUs on a machine of CPU cores under a scheme: what to simulate, and how far.
 
 use crate::assemble::{first_place_of_cores, keeps_harts};
-use crate::config::device::not_simulated;
 use crate::config::presets::DEFAULT_CLUSTER;
 use crate::config::{CpuMachine, SchemeConfig};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
@@ -67,7 +66,6 @@ impl CpuExperiment {
     /// All of them.
     pub fn check(&self) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::default();
-        faults.0.extend(not_simulated(&self.machine.devices));
         let scheme = &self.scheme.built;
         if !scheme.machines().cpu {
             let names: Vec<&str> = catalogue::of_cpus().iter().map(|scheme| scheme.name()).collect();

@@ -9,7 +9,6 @@ use std::sync::atomic::AtomicBool;
 use super::cpu_experiment::other_machines;
 use super::kept::Fork;
 use crate::assemble::first_place;
-use crate::config::device::not_simulated;
 use crate::config::presets::MACHINES;
 use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
@@ -115,7 +114,6 @@ impl Experiment {
             faults.push(self.other_demands());
             return faults.into_result(());
         }
-        faults.0.extend(not_simulated(&self.machine.devices));
         // Schemes of the caller's own are in no catalogue: they say themselves what they are for.
         if !self.scheme.built.machines().gpu {
             let names: Vec<&str> =

@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_base::diagnostic::Diagnostics;
 use durawarp_base::document::ParameterDocument;
 use durawarp_base::spec::Megahertz;
 use durawarp_machine::device::{Device, PLAIN, RefreshPolicy};
-use durawarp_machine::media::{MediaSpec, NvmSpec};
 
+use super::super::compute::MemorySpecs;
 use super::constraints::word_of;
 use super::file::load;
 use super::request::{DevicePlace, DeviceRequest};
@@ -24,7 +24,7 @@ const CLOCK_PARTS: u64 = 100;
 
 /// Loads the devices that a machine names. The names become paths that hold from the current folder.
 pub(in super::super) fn devices(
-    (dram, nvm, memory): (&mut MediaSpec, &mut NvmSpec, Megahertz),
+    MemorySpecs { dram, nvm, memory_mhz, bytes_per_cycle }: MemorySpecs<'_>,
     document: &ParameterDocument,
     faults: &mut Diagnostics,
 ) -> Devices {
@@ -51,7 +51,17 @@ pub(in super::super) fn devices(
             place: of_nvm,
         },
     ];
-    let devices = asked.map(|asked| device(&asked, memory, document, faults));
+    let devices = asked.map(|asked| device(&asked, memory_mhz, document, faults));
+    if let Some(device) = &devices[0] {
+        let own = device.organisation.bytes_per_cycle();
+        if own != f64::from(bytes_per_cycle) {
+            let why = format!(
+                "{bytes_per_cycle} is not what a channel of device `{}` moves: {own} bytes a cycle",
+                device.name
+            );
+            faults.push(document.blame("bus", "bytes_per_cycle", &why));
+        }
+    }
     // What is asked of a device and what it can do, once there is one.
     match &devices[0] {
         Some(device) if dram.refresh != RefreshPolicy::None => {
@@ -117,13 +127,6 @@ fn beside(machine_file: &str, device: &str) -> String {
     let near = Path::new(machine_file).parent().map(|folder| folder.join(device));
     let near = near.filter(|path| device.ends_with(".toml") && path.exists());
     near.map_or_else(|| device.to_owned(), |path| path.to_string_lossy().into_owned())
-}
-
-/// Why runs with these devices are refused: the media have the timing of plain ones only.
-pub(crate) fn not_simulated(devices: &Devices) -> Option<Diagnostic> {
-    let (table, device) = ["dram", "nvm"].into_iter().zip(devices).find_map(|(t, d)| Some((t, d.as_ref()?)))?;
-    let message = format!("is `{}`: a run has no other devices than `{PLAIN}` ones yet", device.name);
-    Some(Diagnostic::nowhere(&format!("{table}.device"), message))
 }
 
 #[cfg(test)]
