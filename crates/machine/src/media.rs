@@ -324,8 +324,9 @@ impl Media {
         let device = &self.devices[place.medium as usize];
         let table = &mut self.tables[place.medium as usize];
         let row = &mut self.rows[usize::from(place.bank)];
+        let slots = device.row_slots[usize::from(row.open.is_some())];
         if device.one_command_bus {
-            self.slots.take(at, self.clock.period_ticks());
+            self.slots.take(at, slots, self.clock.period_ticks());
         }
         let mut closed = None;
         if row.open.is_some() {
@@ -338,7 +339,7 @@ impl Media {
             *row = BankRow { open: None, dirty: false, written_at };
             table.issue(Act::Close, bank, begins, begins, 1);
             closed = Some(written_at);
-            self.row_slot = at + self.clock.cycles(1);
+            self.row_slot = at + self.clock.cycles(u64::from(slots));
             let opens_at = table.opens_at(bank);
             self.note(place.medium, Act::Close, (bank, place.row), at);
             if opens_at > at {
@@ -347,7 +348,7 @@ impl Media {
         }
         self.rows[usize::from(place.bank)].open = Some(place.row);
         self.tables[place.medium as usize].issue(Act::Open, bank, at, at, 1);
-        self.row_slot = at + self.devices[place.medium as usize].open_slots;
+        self.row_slot = at + self.clock.cycles(u64::from(slots));
         self.note(place.medium, Act::Open, (bank, place.row), at);
         RowCommand { closed, opens: true }
     }
@@ -356,8 +357,13 @@ impl Media {
     #[inline]
     pub fn row_slot_ready(&self, medium: Medium, now: Time) -> Time {
         let period = self.clock.period_ticks();
-        let taken = self.devices[medium as usize].one_command_bus && self.slots.is_taken(now, period);
-        if taken { now + period } else { self.row_slot }
+        let device = &self.devices[medium as usize];
+        if device.one_command_bus {
+            // Whichever of both commands it is.
+            let slots = device.row_slots[0].max(device.row_slots[1]);
+            return self.slots.room_from(now, slots, period).max(self.row_slot);
+        }
+        self.row_slot
     }
 
     /// A row command and a column command cannot go at the same edge.
@@ -371,16 +377,17 @@ impl Media {
         let of_medium = self.tables[medium as usize].of_channel(act_of(access));
         // Of several buses a bank knows its own.
         let of_bus = if self.buses.len() == 1 { self.bus_ready(0, medium, access, now) } else { 0 };
-        of_medium.max(of_bus).max(self.slot_ready(medium, now))
+        of_medium.max(of_bus).max(self.slot_ready(medium, access, now))
     }
 
     /// When the bus of commands has a slot for a column command.
     #[inline]
-    fn slot_ready(&self, medium: Medium, now: Time) -> Time {
-        let period = self.clock.period_ticks();
+    fn slot_ready(&self, medium: Medium, access: Direction, now: Time) -> Time {
         match self.devices[medium as usize].transport {
-            Transport::Bursts { .. } if self.slots.is_taken(now, period) => now + period,
-            _ => 0,
+            Transport::Bursts { slots, .. } => {
+                self.slots.room_from(now, slots[access as usize], self.clock.period_ticks())
+            }
+            Transport::Stream { .. } => 0,
         }
     }
 
@@ -563,12 +570,13 @@ impl Media {
                 let burst = self.clock.cycles(u64::from(bytes.div_ceil(bytes_per_cycle)));
                 (commands, at + burst.saturating_sub(unit), burst.min(unit))
             }
-            Transport::Bursts { atom_bytes, cycles, spacing_cycles, data_cycles } => {
+            Transport::Bursts { atom_bytes, cycles, spacing_cycles, slots: of_command, data_cycles } => {
                 let commands = bytes.div_ceil(atom_bytes);
                 let request = Bursts {
                     way: (access, place.medium),
                     burst_cycles: cycles[access as usize],
                     spacing_cycles: spacing_cycles[access as usize],
+                    slot_cycles: of_command[access as usize],
                 };
                 let (buses, slots) = (&mut self.buses, &mut self.slots);
                 let times = buses[lane].book(at, commands, request, slots, self.clock.period_ticks());

@@ -41,16 +41,16 @@ impl Calendar {
         if passed < 128 { self.taken >> passed } else { 0 }
     }
 
-    /// The cycle is given away.
+    /// The first time from `now` on with so many cycles that are not given away.
     #[inline]
-    pub(super) fn is_taken(&self, now: Time, period: Time) -> bool {
-        self.from(now, period) & 1 != 0
+    pub(super) fn room_from(&self, now: Time, cycles: u32, period: Time) -> Time {
+        now + Time::from(first_gap(self.from(now, period), 0, cycles)) * period
     }
 
-    /// Gives one cycle away.
-    pub(super) fn take(&mut self, now: Time, period: Time) {
+    /// Gives so many cycles away.
+    pub(super) fn take(&mut self, now: Time, cycles: u32, period: Time) {
         self.move_to(now, period);
-        self.taken |= 1;
+        self.taken |= ones(cycles);
     }
 }
 
@@ -71,8 +71,7 @@ impl DataBus {
     /// The first cycle from `now` on that has room for a burst.
     #[inline]
     pub(super) fn room_from(&self, now: Time, burst_cycles: u32, period: Time) -> Time {
-        let taken = self.calendar.from(now, period);
-        now + Time::from(first_gap(taken, 0, burst_cycles)) * period
+        self.calendar.room_from(now, burst_cycles, period)
     }
 
     /// Books a burst at `now`, and so many more of the request, each `spacing_cycles` or more behind the one
@@ -90,14 +89,14 @@ impl DataBus {
         }
         self.calendar.move_to(now, period);
         slots.move_to(now, period);
-        let burst = u128::MAX >> (128 - request.burst_cycles);
+        let (burst, slot) = (ones(request.burst_cycles), ones(request.slot_cycles));
         let (mut at, mut times) = (0, SmallVec::new());
         for command in 0..commands {
             if command > 0 {
                 at += request.spacing_cycles;
                 loop {
                     at = first_gap(self.calendar.taken, at, request.burst_cycles);
-                    if at >= 128 || slots.taken >> at & 1 == 0 {
+                    if at >= 128 || slots.taken >> at & slot == 0 {
                         break;
                     }
                     at += 1;
@@ -105,7 +104,7 @@ impl DataBus {
             }
             // What lies beyond the calendar is free, and nobody else can have it before the calendar moves.
             self.calendar.taken |= burst.checked_shl(at).unwrap_or(0);
-            slots.taken |= 1u128.checked_shl(at).unwrap_or(0);
+            slots.taken |= slot.checked_shl(at).unwrap_or(0);
             times.push(now + Time::from(at) * period);
         }
         times
@@ -118,12 +117,20 @@ pub(super) struct Bursts {
     pub(super) way: (Direction, Medium),
     pub(super) burst_cycles: u32,
     pub(super) spacing_cycles: u32,
+    /// Of the bus of commands.
+    pub(super) slot_cycles: u32,
+}
+
+/// So many bits.
+#[inline]
+fn ones(count: u32) -> u128 {
+    u128::MAX >> (128 - count)
 }
 
 /// The first cycle from `at` on with `length` free ones.
 #[inline]
 fn first_gap(taken: u128, mut at: u32, length: u32) -> u32 {
-    let wanted = u128::MAX >> (128 - length);
+    let wanted = ones(length);
     while at < 128 && taken >> at & wanted != 0 {
         at += 1;
     }

@@ -32,9 +32,9 @@ pub struct Devices<'a> {
 pub(super) enum Transport {
     /// A request is one burst.
     Stream { bytes_per_cycle: u32 },
-    /// A request is a burst for each of so many bytes: cycles of one, and from one to the next, of reads and
-    /// of writes.
-    Bursts { atom_bytes: u32, cycles: [u32; 2], spacing_cycles: [u32; 2], data_cycles: u32 },
+    /// A request is a burst for each of so many bytes: cycles of one, from one to the next, and slots of its
+    /// command, of reads and of writes; and cycles of its data.
+    Bursts { atom_bytes: u32, cycles: [u32; 2], spacing_cycles: [u32; 2], slots: [u32; 2], data_cycles: u32 },
 }
 
 /// Timing of a device in ticks, its table apart.
@@ -54,8 +54,8 @@ pub(super) struct DeviceTiming {
     pub(super) lane_level: usize,
     /// Row and column commands share a bus.
     pub(super) one_command_bus: bool,
-    /// How long an activation takes the bus of row commands.
-    pub(super) open_slots: Time,
+    /// Slots of the bus of row commands that an activation takes, and a precharge.
+    pub(super) row_slots: [u32; 2],
 }
 
 impl Devices<'_> {
@@ -97,7 +97,7 @@ fn of_parameters(
         lanes: 1,
         lane_level: 0,
         one_command_bus: false,
-        open_slots: clock.cycles(1),
+        row_slots: [1; 2],
     };
     (timing, plain::table(spec, bus.bytes_per_cycle, writes, clock, base))
 }
@@ -119,12 +119,13 @@ fn of_table(device: &Device, refresh: RefreshPolicy, writes: Writes, clock: Cloc
             atom_bytes: own.atom_bytes,
             cycles: by_direction(table::slot_cycles),
             spacing_cycles: by_direction(table::spacing_cycles),
+            slots: by_direction(table::slots),
             data_cycles: own.burst_cycles,
         },
         lanes: counts[..lane_level].iter().product::<u32>() as usize,
         lane_level,
         one_command_bus: !own.two_command_buses,
-        open_slots: clock.cycles(u64::from(table::open_slots(device))),
+        row_slots: [table::slots(device, Act::Open), table::slots(device, Act::Close)],
     };
     (timing, Table::new(&counts, Rules::of(device, refresh, clock)))
 }

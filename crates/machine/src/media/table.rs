@@ -410,8 +410,9 @@ fn nodes_at(levels: &[Level], level: u8) -> u32 {
     levels[..=usize::from(level)].iter().map(|level| level.count).product()
 }
 
-/// Slots of the command bus that an activation takes.
-pub(super) fn open_slots(device: &Device) -> u32 {
-    let opens = device.commands.iter().find(|command| command.effect == Effect::Open);
-    opens.map_or(1, |command| command.cycles)
+/// Slots of its command bus that a command takes.
+pub(super) fn slots(device: &Device, act: Act) -> u32 {
+    let banks = device.organisation.levels.len();
+    let own = device.commands.iter().find(|command| act_of(command, banks, false) == Some(act));
+    own.map_or(1, |command| command.cycles)
 }
