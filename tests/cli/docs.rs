@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use crate::cli_common::{durawarp, durawarp_in, ended, folder, text};
-use durawarp::config::{AnyMachine, MachineConfig, SchemeConfig};
+use durawarp::config::{AnyMachine, CpuMachine, MachineConfig, SchemeConfig};
 use durawarp::schemes::catalogue;
 use durawarp::sweep::{Plan, SweepFile};
 use durawarp::workload::{Choice, Workload};
@@ -412,7 +412,7 @@ fn block(name: &str, word: &str) -> String {
 fn every_block_of_toml_in_the_manual_has_a_test() {
     let all: usize =
         PAGES.iter().filter(|page| page.path.starts_with("docs")).map(|page| page.blocks("toml").len()).sum();
-    assert_eq!(all, 6, "the sweep, the workload, the machine, the scheme, the labels, the opcodes: below");
+    assert_eq!(all, 7, "the sweep, the workload, two of machines, the scheme, the labels, the opcodes: below");
 }
 
 #[test]
@@ -433,6 +433,17 @@ fn its_machine_loads() {
     std::fs::write(&file, block("docs/machines.md", "inherits")).unwrap();
     let machine = MachineConfig::load(file.to_str().unwrap(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!((machine.spec.controller.channels, machine.spec.sm.count), (4, 20));
+}
+
+#[test]
+fn its_memory_device_is_one() {
+    let file = folder("docs_device").join("machine.toml");
+    let text = format!("inherits = \"lightwsp-cpu\"\n{}", block("docs/machines.md", "3200AA"));
+    std::fs::write(&file, text + "[clock]\nmemory_mhz = 1600\n").unwrap();
+    let machine = CpuMachine::read(file.to_str().unwrap(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    let dram = machine.devices[0].as_ref().unwrap();
+    assert_eq!((dram.variant.join(" ").as_str(), dram.organisation.levels[0].1), ("3200AA 16Gb_x8", 2));
+    assert!(dram.timing.contains(&("RFC".to_owned(), 472)), "295 ns of 0.625 ns");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use durawarp::config::device::{self, DeviceRequest};
 use durawarp::config::{AnyMachine, Override, SchemeConfig, import::import, presets};
+use durawarp::diagnostic::Diagnostic;
 use durawarp::outcome::Outcome;
 use durawarp::report::Differences;
 use durawarp::run::checkpoint::Checkpoint;
@@ -154,6 +156,7 @@ args = ["&a", "&b", "&c", "N"]
 
 /// Machines, schemes, overrides, configurations of GPGPU-Sim, sweep files.
 fn parameters() -> Vec<Reader> {
+    const DEVICES: &str = "crates/simulation/src/config/devices";
     let folder = folder("parameters");
     let head = "inherits = \"agpm-table4\"\nname = \"mine\"\n[sm]\ncount = { value = 10, source = \"me\" }\n";
     let machine = |name: &str| AnyMachine::load(name, &[]).unwrap().to_toml().into_bytes();
@@ -183,6 +186,18 @@ fn parameters() -> Vec<Reader> {
             machines,
             by_file(folder.join("machine.toml"), |file| {
                 let _ = AnyMachine::load(file, &[]).map(|machine| machine.to_toml());
+            }),
+        ),
+        reader(
+            "device",
+            4,
+            files(
+                &["ddr5", "hbm2", "pcm-lee2009"].map(|name| format!("{DEVICES}/{name}.toml")).each_ref().map(|f| &**f),
+            ),
+            by_file(folder.join("device.toml"), |file| {
+                let place = |key: &str, why: &str| Diagnostic::nowhere(key, why);
+                let asked = DeviceRequest { device: file, bin: "", density: "", timing: "", ranks: 2, place: &place };
+                let _ = device::load(&asked).map(|loaded| device::table(&loaded.device));
             }),
         ),
         reader(

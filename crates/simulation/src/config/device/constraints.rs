@@ -30,8 +30,11 @@ pub(super) fn word_of(policy: RefreshPolicy) -> &'static str {
     }
 }
 
-/// Most commands of a device, and most commands that a window has.
+/// Most commands of a device or of a list, and most commands that a window has.
 const MOST: usize = 64;
+
+/// Most constraints between two commands.
+const MOST_CONSTRAINTS: usize = 8192;
 
 /// The commands of the table `[commands]`.
 pub(super) fn commands(root: TomlTable<'_>, levels: &[(String, u32)], faults: &mut Diagnostics) -> Vec<Command> {
@@ -65,7 +68,7 @@ pub(super) fn commands(root: TomlTable<'_>, levels: &[(String, u32)], faults: &m
         }
         // A placeholder where the level is wrong, which has been told.
         let target = target.map_or(0, |(nth, _)| nth as u8);
-        let cycles = cycles as u32;
+        let cycles = cycles.clamp(1, 8) as u32;
         commands.push(Command { name: name.to_owned(), effect, target, same_bank, cycles, closes });
     }
     if commands.len() > MOST
@@ -100,6 +103,10 @@ pub(super) fn constraints(
             let place = line.place;
             // The file has the time between the last slots of the two commands.
             let Some(delay) = timings.evaluate(place.clone(), text, parsed.delay) else { continue };
+            if all.len() + parsed.before.len() * parsed.after.len() > MOST_CONSTRAINTS {
+                faults.push(place.fault(format!("a device has up to {MOST_CONSTRAINTS} constraints of two commands")));
+                return all;
+            }
             for &before in &parsed.before {
                 for &after in &parsed.after {
                     let slots = |nth: u8| i64::from(commands[usize::from(nth)].cycles);
@@ -172,6 +179,10 @@ impl ConstraintText<'_> {
         let text = &self.text[list];
         let names = text.split(',');
         let expected = names.clone().count();
+        if expected > MOST {
+            self.fault(start..start + text.len(), format!("a list has up to {MOST} commands"));
+            return None;
+        }
         for part in names {
             let name = part.trim();
             let from = start + part.len() - part.trim_start().len();

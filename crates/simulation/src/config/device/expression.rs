@@ -13,8 +13,8 @@ use std::ops::Range;
 /// Greatest number of cycles, and of picoseconds: sums and products of a few stay in 64 bits.
 const MOST: i64 = 1 << 40;
 
-/// How deep brackets may lie in each other.
-const DEEPEST: u32 = 16;
+/// Longest text of an expression in bytes, and so how deep its tree may be.
+const LONGEST: usize = 256;
 
 /// Units of durations, in picoseconds.
 const UNITS: [(&str, f64); 4] = [("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9)];
@@ -53,7 +53,11 @@ impl Expression {
     /// # Errors
     /// The first thing that does not belong into one.
     pub(super) fn parse(text: &str) -> Result<Expression, ExpressionFault> {
-        let mut reader = ExpressionReader { text, at: 0, depth: 0 };
+        if text.len() > LONGEST {
+            let message = format!("an expression has up to {LONGEST} characters");
+            return Err(ExpressionFault { at: 0..text.len(), message });
+        }
+        let mut reader = ExpressionReader { text, at: 0 };
         let whole = reader.sum()?;
         match reader.rest() {
             "" => Ok(whole),
@@ -84,7 +88,6 @@ impl Expression {
 struct ExpressionReader<'t> {
     text: &'t str,
     at: usize,
-    depth: u32,
 }
 
 impl<'t> ExpressionReader<'t> {
@@ -157,17 +160,11 @@ impl<'t> ExpressionReader<'t> {
     /// What is in brackets, between commas; only `max` has more than one.
     fn bracketed(&mut self) -> Result<Vec<Expression>, ExpressionFault> {
         let is_max = self.text[..self.at].trim_end().ends_with("max");
-        self.depth += 1;
-        if self.depth > DEEPEST {
-            let at = self.at..self.at + 1;
-            return Err(ExpressionFault { at, message: format!("brackets lie over {DEEPEST} deep in each other") });
-        }
         self.takes('(');
         let mut all = vec![self.sum()?];
         while is_max && self.takes(',') {
             all.push(self.sum()?);
         }
-        self.depth -= 1;
         match self.takes(')') {
             true => Ok(all),
             false => Err(self.unexpected(if is_max { "`,` or `)`" } else { "`)`" })),
@@ -250,8 +247,9 @@ mod tests {
         for text in ["0.0001ns", "1.2.3ns", "99999999999999999999", "2000ms", "9e9ns", "", "é", "-1"] {
             assert!(Expression::parse(text).is_err(), "{text}");
         }
-        let deep = "(".repeat(99) + "1";
-        assert!(fault(&deep).1.contains("brackets"));
+        let deep = |brackets: usize| "(".repeat(brackets) + "1";
+        assert!(fault(&deep(255)).1.contains("expected `)`, found the end"));
+        assert!(fault(&deep(60_000)).1.contains("up to 256 characters"));
     }
 
     #[test]

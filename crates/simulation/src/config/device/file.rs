@@ -154,8 +154,11 @@ fn resolved(root: TomlTable<'_>, asked: &DeviceRequest<'_>) -> Result<LoadedDevi
     let commands = constraints::commands(root, &organisation.levels, &mut faults);
     // Data follows the last slot of its command.
     let slots = |effect: Effect| commands.iter().filter(|c| c.effect == effect).map(|c| c.cycles - 1).max();
-    organisation.read_cycles += slots(Effect::Read).unwrap_or(0);
-    organisation.write_cycles += slots(Effect::Write).unwrap_or(0);
+    for (cycles, effect) in
+        [(&mut organisation.read_cycles, Effect::Read), (&mut organisation.write_cycles, Effect::Write)]
+    {
+        *cycles = cycles.saturating_add(slots(effect).unwrap_or(0));
+    }
     let constraints = constraints::constraints(root, &organisation.levels, &commands, &mut timings, &mut faults);
     let refreshes = constraints::refreshes(root, &commands, &mut timings, &mut faults);
     let timing = timings.all();

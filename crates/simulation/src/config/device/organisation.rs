@@ -10,6 +10,9 @@ use super::timing::Timings;
 /// Most nodes of a level in one of the level above it, and most banks of a channel.
 const MOST_BANKS: u64 = 4096;
 
+/// Most levels below the channel.
+const MOST_LEVELS: usize = 8;
+
 /// Most bytes of a row.
 const MOST_ROW_BYTES: u64 = 1 << 20;
 
@@ -58,7 +61,9 @@ fn levels(
     asked: &DeviceRequest<'_>,
     faults: &mut Diagnostics,
 ) -> Vec<(String, u32)> {
-    let names = texts(table.get("levels"));
+    let mut names = texts(table.get("levels"));
+    let given = names.len();
+    names.truncate(MOST_LEVELS);
     let counts = tables.map(|table| table.and_then(|table| table.table("counts")));
     let mut count_of = |name: &str, place: &Place| {
         // Ranks are what a board has of a device: the machine says how many.
@@ -84,8 +89,8 @@ fn levels(
     // Faults of all levels together are told at the list.
     let place = table.get("levels").map_or_else(|| table.place(), Item::place);
     let twice = |nth: usize| names[..nth].iter().any(|(name, _)| *name == names[nth].0);
-    if names.last().is_none_or(|(name, _)| *name != "bank") || names.len() > 8 {
-        faults.push(place.fault("`levels` are up to 8, the last of them `bank`"));
+    if names.last().is_none_or(|(name, _)| *name != "bank") || given > MOST_LEVELS {
+        faults.push(place.fault(format!("`levels` are up to {MOST_LEVELS}, the last of them `bank`")));
     }
     if (0..names.len()).any(|nth| names[nth].0 == "channel" || twice(nth)) {
         faults.push(place.fault("a level has a name of its own, and `channel` is what all levels lie below"));

@@ -246,6 +246,7 @@ const LEVELS: &str = "levels = [\"rank\", \"bank_group\", \"bank\"]";
 #[test]
 fn commands_bins_and_refresh_are_checked() {
     check("ACT = { effect", "ACT = { cycles = 9, effect", "ACT", "takes 9 slots of the command bus");
+    check("ACT = { effect", "ACT = { cycles = 0, effect", "ACT", "takes 0 slots of the command bus");
     check("PREA = { effect", "PREA = { closes = true, effect", "PREA", "`PREA` is no column command");
     check("tCK = \"0.833ns\"", "tCK = \"16\"", "16", "`tCK` is a duration (\"0.833ns\"), found `16`");
     check("name = \"1600K\"", "name = \"2400R\"", "\"2400R\"", "there is a bin `2400R` already");
@@ -261,6 +262,21 @@ fn commands_bins_and_refresh_are_checked() {
     let window = "\"ACT > ACT : FAW ; window 4\"";
     check(window, "\"ACT > ACT : FAW ; window 1\"", " window 1", "expected `window N` from 2 to 64, or `other`");
     check("\"WR,WRA > WR,WRA : BL\"", "\"WR,WRA > WR,WRA : BL ; other\"", "WR,WRA", "there is no other channel");
+}
+
+#[test]
+fn what_has_no_end_is_refused() {
+    let told = |from: &str, to: String| changed(&[(from, &to)]).1.unwrap_err().to_string();
+    let chain: String = (0..300).map(|nth| format!("A{nth} = \"A{}\"\n", nth + 1)).collect();
+    assert!(told("\n[timing]\n", format!("\n[timing]\n{chain}")).contains("up to 256 timings"));
+    let sum = format!("\"{}1\"", "1 + ".repeat(60_000));
+    assert!(told("\"RAS + RP\"", sum).contains("up to 256 characters"));
+    let row = "\"ACT > PRE : RAS\"";
+    assert!(told(row, format!("\"{}ACT > PRE : RAS\"", "ACT,".repeat(64))).contains("a list has up to 64 commands"));
+    let wide = format!("\"{0}ACT > {0}ACT : 1\",\n", "ACT,".repeat(63));
+    assert!(told(row, wide.repeat(3) + row).contains("up to 8192 constraints"));
+    let levels = format!("levels = [{}\"rank\"", "\"x\", ".repeat(9));
+    assert!(told("levels = [\"rank\"", levels).contains("`levels` are up to 8"));
 }
 
 #[test]

@@ -18,6 +18,9 @@ use durawarp_base::document::{Item, Place, TomlTable, Value};
 use super::expression::{Expression, ExpressionFault, Values, is_of_name};
 use super::request::DeviceRequest;
 
+/// Most timings of a device: each may follow from another.
+const MOST_TIMINGS: usize = 256;
+
 /// Most cycles of a timing.
 const MOST_CYCLES: i64 = u32::MAX as i64;
 
@@ -121,7 +124,14 @@ impl<'a> Timings<'a> {
     pub(super) fn add_table(&mut self, table: Option<TomlTable<'_>>) {
         for (name, _, item) in table.into_iter().flat_map(TomlTable::entries) {
             let (origin, text) = written(item);
-            self.add(name, text, origin);
+            match self.timings.len() < MOST_TIMINGS {
+                true => self.add(name, text, origin),
+                false => {
+                    let message = format!("a device has up to {MOST_TIMINGS} timings");
+                    self.fault(&origin, &text, ExpressionFault { at: 0..text.len(), message });
+                    return;
+                }
+            }
         }
     }
 
