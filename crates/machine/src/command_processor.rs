@@ -298,7 +298,7 @@ impl CommandProcessor {
                     self.start(launch, CtaSequence::part(ranges), cx);
                 }
                 HostAction::Sample(SampleStep::Replace(memory)) => {
-                    let contents = Contents::new(self.ports.map(), memory.into_ranges());
+                    let contents = Contents::new(*self.ports.map(), memory.into_ranges());
                     self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
                 }
                 // Whoever goes on wakes this component: until then it asks for nothing.

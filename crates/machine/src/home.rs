@@ -144,7 +144,7 @@ impl HomeSlice {
             domain: Domain::Adr,
             clwb: Clwb::Write,
             memory_caches: false,
-            directory: Directory::new(ports.map(), tags),
+            directory: Directory::new(*ports.map(), tags),
             transactions: Transactions::default(),
             memory: MemoryPort::new(ports, memory_credits),
             writes: WritesUnderWay::new(),

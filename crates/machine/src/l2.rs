@@ -113,7 +113,7 @@ impl L2Slice {
             slice,
             ports: wiring.ports,
             input: InputBuffer::new(wiring.port.clone(), wiring.buffer_packets, requesters),
-            array: LineArray::new(map, spec.line_bytes, tags),
+            array: LineArray::new(*map, spec.line_bytes, tags),
             mshrs: MshrFile::new(places, spec.mshr_entries, spec.mshr_merges),
             data_port: DataPort::new(wiring.clock, spec.port_bytes),
             injection: wiring.port,

@@ -72,6 +72,7 @@ pub mod l2;
 pub mod line;
 mod line_reader;
 pub mod look;
+pub mod mapping;
 pub mod media;
 pub mod memory_controller;
 mod memory_port;

@@ -110,10 +110,10 @@ impl MemoryController {
     pub fn host(&mut self, handler: Option<Box<dyn ControllerHandler>>) {
         let notes = &self.channel.notes;
         let noting = notes.journal.is_some() || notes.timeline.is_some();
-        let (media, map) = (self.channel.media.clone(), self.channel.ports.map());
+        let (media, map) = (self.channel.media.clone(), *self.channel.ports.map());
         self.handler_host = handler.map(|mut handler| {
             let (first, count) = media.nvm_banks();
-            let of = Box::new(move |line| media.place(Medium::Nvm, images::in_channel(map, line)).bank - first);
+            let of = Box::new(move |line| media.place(Medium::Nvm, images::in_channel(&map, line)).bank - first);
             handler.banks(Banks { count, of });
             Box::new(ControllerHost::new(handler, noting))
         });

@@ -399,8 +399,8 @@ impl Ports {
 
     /// The address mapping of the machine.
     #[inline]
-    pub fn map(&self) -> Interleave {
-        self.roster.map
+    pub fn map(&self) -> &Interleave {
+        &self.roster.map
     }
 
     /// The owner's id as a requester.

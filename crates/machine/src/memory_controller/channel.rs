@@ -85,7 +85,7 @@ impl Channel {
             clock,
             ports,
             media,
-            images: ChannelImages::new(ports.map(), images),
+            images: ChannelImages::new(*ports.map(), images),
             reads: ReadQueue {
                 queue: RequestQueue::new(Direction::Read, banks),
                 waiting: VecDeque::new(),

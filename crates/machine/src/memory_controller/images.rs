@@ -24,7 +24,7 @@ pub(super) fn is_cached(line: u64) -> bool {
 
 /// Where a line, or one of the DRAM cache, lies in its channel's share of its medium.
 #[inline]
-pub(super) fn in_channel(map: Interleave, line: u64) -> u64 {
+pub(super) fn in_channel(map: &Interleave, line: u64) -> u64 {
     if is_cached(line) { line - CACHED } else { map.in_channel(line) }
 }
 
@@ -62,7 +62,7 @@ impl ChannelImages {
     }
 
     fn start(&self, line: u64) -> usize {
-        in_channel(self.map, line) as usize
+        in_channel(&self.map, line) as usize
     }
 
     /// Fills in sectors of a line, and says which bytes these are.

@@ -258,7 +258,7 @@ impl Lsu {
     }
 
     /// A marker: an entry with one access to each slice.
-    pub(super) fn marker(&mut self, warp: u8, marker: Marker, map: Interleave, now: Time) -> Box<Entry> {
+    pub(super) fn marker(&mut self, warp: u8, marker: Marker, map: &Interleave, now: Time) -> Box<Entry> {
         let mut entry = self.entry(warp, Work::Mark, NO_LOAD);
         entry.kind = RequestKind::Marker;
         entry.marker = Some(marker);

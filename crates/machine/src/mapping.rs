@@ -1,0 +1,174 @@
+//! Address mappings by name: which channel, bank and row an address lies in, as text.
+//!
+//! ```text
+//!   Ro Ba[1:] Co Ba[:1] Ch ; Ch slice = ipoly(Ch slice, rest) ; Ba ^= Ro
+//!   fields, most significant first     rules: hashes over bits of the address
+//! ```
+//! | field | counts | | rule | meaning |
+//! |---|---|---|---|---|
+//! | `Ro` | rows; first, without an end | | `F ^= G` | each bit of F and that of G with its number |
+//! | `Ba` | banks, and levels that the text does not name | | `F = ipoly(F, G)` | F ^ (G x^n mod the polynomial of degree n) |
+//! | `Bg` `Ra` `St` `Pc` | bank groups, ranks, stacks, pseudo channels | | `slice = splitmix(chunk)` | slices turned by a hash of the group of chunks |
+//! | `Co` | chunks of a row | | `Ba = rotate(Ba, Ro)` | banks turned by the row: Ba + (Ro ^ Ro>>4 ^ Ro>>8) |
+//! | `Ch` | channels | | | |
+//!
+//! A field may be cut: `Co[2:]`, `Co[:2]`, `Ba[1:3]`; a cut takes as much of it as there is. Sides of a rule
+//! may be several fields, most significant first; they meet at their least bits. Sources are bits of the
+//! address, not yet hashed. Within rules `slice` is the slice of a channel, and `rest` is all of the
+//! channel's address above the slice.
+//!
+//! Below the fields lie the bytes of a chunk (the machine's `interleave_bytes`), which is never split: the
+//! least columns. The slice of a channel is the least part of the channel's own address above the chunk,
+//! whichever field has it (columns, where `Co Ch` end the text; the least bank in GPGPU-Sim's). Sizes are
+//! those of DRAM where channels are concerned; within a channel each medium has its own.
+//!
+//! Source: the orders of Ramulator 2 (`RoBaRaCoCh`, `MOP4CLXOR`), gem5 (`RoRaBaChCo`, `RoCoRaBaCh`) and
+//! GPGPU-Sim (`gpgpu-ipoly`: SM7_QV100), the last after Rau, ISCA 1991. Invariants: what is compiled is a
+//! bijection, seen to by rank over GF(2); `ours` is what machines had before they could choose. Not modelled:
+//! a mapping by bits over a number of banks that is no power of two; tables of remapped rows.
+
+mod bits;
+mod layout;
+mod parse;
+mod rows;
+
+use durawarp_base::diagnostic::nearest;
+
+pub use layout::Devices;
+pub use rows::RowMap;
+
+/// The mapping of machines that name none.
+pub const OURS: &str = "ours";
+
+/// Mappings that have a name.
+pub const NAMED: [(&str, &str); 6] = [
+    (OURS, "Ro Ba Co Ch; slice = splitmix(chunk); Ba = rotate(Ba, Ro)"),
+    ("RoBaRaCoCh", "Ro Ba Bg Ra St Pc Co Ch"),
+    ("RoRaBaChCo", "Ro St Ra Ba Bg Pc Ch Co"),
+    ("RoCoRaBaCh", "Ro Co St Ra Ba Bg Pc Ch"),
+    ("MOP4CLXOR", "Ro Co[2:] Ba Bg Ra St Pc Co[:2] Ch; Ro Ba Bg Ra St Pc ^= Co"),
+    ("gpgpu-ipoly", "Ro Ba[1:] Co Ba[:1] Ch; Ch slice = ipoly(Ch slice, rest)"),
+];
+
+/// A field of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Row of a bank.
+    Row,
+    /// Bank, or bank of a group.
+    Bank,
+    /// Bank group.
+    BankGroup,
+    /// Rank.
+    Rank,
+    /// Stack of a package (HBM's SID).
+    Stack,
+    /// Pseudo channel.
+    PseudoChannel,
+    /// Chunk of a row.
+    Column,
+    /// Channel.
+    Channel,
+    /// Slice of a channel. Within rules only.
+    Slice,
+    /// The channel's own address above the slice. Within rules only.
+    Rest,
+}
+
+impl Field {
+    const COUNT: usize = 10;
+
+    /// Every field with its word.
+    const WORDS: [(&str, Field); Field::COUNT] = [
+        ("Ro", Field::Row),
+        ("Ba", Field::Bank),
+        ("Bg", Field::BankGroup),
+        ("Ra", Field::Rank),
+        ("St", Field::Stack),
+        ("Pc", Field::PseudoChannel),
+        ("Co", Field::Column),
+        ("Ch", Field::Channel),
+        ("slice", Field::Slice),
+        ("rest", Field::Rest),
+    ];
+
+    fn word(self) -> &'static str {
+        Field::WORDS[self as usize].0
+    }
+
+    /// The field of a level of a device file.
+    pub fn of_level(name: &str) -> Option<Field> {
+        Some(match name {
+            "bank" => Field::Bank,
+            "bank_group" => Field::BankGroup,
+            "rank" => Field::Rank,
+            "stack" => Field::Stack,
+            "pseudo_channel" => Field::PseudoChannel,
+            _ => return None,
+        })
+    }
+}
+
+/// A field, or a cut of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece {
+    field: Field,
+    from: u32,
+    /// The bit behind the last; `None`: all that there are.
+    to: Option<u32>,
+}
+
+impl Piece {
+    /// Its bits, of a field that has `width`.
+    fn range(self, width: u32) -> std::ops::Range<u32> {
+        self.from.min(width)..self.to.unwrap_or(width).min(width)
+    }
+
+    fn is_whole(self) -> bool {
+        self.from == 0 && self.to.is_none()
+    }
+}
+
+/// What a rule does with its left side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hash {
+    left: Vec<Piece>,
+    source: Vec<Piece>,
+    /// By the polynomial of the left side's width, not bit by bit.
+    by_polynomial: bool,
+}
+
+/// A mapping as its text says, for any sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// Most significant first.
+    fields: Vec<Piece>,
+    hashes: Vec<Hash>,
+    /// Slices are turned by splitmix64.
+    turns_slices: bool,
+    /// Banks are turned by their row.
+    turns_banks: bool,
+}
+
+impl Mapping {
+    /// Of a name, or of a text.
+    ///
+    /// # Errors
+    /// What is wrong, and where in the text.
+    pub fn new(text: &str) -> Result<Mapping, String> {
+        if let Some((_, definition)) = NAMED.iter().find(|(name, _)| *name == text) {
+            return parse::parse(definition);
+        }
+        // One word that is no field was meant as a name.
+        let is_name = text.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+        if is_name && Field::WORDS.iter().all(|(word, _)| *word != text) {
+            let names = NAMED.map(|(name, _)| name);
+            let near = nearest(text, names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(format!("there is no mapping `{text}`: names are {}{near}", names.join(", ")));
+        }
+        parse::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;
