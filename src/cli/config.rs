@@ -118,9 +118,10 @@ fn explained(told: &Explanation) -> String {
         out += &format!("  {name}: {source}\n    {organisation}\n    bins {bins}\n    densities {densities}\n");
     }
     let width = places.iter().map(|place| place.name.len()).max().unwrap_or(0);
-    for Placed { name, value, source, unowned } in places {
+    for Placed { name, value, source, unowned, bits } in places {
         let note = if *unowned { " [no source of its own]" } else { "" };
         out += &format!("  {name:width$}  {}: {source}{note}\n", listing::shown(value));
+        bits.iter().for_each(|line| out += &format!("    {line}\n"));
     }
     out
 }

@@ -100,6 +100,7 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
     let controller = ControllerSpec {
         channels: 1,
+        mapping: "ours".into(),
         read_queue_entries: 8,
         write_queue_entries: 4,
         ingress_reads: 8,

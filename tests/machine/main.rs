@@ -22,6 +22,7 @@ mod faults;
 mod gate;
 mod l2_slice;
 mod litmus;
+mod mappings;
 mod memory_controller;
 mod occupancy;
 mod persist_stalls;

@@ -105,6 +105,7 @@ pub(super) fn dram() -> MediaSpec {
 pub(super) fn spec() -> ControllerSpec {
     ControllerSpec {
         channels: 1,
+        mapping: "ours".into(),
         read_queue_entries: 64,
         write_queue_entries: 8,
         ingress_reads: 64,

@@ -22,8 +22,10 @@ use durawarp_riscv::verbs::Peers;
 use super::client::ClientSpec;
 use super::coherence::CPU_LINE_BYTES;
 use super::core::{CoreSpec, L1dSpec};
+use super::device::Device;
 use super::energy::CpuEnergySpec;
 use super::home::LlcSpec;
+use super::mapping::AddressMap;
 use super::media::{BusSpec, MediaSpec, NvmSpec};
 use super::memory_controller::{ControllerSpec, DramCacheSpec, LINK_WITHOUT_LATENCY};
 use super::nic::NicSpec;
@@ -236,6 +238,15 @@ impl CpuSpec {
         faults.extend(self.nodes.faults(self.server_components(), self.harts()));
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
+    }
+
+    /// Where addresses lie; devices of DRAM and of NVM are those of tables, where there are any.
+    ///
+    /// # Errors
+    /// The machine cannot have this mapping.
+    pub fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String> {
+        let sizes = [self.llc.slices, self.llc.interleave_bytes];
+        self.controller.address_map(sizes, [&self.dram, &self.nvm.rows()], tables)
     }
 }
 

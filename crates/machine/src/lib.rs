@@ -108,9 +108,11 @@ use durawarp_engine::{RunEnd, RunOptions, Simulation, Timebase};
 
 use self::command_processor::CommandProcessorSpec;
 use self::crossbar::{CrossbarSpec, SwitchKind};
+use self::device::Device;
 use self::energy::EnergySpec;
 use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
+use self::mapping::AddressMap;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
 use self::memory_controller::{ControllerSpec, LINK_WITHOUT_LATENCY};
 use self::persistence::PersistSpec;
@@ -282,6 +284,15 @@ impl MachineSpec {
         require(self.dispatch.command_ns.ps > 0, "dispatch.command_ns", LINK_WITHOUT_LATENCY.into());
         faults.extend(mc.faults(line, self.dram.row_bytes, self.nvm.row_bytes));
         faults
+    }
+
+    /// Where addresses lie; devices of DRAM and of NVM are those of tables, where there are any.
+    ///
+    /// # Errors
+    /// The machine cannot have this mapping.
+    pub fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String> {
+        let sizes = [self.l2.slices, self.l2.interleave_bytes];
+        self.controller.address_map(sizes, [&self.dram, &self.nvm.rows()], tables)
     }
 }
 

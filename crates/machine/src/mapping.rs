@@ -32,9 +32,10 @@ mod layout;
 mod parse;
 mod rows;
 
+use super::address::Interleave;
 use durawarp_base::diagnostic::nearest;
 
-pub use layout::Devices;
+pub use layout::Geometry;
 pub use rows::RowMap;
 
 /// The mapping of machines that name none.
@@ -96,16 +97,15 @@ impl Field {
         Field::WORDS[self as usize].0
     }
 
-    /// The field of a level of a device file.
-    pub fn of_level(name: &str) -> Option<Field> {
-        Some(match name {
-            "bank" => Field::Bank,
+    /// The field of a level of a device's table; levels without a word are banks.
+    pub fn of_level(name: &str) -> Field {
+        match name {
             "bank_group" => Field::BankGroup,
             "rank" => Field::Rank,
             "stack" => Field::Stack,
             "pseudo_channel" => Field::PseudoChannel,
-            _ => return None,
-        })
+            _ => Field::Bank,
+        }
     }
 }
 
@@ -156,7 +156,7 @@ impl Mapping {
     /// # Errors
     /// What is wrong, and where in the text.
     pub fn new(text: &str) -> Result<Mapping, String> {
-        if let Some((_, definition)) = NAMED.iter().find(|(name, _)| *name == text) {
+        if let Some(definition) = definition(text) {
             return parse::parse(definition);
         }
         // One word that is no field was meant as a name.
@@ -167,6 +167,44 @@ impl Mapping {
             return Err(format!("there is no mapping `{text}`: names are {}{near}", names.join(", ")));
         }
         parse::parse(text)
+    }
+}
+
+/// The text of a mapping that has a name.
+fn definition(name: &str) -> Option<&'static str> {
+    NAMED.iter().find(|(named, _)| *named == name).map(|(_, text)| *text)
+}
+
+/// A mapping on a machine.
+#[derive(Debug, Clone)]
+pub struct AddressMap {
+    /// Slices and channels.
+    pub interleave: Interleave,
+    /// Banks and rows, of DRAM and of NVM; none where the media turn banks by their row.
+    pub rows: [Option<RowMap>; 2],
+    mapping: Mapping,
+    /// Its text, where it was asked for by a name.
+    definition: Option<&'static str>,
+    devices: [Geometry; 2],
+}
+
+impl AddressMap {
+    /// The mapping of a name or a text, on these devices of DRAM and of NVM.
+    ///
+    /// # Errors
+    /// What is wrong with the text, or with it on this machine.
+    pub fn new(text: &str, devices: [Geometry; 2]) -> Result<AddressMap, String> {
+        let mapping = Mapping::new(text)?;
+        let [dram, nvm] = &devices;
+        let of_nvm = |why| format!("of NVM: {why}");
+        let rows = [mapping.rows(dram)?, mapping.rows(nvm).map_err(of_nvm)?];
+        Ok(AddressMap { interleave: mapping.interleave(dram)?, rows, mapping, definition: definition(text), devices })
+    }
+
+    /// What each bit of an address decides, in words, after the text of a name.
+    pub fn bits(&self) -> Vec<String> {
+        let text = self.definition.iter().map(|text| format!("is {text}"));
+        text.chain(self.mapping.bits(&self.devices[0], &self.devices[1]).unwrap_or_default()).collect()
     }
 }
 

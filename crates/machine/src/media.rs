@@ -37,6 +37,7 @@ use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Clock, Time, Timebase};
 use durawarp_kernel::memory::Medium;
 
+use super::mapping::RowMap;
 use super::msg::{SECTOR_BYTES, sectors_touched};
 
 pub use devices::Devices;
@@ -179,21 +180,20 @@ impl Media {
         }
     }
 
-    /// The bank and row of a channel-local address: consecutive rows go to different banks, by a hash of the
-    /// row's number so that power-of-two strides do not share a bank.
+    /// The same with banks and rows by a mapping, for DRAM and for NVM, where there is one.
+    pub fn mapped(mut self, maps: &[Option<RowMap>; 2]) -> Self {
+        for (device, map) in self.devices.iter_mut().zip(maps) {
+            if let Some(map) = map {
+                device.map = map.clone();
+            }
+        }
+        self
+    }
+
+    /// The bank and row of a channel-local address.
     pub fn place(&self, medium: Medium, channel_address: u64) -> DeviceRow {
-        let device = &self.devices[medium as usize];
-        let row_number = channel_address >> device.row_shift;
-        let banks = device.order.len() as u64;
-        let turned = |row: u64| row ^ row >> 4 ^ row >> 8;
-        let (row, bank) = if banks.is_power_of_two() {
-            let row = row_number >> banks.trailing_zeros();
-            (row, (row_number + turned(row)) & (banks - 1))
-        } else {
-            let (row, column) = (row_number / banks, row_number % banks);
-            (row, (column + turned(row)) % banks)
-        };
-        DeviceRow { bank: self.first_of(medium) + device.order[bank as usize], row: row as u32, medium }
+        let (bank, row) = self.devices[medium as usize].map.place(channel_address);
+        DeviceRow { bank: self.first_of(medium) + bank, row, medium }
     }
 
     /// Keeps the commands that DRAM of a table is given from now on.

@@ -3,7 +3,7 @@
 //! `a` is the distance from the base of a medium; `r`, where channels are no power of two, what of it is left
 //! of the division by them.
 
-use super::layout::{Devices, LOCAL_BITS, Layout};
+use super::layout::{Geometry, LOCAL_BITS, Layout};
 use super::{Field, Mapping};
 
 /// A bit of a field, and what it is the parity of.
@@ -42,7 +42,7 @@ impl Mapping {
     ///
     /// # Errors
     /// The sizes do not suit the mapping.
-    pub fn bits(&self, dram: &Devices, nvm: &Devices) -> Result<Vec<String>, String> {
+    pub fn bits(&self, dram: &Geometry, nvm: &Geometry) -> Result<Vec<String>, String> {
         let mut lines = Vec::new();
         let mut channels = Channels { from: 0, bits: 0, letter: 'a' };
         let chunk = dram.chunk_bytes.trailing_zeros();
@@ -87,7 +87,7 @@ impl Mapping {
     }
 
     /// What each bit of a channel's address decides in a medium.
-    fn bits_of(&self, devices: &Devices, channels: Channels) -> Result<Vec<String>, String> {
+    fn bits_of(&self, devices: &Geometry, channels: Channels) -> Result<Vec<String>, String> {
         if self.turns_banks {
             let (row, banks) = (devices.row_bytes.trailing_zeros(), devices.banks());
             let letter = if channels.letter == 'c' { "c" } else { "c (a without its channel)" };

@@ -6,8 +6,8 @@
 use super::{Field, Mapping, Piece};
 use crate::address::{Interleave, MOST_HASHED, Spread};
 
-/// Bits of a channel's address.
-pub(super) const LOCAL_BITS: u32 = 48;
+/// Bits of a channel's address that mappings look at: those above are of the row.
+pub(super) const LOCAL_BITS: u32 = 40;
 
 /// The polynomial of each degree, without its highest term: primitive ones, the sparsest; those of degrees
 /// 4, 5 and 6 are GPGPU-Sim's.
@@ -15,7 +15,7 @@ const POLYNOMIALS: [u64; MOST_HASHED + 1] = [0, 1, 3, 3, 3, 5, 3, 3, 0b1_1101, 0
 
 /// How the devices of a medium in one channel are built, and what of a machine its mapping depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Devices {
+pub struct Geometry {
     /// What lies below the channel, the outermost first; a bank's number has the first as its most
     /// significant part.
     pub levels: Vec<(Field, u32)>,
@@ -29,7 +29,7 @@ pub struct Devices {
     pub chunk_bytes: u32,
 }
 
-impl Devices {
+impl Geometry {
     /// Banks of the channel.
     pub fn banks(&self) -> u32 {
         self.levels.iter().map(|(_, count)| count).product()
@@ -54,7 +54,7 @@ pub(super) struct Layout {
 impl Layout {
     /// # Errors
     /// The sizes do not suit the mapping, or addresses would share a place.
-    pub(super) fn new(mapping: &Mapping, devices: &Devices) -> Result<Layout, String> {
+    pub(super) fn new(mapping: &Mapping, devices: &Geometry) -> Result<Layout, String> {
         let log2 = |count: u32, what: &str| {
             let why = "which only `slice = splitmix(chunk)` with `Ba = rotate(Ba, Ro)` takes, as in `ours`";
             if count.is_power_of_two() {
@@ -129,7 +129,7 @@ impl Layout {
         pieces.iter().rev().flat_map(of).collect()
     }
 
-    fn hash(&mut self, mapping: &Mapping, devices: &Devices) -> Result<(), String> {
+    fn hash(&mut self, mapping: &Mapping, devices: &Geometry) -> Result<(), String> {
         for hash in &mapping.hashes {
             for (field, count) in [(Field::Channel, devices.channels), (Field::Slice, devices.slices_per_channel)] {
                 if !count.is_power_of_two() && hash.left.iter().any(|piece| piece.field == field) {
@@ -171,7 +171,7 @@ impl Layout {
     }
 
     /// No two addresses share a place.
-    fn check(&self, devices: &Devices) -> Result<(), String> {
+    fn check(&self, devices: &Geometry) -> Result<(), String> {
         let own: u64 = self.plain[Field::Slice as usize].iter().sum();
         let (plain, hashed) = (&self.plain[Field::Slice as usize], &self.hashed[Field::Slice as usize]);
         if plain.iter().zip(hashed).any(|(plain, hashed)| (plain ^ hashed) & own != 0) {
@@ -188,7 +188,7 @@ impl Layout {
     }
 
     /// The bits of a bank's number, the least first.
-    pub(super) fn bank_number(&self, mapping: &Mapping, devices: &Devices) -> Vec<(Field, usize, u64)> {
+    pub(super) fn bank_number(&self, mapping: &Mapping, devices: &Geometry) -> Vec<(Field, usize, u64)> {
         let mut taken = [0; Field::COUNT];
         let mut bits = Vec::new();
         for &(level, count) in devices.levels.iter().rev() {
@@ -234,7 +234,7 @@ impl Mapping {
     ///
     /// # Errors
     /// The sizes do not suit the mapping.
-    pub fn interleave(&self, dram: &Devices) -> Result<Interleave, String> {
+    pub fn interleave(&self, dram: &Geometry) -> Result<Interleave, String> {
         let slices = dram.channels * dram.slices_per_channel;
         let ours = Interleave::new(slices, dram.channels, dram.chunk_bytes);
         if self.turns_slices {

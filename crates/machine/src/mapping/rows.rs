@@ -1,6 +1,6 @@
 //! Bank and row of a channel's own address, as a mapping has them.
 
-use super::layout::{Devices, Layout};
+use super::layout::{Geometry, LOCAL_BITS, Layout};
 use super::{Field, Mapping};
 use crate::address::parities;
 
@@ -8,65 +8,66 @@ use crate::address::parities;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowMap {
     row_shift: u32,
-    banks: u32,
-    /// By parities of these bits; none where banks are turned by their row.
-    bits: Option<Box<Parities>>,
+    banks: Banks,
 }
 
-/// A mask for each bit of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Parities {
-    bank: Vec<u64>,
-    /// Of a row, the least bits; the rest is the address from `row_shift` on.
-    row: Vec<u64>,
+enum Banks {
+    /// Consecutive rows go to different banks, in this order, turned by a hash of the row so that power-of-two
+    /// strides do not share a bank.
+    Turned(Box<[u16]>),
+    /// By parities under these masks: a bank's number, and the least bits of a row; the rest of it is the
+    /// address from `row_shift` on.
+    Bits { bank: Box<[u64]>, row: Box<[u64]> },
 }
 
 impl RowMap {
-    /// As in `ours`: consecutive rows go to different banks, turned by a hash of the row so that
-    /// power-of-two strides do not share a bank.
-    pub fn turned(banks: u32, row_bytes: u32) -> RowMap {
-        RowMap { row_shift: row_bytes.trailing_zeros(), banks, bits: None }
+    /// As in `ours`, over banks in an order.
+    pub fn turned(order: Box<[u16]>, row_bytes: u32) -> RowMap {
+        RowMap { row_shift: row_bytes.trailing_zeros(), banks: Banks::Turned(order) }
     }
 
     /// The bank and row of a channel's address.
     #[inline]
-    pub fn place(&self, address: u64) -> (u64, u32) {
+    pub fn place(&self, address: u64) -> (u16, u32) {
         let above = address >> self.row_shift;
-        if let Some(bits) = &self.bits {
-            let row = above << bits.row.len() | parities(&bits.row, address);
-            return (parities(&bits.bank, address), row as u32);
-        }
-        let banks = u64::from(self.banks);
+        let order = match &self.banks {
+            Banks::Turned(order) => order,
+            Banks::Bits { bank, row } => {
+                let least = parities(row, address);
+                return (parities(bank, address) as u16, (above << row.len() | least) as u32);
+            }
+        };
+        let banks = order.len() as u64;
         let turned = |row: u64| row ^ row >> 4 ^ row >> 8;
-        let (row, bank) = if self.banks.is_power_of_two() {
-            let row = above >> self.banks.trailing_zeros();
+        let (row, bank) = if banks.is_power_of_two() {
+            let row = above >> banks.trailing_zeros();
             (row, (above + turned(row)) & (banks - 1))
         } else {
             let (row, column) = (above / banks, above % banks);
             (row, (column + turned(row)) % banks)
         };
-        (bank, row as u32)
+        (order[bank as usize], row as u32)
     }
 }
 
 impl Mapping {
-    /// Banks and rows of a channel's devices.
+    /// Banks and rows of a channel's devices; none where the media turn banks by their row.
     ///
     /// # Errors
     /// The sizes do not suit the mapping.
-    pub fn rows(&self, devices: &Devices) -> Result<RowMap, String> {
+    pub fn rows(&self, devices: &Geometry) -> Result<Option<RowMap>, String> {
         if self.turns_banks {
-            return Ok(RowMap::turned(devices.banks(), devices.row_bytes));
+            return Ok(None);
         }
         let layout = Layout::new(self, devices)?;
         let bank = layout.bank_number(self, devices).into_iter().map(|(.., mask)| mask).collect();
         let row = layout.bits(Field::Row);
         // The longest end of a row's bits that the address has as they are.
-        let (mut low, mut row_shift) = (row.len(), super::layout::LOCAL_BITS);
-        while low > 0 && row_shift > 0 && row[low - 1] == 1 << (row_shift - 1) {
+        let (mut low, mut row_shift) = (row.len(), LOCAL_BITS);
+        while low > 0 && row[low - 1] == 1 << (row_shift - 1) {
             (low, row_shift) = (low - 1, row_shift - 1);
         }
-        let bits = Parities { bank, row: row[..low].to_vec() };
-        Ok(RowMap { row_shift, banks: devices.banks(), bits: Some(Box::new(bits)) })
+        Ok(Some(RowMap { row_shift, banks: Banks::Bits { bank, row: row[..low].into() } }))
     }
 }

@@ -6,9 +6,9 @@ use durawarp_kernel::memory::{DRAM_BASE, NVM_BASE};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Counts as powers of two.
+/// Logarithms of counts.
 #[derive(Debug, Clone, Copy)]
-struct Sizes {
+struct Logs {
     channels: u32,
     slices: u32,
     chunk: u32,
@@ -18,9 +18,9 @@ struct Sizes {
     bank: u32,
 }
 
-impl Sizes {
-    fn devices(self) -> Devices {
-        Devices {
+impl Logs {
+    fn devices(self) -> Geometry {
+        Geometry {
             levels: vec![
                 (Field::Rank, 1 << self.rank),
                 (Field::BankGroup, 1 << self.group),
@@ -34,9 +34,9 @@ impl Sizes {
     }
 }
 
-fn sizes() -> impl Strategy<Value = Sizes> {
+fn sizes() -> impl Strategy<Value = Logs> {
     (0u32..6, 0u32..3, 6u32..10, 0u32..7, 0u32..2, 0u32..3, 0u32..5).prop_map(
-        |(channels, slices, chunk, columns, rank, group, bank)| Sizes {
+        |(channels, slices, chunk, columns, rank, group, bank)| Logs {
             channels,
             slices,
             chunk,
@@ -84,15 +84,16 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new(text: &str, devices: &Devices) -> Result<Compiled, String> {
+    fn new(text: &str, devices: &Geometry) -> Result<Compiled, String> {
         let mapping = Mapping::new(text)?;
-        Ok(Compiled { map: mapping.interleave(devices)?, rows: mapping.rows(devices)? })
+        let turned = RowMap::turned((0..devices.banks() as u16).collect(), devices.row_bytes);
+        Ok(Compiled { map: mapping.interleave(devices)?, rows: mapping.rows(devices)?.unwrap_or(turned) })
     }
 
     /// Channel, bank and row.
     fn place(&self, address: u64) -> (u64, u64, u64) {
         let (bank, row) = self.rows.place(self.map.in_channel(address));
-        (self.map.channel_of(address) as u64, bank, u64::from(row))
+        (self.map.channel_of(address) as u64, u64::from(bank), u64::from(row))
     }
 }
 
@@ -103,13 +104,13 @@ fn cut(word: &mut u64, bits: u32) -> u64 {
     cut
 }
 
-/// Rank, group and bank as one number, as `Sizes::devices` has its levels.
-fn number(sizes: Sizes, rank: u64, group: u64, bank: u64) -> u64 {
+/// Rank, group and bank as one number, as `Logs::devices` has its levels.
+fn number(sizes: Logs, rank: u64, group: u64, bank: u64) -> u64 {
     (rank << sizes.group | group) << sizes.bank | bank
 }
 
 /// Ramulator 2: channels by lines, then the least bits are cut off one field after another.
-fn ramulator(sizes: Sizes, offset: u64, xor: bool) -> (u64, u64, u64) {
+fn ramulator(sizes: Logs, offset: u64, xor: bool) -> (u64, u64, u64) {
     let mut word = offset >> sizes.chunk;
     let channel = cut(&mut word, sizes.channels);
     let low = if xor { 2.min(sizes.columns) } else { sizes.columns };
@@ -128,7 +129,7 @@ fn ramulator(sizes: Sizes, offset: u64, xor: bool) -> (u64, u64, u64) {
 }
 
 /// gem5: a stripe is a chunk; its bank numbers have the group as their least part.
-fn gem5(sizes: Sizes, offset: u64, columns_last: bool) -> (u64, u64, u64) {
+fn gem5(sizes: Logs, offset: u64, columns_last: bool) -> (u64, u64, u64) {
     let mut word = offset >> sizes.chunk;
     if columns_last {
         cut(&mut word, sizes.columns);
@@ -163,7 +164,7 @@ proptest! {
         row_shift in 6u32..14,
         offset in 0u64..1 << 38,
     ) {
-        let devices = Devices {
+        let devices = Geometry {
             levels: vec![(Field::Bank, banks)],
             row_bytes: 1 << row_shift,
             channels,
@@ -181,7 +182,7 @@ proptest! {
         let banks = u64::from(banks);
         let row = (own >> row_shift) / banks;
         let bank = ((own >> row_shift) % banks + (row ^ row >> 4 ^ row >> 8)) % banks;
-        prop_assert_eq!(compiled.rows.place(own), (bank, row as u32));
+        prop_assert_eq!(compiled.rows.place(own), (bank as u16, row as u32));
     }
 
     #[test]
@@ -197,7 +198,7 @@ proptest! {
     #[test]
     fn the_hash_of_partitions_is_gpgpu_sims(offset in 0u64..1 << 33) {
         // SM7_QV100: dramid@8, `RBBBCCCB.CCCSSSSS`, 32 channels of 2 slices, 16 banks.
-        let sizes = Sizes { channels: 5, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 };
+        let sizes = Logs { channels: 5, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 };
         let compiled = Compiled::new("gpgpu-ipoly", &sizes.devices()).unwrap();
         let bits = |from: u32, count: u32| offset >> from & ((1 << count) - 1);
         let (bank, row) = (bits(17, 3) << 1 | bits(13, 1), offset >> 20);
@@ -232,7 +233,7 @@ proptest! {
         // All chunks of some first rows: every row of every bank has as many as it has columns, no slice has
         // an address twice, and a channel's share has no hole.
         // As many rows as any hash of rows or banks has bits.
-        let Sizes { channels, columns, rank, group, bank, .. } = sizes;
+        let Logs { channels, columns, rank, group, bank, .. } = sizes;
         let chunks = 1u64 << (channels + columns + rank + group + bank + columns.max(5));
         if chunks > 1 << 15 {
             return Ok(());
@@ -257,8 +258,8 @@ proptest! {
         text in prop::sample::select(&["Ro Ba[1:] Co Ba[:1] Ch", "Ro Ba Ch Co"]),
         offset in 0u64..1 << 38,
     ) {
-        let sizes = Sizes { channels: 0, slices: 0, chunk: 8, columns: 3, rank: 0, group: 2, bank: 2 };
-        let devices = Devices { channels, slices_per_channel: each, ..sizes.devices() };
+        let sizes = Logs { channels: 0, slices: 0, chunk: 8, columns: 3, rank: 0, group: 2, bank: 2 };
+        let devices = Geometry { channels, slices_per_channel: each, ..sizes.devices() };
         let Compiled { map, rows } = Compiled::new(text, &devices).unwrap();
         let address = DRAM_BASE + offset;
         let below = if text.ends_with("Ch") { 8 } else { 11 };
@@ -273,11 +274,11 @@ proptest! {
 
 #[test]
 fn a_fault_says_what_is_wrong_and_where() {
-    let sizes = Sizes { channels: 3, slices: 1, chunk: 8, columns: 3, rank: 1, group: 2, bank: 2 };
+    let sizes = Logs { channels: 3, slices: 1, chunk: 8, columns: 3, rank: 1, group: 2, bank: 2 };
     let devices = sizes.devices();
-    let odd = Devices { channels: 12, ..devices.clone() };
-    let banks = Devices { levels: vec![(Field::Bank, 48)], ..devices.clone() };
-    let short = Devices { row_bytes: 128, ..devices.clone() };
+    let odd = Geometry { channels: 12, ..devices.clone() };
+    let banks = Geometry { levels: vec![(Field::Bank, 48)], ..devices.clone() };
+    let short = Geometry { row_bytes: 128, ..devices.clone() };
     for (text, devices, expected) in [
         ("RoBaRaCoCg", &devices, "there is no mapping `RoBaRaCoCg`: names are ours, "),
         ("RoBaRaCoCg", &devices, "did you mean `RoBaRaCoCh`?"),
@@ -317,7 +318,7 @@ fn a_fault_says_what_is_wrong_and_where() {
 
 #[test]
 fn what_a_text_does_not_name_is_in_banks() {
-    let sizes = Sizes { channels: 2, slices: 0, chunk: 6, columns: 2, rank: 1, group: 2, bank: 2 };
+    let sizes = Logs { channels: 2, slices: 0, chunk: 6, columns: 2, rank: 1, group: 2, bank: 2 };
     let all = Compiled::new("Ro Ba Co Ch", &sizes.devices()).unwrap();
     let each = Compiled::new("Ro Ra Bg Ba Co Ch", &sizes.devices()).unwrap();
     for chunk in 0..4096 {
@@ -330,16 +331,16 @@ fn what_a_text_does_not_name_is_in_banks() {
 
 #[test]
 fn nvm_has_rows_of_its_own_below_the_channels_of_dram() {
-    let dram = Sizes { channels: 3, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 }.devices();
-    let nvm = Devices { row_bytes: 128, ..dram.clone() };
-    let rows = Mapping::new("RoRaBaChCo").unwrap().rows(&nvm).unwrap();
+    let dram = Logs { channels: 3, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 }.devices();
+    let nvm = Geometry { row_bytes: 128, ..dram.clone() };
+    let rows = Mapping::new("RoRaBaChCo").unwrap().rows(&nvm).unwrap().unwrap();
     assert_eq!([0u64, 127, 128, 256, 2048].map(|at| rows.place(at)), [(0, 0), (0, 0), (1, 0), (2, 0), (0, 1)]);
 }
 
 #[test]
 fn bits_are_told_one_by_one() {
-    let dram = Sizes { channels: 5, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 }.devices();
-    let told = |text: &str, dram: &Devices| Mapping::new(text).unwrap().bits(dram, dram).unwrap().join("\n");
+    let dram = Logs { channels: 5, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 }.devices();
+    let told = |text: &str, dram: &Geometry| Mapping::new(text).unwrap().bits(dram, dram).unwrap().join("\n");
     let found = told("Ro Ba[1:] Co Ba[:1] Ch; Ch ^= Ro; Ba ^= Ro[0:1]", &dram);
     for line in [
         "bit 8: channel 0 = a8 ^ a20\nbit 9: channel 1 = a9 ^ a21\n",
@@ -351,6 +352,6 @@ fn bits_are_told_one_by_one() {
     let found = told(OURS, &dram);
     assert!(found.contains("slice = (chunk + splitmix64(chunk / 64)) mod 64"), "{found}");
     assert!(found.contains("bank = (n + (row ^ row >> 4 ^ row >> 8)) mod 16"), "{found}");
-    let found = told("Ro Ba Co Ch", &Devices { channels: 12, ..dram });
+    let found = told("Ro Ba Co Ch", &Geometry { channels: 12, ..dram });
     assert!(found.contains("above = a >> 8; channel = above mod 12; r: above / 12, then 8 bits of a"), "{found}");
 }

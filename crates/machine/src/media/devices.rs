@@ -12,6 +12,7 @@ use durawarp_base::spec::Nanos;
 use durawarp_engine::{Clock, Time, Timebase};
 
 use crate::device::{Device, RefreshPolicy};
+use crate::mapping::RowMap;
 
 use super::parameters::{BusSpec, MediaSpec, NvmSpec};
 use super::plain;
@@ -40,9 +41,8 @@ pub(super) enum Transport {
 /// Timing of a device in ticks, its table apart.
 #[derive(Debug, Clone)]
 pub(super) struct DeviceTiming {
-    pub(super) row_shift: u32,
-    /// The bank that is the so manieth in the order in which rows go to banks.
-    pub(super) order: Vec<u16>,
+    /// Which bank and row an address lies in.
+    pub(super) map: RowMap,
     pub(super) rcd: Time,
     pub(super) cl: Time,
     pub(super) wl: Time,
@@ -86,8 +86,7 @@ fn of_parameters(
 ) -> (DeviceTiming, Table) {
     let t = |ns: Nanos| base.ticks_of_ps(ns.ps);
     let timing = DeviceTiming {
-        row_shift: spec.row_bytes.trailing_zeros(),
-        order: (0..spec.banks as u16).collect(),
+        map: RowMap::turned((0..spec.banks as u16).collect(), spec.row_bytes),
         rcd: t(spec.t_rcd_ns),
         cl: t(spec.t_cl_ns),
         wl: t(spec.t_wl_ns),
@@ -108,8 +107,7 @@ fn of_table(device: &Device, refresh: RefreshPolicy, writes: Writes, clock: Cloc
     let lane_level = own.bus_levels as usize;
     let by_direction = |of: fn(&Device, Act) -> u32| [of(device, Act::Read), of(device, Act::Write)];
     let timing = DeviceTiming {
-        row_shift: own.row_bytes.trailing_zeros(),
-        order: outermost_first(&counts),
+        map: RowMap::turned(outermost_first(&counts).into(), own.row_bytes),
         rcd: 0,
         cl: clock.cycles(u64::from(own.read_cycles)),
         wl: clock.cycles(u64::from(own.write_cycles)),

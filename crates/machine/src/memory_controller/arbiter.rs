@@ -117,6 +117,7 @@ mod tests {
         let ns = Nanos { ps: 0 };
         ControllerSpec {
             channels: 1,
+            mapping: "ours".into(),
             read_queue_entries: 8,
             write_queue_entries: 8,
             ingress_reads: 8,

@@ -1,5 +1,8 @@
 //! Parameters of memory controllers, and what they count.
 
+use crate::device::Device;
+use crate::mapping::{AddressMap, Field, Geometry};
+use crate::media::MediaSpec;
 use durawarp_base::counters;
 use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
@@ -9,6 +12,9 @@ spec! {
     pub struct ControllerSpec {
         /// Memory channels, each with a controller.
         channels: u32 where 1..=256,
+        /// Which channel, bank and row an address lies in: ours, RoBaRaCoCh, RoRaBaChCo, RoCoRaBaCh, MOP4CLXOR,
+        /// gpgpu-ipoly, or fields and hashes, as in `Ro Ba Co Ch; Ba ^= Ro`.
+        mapping: String,
         /// Reads that the scheduler chooses from.
         read_queue_entries: u32 where 1..=256,
         /// Write-pending queue: writes accepted and not yet at the media.
@@ -72,6 +78,34 @@ counters! {
 pub const LINK_WITHOUT_LATENCY: &str = "a link needs a latency greater than 0";
 
 impl ControllerSpec {
+    /// Its mapping on a machine of so many slices, which takes chunks of `chunk_bytes`; devices of DRAM and of
+    /// NVM are those of tables, where there are any.
+    ///
+    /// # Errors
+    /// What is wrong with its text, or with it on this machine.
+    pub fn address_map(
+        &self,
+        [slices, chunk_bytes]: [u32; 2],
+        plain: [&MediaSpec; 2],
+        tables: [Option<&Device>; 2],
+    ) -> Result<AddressMap, String> {
+        let of = |medium: usize| {
+            let (rows, table) = (plain[medium], tables[medium].map(|device| &device.organisation));
+            // Bank i is of group i modulo their number.
+            let groups = if rows.banks.is_multiple_of(rows.bank_groups) { rows.bank_groups } else { 1 };
+            let of_keys = || vec![(Field::Bank, rows.banks / groups), (Field::BankGroup, groups)];
+            let of_level = |(name, count): &(String, u32)| (Field::of_level(name), *count);
+            Geometry {
+                levels: table.map_or_else(of_keys, |own| own.levels.iter().map(of_level).collect()),
+                row_bytes: table.map_or(rows.row_bytes, |own| own.row_bytes),
+                channels: self.channels,
+                slices_per_channel: slices / self.channels,
+                chunk_bytes,
+            }
+        };
+        AddressMap::new(&self.mapping, [of(0), of(1)])
+    }
+
     /// What is wrong with the values together, and with the machine's sizes of lines and rows in bytes: the
     /// key to blame, and why.
     pub fn faults(&self, line_bytes: u32, dram_row_bytes: u32, nvm_row_bytes: u32) -> Vec<(&'static str, String)> {

@@ -4,10 +4,10 @@ use durawarp_engine::{Clock, Topology};
 use durawarp_kernel::host::HostProgram;
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_machine::MachineSpec;
-use durawarp_machine::address::Interleave;
 use durawarp_machine::command_processor::{CommandProcessor, CommandProcessorWiring};
 use durawarp_machine::crossbar::{PortEnd, SwitchKind};
 use durawarp_machine::l2::{L2Slice, L2Wiring};
+use durawarp_machine::mapping::AddressMap;
 use durawarp_machine::ports::{Endpoint, Roster};
 use durawarp_machine::sm::{Sm, SmParameters, SmWiring};
 use durawarp_machine::stalls::LinkParts;
@@ -17,6 +17,7 @@ use super::links::Wiring;
 use super::memory::MemoryMap;
 use super::parts::{MemoryParts, SharedParts};
 use super::persistency::{Persistency, first_place};
+use crate::config::device::tables;
 
 /// What components are made of, and those that are made so far.
 pub(super) struct Components<'a> {
@@ -34,7 +35,10 @@ impl<'a> Components<'a> {
     pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Components<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
-        let map = Interleave::new(spec.l2.slices, spec.controller.channels, spec.l2.interleave_bytes);
+        let devices = tables(&persistency.devices);
+        let Ok(AddressMap { interleave: map, .. }) = spec.address_map(devices) else {
+            unreachable!("no mapping is a fault")
+        };
         let switched = spec.crossbar.switch == SwitchKind::InputQueued;
         let roster = Roster { switched, ..Roster::new(spec.sm.count as u16, map) };
         let memory = MemoryParts {
@@ -43,7 +47,7 @@ impl<'a> Components<'a> {
             bus: &spec.bus,
             dram: &spec.dram,
             nvm: &spec.nvm,
-            devices: persistency.devices.each_ref().map(Option::as_deref),
+            devices,
             persist: &spec.persist,
             clock: base.clock(spec.clock.memory_mhz.khz),
         };

@@ -92,10 +92,15 @@ impl<'a> SharedParts<'a> {
 
     /// The memory controllers, each with its share of the image.
     pub(super) fn add_controllers(&mut self, shares: Vec<[Image; 2]>) {
+        let MemoryParts { controller: spec, bus, dram, nvm, devices, persist, dram_cache, clock } = self.memory;
+        let map = self.wiring.roster.map;
+        let sizes = [map.slices(), map.chunk_bytes() as u32];
+        let Ok(mapped) = spec.address_map(sizes, [dram, &nvm.rows()], devices) else {
+            unreachable!("no mapping is a fault")
+        };
+        let devices = Devices { dram: devices[0], nvm: devices[1] };
         for (channel, images) in (0..).zip(shares) {
-            let MemoryParts { controller: spec, bus, dram, nvm, devices, persist, dram_cache, clock } = self.memory;
-            let devices = Devices { dram: devices[0], nvm: devices[1] };
-            let media = Media::of(&devices, dram, nvm, bus, clock, self.base);
+            let media = Media::of(&devices, dram, nvm, bus, clock, self.base).mapped(&mapped.rows);
             let forward = self.base.ticks_of_ps(spec.forward_ns.ps);
             let ports = self.roster().ports(Endpoint::Controller(channel));
             let mut controller = MemoryController::new(spec.clone(), clock, forward, ports, media, images);

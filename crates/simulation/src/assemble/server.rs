@@ -18,11 +18,11 @@
 //! program's entry at time 0.
 
 use durawarp_engine::{Clock, ComponentId, Time, Topology};
-use durawarp_machine::address::Interleave;
 use durawarp_machine::client::{Client, ClientWiring};
 use durawarp_machine::core::{Core, CoreWiring};
 use durawarp_machine::cpu::CpuSpec;
 use durawarp_machine::home::{HomeSlice, HomeWiring};
+use durawarp_machine::mapping::AddressMap;
 use durawarp_machine::msg::Msg;
 use durawarp_machine::nic::Nic;
 use durawarp_machine::os::{OperatingSystem, OsWiring};
@@ -42,6 +42,7 @@ use super::memory::cut;
 use super::midway::Midway;
 use super::parts::{MemoryParts, SharedParts};
 use super::persistency::Persistency;
+use crate::config::device::tables;
 
 /// Why a thread keeps its hart until it ends, and more threads than harts are refused; none where threads
 /// share harts.
@@ -93,7 +94,10 @@ impl<'a> CpuComponents<'a> {
         topology: Topology<Msg>,
     ) -> CpuComponents<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
-        let map = Interleave::new(spec.llc.slices, spec.controller.channels, spec.llc.interleave_bytes);
+        let devices = tables(&persistency.devices);
+        let Ok(AddressMap { interleave: map, .. }) = spec.address_map(devices) else {
+            unreachable!("no mapping is a fault")
+        };
         let clients = spec.nodes.clients_of(server);
         let (peers, ddio) = (spec.nodes.peers() as u16, spec.nic.ddio);
         let roster = Roster { clients, peers, ddio, ..Roster::of_cores(spec.core.count as u16, map) };
@@ -102,7 +106,7 @@ impl<'a> CpuComponents<'a> {
             bus: &spec.bus,
             dram: &spec.dram,
             nvm: &spec.nvm,
-            devices: persistency.devices.each_ref().map(Option::as_deref),
+            devices,
             persist: &spec.persist,
             dram_cache: dram_cache(spec, load, persistency),
             clock: base.clock(spec.clock.memory_mhz.khz),

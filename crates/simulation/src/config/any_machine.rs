@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::compute::Compute;
 use super::derived::Derived;
-use super::device::Devices;
+use super::device::{Devices, tables};
 use super::machine::{CpuMachine, MachineConfig};
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_base::document::{Override, Setting};
@@ -120,6 +120,12 @@ impl AnyMachine {
     /// Its memory devices: the DRAM's and the NVM's, `None` for plain ones.
     pub fn devices(&self) -> &Devices {
         of_either!(self, machine => &machine.devices)
+    }
+
+    /// What each bit of an address decides, a line each.
+    pub fn mapping_bits(&self) -> Vec<String> {
+        of_either!(self, machine => machine.spec.address_map(tables(&machine.devices)))
+            .map_or_else(|_| Vec::new(), |map| map.bits())
     }
 
     /// Bytes that its caches take of the host.

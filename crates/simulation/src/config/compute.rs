@@ -16,6 +16,8 @@ use durawarp_base::document::{is_path, top_texts};
 use durawarp_base::spec::{Key, Megahertz};
 use durawarp_machine::MachineSpec;
 use durawarp_machine::cpu::CpuSpec;
+use durawarp_machine::device::Device;
+use durawarp_machine::mapping::AddressMap;
 use durawarp_machine::media::{MediaSpec, NvmSpec};
 
 /// What computes in a machine.
@@ -112,6 +114,12 @@ pub trait ComputeSpec: Clone + fmt::Debug + PartialEq + Serialize + DeserializeO
 
     /// What names the memory devices, and what they have to fit.
     fn memory(&mut self) -> MemorySpecs<'_>;
+
+    /// Where addresses lie; devices of DRAM and of NVM are those of tables, where there are any.
+    ///
+    /// # Errors
+    /// The machine cannot have its mapping.
+    fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String>;
 }
 
 impl ComputeSpec for MachineSpec {
@@ -128,6 +136,10 @@ impl ComputeSpec for MachineSpec {
         let (memory_mhz, bytes_per_cycle) = (self.clock.memory_mhz, self.bus.bytes_per_cycle);
         MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, memory_mhz, bytes_per_cycle }
     }
+
+    fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String> {
+        self.address_map(tables)
+    }
 }
 
 impl ComputeSpec for CpuSpec {
@@ -143,5 +155,9 @@ impl ComputeSpec for CpuSpec {
     fn memory(&mut self) -> MemorySpecs<'_> {
         let (memory_mhz, bytes_per_cycle) = (self.clock.memory_mhz, self.bus.bytes_per_cycle);
         MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, memory_mhz, bytes_per_cycle }
+    }
+
+    fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String> {
+        self.address_map(tables)
     }
 }

@@ -34,6 +34,6 @@ mod timing;
 
 pub use self::file::{LoadedDevice, load, names};
 pub use self::listing::{BuiltinDevice, builtin, table};
-pub use self::of_machine::Devices;
 pub(super) use self::of_machine::devices;
+pub use self::of_machine::{Devices, tables};
 pub use self::request::DeviceRequest;

@@ -47,6 +47,8 @@ pub struct Placed {
     pub source: String,
     /// That is no source of its own: it was chosen, or set by the user.
     pub unowned: bool,
+    /// Of an address mapping on a machine that was asked for: what each bit decides.
+    pub bits: Vec<String>,
 }
 
 /// A key that there is, and whose it is.
@@ -155,7 +157,9 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
         let name = key.name();
         let placed = |listing: &Listing| {
             let Owned { value, source } = listing.parameters.get(&name)?.clone();
-            Some(Placed { name: listing.name.clone(), value, unowned: is_unowned(&source), source })
+            let asked_for = !names.is_empty() && name == MAPPING;
+            let bits = listing.bits.iter().filter(|_| asked_for).cloned().collect();
+            Some(Placed { name: listing.name.clone(), value, unowned: is_unowned(&source), source, bits })
         };
         Explanation {
             of: key.owner(),
@@ -169,6 +173,9 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
     };
     faults.into_result(wanted.iter().map(explained).collect())
 }
+
+/// The key that is told bit by bit.
+const MAPPING: &str = "controller.mapping";
 
 /// Near keys that are told of.
 const NEAREST: usize = 3;
@@ -240,6 +247,18 @@ mod tests {
         assert_eq!(ddr4.organisation, "1 rank x 4 bank_group x 4 bank, 64 B a burst, rows of 8192 B");
         assert!(ddr4.bins.contains(&"3200AA".to_owned()) && ddr4.densities == ["8Gb_x8", "4Gb_x8", "16Gb_x8"]);
         assert_eq!(found.places[0].value, Value::from("plain"));
+    }
+
+    #[test]
+    fn a_mapping_is_told_bit_by_bit_on_a_machine_that_was_asked_for() {
+        let [found] = &told(MAPPING, &["volta-v100"]).unwrap()[..] else { panic!() };
+        let told_bits = found.places[0].bits.join("\n");
+        assert!(told_bits.starts_with("is Ro Ba Co Ch; slice = splitmix(chunk)"), "{told_bits}");
+        assert!(told_bits.contains("splitmix64(chunk / 64)) mod 64"), "{told_bits}");
+        let [all] = &told(MAPPING, &[]).unwrap()[..] else { panic!() };
+        assert!(all.places.len() > 10 && all.places.iter().all(|place| place.bits.is_empty()));
+        let [other] = &told("controller.channels", &["volta-v100"]).unwrap()[..] else { panic!() };
+        assert!(other.places[0].bits.is_empty());
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Listing {
     pub scheme: Option<&'static str>,
     /// Every parameter by `table.key`.
     pub parameters: BTreeMap<String, Owned>,
+    /// What each bit of an address decides, on a machine.
+    pub bits: Vec<String>,
 }
 
 /// A parameter that two lists do not have in common.
@@ -100,14 +102,14 @@ impl Listing {
             Compute::Gpu => Kind::Machine,
             Compute::Cpu => Kind::CpuMachine,
         };
-        Listing { kind, name: machine.name().to_owned(), scheme: None, parameters }
+        Listing { kind, name: machine.name().to_owned(), scheme: None, parameters, bits: machine.mapping_bits() }
     }
 
     /// A scheme.
     pub fn of_scheme(scheme: &SchemeConfig) -> Self {
         let parameters = owned(scheme.values.clone(), &scheme.sources);
         let (name, built) = (scheme.name.clone(), scheme.built.name());
-        Listing { kind: Kind::Scheme, name, scheme: Some(built), parameters }
+        Listing { kind: Kind::Scheme, name, scheme: Some(built), parameters, bits: Vec::new() }
     }
 
     /// What differs between this and another of its kind.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::compute::{Compute, ComputeSpec};
-use super::device::{Devices, devices};
+use super::device::{Devices, devices, tables};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{Draft, Form, FormKind, Override, ParameterTable, Setting, assumptions, written};
 use durawarp_base::spec::Key;
@@ -102,6 +102,11 @@ impl<S: ComputeSpec> MachineConfig<S> {
             faults.push(document.blame(table, name, &why));
         }
         let devices = devices(spec.memory(), &document, &mut faults);
+        // A mapping is looked at on sizes that are sound.
+        if faults.0.is_empty() {
+            let why = spec.address_map(tables(&devices)).err();
+            faults.0.extend(why.map(|why| document.blame("controller", "mapping", &why)));
+        }
         let (name, description, sources) = (document.name, document.description, document.sources);
         faults.into_result(MachineConfig { name, description, spec, sources, devices })
     }

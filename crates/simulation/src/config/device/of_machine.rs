@@ -19,6 +19,11 @@ use super::request::{DevicePlace, DeviceRequest};
 /// The DRAM's and the NVM's; `None` for plain ones.
 pub type Devices = [Option<Arc<Device>>; 2];
 
+/// The same for those who only look at them.
+pub fn tables(devices: &Devices) -> [Option<&Device>; 2] {
+    devices.each_ref().map(Option::as_deref)
+}
+
 /// Two clocks that differ by less than one part in this many are one: files have three decimals.
 const CLOCK_PARTS: u64 = 100;
 
