@@ -150,6 +150,62 @@ fn the_configuration_of_a_v100_gives_our_preset_but_for_latencies_that_were_meas
     assert_eq!(not_of_latencies, expected.iter().collect::<Vec<_>>(), "{diff}");
 }
 
+/// What tested configurations of GPGPU-Sim say of addresses: channels, letters above and below the chips', indices of
+/// partitions and of banks; and the mapping.
+const ADDRESSES: [(&str, u32, &str, u32, u32, &str); 7] = [
+    ("SM2_GTX480", 6, "0000RRRR.RRRRRRRR.BBBCCCCB.CCSSSSSS", 0, 0, "Ro Ba[1:] Co Ba[:1] Ch"),
+    ("SM3_KEPLER_TITAN, SM75_RTX2060", 12, "0000RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS", 0, 0, "Ro Ba[1:] Co Ch Ba[:1]"),
+    ("SM6_TITANX", 12, "0000RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS", 4, 0, "Ro Ba[1:] Co Ba[:1] Ch; slice = splitmix(chunk)"),
+    ("SM75_RTX2060_S", 16, "0000RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS", 0, 0, "Ro Ba[1:] Co Ch Ba[:1]"),
+    (
+        "SM7_QV100, SM7_GV100",
+        32,
+        "0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS",
+        2,
+        0,
+        "Ro Ba[1:] Co Ba[:1] Ch; Ch slice = ipoly(Ch slice, Ro Ba[1:] Co)",
+    ),
+    (
+        "SM7_TITANV",
+        24,
+        "0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS",
+        2,
+        1,
+        "Ro Ba[1:] Co Ba[:1] Ch; slice = splitmix(chunk); Ba ^= Ro",
+    ),
+    (
+        "SM86_RTX3070",
+        16,
+        "0000RRRR.RRRRRRRR.RBBBCCCC.BCCSSSSS",
+        2,
+        0,
+        "Ro Ba[1:] Co Ch Ba[:1]; Ch slice = ipoly(Ch slice, Ro Ba[1:] Co[1:])",
+    ),
+];
+
+#[test]
+fn mappings_of_tested_configurations_become_mappings_of_machines() {
+    for (nth, (of, channels, letters, partitions, banks, expected)) in ADDRESSES.into_iter().enumerate() {
+        let config = QV100.replace("-gpgpu_n_mem 32", &format!("-gpgpu_n_mem {channels}"));
+        let map = format!("dramid@8;00000000.00000000.00000000.00000000.{letters}");
+        let options = format!(
+            "{config}-gpgpu_mem_address_mask 1\n-gpgpu_mem_addr_mapping {map}\n\
+             -gpgpu_memory_partition_indexing {partitions}\n-dram_bnk_indexing_policy {banks}\n"
+        );
+        // The machine is checked, so that the mapping is one of its sizes.
+        let (_, toml) = checked(&format!("import_addresses_{nth}"), &options);
+        assert!(toml.contains(&format!("\nmapping = {{ value = \"{expected}\"")), "{of}: {toml}");
+        assert!(toml.contains("-gpgpu_mem_address_mask 1: of no effect in these files"), "{of}: {toml}");
+        assert_eq!(
+            toml.contains("-gpgpu_memory_partition_indexing: here by splitmix64"),
+            expected.contains("splitmix")
+        );
+    }
+    let (code, _, told) =
+        imported("cli/import_letters", "-gpgpu_n_mem 8\n-gpgpu_mem_addr_mapping dramid@8;RBC\n", None);
+    assert!(code == Some(2) && told.contains("gpgpusim.config:2:25") && told.contains("3 bits, not 64"), "{told}");
+}
+
 #[test]
 fn older_files_have_no_latency_of_shuffles() {
     let older = QV100.replace("5,145,21", "5,145").replace("2,8,4", "2,8");

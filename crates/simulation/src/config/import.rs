@@ -13,11 +13,12 @@
 //! of its option.
 //!
 //! Source: option parsers and tested configurations of GPGPU-Sim 4; the options' own help. Left out: the
-//! interconnect's file (`-inter_config_file`), `-gpgpu_mem_addr_mapping`, power and UVM.
+//! interconnect's file (`-inter_config_file`), power and UVM.
 
 mod cache;
 mod known;
 mod map;
+mod mapping;
 mod options;
 
 use std::fmt::Write as _;
@@ -146,6 +147,9 @@ fn list(out: &mut String, heading: &str, entries: impl Iterator<Item = String>) 
 mod tests {
     use super::*;
 
+    /// A mapping of 4 banks, which are GPGPU-Sim's by default.
+    const LETTERS: &str = "dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RRRBBCCC.CCCSSSSS";
+
     /// A file with one option.
     fn of(option: &str) -> Import {
         import("one", &[("one.config".to_owned(), option.to_owned())])
@@ -155,7 +159,8 @@ mod tests {
     #[test]
     fn every_option_becomes_what_its_row_says() {
         for known in known::all() {
-            let line = format!("-gpgpu_n_clusters 20\n-{} {}\n", known.name, known.default.unwrap_or("1"));
+            let without = if known.name == "gpgpu_mem_addr_mapping" { LETTERS } else { "1" };
+            let line = format!("-gpgpu_n_clusters 20\n-{} {}\n", known.name, known.default.unwrap_or(without));
             let line =
                 if known.name == "gpgpu_n_clusters" { format!("-gpgpu_n_mem 8\n-{} 20\n", known.name) } else { line };
             // Options that count only beside others.
@@ -186,8 +191,9 @@ mod tests {
                         -gpgpu_shmem_size 98304\n-gpgpu_shmem_option 0,96\n-gpgpu_unified_l1d_size 128\n\
                         -trace_opcode_latency_initiation_int 4,1\n-gpgpu_gmem_skip_L1D 0\n";
         let fixed = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:512:8,16:0,32\n";
+        let letters = format!("-gpgpu_mem_addr_mapping {LETTERS}\n");
         let mut set: Vec<Set> = Vec::new();
-        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive] {
+        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive, &letters] {
             let files = [("gpgpusim.config".to_owned(), text.to_owned())];
             set.extend(map::keys(&Options::read(&files)));
         }

@@ -2,6 +2,7 @@
 //!
 //! Parts of a compound option that set no key are told. `options.tsv` names the keys of each option.
 
+use super::mapping::{BANKS, Hashes, Letters, MAP, PARTITIONS, Sizes, mapped};
 use super::options::Options;
 
 /// Stages of GPGPU-Sim's pipeline that its table of latencies leaves out (measured on it for `titan-x`).
@@ -341,6 +342,43 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
     }
     if memory_mhz > 0.0 {
         timing(options, memory_mhz, keys);
+    }
+    addresses(options, keys);
+}
+
+/// Where addresses lie: by letters, else by a number's masks; then hashes.
+fn addresses(options: &Options<'_>, keys: &mut Keys<'_>) {
+    let mask = "gpgpu_mem_address_mask";
+    let whole = |option: &str| options.number(option).map(|value| value as u32);
+    let [by_partition, by_bank] = [PARTITIONS, BANKS].map(whole);
+    let (option, letters) = match options.word(MAP) {
+        Some(text) => match Letters::parse(text) {
+            Ok(letters) => (MAP, Some(letters)),
+            Err(why) => return options.blame(MAP, format!("-{MAP}: {why}")),
+        },
+        None => (mask, whole(mask).and_then(Letters::of_mask)),
+    };
+    let Some(letters) = letters else { return options.tell(mask, "no mask has this number: here `ours`") };
+    let number = |key: &str| keys.set.iter().find(|set| set.key == key)?.value.parse::<u64>().ok();
+    let [channels, slices, banks, line] =
+        ["controller.channels", "l2.slices", "dram.banks", "l2.line_bytes"].map(|key| number(key).unwrap_or(0));
+    if [channels, slices, banks, line].contains(&0) {
+        return;
+    }
+    let sizes =
+        Sizes { channels: channels as u32, slices: (slices / channels) as u32, banks: banks as u32, line_bytes: line };
+    let hashes = Hashes { partitions: by_partition.unwrap_or(0), banks: by_bank.unwrap_or(0) };
+    match mapped(&letters, hashes, sizes) {
+        Ok(found) => {
+            let note = format!(", {}, {}", options.source(PARTITIONS), options.source(BANKS));
+            keys.word("controller.mapping", format!("{:?}", found.text), option, &note);
+            keys.put("l2.interleave_bytes", found.chunk_bytes as f64, option, ": columns below all else");
+            keys.put("dram.row_bytes", found.row_bytes as f64, option, ": columns");
+            for (of, what) in found.otherwise {
+                options.tell(if of == MAP { option } else { of }, what);
+            }
+        }
+        Err(why) => options.tell(option, &format!("{why}; here `ours`")),
     }
 }
 
