@@ -28,7 +28,7 @@ pub use overrides::Override;
 pub use value::Value;
 
 pub use draft::{Draft, ParameterDocument, parameters_of, top_keys, top_texts};
-pub use form::{Form, FormKind, ParameterTable, assumptions, is_path, is_unowned, written};
+pub use form::{Form, FormKind, ParameterTable, USER_SOURCE, assumptions, is_path, is_unowned, written};
 pub use overrides::Setting;
 pub use place::{Place, SourceText};
 pub use scalar::{expectation, unit_of};

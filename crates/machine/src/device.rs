@@ -49,6 +49,22 @@ pub struct Device {
     pub timing: Vec<(String, u64)>,
 }
 
+impl Device {
+    /// So many of its channels side by side, each with buses of its own, as one channel that is as much wider.
+    /// Requests go to one of them each.
+    #[must_use]
+    pub fn widened(mut self, channels: u32) -> Device {
+        let own = &mut self.organisation;
+        own.levels.insert(0, ("sub_channel".to_owned(), channels));
+        own.bus_levels += 1;
+        own.two_command_buses |= channels > 1;
+        self.commands.iter_mut().for_each(|command| command.target += 1);
+        // What was said of the channel is said of each of them.
+        self.constraints.iter_mut().for_each(|own| own.scope = Some(own.scope.map_or(0, |scope| scope + 1)));
+        self
+    }
+}
+
 /// How a device is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Organisation {

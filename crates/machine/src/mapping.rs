@@ -103,7 +103,7 @@ impl Field {
             "bank_group" => Field::BankGroup,
             "rank" => Field::Rank,
             "stack" => Field::Stack,
-            "pseudo_channel" => Field::PseudoChannel,
+            "pseudo_channel" | "sub_channel" => Field::PseudoChannel,
             _ => Field::Bank,
         }
     }

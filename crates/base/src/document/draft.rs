@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use super::form::{Form, ParameterTable, UNNAMED, USER, is_path};
+use super::form::{Form, ParameterTable, UNNAMED, USER_SOURCE, is_path};
 use super::overrides::{Override, Setting};
 use super::place::{Place, SourceText};
 use super::scalar::{Scalar, check};
@@ -392,7 +392,7 @@ impl<'a> Draft<'a> {
 
     /// Changes a value, or notes why not.
     pub fn apply(&mut self, over: &Override) {
-        self.change(over, USER.to_owned(), Diagnostic::nowhere(&over.written(), ""));
+        self.change(over, USER_SOURCE.to_owned(), Diagnostic::nowhere(&over.written(), ""));
     }
 
     /// As [`Draft::apply`], for what another document sets.

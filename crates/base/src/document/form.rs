@@ -63,7 +63,7 @@ pub struct ParameterTable {
 }
 
 /// Source of a value given on the command line.
-pub(super) const USER: &str = "user: --set";
+pub const USER_SOURCE: &str = "user: --set";
 
 /// The source of a value in a file that names none ends in this, after what the file describes.
 pub(super) const UNNAMED: &str = " file without a source";
@@ -75,7 +75,7 @@ pub fn assumptions(sources: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
 
 /// The source names no owner: the value was chosen, set by the user, or written without one.
 pub fn is_unowned(source: &str) -> bool {
-    source.starts_with("chosen") || source == USER || source.ends_with(UNNAMED)
+    source.starts_with("chosen") || source == USER_SOURCE || source.ends_with(UNNAMED)
 }
 
 /// A table with its sources as it is written in a document.

@@ -89,7 +89,7 @@ impl<S: ComputeSpec> MachineConfig<S> {
         for over in overrides {
             draft.apply(over);
         }
-        let document = draft.finish()?;
+        let mut document = draft.finish()?;
         let mut spec: S = match serde_json::from_value(Value::Object(document.tables.clone())) {
             Ok(spec) => spec,
             Err(error) => {
@@ -101,7 +101,7 @@ impl<S: ComputeSpec> MachineConfig<S> {
             let (table, name) = key.split_once('.').unwrap_or((key, ""));
             faults.push(document.blame(table, name, &why));
         }
-        let devices = devices(spec.memory(), &document, &mut faults);
+        let devices = devices(spec.memory(), &mut document, &mut faults);
         // A mapping is looked at on sizes that are sound.
         if faults.0.is_empty() {
             let why = spec.address_map(tables(&devices)).err();

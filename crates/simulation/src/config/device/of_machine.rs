@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use durawarp_base::diagnostic::Diagnostics;
-use durawarp_base::document::ParameterDocument;
-use durawarp_base::spec::Megahertz;
+use durawarp_base::document::{ParameterDocument, USER_SOURCE, is_path};
+use durawarp_base::spec::{Megahertz, Nanos};
 use durawarp_machine::device::{Device, PLAIN, RefreshPolicy};
+use durawarp_machine::media::MediaSpec;
 
 use super::super::compute::MemorySpecs;
 use super::constraints::word_of;
@@ -27,12 +28,24 @@ pub fn tables(devices: &Devices) -> [Option<&Device>; 2] {
 /// Two clocks that differ by less than one part in this many are one: files have three decimals.
 const CLOCK_PARTS: u64 = 100;
 
-/// Loads the devices that a machine names. The names become paths that hold from the current folder.
+/// Loads the devices that a machine names. The names become paths that hold from the current folder, and keys
+/// of a plain device say what the named one has, each with that as its source.
 pub(in super::super) fn devices(
-    MemorySpecs { dram, nvm, memory_mhz, bytes_per_cycle }: MemorySpecs<'_>,
-    document: &ParameterDocument,
+    mut specs: MemorySpecs<'_>,
+    document: &mut ParameterDocument,
     faults: &mut Diagnostics,
 ) -> Devices {
+    let devices = named(&mut specs, document, faults);
+    if let Some(device) = &devices[0] {
+        adopt(device, specs.dram, document, faults);
+    }
+    devices
+}
+
+/// The devices, and what is wrong with what is asked of them.
+fn named(specs: &mut MemorySpecs<'_>, document: &ParameterDocument, faults: &mut Diagnostics) -> Devices {
+    let MemorySpecs { dram, nvm, memory_mhz, bytes_per_cycle } = specs;
+    let (memory_mhz, bytes_per_cycle) = (*memory_mhz, *bytes_per_cycle);
     dram.device = beside(&document.blame("dram", "device", "").file, &dram.device);
     nvm.device = beside(&document.blame("nvm", "device", "").file, &nvm.device);
     let blame = |table: &'static str| move |key: &str, why: &str| document.blame(table, key, why);
@@ -56,13 +69,17 @@ pub(in super::super) fn devices(
             place: of_nvm,
         },
     ];
-    let devices = asked.map(|asked| device(&asked, memory_mhz, document, faults));
-    if let Some(device) = &devices[0] {
+    let mut devices = asked.map(|asked| device(&asked, memory_mhz, document, faults));
+    if let Some(device) = &mut devices[0] {
         let own = device.organisation.bytes_per_cycle();
-        if own != f64::from(bytes_per_cycle) {
+        let times = f64::from(bytes_per_cycle) / own;
+        if times > 1.0 && times.fract() == 0.0 {
+            // A channel of ours that is wider has several of the device's.
+            *device = Arc::new(Device::clone(device).widened(times as u32));
+        } else if times != 1.0 {
+            let name = &device.name;
             let why = format!(
-                "{bytes_per_cycle} is not what a channel of device `{}` moves: {own} bytes a cycle",
-                device.name
+                "{bytes_per_cycle} is no multiple of what a channel of device `{name}` moves: {own} bytes a cycle"
             );
             faults.push(document.blame("bus", "bytes_per_cycle", &why));
         }
@@ -125,6 +142,55 @@ fn device(
         faults.push(document.blame("clock", "memory_mhz", &why));
     }
     Some(Arc::new(device))
+}
+
+/// Makes the keys of plain DRAM say what a device has, by names of JEDEC; what it has no name for is 0. One
+/// that the user says otherwise is refused, as nothing would heed it.
+fn adopt(device: &Device, dram: &mut MediaSpec, document: &mut ParameterDocument, faults: &mut Diagnostics) {
+    let timing = |names: &[&str]| {
+        let own = names.iter().find_map(|name| device.timing.iter().find(|(own, _)| own == name));
+        Nanos { ps: own.map_or(0, |(_, cycles)| cycles * device.t_ck_ps) }
+    };
+    let own = &device.organisation;
+    let of_cycles = |cycles: u32| Nanos { ps: u64::from(cycles) * device.t_ck_ps };
+    let groups = own.levels.iter().find(|(name, _)| name == "bank_group").map_or(1, |(_, count)| *count);
+    let durations = [
+        ("t_rcd_ns", &mut dram.t_rcd_ns, timing(&["RCD", "RCDRD"])),
+        ("t_cl_ns", &mut dram.t_cl_ns, of_cycles(own.read_cycles)),
+        ("t_wl_ns", &mut dram.t_wl_ns, of_cycles(own.write_cycles)),
+        ("t_rp_ns", &mut dram.t_rp_ns, timing(&["RP"])),
+        ("t_ras_ns", &mut dram.t_ras_ns, timing(&["RAS"])),
+        ("t_ccd_ns", &mut dram.t_ccd_ns, timing(&["CCD_S", "CCD"])),
+        ("t_ccd_l_ns", &mut dram.t_ccd_l_ns, timing(&["CCD_L", "CCD_S", "CCD"])),
+        ("t_rrd_ns", &mut dram.t_rrd_ns, timing(&["RRD_S", "RRD"])),
+        ("t_wr_ns", &mut dram.t_wr_ns, timing(&["WR"])),
+    ];
+    let mut heeded = Vec::new();
+    for (key, known, value) in durations {
+        heeded.push((key, *known == value));
+        *known = value;
+    }
+    let counts = [
+        ("banks", &mut dram.banks, own.levels.iter().map(|(_, count)| count).product()),
+        ("bank_groups", &mut dram.bank_groups, groups),
+        ("row_bytes", &mut dram.row_bytes, own.row_bytes),
+    ];
+    for (key, known, value) in counts {
+        heeded.push((key, *known == value));
+        *known = value;
+    }
+    for (key, is_heeded) in heeded {
+        let place = document.blame("dram", key, "");
+        let source = document.sources.entry(format!("dram.{key}")).or_default();
+        // A machine that is written out whole says both.
+        if !is_heeded && (is_path(&place.file) || source == USER_SOURCE) {
+            let name = &device.name;
+            let why = format!("device `{name}` says this itself: set dram.timing, or dram.device to `{PLAIN}`");
+            faults.push(document.blame("dram", key, &why));
+        } else {
+            *source = format!("device `{}`: {}", device.name, device.variant.join(", "));
+        }
+    }
 }
 
 /// A device's file as a machine's file names it: one beside that file, else as it is.

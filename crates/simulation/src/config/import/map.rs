@@ -396,6 +396,10 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
         keys.put("dram.banks", banks, option, ": nbk");
     }
     keys.put("dram.bank_groups", groups, option, ": nbkgrp");
+    // These timings are all that the devices have there: no table, no refresh.
+    for (key, word) in [("dram.device", "plain"), ("dram.bin", ""), ("dram.density", ""), ("dram.refresh", "none")] {
+        keys.word(key, format!("{word:?}"), option, ": timings of its own");
+    }
     for (name, key) in [
         ("CCD", "dram.t_ccd_ns"),
         ("RRD", "dram.t_rrd_ns"),
