@@ -439,7 +439,7 @@ fn its_machine_loads() {
 fn its_memory_device_is_one() {
     let file = folder("docs_device").join("machine.toml");
     let text = format!("inherits = \"lightwsp-cpu\"\n{}", block("docs/machines.md", "3200AA"));
-    std::fs::write(&file, text + "[clock]\nmemory_mhz = 1600\n").unwrap();
+    std::fs::write(&file, text + "\n[clock]\nmemory_mhz = 1600\n[bus]\nbytes_per_cycle = 16\n").unwrap();
     let machine = CpuMachine::read(file.to_str().unwrap(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
     let dram = machine.devices[0].as_ref().unwrap();
     assert_eq!((dram.variant.join(" ").as_str(), dram.organisation.levels[0].1), ("3200AA 16Gb_x8", 2));

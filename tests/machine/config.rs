@@ -412,11 +412,12 @@ fn every_key_takes_only_its_values(
                 text += &format!("{} = {written}\n", key.name);
                 let over = set(&format!("{table}.{}={typed}", key.name));
                 // A text is anything in quotes, and anything that is typed.
-                let is_text = key.kind == Kind::Text;
-                if !said.fits(key.kind) && !(is_text && written.starts_with('"')) {
+                let (fits, is_text) = (said.fits(key.kind), key.kind == Kind::Text);
+                let [in_a_file, as_typed] = [fits || is_text && written.starts_with('"'), fits || is_text];
+                if !in_a_file {
                     refused_lines.push(text.lines().count() as u32);
                 }
-                if !said.fits(key.kind) && !is_text {
+                if !as_typed {
                     refused_sets.push(over.written());
                 }
                 sets.push(over);

@@ -100,6 +100,11 @@ pub(super) fn constraints(
             if parsed.other && scope.is_none() {
                 line.fault(0..text.len(), "`other` is of a level: there is no other channel");
             }
+            // The media keep the times of a window for activations alone.
+            let opens = |nth: &u8| commands[usize::from(*nth)].effect == Effect::Open;
+            if parsed.window > 1 && !parsed.before.iter().chain(&parsed.after).all(opens) {
+                line.fault(0..text.len(), "a window is of commands that open rows");
+            }
             let place = line.place;
             // The file has the time between the last slots of the two commands.
             let Some(delay) = timings.evaluate(place.clone(), text, parsed.delay) else { continue };
@@ -107,11 +112,11 @@ pub(super) fn constraints(
                 faults.push(place.fault(format!("a device has up to {MOST_CONSTRAINTS} constraints of two commands")));
                 return all;
             }
+            let line = place.fault("").span.line;
             for &before in &parsed.before {
                 for &after in &parsed.after {
                     let slots = |nth: u8| i64::from(commands[usize::from(nth)].cycles);
                     let delay = (delay + slots(before) - slots(after)).clamp(0, i64::from(u32::MAX));
-                    let line = place.fault("").span.line;
                     let (other, window) = (parsed.other, parsed.window);
                     let delay_cycles = delay as u32;
                     all.push(Constraint { before, after, scope, other, delay_cycles, window, line });

@@ -52,13 +52,6 @@ fn organisation(of: &Organisation) -> String {
     format!("{}, {} B a burst, rows of {} B", levels.join(" x "), of.atom_bytes, of.row_bytes)
 }
 
-/// Bytes a second that all data buses of a channel carry at most.
-fn peak_bytes_per_second(device: &Device) -> f64 {
-    let Organisation { levels, bus_levels, atom_bytes, burst_cycles, .. } = &device.organisation;
-    let buses: f64 = levels.iter().take(*bus_levels as usize).map(|(_, count)| f64::from(*count)).product();
-    buses * f64::from(*atom_bytes) / (f64::from(*burst_cycles) * device.t_ck_ps as f64 * 1e-12)
-}
-
 /// The whole table of a device: what its file comes to.
 pub fn table(device: &Device) -> String {
     let Device { name, source, variant: [bin, density], t_ck_ps, organisation: of, .. } = device;
@@ -74,7 +67,7 @@ pub fn table(device: &Device) -> String {
     let command_buses = if of.two_command_buses { "of rows, and of columns" } else { "one" };
     line("command buses", command_buses.to_owned());
     line("to data", format!("{} cycles of a read, {} of a write", of.read_cycles, of.write_cycles));
-    line("peak", format!("{:.0} MB/s a channel", peak_bytes_per_second(device) / 1e6));
+    line("peak", format!("{:.0} MB/s a channel", of.bytes_per_cycle() * 1e6 / *t_ck_ps as f64));
     if of.persistent {
         line("persistent", "outlives a power failure".to_owned());
     }

@@ -220,7 +220,8 @@ mod tests {
         assert_eq!(dram.variant, ["10Gbps", "1Gb"]);
         let of = |name: &str| dram.timing.iter().find(|(own, _)| own == name).unwrap().1;
         assert_eq!([of("RP"), of("RC"), of("CL"), u64::from(dram.organisation.read_cycles)], [17, 54, 18, 18]);
-        let set = ["dram.device=ddr4", "dram.ranks=2"].map(|text| Override::parse(text).unwrap());
+        let set =
+            ["dram.device=ddr4", "dram.ranks=2", "bus.bytes_per_cycle=16"].map(|text| Override::parse(text).unwrap());
         let own = CpuMachine::read("lightwsp-cpu", &set).unwrap();
         assert_eq!(own.devices[0].as_ref().unwrap().organisation.levels[0], ("rank".to_owned(), 2));
     }
@@ -233,6 +234,13 @@ mod tests {
         let near = |mhz: &str| with("titan-x", &[&GDDR5[..], &[&format!("clock.memory_mhz={mhz}")]].concat());
         assert!(near("2525").is_ok() && near("2475").is_ok());
         assert!(near("2526").is_err() && near("2474").is_err());
+    }
+
+    #[test]
+    fn a_channels_bus_moves_what_its_device_moves() {
+        let told = with("titan-x", &[&GDDR5[..], &["bus.bytes_per_cycle=32"]].concat()).unwrap_err();
+        let part = "`bus.bytes_per_cycle`: 32 is not what a channel of device `gddr5` moves: 16 bytes a cycle";
+        assert!(told.contains(part), "{told}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::timing::Timings;
 const MOST_BANKS: u64 = 4096;
 
 /// Most levels below the channel.
-const MOST_LEVELS: usize = 8;
+const MOST_LEVELS: usize = 6;
 
 /// Most bytes of a row.
 const MOST_ROW_BYTES: u64 = 1 << 20;

@@ -261,6 +261,7 @@ fn commands_bins_and_refresh_are_checked() {
     check_at("every = \"REFI\"", "every = 0", "[[refresh]]", "a refresh every 0 cycles");
     let window = "\"ACT > ACT : FAW ; window 4\"";
     check(window, "\"ACT > ACT : FAW ; window 1\"", " window 1", "expected `window N` from 2 to 64, or `other`");
+    check(window, "\"ACT > PRE : FAW ; window 4\"", "ACT", "a window is of commands that open rows");
     check("\"WR,WRA > WR,WRA : BL\"", "\"WR,WRA > WR,WRA : BL ; other\"", "WR,WRA", "there is no other channel");
 }
 
@@ -276,7 +277,7 @@ fn what_has_no_end_is_refused() {
     let wide = format!("\"{0}ACT > {0}ACT : 1\",\n", "ACT,".repeat(63));
     assert!(told(row, wide.repeat(3) + row).contains("up to 8192 constraints"));
     let levels = format!("levels = [{}\"rank\"", "\"x\", ".repeat(9));
-    assert!(told("levels = [\"rank\"", levels).contains("`levels` are up to 8"));
+    assert!(told("levels = [\"rank\"", levels).contains("`levels` are up to 6"));
 }
 
 #[test]
