@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`report`] | outcomes and sweeps for people: consoles, HTML, CSV, figures |
 //! | [`papers`] | the experiments of four papers, and their published values |
+//! | [`devices`] | memory devices by themselves, beside two other simulators and arithmetic |
 //! | [`sensitivity`] | which parameters a result hangs on |
 
+pub mod devices;
 pub mod papers;
 pub mod report;
 pub mod sensitivity;
