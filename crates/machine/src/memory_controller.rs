@@ -44,7 +44,7 @@ use durawarp_persist::vocab::Domain;
 
 use super::image::Image;
 use super::look::{Lines, LookKind};
-use super::media::{Direction, Media};
+use super::media::{CommandRecord, Direction, Media};
 use super::msg::{
     ControllerMsg, Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, PeerMessage, Receiver, SliceMsg, deliver,
 };
@@ -188,6 +188,11 @@ impl MemoryController {
             QueueLevel::new("read queue", reads.queue.len() + reads.waiting(), spec.read_queue_entries as usize),
             QueueLevel::new("WPQ", writes.len() + writes.waiting(), writes.len() + writes.free()),
         ]
+    }
+
+    /// The commands that its devices were given, where the media keep them.
+    pub fn commands(&self) -> &[CommandRecord] {
+        self.channel.media.commands()
     }
 
     /// What it counted.

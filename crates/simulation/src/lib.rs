@@ -16,6 +16,7 @@
 //! | [`crash`] | power failures at every instant that matters |
 //! | [`bisect`], [`determinism`] | where two runs part; whether any number of threads gives the same |
 //! | [`sweep`] | many experiments, stored and resumed |
+//! | [`one_channel`] | a memory channel by itself, driven by streams of requests |
 //! | [`experiment`] | the short way of the facade |
 
 pub mod assemble;
@@ -24,6 +25,7 @@ pub mod config;
 pub mod crash;
 pub mod determinism;
 pub mod experiment;
+pub mod one_channel;
 pub mod outcome;
 pub mod run;
 pub mod sweep;
