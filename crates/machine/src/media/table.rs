@@ -137,10 +137,7 @@ impl Rules {
         for own in &device.constraints {
             let (Some(before), Some(after)) = (act(own.before), act(own.after)) else { continue };
             let level = own.scope.map_or(0, |scope| scope + 1);
-            // The delay is between first slots; a command counts from its last one.
-            let slots = |at: u8| i64::from(device.commands[usize::from(at)].cycles);
-            let cycles = i64::from(own.delay_cycles) + slots(own.before) - slots(own.after);
-            let delay = clock.cycles(cycles.max(0) as u64);
+            let delay = clock.cycles(u64::from(own.delay_cycles));
             if own.window > 1 {
                 assert!(before == Act::Open && after == Act::Open, "windows are of activations");
                 rules.windows.push((level, own.window, delay));
