@@ -30,6 +30,7 @@ mod simulate;
 mod sweep;
 mod table;
 mod terminal;
+mod validate;
 mod written_files;
 
 use std::process::ExitCode;
@@ -75,6 +76,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Sweep(SweepCommand::Report(args)) => figures::report(args),
         Command::Sweep(SweepCommand::Lint(args)) => sweep::lint(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
+        Command::Validate(args) => validate::validate(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
         Command::Diff(args) => difference::diff(args),
         Command::Bisect(args) => bisect::bisect(args),

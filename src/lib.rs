@@ -136,10 +136,10 @@ pub use durawarp_plot as plot;
 #[doc(hidden)]
 pub use durawarp_riscv as riscv;
 #[doc(hidden)]
-pub use durawarp_simulation::{assemble, bisect, config, crash, determinism, run, sweep};
+pub use durawarp_simulation::{assemble, bisect, config, crash, determinism, one_channel, run, sweep};
 #[cfg(feature = "report")]
 #[doc(hidden)]
-pub use durawarp_studies::{papers, report, sensitivity};
+pub use durawarp_studies::{devices, papers, report, sensitivity};
 #[doc(hidden)]
 pub use durawarp_workload as workload;
 

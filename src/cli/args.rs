@@ -72,6 +72,9 @@ pub(super) enum Command {
     Sweep(SweepCommand),
     /// Run a paper's experiments again and show ours beside the published numbers
     Reproduce(ReproduceArgs),
+    /// Drive built-in memory devices by themselves and show their cycles beside those of Ramulator 2.1 and
+    /// DRAMsim3, and beside arithmetic; exit code 1 when a figure is beyond its bound
+    Validate(ValidateArgs),
     /// Halve and double each number of a machine that has no source of its own: which of them matter
     Sensitivity(SensitivityArgs),
     /// Compare two runs, as `run --json` wrote them: configuration, results, every count; exit code 1 when
@@ -511,6 +514,16 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// No progress and no tables
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ValidateArgs {
+    /// Write the tables into a folder, as devices.csv and limits.csv
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// No tables
     #[arg(long, short)]
     pub(super) quiet: bool,
 }

@@ -189,6 +189,7 @@ fn options_named_in_prose_exist() {
         "bisect",
         "reproduce",
         "sensitivity",
+        "validate",
     ];
     let of_sweeps = ["run", "status", "table", "figures", "report", "lint"].map(|command| ["sweep", command]);
     let two = [["config", "diff"], ["ptx", "instrument"]].into_iter().chain(of_sweeps);
