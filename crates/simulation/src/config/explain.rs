@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_device_is_told_with_those_that_are_built_in() {
-        let [found] = &told("dram.device", &["titan-x"]).unwrap()[..] else { panic!() };
+        let [found] = &told("dram.device", &["agpm-table4"]).unwrap()[..] else { panic!() };
         let ddr4 = found.devices.iter().find(|device| device.name == "ddr4").unwrap();
         assert_eq!(ddr4.organisation, "1 rank x 4 bank_group x 4 bank, 64 B a burst, rows of 8192 B");
         assert!(ddr4.bins.contains(&"3200AA".to_owned()) && ddr4.densities == ["8Gb_x8", "4Gb_x8", "16Gb_x8"]);

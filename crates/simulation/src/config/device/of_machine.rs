@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_machine_has_the_devices_that_it_names() {
-        assert_eq!(with("titan-x", &[]).unwrap().devices, [None, None]);
+        assert_eq!(with("agpm-table4", &[]).unwrap().devices, [None, None]);
         let own = with("titan-x", &[&GDDR5[..], &["dram.timing=RP = 17, CL=max(1, 18)"]].concat()).unwrap();
         let [Some(dram), None] = &own.devices else { panic!("{:?}", own.devices) };
         assert_eq!(dram.variant, ["10Gbps", "1Gb"]);
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_not_the_devices_is_told_with_both() {
-        let told = with("titan-x", &["dram.device=gddr5"]).unwrap_err();
+        let told = with("titan-x", &["dram.bin=4Gbps"]).unwrap_err();
         assert!(told.contains("`clock.memory_mhz`: 2500 MHz is not the clock of device `gddr5`"), "{told}");
         assert!(told.contains("bin `4Gbps`: 1000 MHz, tCK 1 ns"), "{told}");
         let near = |mhz: &str| with("titan-x", &[&GDDR5[..], &[&format!("clock.memory_mhz={mhz}")]].concat());
@@ -238,14 +238,15 @@ mod tests {
 
     #[test]
     fn a_channels_bus_moves_what_its_device_moves() {
-        let told = with("titan-x", &[&GDDR5[..], &["bus.bytes_per_cycle=32"]].concat()).unwrap_err();
-        let part = "`bus.bytes_per_cycle`: 32 is not what a channel of device `gddr5` moves: 16 bytes a cycle";
+        let told = with("titan-x", &[&GDDR5[..], &["bus.bytes_per_cycle=24"]].concat()).unwrap_err();
+        let part =
+            "`bus.bytes_per_cycle`: 24 is no multiple of what a channel of device `gddr5` moves: 16 bytes a cycle";
         assert!(told.contains(part), "{told}");
     }
 
     #[test]
     fn what_no_device_would_heed_is_refused() {
-        let told = with("titan-x", &["dram.bin=2400R", "nvm.timing=RP=1", "dram.refresh=all_bank", "dram.ranks=2"]);
+        let told = with("agpm-table4", &["dram.bin=2400R", "nvm.timing=RP=1", "dram.refresh=all_bank", "dram.ranks=2"]);
         let told = told.unwrap_err();
         for part in
             ["`dram.bin`: `2400R` is of no device", "`nvm.timing`: `RP=1` is of", "a plain device is not refreshed"]
