@@ -186,7 +186,7 @@ impl Interleave {
         let (chunk, within) = (at >> self.chunk_shift, at & ((1 << self.chunk_shift) - 1));
         let (per_channel, slices) = (u64::from(self.slices_per_channel), u64::from(self.slices));
         if let Some(spread) = &self.spread {
-            let plain = u64::from(channel) ^ spread.hash_of(chunk) / per_channel;
+            let plain = u64::from(channel) ^ (spread.hash_of(chunk) / per_channel);
             return spread.joined(plain, chunk) << self.chunk_shift | within;
         }
         let (group, place) = (chunk / per_channel, chunk % per_channel);

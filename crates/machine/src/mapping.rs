@@ -4,13 +4,20 @@
 //!   Ro Ba[1:] Co Ba[:1] Ch ; Ch slice = ipoly(Ch slice, rest) ; Ba ^= Ro
 //!   fields, most significant first     rules: hashes over bits of the address
 //! ```
-//! | field | counts | | rule | meaning |
-//! |---|---|---|---|---|
-//! | `Ro` | rows; first, without an end | | `F ^= G` | each bit of F and that of G with its number |
-//! | `Ba` | banks, and levels that the text does not name | | `F = ipoly(F, G)` | F ^ (G x^n mod the polynomial of degree n) |
-//! | `Bg` `Ra` `St` `Pc` | bank groups, ranks, stacks, pseudo channels | | `slice = splitmix(chunk)` | slices turned by a hash of the group of chunks |
-//! | `Co` | chunks of a row | | `Ba = rotate(Ba, Ro)` | banks turned by the row: Ba + (Ro ^ Ro>>4 ^ Ro>>8) |
-//! | `Ch` | channels | | | |
+//! | field | counts |
+//! |---|---|
+//! | `Ro` | rows; first, without an end |
+//! | `Ba` | banks, and levels that the text does not name |
+//! | `Bg` `Ra` `St` `Pc` | bank groups, ranks, stacks, pseudo channels |
+//! | `Co` | chunks of a row |
+//! | `Ch` | channels |
+//!
+//! | rule | meaning |
+//! |---|---|
+//! | `F ^= G` | each bit of F and that of G with its number |
+//! | `F = ipoly(F, G)` | F ^ (G x^n mod the polynomial of degree n) |
+//! | `slice = splitmix(chunk)` | slices turned by a hash of the group of chunks |
+//! | `Ba = rotate(Ba, Ro)` | banks turned by the row: Ba + (Ro ^ Ro>>4 ^ Ro>>8) |
 //!
 //! A field may be cut: `Co[2:]`, `Co[:2]`, `Ba[1:3]`; a cut takes as much of it as there is. Sides of a rule
 //! may be several fields, most significant first; they meet at their least bits. Sources are bits of the
@@ -28,6 +35,7 @@
 //! a mapping by bits over a number of banks that is no power of two; tables of remapped rows.
 
 mod bits;
+mod fields;
 mod layout;
 mod parse;
 mod rows;
@@ -35,8 +43,12 @@ mod rows;
 use super::address::Interleave;
 use durawarp_base::diagnostic::nearest;
 
+pub use fields::{Field, Mapping};
 pub use layout::Geometry;
 pub use rows::RowMap;
+
+use layout::interleave;
+use rows::row_map;
 
 /// The mapping of machines that name none.
 pub const OURS: &str = "ours";
@@ -50,105 +62,6 @@ pub const NAMED: [(&str, &str); 6] = [
     ("MOP4CLXOR", "Ro Co[2:] Ba Bg Ra St Pc Co[:2] Ch; Ro Ba Bg Ra St Pc ^= Co"),
     ("gpgpu-ipoly", "Ro Ba[1:] Co Ba[:1] Ch; Ch slice = ipoly(Ch slice, rest)"),
 ];
-
-/// A field of an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Field {
-    /// Row of a bank.
-    Row,
-    /// Bank, or bank of a group.
-    Bank,
-    /// Bank group.
-    BankGroup,
-    /// Rank.
-    Rank,
-    /// Stack of a package (HBM's SID).
-    Stack,
-    /// Pseudo channel.
-    PseudoChannel,
-    /// Chunk of a row.
-    Column,
-    /// Channel.
-    Channel,
-    /// Slice of a channel. Within rules only.
-    Slice,
-    /// The channel's own address above the slice. Within rules only.
-    Rest,
-}
-
-impl Field {
-    const COUNT: usize = 10;
-
-    /// Every field with its word.
-    const WORDS: [(&str, Field); Field::COUNT] = [
-        ("Ro", Field::Row),
-        ("Ba", Field::Bank),
-        ("Bg", Field::BankGroup),
-        ("Ra", Field::Rank),
-        ("St", Field::Stack),
-        ("Pc", Field::PseudoChannel),
-        ("Co", Field::Column),
-        ("Ch", Field::Channel),
-        ("slice", Field::Slice),
-        ("rest", Field::Rest),
-    ];
-
-    fn word(self) -> &'static str {
-        Field::WORDS[self as usize].0
-    }
-
-    /// The field of a level of a device's table; levels without a word are banks.
-    pub fn of_level(name: &str) -> Field {
-        match name {
-            "bank_group" => Field::BankGroup,
-            "rank" => Field::Rank,
-            "stack" => Field::Stack,
-            "pseudo_channel" | "sub_channel" => Field::PseudoChannel,
-            _ => Field::Bank,
-        }
-    }
-}
-
-/// A field, or a cut of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece {
-    field: Field,
-    from: u32,
-    /// The bit behind the last; `None`: all that there are.
-    to: Option<u32>,
-}
-
-impl Piece {
-    /// Its bits, of a field that has `width`.
-    fn range(self, width: u32) -> std::ops::Range<u32> {
-        self.from.min(width)..self.to.unwrap_or(width).min(width)
-    }
-
-    fn is_whole(self) -> bool {
-        self.from == 0 && self.to.is_none()
-    }
-}
-
-/// What a rule does with its left side.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Hash {
-    left: Vec<Piece>,
-    source: Vec<Piece>,
-    /// By the polynomial of the left side's width, not bit by bit.
-    by_polynomial: bool,
-}
-
-/// A mapping as its text says, for any sizes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mapping {
-    /// Most significant first.
-    fields: Vec<Piece>,
-    hashes: Vec<Hash>,
-    /// Slices are turned by splitmix64.
-    turns_slices: bool,
-    /// Banks are turned by their row.
-    turns_banks: bool,
-}
 
 impl Mapping {
     /// Of a name, or of a text.
@@ -197,14 +110,14 @@ impl AddressMap {
         let mapping = Mapping::new(text)?;
         let [dram, nvm] = &devices;
         let of_nvm = |why| format!("of NVM: {why}");
-        let rows = [mapping.rows(dram)?, mapping.rows(nvm).map_err(of_nvm)?];
-        Ok(AddressMap { interleave: mapping.interleave(dram)?, rows, mapping, definition: definition(text), devices })
+        let rows = [row_map(&mapping, dram)?, row_map(&mapping, nvm).map_err(of_nvm)?];
+        Ok(AddressMap { interleave: interleave(&mapping, dram)?, rows, mapping, definition: definition(text), devices })
     }
 
     /// What each bit of an address decides, in words, after the text of a name.
     pub fn bits(&self) -> Vec<String> {
         let text = self.definition.iter().map(|text| format!("is {text}"));
-        text.chain(self.mapping.bits(&self.devices[0], &self.devices[1]).unwrap_or_default()).collect()
+        text.chain(bits::lines(&self.mapping, &self.devices[0], &self.devices[1]).unwrap_or_default()).collect()
     }
 }
 

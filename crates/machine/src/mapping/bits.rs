@@ -3,8 +3,8 @@
 //! `a` is the distance from the base of a medium; `r`, where channels are no power of two, what of it is left
 //! of the division by them.
 
-use super::layout::{Geometry, LOCAL_BITS, Layout};
-use super::{Field, Mapping};
+use super::fields::{Field, Mapping};
+use super::layout::{FieldBits, Geometry, LOCAL_BITS, interleave};
 
 /// A bit of a field, and what it is the parity of.
 struct Told {
@@ -37,80 +37,79 @@ impl Channels {
     }
 }
 
-impl Mapping {
-    /// What each bit of an address decides, a line each, on a machine with these devices.
-    ///
-    /// # Errors
-    /// The sizes do not suit the mapping.
-    pub fn bits(&self, dram: &Geometry, nvm: &Geometry) -> Result<Vec<String>, String> {
-        let mut lines = Vec::new();
-        let mut channels = Channels { from: 0, bits: 0, letter: 'a' };
-        let chunk = dram.chunk_bytes.trailing_zeros();
-        self.interleave(dram)?;
-        if self.turns_slices {
-            let (slices, each) = (dram.channels * dram.slices_per_channel, dram.slices_per_channel);
-            lines.push(format!("chunk = a >> {chunk}; slice = (chunk + splitmix64(chunk / {slices})) mod {slices}"));
-            lines.push(format!(
-                "channel = slice / {each}; its address c: chunk / {slices} x {each} + slice mod {each}, then {chunk} \
-                 bits of a"
-            ));
-            channels.letter = 'c';
+/// What each bit of an address decides, a line each, on a machine with these devices.
+///
+/// # Errors
+/// The sizes do not suit the mapping.
+pub(super) fn lines(mapping: &Mapping, dram: &Geometry, nvm: &Geometry) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    let mut channels = Channels { from: 0, bits: 0, letter: 'a' };
+    let chunk = dram.chunk_bytes.trailing_zeros();
+    // What cannot be compiled is not told either.
+    interleave(mapping, dram)?;
+    if mapping.turns_slices {
+        let (slices, each) = (dram.channels * dram.slices_per_channel, dram.slices_per_channel);
+        lines.push(format!("chunk = a >> {chunk}; slice = (chunk + splitmix64(chunk / {slices})) mod {slices}"));
+        lines.push(format!(
+            "channel = slice / {each}; its address c: chunk / {slices} x {each} + slice mod {each}, then {chunk} \
+             bits of a"
+        ));
+        channels.letter = 'c';
+    } else {
+        let layout = FieldBits::new(mapping, dram)?;
+        channels.from = layout.below_channel;
+        let own = layout.bits(Field::Channel);
+        if dram.channels.is_power_of_two() {
+            channels.bits = own.len() as u32;
         } else {
-            let layout = Layout::new(self, dram)?;
-            channels.from = layout.below_channel;
-            let own = layout.bits(Field::Channel);
-            if dram.channels.is_power_of_two() {
-                channels.bits = own.len() as u32;
-            } else {
-                channels.letter = 'r';
-                lines.push(format!(
-                    "above = a >> {0}; channel = above mod {1}; r: above / {1}, then {0} bits of a",
-                    channels.from, dram.channels
-                ));
-            }
-            let of_channel = own.iter().zip(channels.from..).map(|(hash, at)| channels.widen(*hash) | 1 << at);
-            let told = of_channel.enumerate().map(|(bit, mask)| {
-                let at = channels.from + bit as u32;
-                Told { at, name: "channel", bit, mask }
-            });
-            lines.extend(channels.lines(told.collect()));
-            for (bit, mask) in layout.bits(Field::Slice).iter().enumerate() {
-                lines.push(format!("slice {bit} of the channel = {}", channels.sum(channels.widen(*mask))));
-            }
+            channels.letter = 'r';
+            lines.push(format!(
+                "above = a >> {0}; channel = above mod {1}; r: above / {1}, then {0} bits of a",
+                channels.from, dram.channels
+            ));
         }
-        for (medium, devices) in [("dram", dram), ("nvm", nvm)] {
-            lines.push(format!("{medium}:"));
-            let of_medium = self.bits_of(devices, channels)?;
-            lines.extend(of_medium.into_iter().map(|line| format!("  {line}")));
+        // Masks are of the channel's own address: its bits make room for the channel's.
+        let of_channel = own.iter().zip(channels.from..).map(|(hash, at)| channels.widen(*hash) | 1 << at);
+        let told = of_channel.enumerate().map(|(bit, mask)| {
+            let at = channels.from + bit as u32;
+            Told { at, name: "channel", bit, mask }
+        });
+        lines.extend(channels.lines(told.collect()));
+        for (bit, mask) in layout.bits(Field::Slice).iter().enumerate() {
+            lines.push(format!("slice {bit} of the channel = {}", channels.sum(channels.widen(*mask))));
         }
-        Ok(lines)
     }
+    for (medium, devices) in [("dram", dram), ("nvm", nvm)] {
+        lines.push(format!("{medium}:"));
+        let of_medium = lines_of(mapping, devices, channels)?;
+        lines.extend(of_medium.into_iter().map(|line| format!("  {line}")));
+    }
+    Ok(lines)
+}
 
-    /// What each bit of a channel's address decides in a medium.
-    fn bits_of(&self, devices: &Geometry, channels: Channels) -> Result<Vec<String>, String> {
-        if self.turns_banks {
-            let (row, banks) = (devices.row_bytes.trailing_zeros(), devices.banks());
-            let letter = if channels.letter == 'c' { "c" } else { "c (a without its channel)" };
-            return Ok(vec![
-                format!("n = {letter} >> {row}; row = n / {banks}"),
-                format!("bank = (n + (row ^ row >> 4 ^ row >> 8)) mod {banks}"),
-            ]);
-        }
-        let layout = Layout::new(self, devices)?;
-        let of = |name, number: usize, field: Field, bit: usize, mask: u64| {
-            let at = channels.widen(layout.plain(field)[bit]).trailing_zeros();
-            Told { at, name, bit: number, mask: channels.widen(mask) }
-        };
-        let banks = layout.bank_number(self, devices).into_iter().enumerate();
-        let mut told: Vec<Told> =
-            banks.map(|(number, (field, bit, mask))| of("bank", number, field, bit, mask)).collect();
-        for (name, field) in [("column", Field::Column), ("row", Field::Row)] {
-            told.extend(layout.bits(field).iter().enumerate().map(|(bit, mask)| of(name, bit, field, bit, *mask)));
-        }
-        let mut lines = vec![format!("bits 0 to {}: bytes", devices.unit_shift().saturating_sub(1))];
-        lines.extend(channels.lines(told));
-        Ok(lines)
+/// What each bit of a channel's address decides in a medium.
+fn lines_of(mapping: &Mapping, devices: &Geometry, channels: Channels) -> Result<Vec<String>, String> {
+    if mapping.turns_banks {
+        let (row, banks) = (devices.row_bytes.trailing_zeros(), devices.banks());
+        let letter = if channels.letter == 'c' { "c" } else { "c (a without its channel)" };
+        return Ok(vec![
+            format!("n = {letter} >> {row}; row = n / {banks}"),
+            format!("bank = (n + (row ^ row >> 4 ^ row >> 8)) mod {banks}"),
+        ]);
     }
+    let layout = FieldBits::new(mapping, devices)?;
+    let of = |name, number: usize, field: Field, bit: usize, mask: u64| {
+        let at = channels.widen(layout.plain(field)[bit]).trailing_zeros();
+        Told { at, name, bit: number, mask: channels.widen(mask) }
+    };
+    let banks = layout.bank_number(mapping, devices).into_iter().enumerate();
+    let mut told: Vec<Told> = banks.map(|(number, (field, bit, mask))| of("bank", number, field, bit, mask)).collect();
+    for (name, field) in [("column", Field::Column), ("row", Field::Row)] {
+        told.extend(layout.bits(field).iter().enumerate().map(|(bit, mask)| of(name, bit, field, bit, *mask)));
+    }
+    let mut lines = vec![format!("bits 0 to {}: bytes", devices.unit_shift().saturating_sub(1))];
+    lines.extend(channels.lines(told));
+    Ok(lines)
 }
 
 impl Channels {

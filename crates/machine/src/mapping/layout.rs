@@ -3,7 +3,7 @@
 //! A bit of a field is the parity of some bits of the address; those that a mask has. The channel's own
 //! address is the offset in its medium with the channel's bits taken out.
 
-use super::{Field, Mapping, Piece};
+use super::fields::{Field, Mapping, Piece};
 use crate::address::{Interleave, MOST_HASHED, Spread};
 
 /// Bits of a channel's address that mappings look at: those above are of the row.
@@ -43,7 +43,7 @@ impl Geometry {
 
 /// Every field by masks over the channel's address.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct FieldBits {
     /// As the address has them, and as they are after hashing; those of `Ch` are only what is hashed in.
     plain: [Vec<u64>; Field::COUNT],
     hashed: [Vec<u64>; Field::COUNT],
@@ -51,10 +51,10 @@ pub(super) struct Layout {
     pub(super) below_channel: u32,
 }
 
-impl Layout {
+impl FieldBits {
     /// # Errors
     /// The sizes do not suit the mapping, or addresses would share a place.
-    pub(super) fn new(mapping: &Mapping, devices: &Geometry) -> Result<Layout, String> {
+    pub(super) fn new(mapping: &Mapping, devices: &Geometry) -> Result<FieldBits, String> {
         let log2 = |count: u32, what: &str| {
             let why = "which only `slice = splitmix(chunk)` with `Ba = rotate(Ba, Ro)` takes, as in `ours`";
             if count.is_power_of_two() {
@@ -71,6 +71,7 @@ impl Layout {
             widths[mapping.field_of(field) as usize] += log2(count, "banks (or groups of them)")?;
         }
         widths[Field::Column as usize] = devices.row_bytes.trailing_zeros() - unit;
+        // Fields from the least on: each takes the next bits of the address, those of `Ch` none.
         let (mut at, mut below_channel) = (unit, 0);
         for &piece in mapping.fields.iter().rev() {
             let masks = &mut plain[piece.field as usize];
@@ -88,6 +89,7 @@ impl Layout {
                 at += 1;
             }
         }
+        // A cut with an end may leave bits of a field that is longer here without a place.
         for field in Field::WORDS.map(|(_, field)| field) {
             let (placed, width) = (plain[field as usize].len() as u32, widths[field as usize]);
             if placed < width {
@@ -102,8 +104,9 @@ impl Layout {
         if devices.channels.is_power_of_two() {
             plain[Field::Channel as usize] = vec![0; devices.channels.trailing_zeros() as usize];
         }
+        // Hashes add to what the address has; their sources are that, not each other's sums.
         let hashed = plain.clone();
-        let mut layout = Layout { plain, hashed, below_channel };
+        let mut layout = FieldBits { plain, hashed, below_channel };
         layout.hash(mapping, devices)?;
         layout.check(devices)?;
         Ok(layout)
@@ -224,43 +227,38 @@ fn share_a_place(mut outputs: Vec<u64>, unit: u32) -> Option<u64> {
     Some(decided.iter().filter(|(_, row)| row >> open & 1 == 1).fold(1 << open, |all, (bit, _)| all | 1 << bit))
 }
 
-impl Mapping {
-    /// The field that has a level: banks, where the text does not name it.
-    pub(super) fn field_of(&self, level: Field) -> Field {
-        if self.fields.iter().any(|piece| piece.field == level) { level } else { Field::Bank }
+/// Slices and channels of a machine, by the sizes of its DRAM.
+///
+/// # Errors
+/// The sizes do not suit the mapping.
+pub(super) fn interleave(mapping: &Mapping, dram: &Geometry) -> Result<Interleave, String> {
+    let slices = dram.channels * dram.slices_per_channel;
+    let ours = Interleave::new(slices, dram.channels, dram.chunk_bytes);
+    if mapping.turns_slices {
+        return Ok(ours);
     }
-
-    /// Slices and channels of a machine, by the sizes of its DRAM.
-    ///
-    /// # Errors
-    /// The sizes do not suit the mapping.
-    pub fn interleave(&self, dram: &Geometry) -> Result<Interleave, String> {
-        let slices = dram.channels * dram.slices_per_channel;
-        let ours = Interleave::new(slices, dram.channels, dram.chunk_bytes);
-        if self.turns_slices {
-            return Ok(ours);
-        }
-        if dram.row_bytes < dram.chunk_bytes {
-            return Err(format!(
-                "rows of {} bytes (dram.row_bytes) are shorter than what is never split ({} bytes, interleave_bytes); \
-                 `slice = splitmix(chunk)` takes them, as in `ours`",
-                dram.row_bytes, dram.chunk_bytes
-            ));
-        }
-        let layout = Layout::new(self, dram)?;
-        let chunk = dram.chunk_bytes.trailing_zeros();
-        let slice_bits = layout.plain[Field::Slice as usize].iter().zip(layout.bits(Field::Slice));
-        let of_slice = slice_bits.map(|(plain, hashed)| plain ^ hashed);
-        let masks: Vec<u64> =
-            of_slice.chain(layout.bits(Field::Channel).iter().copied()).map(|mask| mask >> chunk).collect();
-        let hashes = masks.iter().any(|&mask| mask != 0);
-        if hashes && masks.len() > MOST_HASHED {
-            return Err(format!("{slices} slices are too many to be hashed: at most {}", 1 << MOST_HASHED));
-        }
-        let mut hash = [0; MOST_HASHED];
-        if hashes {
-            hash[..masks.len()].copy_from_slice(&masks);
-        }
-        Ok(ours.with(Spread::new(dram.channels, layout.below_channel - chunk, hash)))
+    if dram.row_bytes < dram.chunk_bytes {
+        return Err(format!(
+            "rows of {} bytes (dram.row_bytes) are shorter than what is never split ({} bytes, interleave_bytes); \
+             `slice = splitmix(chunk)` takes them, as in `ours`",
+            dram.row_bytes, dram.chunk_bytes
+        ));
     }
+    let layout = FieldBits::new(mapping, dram)?;
+    // A slice's number has the channel above the slice of it; what is hashed in is the channel's own address,
+    // by chunks.
+    let chunk = dram.chunk_bytes.trailing_zeros();
+    let slice_bits = layout.plain[Field::Slice as usize].iter().zip(layout.bits(Field::Slice));
+    let of_slice = slice_bits.map(|(plain, hashed)| plain ^ hashed);
+    let masks: Vec<u64> =
+        of_slice.chain(layout.bits(Field::Channel).iter().copied()).map(|mask| mask >> chunk).collect();
+    let hashes = masks.iter().any(|&mask| mask != 0);
+    if hashes && masks.len() > MOST_HASHED {
+        return Err(format!("{slices} slices are too many to be hashed: at most {}", 1 << MOST_HASHED));
+    }
+    let mut hash = [0; MOST_HASHED];
+    if hashes {
+        hash[..masks.len()].copy_from_slice(&masks);
+    }
+    Ok(ours.with(Spread::new(dram.channels, layout.below_channel - chunk, hash)))
 }

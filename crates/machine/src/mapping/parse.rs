@@ -6,7 +6,7 @@
 //!            | "slice = splitmix(chunk)" | "Ba = rotate(Ba, Ro)"
 //! ```
 
-use super::{Field, Hash, Mapping, Piece};
+use super::fields::{Field, Hash, Mapping, Piece};
 
 /// A word, a number or a sign of a text, and where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +94,7 @@ impl<'a> Tokens<'a> {
                 return if pieces.is_empty() { Err(missing) } else { Ok(pieces) };
             }
             self.take();
+            // The slice and the rest are no fields of an address: rules may name them.
             let found = Field::WORDS.iter().find(|(word, _)| *word == token.text);
             let of_rules = |field| matches!(field, Field::Slice | Field::Rest);
             let Some(&(_, field)) = found.filter(|(_, field)| rule || !of_rules(*field)) else {
@@ -101,6 +102,7 @@ impl<'a> Tokens<'a> {
                 let words: Vec<&str> = words.collect();
                 return Err(fault(token, format!("no field has this name: fields are {}", words.join(", "))));
             };
+            // A cut without a beginning is from bit 0; without an end, all that there are.
             let mut piece = Piece { field, from: 0, to: None };
             if self.takes("[") {
                 piece.from = self.bound()?.unwrap_or(0);
@@ -170,6 +172,7 @@ fn rule(tokens: &mut Tokens<'_>, mapping: &mut Mapping) -> Result<(), String> {
         let source = tokens.pieces(true)?;
         return hash(mapping, &left, &source, false);
     }
+    // The rest are functions, of the left side itself or of fixed arguments.
     tokens.expect("=")?;
     let function = tokens.take();
     let is_only = |field| left.len() == 1 && left[0].1 == Piece { field, from: 0, to: None };
@@ -185,6 +188,7 @@ fn rule(tokens: &mut Tokens<'_>, mapping: &mut Mapping) -> Result<(), String> {
             }
             hash(mapping, &left, &source, true)
         }
+        // The turns are over whole numbers, so that they take any count; fields lie as they always did there.
         "splitmix" if is_only(Field::Slice) => {
             ["(", "chunk", ")"].into_iter().try_for_each(|text| tokens.expect(text))?;
             if mapping.fields.last().is_none_or(|piece| piece.field != Field::Channel) {

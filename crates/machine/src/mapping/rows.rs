@@ -1,7 +1,7 @@
 //! Bank and row of a channel's own address, as a mapping has them.
 
-use super::layout::{Geometry, LOCAL_BITS, Layout};
-use super::{Field, Mapping};
+use super::fields::{Field, Mapping};
+use super::layout::{FieldBits, Geometry, LOCAL_BITS};
 use crate::address::parities;
 
 /// Bank and row of every address of a channel, in one medium.
@@ -13,8 +13,8 @@ pub struct RowMap {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Banks {
-    /// Consecutive rows go to different banks, in this order, turned by a hash of the row so that power-of-two
-    /// strides do not share a bank.
+    /// Consecutive rows go to different banks, in this order, turned by a hash of the row so that no stride
+    /// of a power of two stays on a bank.
     Turned(Box<[u16]>),
     /// By parities under these masks: a bank's number, and the least bits of a row; the rest of it is the
     /// address from `row_shift` on.
@@ -51,23 +51,21 @@ impl RowMap {
     }
 }
 
-impl Mapping {
-    /// Banks and rows of a channel's devices; none where the media turn banks by their row.
-    ///
-    /// # Errors
-    /// The sizes do not suit the mapping.
-    pub fn rows(&self, devices: &Geometry) -> Result<Option<RowMap>, String> {
-        if self.turns_banks {
-            return Ok(None);
-        }
-        let layout = Layout::new(self, devices)?;
-        let bank = layout.bank_number(self, devices).into_iter().map(|(.., mask)| mask).collect();
-        let row = layout.bits(Field::Row);
-        // The longest end of a row's bits that the address has as they are.
-        let (mut low, mut row_shift) = (row.len(), LOCAL_BITS);
-        while low > 0 && row[low - 1] == 1 << (row_shift - 1) {
-            (low, row_shift) = (low - 1, row_shift - 1);
-        }
-        Ok(Some(RowMap { row_shift, banks: Banks::Bits { bank, row: row[..low].into() } }))
+/// Banks and rows of a channel's devices; none where the media turn banks by their row.
+///
+/// # Errors
+/// The sizes do not suit the mapping.
+pub(super) fn row_map(mapping: &Mapping, devices: &Geometry) -> Result<Option<RowMap>, String> {
+    if mapping.turns_banks {
+        return Ok(None);
     }
+    let layout = FieldBits::new(mapping, devices)?;
+    let bank = layout.bank_number(mapping, devices).into_iter().map(|(.., mask)| mask).collect();
+    let row = layout.bits(Field::Row);
+    // The longest end of a row's bits that the address has as they are.
+    let (mut low, mut row_shift) = (row.len(), LOCAL_BITS);
+    while low > 0 && row[low - 1] == 1 << (row_shift - 1) {
+        (low, row_shift) = (low - 1, row_shift - 1);
+    }
+    Ok(Some(RowMap { row_shift, banks: Banks::Bits { bank, row: row[..low].into() } }))
 }

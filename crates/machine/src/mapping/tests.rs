@@ -87,7 +87,7 @@ impl Compiled {
     fn new(text: &str, devices: &Geometry) -> Result<Compiled, String> {
         let mapping = Mapping::new(text)?;
         let turned = RowMap::turned((0..devices.banks() as u16).collect(), devices.row_bytes);
-        Ok(Compiled { map: mapping.interleave(devices)?, rows: mapping.rows(devices)?.unwrap_or(turned) })
+        Ok(Compiled { map: interleave(&mapping, devices)?, rows: row_map(&mapping, devices)?.unwrap_or(turned) })
     }
 
     /// Channel, bank and row.
@@ -333,14 +333,14 @@ fn what_a_text_does_not_name_is_in_banks() {
 fn nvm_has_rows_of_its_own_below_the_channels_of_dram() {
     let dram = Logs { channels: 3, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 }.devices();
     let nvm = Geometry { row_bytes: 128, ..dram.clone() };
-    let rows = Mapping::new("RoRaBaChCo").unwrap().rows(&nvm).unwrap().unwrap();
+    let rows = row_map(&Mapping::new("RoRaBaChCo").unwrap(), &nvm).unwrap().unwrap();
     assert_eq!([0u64, 127, 128, 256, 2048].map(|at| rows.place(at)), [(0, 0), (0, 0), (1, 0), (2, 0), (0, 1)]);
 }
 
 #[test]
 fn bits_are_told_one_by_one() {
     let dram = Logs { channels: 5, slices: 1, chunk: 8, columns: 3, rank: 0, group: 0, bank: 4 }.devices();
-    let told = |text: &str, dram: &Geometry| Mapping::new(text).unwrap().bits(dram, dram).unwrap().join("\n");
+    let told = |text: &str, dram: &Geometry| bits::lines(&Mapping::new(text).unwrap(), dram, dram).unwrap().join("\n");
     let found = told("Ro Ba[1:] Co Ba[:1] Ch; Ch ^= Ro; Ba ^= Ro[0:1]", &dram);
     for line in [
         "bit 8: channel 0 = a8 ^ a20\nbit 9: channel 1 = a9 ^ a21\n",
@@ -354,4 +354,13 @@ fn bits_are_told_one_by_one() {
     assert!(found.contains("bank = (n + (row ^ row >> 4 ^ row >> 8)) mod 16"), "{found}");
     let found = told("Ro Ba Co Ch", &Geometry { channels: 12, ..dram });
     assert!(found.contains("above = a >> 8; channel = above mod 12; r: above / 12, then 8 bits of a"), "{found}");
+}
+
+#[test]
+fn the_manual_has_the_mappings_that_have_a_name() {
+    let manual = include_str!("../../../../docs/machines.md");
+    for (name, text) in NAMED {
+        let row = manual.lines().find(|line| line.starts_with(&format!("| `{name}`")));
+        assert!(row.is_some_and(|row| row.ends_with(&format!("| `{text}` |"))), "{name}: {row:?}");
+    }
 }

@@ -12,8 +12,8 @@ spec! {
     pub struct ControllerSpec {
         /// Memory channels, each with a controller.
         channels: u32 where 1..=256,
-        /// Which channel, bank and row an address lies in: ours, RoBaRaCoCh, RoRaBaChCo, RoCoRaBaCh, MOP4CLXOR,
-        /// gpgpu-ipoly, or fields and hashes, as in `Ro Ba Co Ch; Ba ^= Ro`.
+        /// Which channel, bank and row an address lies in: ours, RoBaRaCoCh, RoRaBaChCo, RoCoRaBaCh,
+        /// MOP4CLXOR, gpgpu-ipoly, or fields and hashes, as in `Ro Ba Co Ch; Ba ^= Ro`.
         mapping: String,
         /// Reads that the scheduler chooses from.
         read_queue_entries: u32 where 1..=256,
@@ -78,8 +78,8 @@ counters! {
 pub const LINK_WITHOUT_LATENCY: &str = "a link needs a latency greater than 0";
 
 impl ControllerSpec {
-    /// Its mapping on a machine of so many slices, which takes chunks of `chunk_bytes`; devices of DRAM and of
-    /// NVM are those of tables, where there are any.
+    /// Its mapping on a machine of so many slices, which takes chunks of `chunk_bytes`; devices of DRAM and
+    /// of NVM are those of tables, where there are any.
     ///
     /// # Errors
     /// What is wrong with its text, or with it on this machine.

@@ -35,6 +35,7 @@ impl<'a> Components<'a> {
     pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Components<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
+        // Slices and channels follow from the mapping, which depends on DRAM's rows.
         let devices = tables(&persistency.devices);
         let Ok(AddressMap { interleave: map, .. }) = spec.address_map(devices) else {
             unreachable!("no mapping is a fault")

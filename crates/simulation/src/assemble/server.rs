@@ -94,6 +94,7 @@ impl<'a> CpuComponents<'a> {
         topology: Topology<Msg>,
     ) -> CpuComponents<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
+        // Slices and channels follow from the mapping, which depends on DRAM's rows.
         let devices = tables(&persistency.devices);
         let Ok(AddressMap { interleave: map, .. }) = spec.address_map(devices) else {
             unreachable!("no mapping is a fault")

@@ -359,6 +359,7 @@ fn addresses(options: &Options<'_>, keys: &mut Keys<'_>) {
         None => (mask, whole(mask).and_then(Letters::of_mask)),
     };
     let Some(letters) = letters else { return options.tell(mask, "no mask has this number: here `ours`") };
+    // Sizes are those that other options have set; without one of them there is a fault already.
     let number = |key: &str| keys.set.iter().find(|set| set.key == key)?.value.parse::<u64>().ok();
     let [channels, slices, banks, line] =
         ["controller.channels", "l2.slices", "dram.banks", "l2.line_bytes"].map(|key| number(key).unwrap_or(0));

@@ -27,6 +27,7 @@ impl Letters {
         };
         let mut letters: Vec<char> =
             map.chars().filter(|c| !"|. ".contains(*c)).map(|c| c.to_ascii_uppercase()).collect();
+        // Written from bit 63 on.
         letters.reverse();
         if let Some(wrong) = letters.iter().find(|letter| !"RBCSD0".contains(**letter)) {
             return Err(format!("`{wrong}` is none of R, B, C, S, D and 0"));
@@ -34,6 +35,7 @@ impl Letters {
         if letters.len() != 64 {
             return Err(format!("it has {} bits, not 64", letters.len()));
         }
+        // The channel has a place of its own, or letters among the others: these are taken out, as it is.
         let own = letters.iter().position(|&letter| letter == 'D');
         let channel_at = match (place, own) {
             (Some(place), None) => place.parse().ok().filter(|&at| at < 64),
@@ -121,8 +123,9 @@ pub(super) fn mapped(asked: &Letters, hashes: Hashes, sizes: Sizes) -> Result<Ma
     if letters.contains(&'0') || letters.last() != Some(&'R') {
         return Err("bits that count for nothing, or other than rows on top, have no counterpart".to_owned());
     }
-    if 1 << count('B') != sizes.banks {
-        return Err(format!("it reaches {} banks of {}: here all are used", 1u64 << count('B'), sizes.banks));
+    let reached = 1u128 << count('B');
+    if reached != u128::from(sizes.banks) {
+        return Err(format!("it reaches {reached} banks of {}: here all are used", sizes.banks));
     }
     // The columns below everything else are never split.
     let chunk = letters.iter().take(asked.channel_at).take_while(|&&letter| letter == 'C').count();
