@@ -43,22 +43,12 @@ use super::msg::{SECTOR_BYTES, sectors_touched};
 pub use devices::Devices;
 pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
 
+pub use bus::Direction;
 use bus::{Bursts, Calendar, DataBus};
 use devices::{DeviceTiming, Transport};
 use refresh::Refreshing;
-use table::{Act, Table};
+use table::{Act, CommandTimes};
 use writes::Writes;
-
-/// Read or write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Column read.
-    Read,
-    /// Column write.
-    Write,
-}
-
-value!(choice Direction { Read, Write });
 
 /// A bank's place in the channel: DRAM banks first, then NVM banks.
 pub type BankId = u16;
@@ -113,7 +103,7 @@ pub struct RowCommand {
 pub struct Media {
     clock: Clock,
     devices: [DeviceTiming; 2],
-    tables: [Table; 2],
+    tables: [CommandTimes; 2],
     rows: Vec<BankRow>,
     first_of_nvm: BankId,
     /// One, or one for each pseudo channel.
@@ -158,7 +148,7 @@ impl Media {
         let of_dram = devices.dram(dram, bus, clock, base);
         let of_nvm = devices.nvm(nvm, bus, clock, base);
         let (tables, timings) = ([of_dram.1, of_nvm.1], [of_dram.0, of_nvm.0]);
-        let banks = tables.iter().map(Table::banks).sum();
+        let banks = tables.iter().map(CommandTimes::banks).sum();
         let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {
             clock,
@@ -665,7 +655,7 @@ impl Media {
 #[derive(Debug)]
 pub struct BankTimes<'a> {
     media: &'a Media,
-    table: &'a Table,
+    table: &'a CommandTimes,
     medium: Medium,
     access: Direction,
     now: Time,

@@ -12,7 +12,16 @@ use durawarp_engine::Time;
 use durawarp_kernel::memory::Medium;
 use smallvec::SmallVec;
 
-use super::Direction;
+/// Read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Column read.
+    Read,
+    /// Column write.
+    Write,
+}
+
+value!(choice Direction { Read, Write });
 
 /// Which of the next 128 cycles are given away, the first one at `base`.
 #[derive(Debug, Clone, Copy, Default)]

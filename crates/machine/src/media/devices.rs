@@ -16,7 +16,7 @@ use crate::mapping::RowMap;
 
 use super::parameters::{BusSpec, MediaSpec, NvmSpec};
 use super::plain;
-use super::table::{self, Act, Rules, Table};
+use super::table::{self, Act, Rules, CommandTimes};
 use super::writes::Writes;
 
 /// The devices of a channel that come from tables.
@@ -60,7 +60,7 @@ pub(super) struct DeviceTiming {
 
 impl Devices<'_> {
     /// DRAM's timing.
-    pub(super) fn dram(&self, spec: &MediaSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, Table) {
+    pub(super) fn dram(&self, spec: &MediaSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, CommandTimes) {
         match self.dram {
             Some(device) => of_table(device, spec.refresh, Writes::ROW, clock),
             None => of_parameters(spec, Writes::ROW, bus, clock, base),
@@ -68,7 +68,7 @@ impl Devices<'_> {
     }
 
     /// NVM's timing.
-    pub(super) fn nvm(&self, spec: &NvmSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, Table) {
+    pub(super) fn nvm(&self, spec: &NvmSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, CommandTimes) {
         let writes = Writes::new(spec, base);
         match self.nvm {
             Some(device) => of_table(device, RefreshPolicy::None, writes, clock),
@@ -83,7 +83,7 @@ fn of_parameters(
     bus: &BusSpec,
     clock: Clock,
     base: Timebase,
-) -> (DeviceTiming, Table) {
+) -> (DeviceTiming, CommandTimes) {
     let t = |ns: Nanos| base.ticks_of_ps(ns.ps);
     let timing = DeviceTiming {
         map: RowMap::turned((0..spec.banks as u16).collect(), spec.row_bytes),
@@ -101,7 +101,7 @@ fn of_parameters(
     (timing, plain::table(spec, bus.bytes_per_cycle, writes, clock, base))
 }
 
-fn of_table(device: &Device, refresh: RefreshPolicy, writes: Writes, clock: Clock) -> (DeviceTiming, Table) {
+fn of_table(device: &Device, refresh: RefreshPolicy, writes: Writes, clock: Clock) -> (DeviceTiming, CommandTimes) {
     let own = &device.organisation;
     let counts: Vec<u32> = own.levels.iter().map(|(_, count)| *count).collect();
     let lane_level = own.bus_levels as usize;
@@ -125,7 +125,7 @@ fn of_table(device: &Device, refresh: RefreshPolicy, writes: Writes, clock: Cloc
         one_command_bus: !own.two_command_buses,
         row_slots: [table::slots(device, Act::Open), table::slots(device, Act::Close)],
     };
-    (timing, Table::new(&counts, Rules::of(device, refresh, clock)))
+    (timing, CommandTimes::new(&counts, Rules::of(device, refresh, clock)))
 }
 
 /// Banks in an order in which neighbours lie in different pseudo channels, ranks and groups.

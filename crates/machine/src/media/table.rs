@@ -65,7 +65,7 @@ pub(super) struct Rule {
 
 /// A least time from the so manieth last activation below a node on.
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct ActivationWindow {
     level: u8,
     length: u8,
     delay: Time,
@@ -75,13 +75,13 @@ struct Window {
 
 /// Commands and least times of a device.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct CommandTimes {
     rules: [Vec<Rule>; ACTS],
-    windows: Vec<Window>,
+    windows: Vec<ActivationWindow>,
     /// The nodes above each bank by level, and the bank's own.
     nodes: Vec<[u16; LEVELS]>,
     /// How many nodes each level has, and where they begin.
-    levels: Vec<Level>,
+    levels: Vec<NodeLevel>,
     /// Levels between the channel and banks whose nodes hold a command back.
     held_at: [Vec<u8>; ACTS],
     /// The devices' commands by act, for those who read a list of them.
@@ -96,10 +96,10 @@ pub(super) struct Table {
     heads: Vec<u8>,
 }
 
-state!(Table { saved: ready, banks, rings, heads; kept: rules, windows, nodes, levels, held_at, commands });
+state!(CommandTimes { saved: ready, banks, rings, heads; kept: rules, windows, nodes, levels, held_at, commands });
 
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct NodeLevel {
     first: u16,
     /// Nodes of it in one node of the level above.
     count: u32,
@@ -194,9 +194,9 @@ fn act_of(command: &Command, banks: usize, refreshes: bool) -> Option<Act> {
     }
 }
 
-impl Table {
+impl CommandTimes {
     /// Of so many nodes of each level in one of the level above, the outermost first and banks last.
-    pub(super) fn new(counts: &[u32], rules: Rules) -> Table {
+    pub(super) fn new(counts: &[u32], rules: Rules) -> CommandTimes {
         assert!(counts.len() < LEVELS, "{} levels, {LEVELS} with the channel at most", counts.len());
         let levels = levels_of(counts);
         let of_bank = |bank: u32| {
@@ -208,29 +208,29 @@ impl Table {
             own
         };
         let nodes = (0..counts.iter().product()).map(of_bank).collect();
-        Table::over(levels, nodes, rules)
+        CommandTimes::over(levels, nodes, rules)
     }
 
     /// Of so many banks, each in the group that is its number modulo the groups.
-    pub(super) fn grouped(banks: u32, groups: u32, rules: Rules) -> Table {
+    pub(super) fn grouped(banks: u32, groups: u32, rules: Rules) -> CommandTimes {
         let of_bank = |bank: u32| {
             let mut own = [0; LEVELS];
             (own[1], own[2]) = ((1 + bank % groups) as u16, (1 + groups + bank) as u16);
             own
         };
-        let level = |first: u32, count| Level { first: first as u16, count };
+        let level = |first: u32, count| NodeLevel { first: first as u16, count };
         let levels = vec![level(0, 1), level(1, groups), level(1 + groups, banks.div_ceil(groups))];
-        Table::over(levels, (0..banks).map(of_bank).collect(), rules)
+        CommandTimes::over(levels, (0..banks).map(of_bank).collect(), rules)
     }
 
-    fn over(levels: Vec<Level>, nodes: Vec<[u16; LEVELS]>, rules: Rules) -> Table {
+    fn over(levels: Vec<NodeLevel>, nodes: Vec<[u16; LEVELS]>, rules: Rules) -> CommandTimes {
         let mut ring = 0;
         let windows = rules.windows.iter().map(|&(level, length, delay)| {
-            let window = Window { level, length, delay, ring };
+            let window = ActivationWindow { level, length, delay, ring };
             ring += nodes_at(&levels, level) * u32::from(length);
             window
         });
-        let windows: Vec<Window> = windows.collect();
+        let windows: Vec<ActivationWindow> = windows.collect();
         let heads = windows.iter().map(|window| nodes_at(&levels, window.level)).sum::<u32>();
         let mut held_at: [Vec<u8>; ACTS] = Default::default();
         let of_banks = levels.len() as u8 - 1;
@@ -240,7 +240,7 @@ impl Table {
                 at.push(rule.level);
             }
         }
-        Table {
+        CommandTimes {
             rules: rules.rules,
             windows,
             held_at,
@@ -371,7 +371,7 @@ impl Table {
     /// Nodes of a level beside that of a bank, which have the same parent.
     fn siblings(&self, bank: usize, level: usize) -> impl Iterator<Item = usize> + use<> {
         let own = usize::from(self.nodes[bank][level]);
-        let Level { first, count } = self.levels[level];
+        let NodeLevel { first, count } = self.levels[level];
         let within = (own - usize::from(first)) / count as usize * count as usize + usize::from(first);
         (within..within + count as usize).filter(move |&node| node != own)
     }
@@ -391,11 +391,11 @@ impl Table {
 }
 
 /// Levels, the channel first, of so many nodes in one of the level above.
-fn levels_of(counts: &[u32]) -> Vec<Level> {
-    let mut levels = vec![Level { first: 0, count: 1 }];
+fn levels_of(counts: &[u32]) -> Vec<NodeLevel> {
+    let mut levels = vec![NodeLevel { first: 0, count: 1 }];
     let (mut nodes, mut first) = (1, 1);
     for &count in counts {
-        levels.push(Level { first: first as u16, count });
+        levels.push(NodeLevel { first: first as u16, count });
         nodes *= count;
         first += nodes;
     }
@@ -403,7 +403,7 @@ fn levels_of(counts: &[u32]) -> Vec<Level> {
 }
 
 /// Nodes of a level in the channel.
-fn nodes_at(levels: &[Level], level: u8) -> u32 {
+fn nodes_at(levels: &[NodeLevel], level: u8) -> u32 {
     levels[..=usize::from(level)].iter().map(|level| level.count).product()
 }
 
