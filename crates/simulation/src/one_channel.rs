@@ -187,11 +187,12 @@ impl Component<Msg> for Source {
 }
 
 impl OneChannel {
-    /// A channel of a device from a table, as the references were driven: queues of 64 and 64, open page, FR-FCFS, 64
-    /// row hits before an older request. A tick is a cycle of the device. Requests are of an atom, and go to
-    /// the first `rows` of its banks. Of `dram` refreshes alone count: which, and when.
+    /// A channel of a device from a table, as the references were driven: queues of 64 and 64, open page,
+    /// FR-FCFS, 64 row hits before an older request. A tick is a cycle of the device. Requests are of an
+    /// atom, and go to the first `rows` of its banks. Of `dram` refreshes alone count: which, and when.
     pub fn of_device(device: &Device, dram: &MediaSpec, rows: u32) -> OneChannel {
         let cycle = Nanos { ps: 1000 };
+        // Writes drain from four fifths of the queue down to one fifth.
         let spec = ControllerSpec {
             channels: 1,
             mapping: "ours".into(),
@@ -213,6 +214,7 @@ impl OneChannel {
         let banks: u32 = own.levels.iter().map(|(_, count)| count).product();
         let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: cycle, write_to_read_ns: cycle };
         let devices = Devices { dram: Some(device), nvm: None };
+        // Requests go to DRAM alone.
         let nvm = NvmSpec::through(&MediaSpec::default(), cycle);
         OneChannel {
             spec,

@@ -26,7 +26,7 @@ use durawarp_simulation::one_channel::{ChannelRequest, ChannelRun, OneChannel, R
 
 use crate::papers::{Cell, FigureTable};
 use reference::Reference;
-use streams::{Access, ROWS, STREAMS, Shape, Stream, Traffic};
+use streams::{ROWS, RankShape, STREAMS, Stream, StreamAccess, Traffic};
 
 /// Requests of a stream.
 const REQUESTS: u32 = 20_000;
@@ -46,14 +46,14 @@ pub fn built_in(name: &str, bin: &str, density: &str, timing: &str) -> Result<De
 }
 
 /// What a rank, or a pseudo channel, of a device has.
-pub fn shape(device: &Device) -> Shape {
+pub fn shape(device: &Device) -> RankShape {
     let own = &device.organisation;
     let count = |name: &str| own.levels.iter().find(|(level, _)| level == name).map_or(1, |(_, count)| *count);
-    Shape { groups: count("bank_group"), banks: count("bank"), columns: own.row_bytes / own.atom_bytes }
+    RankShape { groups: count("bank_group"), banks: count("bank"), columns: own.row_bytes / own.atom_bytes }
 }
 
 /// How a stream of requests is answered by a device, of which 64 reads are on their way at most.
-pub fn drive(device: &Device, refresh: RefreshPolicy, accesses: &[Access]) -> ChannelRun {
+pub fn drive(device: &Device, refresh: RefreshPolicy, accesses: &[StreamAccess]) -> ChannelRun {
     let dram = MediaSpec { refresh, ..MediaSpec::default() };
     let (own, shape) = (&device.organisation, shape(device));
     let channel = OneChannel::of_device(device, &dram, ROWS);
@@ -61,7 +61,7 @@ pub fn drive(device: &Device, refresh: RefreshPolicy, accesses: &[Access]) -> Ch
     let mut first_byte = vec![0; rows.len()];
     let place = |bank: u32, row: u32| (bank * ROWS + row) as usize;
     rows.into_iter().for_each(|((bank, row), address)| first_byte[place(u32::from(bank), row)] = address);
-    let request = |access: &Access| {
+    let request = |access: &StreamAccess| {
         let bank = access.group * shape.banks + access.bank;
         let row = DRAM_BASE + first_byte[place(bank, access.row)];
         ChannelRequest { address: row + u64::from(access.column * own.atom_bytes), write: access.write, from: 0 }
@@ -147,7 +147,8 @@ pub fn limits_of(device: &Device) -> Vec<Limit> {
         let stream = STREAMS.iter().find(|stream| stream.name == name).expect("a stream");
         stream.accesses(shape, count)
     };
-    let each = |accesses: &[Access], refresh| drive(device, refresh, accesses).cycles as f64 / accesses.len() as f64;
+    let each =
+        |accesses: &[StreamAccess], refresh| drive(device, refresh, accesses).cycles as f64 / accesses.len() as f64;
     let slots = |of: Effect| device.commands.iter().find(|own| own.effect == of).map_or(1, |own| own.cycles);
     let mut limits = Vec::new();
     let mut add = |name, by, cycles: f64, expected: f64| {
@@ -158,7 +159,7 @@ pub fn limits_of(device: &Device) -> Vec<Limit> {
     // Of rows that stay open.
     let stays = |count: u32| {
         let all = accesses("group-reads", count).into_iter();
-        all.map(|access| Access { row: 0, ..access }).collect::<Vec<Access>>()
+        all.map(|access| StreamAccess { row: 0, ..access }).collect::<Vec<StreamAccess>>()
     };
     if let Some(peak) = peak {
         add("peak", "max(BL, CCD_S)", each(&stays(REQUESTS), none), peak);
@@ -251,6 +252,7 @@ impl Validation {
             names.into_iter().chain(simulators).chain(["beyond both", "bound", "within"]).collect();
         let title = format!("cycles for {REQUESTS} requests, beside two simulators");
         let mut beside = FigureTable::new("devices", &title, &columns);
+        // A reference that has no cycles of a stream leaves a gap.
         let verdict = |within: bool| Cell::from(if within { "yes" } else { "NO" });
         for own in &self.comparisons {
             let reference = |nth: usize| own.references.get(nth).map_or(Cell::None, |cycles| Cell::Number(*cycles, 0));
@@ -266,6 +268,7 @@ impl Validation {
                 verdict(own.is_within()),
             ]);
         }
+        // A limit is of cycles a request, so that devices can be compared.
         let columns = ["device", "limit", "is", "ours", "expected", "deviation", "bound", "within"];
         let mut limits = FigureTable::new("limits", "cycles a request, beside arithmetic", &columns);
         for own in &self.limits {

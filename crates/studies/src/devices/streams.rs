@@ -11,7 +11,7 @@ pub const ROWS: u32 = 512;
 
 /// Where one request goes, in units of the device's atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub struct StreamAccess {
     /// It writes.
     pub write: bool,
     /// Bank group.
@@ -26,7 +26,7 @@ pub struct Access {
 
 /// What a rank or a pseudo channel has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct RankShape {
     /// Bank groups.
     pub groups: u32,
     /// Banks of a group.
@@ -37,7 +37,7 @@ pub struct Shape {
 
 /// The order of a stream's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum StreamOrder {
     /// All of a row, then the same row of the next bank: neighbours are in one bank group.
     ColumnFirst,
     /// Neighbours are in different bank groups.
@@ -74,60 +74,60 @@ pub struct Stream {
     pub title: &'static str,
     /// Which way its requests go.
     pub traffic: Traffic,
-    order: Order,
+    order: StreamOrder,
 }
 
-const fn stream(name: &'static str, title: &'static str, order: Order, traffic: Traffic) -> Stream {
+const fn stream(name: &'static str, title: &'static str, order: StreamOrder, traffic: Traffic) -> Stream {
     Stream { name, title, traffic, order }
 }
 
 /// All streams, in the order of the table.
 pub const STREAMS: [Stream; 12] = [
-    stream("column-reads", "reads, column first", Order::ColumnFirst, Traffic::Reads),
-    stream("group-reads", "reads, bank group first", Order::GroupFirst, Traffic::Reads),
-    stream("group-writes", "writes, bank group first", Order::GroupFirst, Traffic::Writes),
-    stream("column-mixed", "reads and writes in turn, column first", Order::ColumnFirst, Traffic::Mixed),
-    stream("group-mixed", "reads and writes in turn, bank group first", Order::GroupFirst, Traffic::Mixed),
-    stream("one-row", "reads of one row", Order::OneRow, Traffic::Reads),
-    stream("one-bank", "reads of one bank, another row each", Order::OneBank, Traffic::Reads),
-    stream("every-bank", "reads of another bank and row each", Order::EveryBank, Traffic::Reads),
-    stream("one-group", "reads of one bank group, another bank and row each", Order::OneGroup, Traffic::Reads),
-    stream("random-reads", "random reads", Order::Random, Traffic::Reads),
-    stream("random-writes", "random writes", Order::Random, Traffic::Writes),
-    stream("random-mixed", "random, half of them writes", Order::Random, Traffic::Mixed),
+    stream("column-reads", "reads, column first", StreamOrder::ColumnFirst, Traffic::Reads),
+    stream("group-reads", "reads, bank group first", StreamOrder::GroupFirst, Traffic::Reads),
+    stream("group-writes", "writes, bank group first", StreamOrder::GroupFirst, Traffic::Writes),
+    stream("column-mixed", "reads and writes in turn, column first", StreamOrder::ColumnFirst, Traffic::Mixed),
+    stream("group-mixed", "reads and writes in turn, bank group first", StreamOrder::GroupFirst, Traffic::Mixed),
+    stream("one-row", "reads of one row", StreamOrder::OneRow, Traffic::Reads),
+    stream("one-bank", "reads of one bank, another row each", StreamOrder::OneBank, Traffic::Reads),
+    stream("every-bank", "reads of another bank and row each", StreamOrder::EveryBank, Traffic::Reads),
+    stream("one-group", "reads of one bank group, another bank and row each", StreamOrder::OneGroup, Traffic::Reads),
+    stream("random-reads", "random reads", StreamOrder::Random, Traffic::Reads),
+    stream("random-writes", "random writes", StreamOrder::Random, Traffic::Writes),
+    stream("random-mixed", "random, half of them writes", StreamOrder::Random, Traffic::Mixed),
 ];
 
 impl Stream {
     /// Addresses follow from a generator of random numbers.
     pub fn is_random(&self) -> bool {
-        self.order == Order::Random
+        self.order == StreamOrder::Random
     }
 
     /// The first `count` requests of the stream on a device of this shape.
-    pub fn accesses(&self, shape: Shape, count: u32) -> Vec<Access> {
-        let Shape { groups, banks, columns } = shape;
+    pub fn accesses(&self, shape: RankShape, count: u32) -> Vec<StreamAccess> {
+        let RankShape { groups, banks, columns } = shape;
         let mut random = PythonRandom::new(1);
         let access = |i: u32| {
             // `rest` counts what is left of the request's number when its faster coordinates are taken.
             let at = |group, bank, rest: u32, column| (group, bank, rest % ROWS, column);
             let (group, bank, row, column) = match self.order {
-                Order::ColumnFirst => {
+                StreamOrder::ColumnFirst => {
                     let filled = i / columns;
                     at(filled % groups, filled / groups % banks, filled / (groups * banks), i % columns)
                 }
-                Order::GroupFirst => {
+                StreamOrder::GroupFirst => {
                     let round = i / (groups * banks);
                     at(i % groups, i / groups % banks, round / columns, round % columns)
                 }
-                Order::OneRow => at(0, 0, 0, i % columns),
-                Order::OneBank => at(0, 0, i, 0),
-                Order::EveryBank => at(i % groups, i / groups % banks, i / (groups * banks), 0),
-                Order::OneGroup => at(0, i % banks, i / banks, 0),
-                Order::Random => {
+                StreamOrder::OneRow => at(0, 0, 0, i % columns),
+                StreamOrder::OneBank => at(0, 0, i, 0),
+                StreamOrder::EveryBank => at(i % groups, i / groups % banks, i / (groups * banks), 0),
+                StreamOrder::OneGroup => at(0, i % banks, i / banks, 0),
+                StreamOrder::Random => {
                     let write = self.traffic == Traffic::Mixed && random.unit() < 0.5;
                     let write = write || self.traffic == Traffic::Writes;
                     let [group, bank, row, column] = [groups, banks, ROWS, columns].map(|bound| random.below(bound));
-                    return Access { write, group, bank, row, column };
+                    return StreamAccess { write, group, bank, row, column };
                 }
             };
             let write = match self.traffic {
@@ -135,7 +135,7 @@ impl Stream {
                 Traffic::Writes => true,
                 Traffic::Mixed => i % 2 == 1,
             };
-            Access { write, group, bank, row, column }
+            StreamAccess { write, group, bank, row, column }
         };
         (0..count).map(access).collect()
     }
@@ -235,22 +235,22 @@ mod tests {
         ("random-mixed", "R 0 1 185 110", [0x3fc8_b87d_ee7a_81a9, 0x4a2e_2772_e843_1777]),
     ];
 
-    fn line(access: &Access) -> String {
-        let Access { write, group, bank, row, column } = access;
+    fn line(access: &StreamAccess) -> String {
+        let StreamAccess { write, group, bank, row, column } = access;
         format!("{} {group} {bank} {row} {column}", if *write { 'W' } else { 'R' })
     }
 
     #[test]
     fn streams_are_those_that_the_references_were_given() {
         // FNV-1a over the lines of the script's files.
-        let digest = |accesses: &[Access]| {
+        let digest = |accesses: &[StreamAccess]| {
             let lines: String = accesses.iter().map(|access| line(access) + "\n").collect();
             let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
             lines.bytes().fold(0xcbf2_9ce4_8422_2325, add)
         };
         for (stream, (name, last, digests)) in STREAMS.iter().zip(WRITTEN) {
             assert_eq!(stream.name, name);
-            let made = [128, 32].map(|columns| stream.accesses(Shape { groups: 4, banks: 4, columns }, 20_000));
+            let made = [128, 32].map(|columns| stream.accesses(RankShape { groups: 4, banks: 4, columns }, 20_000));
             assert_eq!(line(&made[0][19_999]), last, "{name}");
             assert_eq!(made.map(|accesses| digest(&accesses)), digests, "{name}");
         }
