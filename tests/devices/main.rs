@@ -1,0 +1,9 @@
+//! Memory devices: their tables held by code that does not know the model, and a controller by itself beside
+//! two other simulators.
+
+mod beside_references;
+mod checker;
+mod disjoint_banks;
+mod random_streams;
+mod table;
+mod violations;
