@@ -4,6 +4,8 @@
 mod beside_references;
 mod checker;
 mod disjoint_banks;
+mod held;
+mod pairs;
 mod random_streams;
 mod table;
 mod violations;

@@ -50,8 +50,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// So many of its channels side by side, each with buses of its own, as one channel that is as much wider.
-    /// Requests go to one of them each.
+    /// So many of its channels side by side, each with buses of its own, as one channel that is as much
+    /// wider. Requests go to one of them each.
     #[must_use]
     pub fn widened(mut self, channels: u32) -> Device {
         let own = &mut self.organisation;

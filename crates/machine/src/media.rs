@@ -2,9 +2,9 @@
 //! nothing.
 //!
 //! A device is a table of least times between commands (`table`): one from a file
-//! ([`Device`](crate::device::Device)), or that of the parameters of `dram` and `nvm` (`plain`). DRAM reads and
-//! writes go through an open row: precharge, activate, then column accesses. NVM reads do too (the row buffer
-//! holds what was sensed). What an NVM write costs is a reading of its own, [`WriteMode`]:
+//! ([`Device`](crate::device::Device)), or that of the parameters of `dram` and `nvm` (`plain`). DRAM reads
+//! and writes go through an open row: precharge, activate, then column accesses. NVM reads do too (the row
+//! buffer holds what was sensed). What an NVM write costs is a reading of its own, [`WriteMode`]:
 //!
 //! | mode | a write needs its row | its bank is held | its bytes are in cells |
 //! |---|---|---|---|
@@ -148,6 +148,7 @@ impl Media {
         let of_dram = devices.dram(dram, bus, clock, base);
         let of_nvm = devices.nvm(nvm, bus, clock, base);
         let (tables, timings) = ([of_dram.1, of_nvm.1], [of_dram.0, of_nvm.0]);
+        // Both media are on the same data buses; one that has fewer uses the first ones.
         let banks = tables.iter().map(CommandTimes::banks).sum();
         let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {
@@ -290,8 +291,8 @@ impl Media {
         self.tables[place.medium as usize].of_bank(self.in_device(place), Act::Close)
     }
 
-    /// The earliest time at which a row command may come that brings the place's row nearer, not rounded to an
-    /// edge: the precharge of another one that is open, or the activation.
+    /// The earliest time at which a row command may come that brings the place's row nearer, not rounded to
+    /// an edge: the precharge of another one that is open, or the activation.
     #[inline]
     pub fn row_ready(&self, place: DeviceRow) -> Time {
         let table = &self.tables[place.medium as usize];
@@ -361,7 +362,8 @@ impl Media {
         self.devices[medium as usize].one_command_bus
     }
 
-    /// The earliest time from `now` on at which the bus and the medium, banks apart, can take a column command.
+    /// The earliest time from `now` on at which the bus and the medium, banks apart, can take a column
+    /// command.
     #[inline]
     pub fn channel_ready(&self, medium: Medium, access: Direction, now: Time) -> Time {
         let of_medium = self.tables[medium as usize].of_channel(act_of(access));
@@ -401,8 +403,8 @@ impl Media {
         ready.saturating_sub(to_data).max(room)
     }
 
-    /// The earliest time from `now` on at which the place's bank, its row being open (or written directly), can
-    /// take a column command.
+    /// The earliest time from `now` on at which the place's bank, its row being open (or written directly),
+    /// can take a column command.
     pub fn bank_ready(&self, place: DeviceRow, access: Direction, now: Time) -> Time {
         self.bank_times(place.medium, access, now).column(place.bank)
     }
@@ -550,8 +552,8 @@ impl Media {
         Transfer { data_end, media_done, held_by }
     }
 
-    /// Gives a request its column commands: how many, when the last one goes, and how long its data takes from
-    /// where that of its first command would end.
+    /// Gives a request its column commands: how many, when the last one goes, and how long its data takes
+    /// from where that of its first command would end.
     fn book(&mut self, place: DeviceRow, access: Direction, bytes: u32, lane: usize, at: Time) -> (u32, Time, Time) {
         match self.devices[place.medium as usize].transport {
             Transport::Stream { bytes_per_cycle } => {
@@ -580,8 +582,8 @@ impl Media {
         }
     }
 
-    /// Goes on with refreshes of DRAM, of which requests wait for the banks that `wanted` says, where there is
-    /// something to do. Returns when to look again while one is pending.
+    /// Goes on with refreshes of DRAM, of which requests wait for the banks that `wanted` says, where there
+    /// is something to do. Returns when to look again while one is pending.
     #[inline]
     pub fn refresh(&mut self, now: Time, wanted: impl Fn(BankId) -> bool, counts: &mut RefreshCounts) -> Time {
         if self.refreshing.next <= now {
@@ -650,8 +652,8 @@ impl Media {
     }
 }
 
-/// When banks of a medium take commands: what is asked of every bank at an edge, with what is the same for all
-/// of them looked up once.
+/// When banks of a medium take commands: what is asked of every bank at an edge, with what is the same for
+/// all of them looked up once.
 #[derive(Debug)]
 pub struct BankTimes<'a> {
     media: &'a Media,

@@ -16,7 +16,7 @@ use crate::mapping::RowMap;
 
 use super::parameters::{BusSpec, MediaSpec, NvmSpec};
 use super::plain;
-use super::table::{self, Act, Rules, CommandTimes};
+use super::table::{self, Act, CommandTimes, Rules};
 use super::writes::Writes;
 
 /// The devices of a channel that come from tables.
@@ -60,7 +60,13 @@ pub(super) struct DeviceTiming {
 
 impl Devices<'_> {
     /// DRAM's timing.
-    pub(super) fn dram(&self, spec: &MediaSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, CommandTimes) {
+    pub(super) fn dram(
+        &self,
+        spec: &MediaSpec,
+        bus: &BusSpec,
+        clock: Clock,
+        base: Timebase,
+    ) -> (DeviceTiming, CommandTimes) {
         match self.dram {
             Some(device) => of_table(device, spec.refresh, Writes::ROW, clock),
             None => of_parameters(spec, Writes::ROW, bus, clock, base),
@@ -68,7 +74,13 @@ impl Devices<'_> {
     }
 
     /// NVM's timing.
-    pub(super) fn nvm(&self, spec: &NvmSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> (DeviceTiming, CommandTimes) {
+    pub(super) fn nvm(
+        &self,
+        spec: &NvmSpec,
+        bus: &BusSpec,
+        clock: Clock,
+        base: Timebase,
+    ) -> (DeviceTiming, CommandTimes) {
         let writes = Writes::new(spec, base);
         match self.nvm {
             Some(device) => of_table(device, RefreshPolicy::None, writes, clock),

@@ -7,14 +7,20 @@ use durawarp_base::spec::Nanos;
 use durawarp_engine::{Clock, Timebase};
 
 use super::parameters::MediaSpec;
-use super::table::{Act, Rules, Since, CommandTimes};
+use super::table::{Act, CommandTimes, Rules, Since};
 use super::writes::Writes;
 
 /// Bytes of a column command.
 pub(super) const COMMAND_BYTES: u32 = 32;
 
 /// The table of a device with `spec`'s rows and such writes, on a bus that carries so many bytes a cycle.
-pub(super) fn table(spec: &MediaSpec, bytes_per_cycle: u32, writes: Writes, clock: Clock, base: Timebase) -> CommandTimes {
+pub(super) fn table(
+    spec: &MediaSpec,
+    bytes_per_cycle: u32,
+    writes: Writes,
+    clock: Clock,
+    base: Timebase,
+) -> CommandTimes {
     let t = |ns: Nanos| base.ticks_of_ps(ns.ps);
     let (columns, rcd) = ([Act::Read, Act::Write], t(spec.t_rcd_ns));
     let burst = clock.cycles(u64::from(COMMAND_BYTES.div_ceil(bytes_per_cycle)));

@@ -79,6 +79,7 @@ impl Refreshing {
             RefreshPolicy::PerBank => counts[rank_level + 1..=target].iter().product(),
             RefreshPolicy::SameBank => last,
         };
+        // Which banks the refreshes of a rank are for, one after another.
         let banks_of = |at: usize| {
             let (rank, turn) = (at / per_rank, at % per_rank);
             let all = (0..of_rank).filter(|bank| match refresh.policy {
@@ -109,8 +110,8 @@ impl Refreshing {
         &self.targets[rank * self.per_rank + usize::from(self.ranks[rank].turn)]
     }
 
-    /// Passes over whole rounds of a rank's targets that an idle controller slept through, but for the last two,
-    /// which leave rows and times as all of them would. Returns how many refreshes that were.
+    /// Passes over whole rounds of a rank's targets that an idle controller slept through, but for the last
+    /// two, which leave rows and times as all of them would. Returns how many refreshes that were.
     pub(super) fn skip_rounds(&mut self, rank: usize, now: Time) -> u64 {
         let round = self.every * self.per_rank as u64;
         let own = &mut self.ranks[rank];

@@ -2,7 +2,7 @@
 //! wait for it, on which node and for how long; and, as state, when each node takes each command.
 //!
 //! ```text
-//!   channel ─ level 1 (rank, pseudo channel) ─ ... ─ bank      a node a box, an `earliest` a command and node
+//!   channel ─ level 1 (rank, pseudo channel) ─ ... ─ bank     for each node and command: when it is ready
 //! ```
 //! A command is issued in one pass over its rules, each a maximum; whether one may come is a maximum over the
 //! nodes of its bank. Source: Ramulator's constraint tables (scope, window, siblings). Invariants: nothing is
@@ -150,8 +150,8 @@ impl Rules {
     }
 }
 
-/// Cycles that one column command keeps from others of its direction on its data bus: the burst, or more where
-/// all banks of the bus are spaced by more.
+/// Cycles that one column command keeps from others of its direction on its data bus: the burst, or more
+/// where all banks of the bus are spaced by more.
 pub(super) fn slot_cycles(device: &Device, act: Act) -> u32 {
     // Ranks share a bus, and are spaced among each other by rules of their own.
     let of_bus = device.organisation.bus_levels.max(1);
@@ -224,6 +224,7 @@ impl CommandTimes {
     }
 
     fn over(levels: Vec<NodeLevel>, nodes: Vec<[u16; LEVELS]>, rules: Rules) -> CommandTimes {
+        // Each node of a window's level has a ring of its own, in one list.
         let mut ring = 0;
         let windows = rules.windows.iter().map(|&(level, length, delay)| {
             let window = ActivationWindow { level, length, delay, ring };
@@ -233,6 +234,7 @@ impl CommandTimes {
         let windows: Vec<ActivationWindow> = windows.collect();
         let heads = windows.iter().map(|window| nodes_at(&levels, window.level)).sum::<u32>();
         let mut held_at: [Vec<u8>; ACTS] = Default::default();
+        // What the channel holds back is asked for once, and what a bank does apart.
         let of_banks = levels.len() as u8 - 1;
         for rule in rules.rules.iter().flatten().filter(|rule| rule.level > 0 && rule.level < of_banks) {
             let at = &mut held_at[rule.after as usize];

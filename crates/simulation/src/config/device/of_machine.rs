@@ -165,6 +165,7 @@ fn adopt(device: &Device, dram: &mut MediaSpec, document: &mut ParameterDocument
         ("t_rrd_ns", &mut dram.t_rrd_ns, timing(&["RRD_S", "RRD"])),
         ("t_wr_ns", &mut dram.t_wr_ns, timing(&["WR"])),
     ];
+    // Each key and whether it said so already.
     let mut heeded = Vec::new();
     for (key, known, value) in durations {
         heeded.push((key, *known == value));
