@@ -115,6 +115,7 @@ fn place(page: &Page) -> PathBuf {
     let sweep = std::fs::read_to_string("benches/sweeps/l2.toml").unwrap();
     let workloads = sweep.lines().find(|line| line.starts_with("workloads = ")).unwrap();
     write("l2.toml", &sweep.replace(workloads, "workloads = [\"vecadd\"]"));
+    std::fs::copy("tests/data/devices/ddr3.toml", here.join("my-device.toml")).unwrap();
     std::fs::copy("workloads/vecadd/kernel.ptx", here.join("kernel.ptx")).unwrap();
     let pages = ["workloads/README.md", "workloads/manifest.md"];
     for (_, block) in pages.into_iter().flat_map(|page| self::page(page).blocks("toml")) {

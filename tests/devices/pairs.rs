@@ -104,6 +104,11 @@ fn expected(device: &Device, before: (Kind, u16), after: (Kind, u16), but: Optio
             least = least.max(Time::from(rule.delay_cycles));
         }
     }
+    // A row stays open until it can be used.
+    if (before, after) == ((Kind::Open, after.1), (Kind::Close, before.1)) {
+        let used = [Kind::Read, Kind::Write].map(|kind| expected(device, before, (kind, after.1), but));
+        least = least.max(used[0].max(used[1]) - LATER);
+    }
     let columns = |kind| matches!(kind, Kind::Read | Kind::Write);
     let lane = own.bus_levels as usize;
     let one_bus = path(device, before.1)[..lane] == path(device, after.1)[..lane];

@@ -36,6 +36,7 @@ mod writes;
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Clock, Time, Timebase};
 use durawarp_kernel::memory::Medium;
+use smallvec::SmallVec;
 
 use super::mapping::RowMap;
 use super::msg::{SECTOR_BYTES, sectors_touched};
@@ -604,14 +605,18 @@ impl Media {
                 }
                 let since = refreshing.ranks[rank].pending.unwrap_or(now);
                 let target = refreshing.target(rank);
-                let is_open = |&bank: &u16| self.rows[usize::from(bank)].open.is_some();
-                let act = match target.iter().any(is_open) {
-                    true if target.len() > 1 && table.command(Act::CloseAll).is_some() => Act::CloseAll,
+                let is_open = |bank: &&u16| self.rows[usize::from(**bank)].open.is_some();
+                let whole = refreshing.is_of_all() && table.command(Act::CloseAll).is_some();
+                let act = match target.iter().any(|bank| is_open(&bank)) {
+                    true if whole => Act::CloseAll,
                     true => Act::Close,
                     false => Act::Refresh,
                 };
+                // What is closed bank by bank is closed where a row is open; all else goes to the whole target.
+                let meant = |bank: &&u16| act != Act::Close || is_open(bank);
                 let of = |&bank: &u16| table.of_bank(usize::from(bank), act).max(table.of_channel(act));
-                let at = self.clock.edge_at_or_after(target.iter().map(of).fold(since, Time::max));
+                let at = self.clock.edge_at_or_after(target.iter().filter(meant).map(of).fold(since, Time::max));
+                let meant: SmallVec<[u16; 32]> = target.iter().filter(meant).copied().collect();
                 let pending = at > now || act != Act::Refresh;
                 for &bank in target {
                     let word = &mut self.held_back[usize::from(bank / 64)];
@@ -622,7 +627,7 @@ impl Media {
                     break;
                 }
                 // A command to all banks is one to each: what they share waits for it once.
-                for &bank in target {
+                for &bank in &meant {
                     table.issue(act, usize::from(bank), at, at, 1);
                     if act != Act::Refresh {
                         self.rows[usize::from(bank)].open = None;
@@ -630,7 +635,7 @@ impl Media {
                     }
                 }
                 if let (Some(trace), Some(command)) = (&mut self.trace, table.command(act)) {
-                    trace.extend(target.iter().map(|&bank| CommandRecord { at, command, bank, row: 0 }));
+                    trace.extend(meant.iter().map(|&bank| CommandRecord { at, command, bank, row: 0 }));
                 }
                 if act == Act::Refresh {
                     counts.refreshes += 1;

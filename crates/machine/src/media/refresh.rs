@@ -105,6 +105,11 @@ impl Refreshing {
         }
     }
 
+    /// Each refresh is for all banks of its rank.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.per_rank == 1
+    }
+
     /// The banks of a rank's next refresh.
     pub(super) fn target(&self, rank: usize) -> &[u16] {
         &self.targets[rank * self.per_rank + usize::from(self.ranks[rank].turn)]

@@ -401,6 +401,7 @@ fn timing(options: &Options<'_>, mhz: f64, keys: &mut Keys<'_>) {
     for (key, word) in [("dram.device", "plain"), ("dram.bin", ""), ("dram.density", ""), ("dram.refresh", "none")] {
         keys.word(key, format!("{word:?}"), option, ": timings of its own");
     }
+    keys.word("dram.refresh_stagger", "false".to_owned(), option, ": timings of its own");
     for (name, key) in [
         ("CCD", "dram.t_ccd_ns"),
         ("RRD", "dram.t_rrd_ns"),
