@@ -11,6 +11,8 @@ use durawarp::machine::device::{Device, RefreshPolicy};
 use durawarp::machine::media::{CommandRecord, MediaSpec};
 use durawarp::one_channel::{ChannelRequest, OneChannel, RequestStream};
 use proptest::prelude::*;
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::SeedableRng as _;
 
 use crate::checker::{Fault, Given, RefreshDue, check, path_of};
 use crate::table::DeviceTable;
@@ -122,28 +124,28 @@ fn word(policy: RefreshPolicy) -> &'static str {
 
 /// Whether a controller does with the requests of a case what its device's table allows; else how many
 /// violations there are, and the commands before the first.
-fn violations(case: &Case) -> Result<(), String> {
-    let Subject { device, table, dram } = subject(case);
-    let mut channel = OneChannel::of_device(&device, &dram, ROWS);
+fn violations(subject: &Subject, case_requests: &[Request], pauses: bool) -> Result<(), String> {
+    let Subject { device, table, dram } = subject;
+    let mut channel = OneChannel::of_device(device, dram, ROWS);
     channel.media.keep_commands();
     let rows = channel.rows(Medium::Dram, device.organisation.row_bytes);
     let atoms = device.organisation.row_bytes / device.organisation.atom_bytes;
     let mut from = 0;
-    let requests = case.requests.iter().map(|&(bank, row, atom, write, pause)| {
+    let requests = case_requests.iter().map(|&(bank, row, atom, write, pause)| {
         let place = (bank % table.banks() as u16, row);
         let (_, first) = rows.iter().find(|(own, _)| *own == place).expect("a row of the device");
-        from += if case.pauses { pause } else { 0 };
+        from += if pauses { pause } else { 0 };
         let offset = u64::from(atom % atoms * device.organisation.atom_bytes);
         ChannelRequest { address: DRAM_BASE + first + offset, write, from }
     });
     let requests = requests.collect();
     let run = channel.run(&[RequestStream { requests, reads_in_flight: 32, writes_waiting: 4 }]);
-    let mut commands = given(&table, &run.commands);
+    let mut commands = given(table, &run.commands);
     assert!(commands.iter().any(|command| command.row > 0 || command.at > 0), "commands are kept");
     let policy = word(dram.refresh);
     let due = RefreshDue { policy, postponed: u64::from(dram.refresh_postpone), end: run.cycles };
-    let due = (dram.refresh != RefreshPolicy::None && !case.pauses).then_some(&due);
-    let mut found = check(&table, &commands, due);
+    let due = (dram.refresh != RefreshPolicy::None && !pauses).then_some(&due);
+    let mut found = check(table, &commands, due);
     if dram.refresh != RefreshPolicy::None {
         // Refreshes, and what closes rows for them, take no slot of the command bus in the model (`refresh`).
         found.retain(|violation| violation.fault != Fault::SlotTaken);
@@ -164,6 +166,31 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
     fn no_command_breaks_the_table_of_its_device(case in cases()) {
-        prop_assert_eq!(violations(&case), Ok(()));
+        prop_assert_eq!(violations(&subject(&case), &case.requests, case.pauses), Ok(()));
+    }
+}
+
+#[test]
+fn a_least_time_that_the_model_takes_for_a_cycle_less_is_found() {
+    let ddr4 = ["RCD", "RP", "RAS", "WR", "RTP", "CCD_L", "WTR_S", "WTR_L", "RRD_S", "RRD_L", "FAW"].as_slice();
+    let hbm2 = ["RCDRD", "RCDWR", "RP", "RAS", "WR", "RTP", "CCD_L", "WTR_S", "WTR_L", "RRD_S"].as_slice();
+    let mut random = Pcg64::seed_from_u64(1);
+    let mut below = |bound: u64| random.next_u64() % bound;
+    let request = |_| (below(32) as u16, below(u64::from(ROWS)) as u32, below(128) as u32, below(2) == 1, 0);
+    let requests: Vec<Request> = (0..4000).map(request).collect();
+    for (name, timings) in [("ddr4", ddr4), ("hbm2", hbm2)] {
+        let held = |timing: &str| {
+            let place = |key: &str, message: &str| Diagnostic::nowhere(key, message);
+            let asked = DeviceRequest { device: name, bin: "", density: "", timing, ranks: 1, place: &place };
+            let device = load(&asked).unwrap_or_else(|faults| panic!("{faults}")).device;
+            let table = DeviceTable::built_in(name, ["", ""], 1, &[]);
+            violations(&Subject { device, table, dram: MediaSpec::default() }, &requests, false)
+        };
+        assert_eq!(held(""), Ok(()), "{name}");
+        let own = DeviceTable::built_in(name, ["", ""], 1, &[]).timing;
+        for timing in timings {
+            let found = held(&format!("{timing} = {}", own[*timing] - 1));
+            assert!(found.is_err(), "{name}: {timing} of a cycle less breaks nothing");
+        }
     }
 }
