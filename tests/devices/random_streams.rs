@@ -41,12 +41,6 @@ fn given(table: &DeviceTable, records: &[CommandRecord]) -> Vec<Given> {
     commands
 }
 
-/// Devices that are driven. `pcm-isscc2012` may close a row before it is sensed (RAS 0): reads and writes of
-/// two rows of one bank close each other's for ever.
-fn devices() -> Vec<BuiltinDevice> {
-    builtin().into_iter().filter(|device| device.name != "pcm-isscc2012").collect()
-}
-
 /// A request: bank, row, atom and pause before it are taken modulo what there is.
 type Request = (u16, u32, u32, bool, u64);
 
@@ -68,7 +62,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let variant = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1u32..=2);
     let refresh = (any::<prop::sample::Index>(), any::<bool>(), prop_oneof![Just(0u32), 1u32..=8]);
     (variant, refresh, any::<bool>(), requests).prop_map(|((device, density, ranks), refresh, pauses, requests)| {
-        let devices = devices();
+        let devices = builtin();
         let device = device.index(devices.len());
         let density = density.index(devices[device].densities.len());
         let (refresh, staggered, postpone) = refresh;
@@ -85,7 +79,7 @@ struct Subject {
 
 /// Refreshes come so often that a short stream meets some.
 fn subject(case: &Case) -> Subject {
-    let listed = &devices()[case.device];
+    let listed = &builtin()[case.device];
     let density = &listed.densities[case.density];
     let plain = DeviceTable::built_in(listed.name, ["", density], 1, &[]);
     let often = |name: &str, busy: &str| Some((name.to_owned(), 3 * plain.timing.get(busy)?));
@@ -97,9 +91,7 @@ fn subject(case: &Case) -> Subject {
     let timing = timing.join(", ");
     let asked = DeviceRequest { device: listed.name, bin: "", density, timing: &timing, ranks, place: &place };
     let device = load(&asked).unwrap_or_else(|faults| panic!("{faults}")).device;
-    // A same-bank refresh closes all rows of the rank in the list, and those of its banks alone in the model.
-    let policies = device.refreshes.iter().map(|own| own.policy).filter(|own| *own != RefreshPolicy::SameBank);
-    let policies: Vec<RefreshPolicy> = policies.collect();
+    let policies: Vec<RefreshPolicy> = device.refreshes.iter().map(|own| own.policy).collect();
     let policy = policies.get(case.refresh).copied().unwrap_or(RefreshPolicy::None);
     Subject {
         table: DeviceTable::built_in(listed.name, ["", density], ranks as usize, &others),

@@ -612,7 +612,8 @@ impl Media {
                     true => Act::Close,
                     false => Act::Refresh,
                 };
-                // What is closed bank by bank is closed where a row is open; all else goes to the whole target.
+                // What is closed bank by bank is closed where a row is open; all else goes to the whole
+                // target.
                 let meant = |bank: &&u16| act != Act::Close || is_open(bank);
                 let of = |&bank: &u16| table.of_bank(usize::from(bank), act).max(table.of_channel(act));
                 let at = self.clock.edge_at_or_after(target.iter().filter(meant).map(of).fold(since, Time::max));

@@ -146,8 +146,8 @@ impl Rules {
                 rules.rules[before as usize].push(rule);
             }
         }
-        // A row stays open until it can be used: else two that are wanted in turn would close each other's for
-        // ever, where cells are restored by writes and tRAS is 0.
+        // A row stays open until it can be used: else two that are wanted in turn would close each other's
+        // for ever, where cells are restored by writes and tRAS is 0.
         let uses = rules.rules[Act::Open as usize].iter().filter(|own| matches!(own.after, Act::Read | Act::Write));
         let kept: Vec<Rule> = uses.map(|own| Rule { after: Act::Close, ..*own }).collect();
         rules.rules[Act::Open as usize].extend(kept);
