@@ -4,7 +4,7 @@
 //! Requests come as fast as they go, or with pauses, in which refreshes pass unseen. Then the times between
 //! refreshes are not checked: those that an idle controller slept through are not in the list.
 
-use durawarp::config::device::{BuiltinDevice, DeviceRequest, builtin, load};
+use durawarp::config::device::{DeviceRequest, builtin, load};
 use durawarp::diagnostic::Diagnostic;
 use durawarp::kernel::memory::{DRAM_BASE, Medium};
 use durawarp::machine::device::{Device, RefreshPolicy};

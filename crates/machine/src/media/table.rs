@@ -2,7 +2,7 @@
 //! wait for it, on which node and for how long; and, as state, when each node takes each command.
 //!
 //! ```text
-//!   channel ─ level 1 (rank, pseudo channel) ─ ... ─ bank     for each node and command: when it is ready
+//!   channel ─ rank, pseudo channel ─ ... ─ bank     of each and of each command: when it is ready
 //! ```
 //! A command is issued in one pass over its rules, each a maximum; whether one may come is a maximum over the
 //! nodes of its bank. Source: Ramulator's constraint tables (scope, window, siblings). Invariants: nothing is
