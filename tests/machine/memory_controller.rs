@@ -12,7 +12,7 @@ use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
-use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
+use durawarp::machine::media::{BusSpec, Devices, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{CellWear, ControllerCounters, ControllerSpec, MemoryController};
 use durawarp::machine::msg::{
     ControllerMsg, Line, MemoryData, MemoryDurable, MemoryRead, MemoryWrite, Msg, PeerMessage, SliceMsg,
@@ -121,11 +121,11 @@ pub(super) fn spec() -> ControllerSpec {
     }
 }
 
-fn read(line: u64, tag: u16) -> ControllerMsg {
+pub(super) fn read(line: u64, tag: u16) -> ControllerMsg {
     read_of(line, tag, 0b1111)
 }
 
-fn read_of(line: u64, tag: u16, sectors: u8) -> ControllerMsg {
+pub(super) fn read_of(line: u64, tag: u16, sectors: u8) -> ControllerMsg {
     ControllerMsg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, room: Box::default() })
 }
 
@@ -194,10 +194,33 @@ pub(super) fn run_on(
     handler: Option<Box<dyn ControllerHandler>>,
     script: Vec<(Time, ControllerMsg)>,
 ) -> Ran {
+    run_on_devices(spec, (&Devices::default(), nvm), domain, handler, script)
+}
+
+/// The same with a device of a table.
+pub(super) fn run_on_devices(
+    spec: ControllerSpec,
+    (devices, nvm): (&Devices<'_>, &NvmSpec),
+    domain: Domain,
+    handler: Option<Box<dyn ControllerHandler>>,
+    script: Vec<(Time, ControllerMsg)>,
+) -> Ran {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
-    let media = Media::new(&dram(), nvm, &bus, clock, base);
+    let media = Media::of(devices, &dram(), nvm, &bus, clock, base);
+    run_media(spec, media, (clock, base), domain, handler, script)
+}
+
+/// The same on devices of another clock.
+pub(super) fn run_media(
+    spec: ControllerSpec,
+    media: Media,
+    (clock, base): (Clock, Timebase),
+    domain: Domain,
+    handler: Option<Box<dyn ControllerHandler>>,
+    script: Vec<(Time, ControllerMsg)>,
+) -> Ran {
     let image: Vec<u8> = (0..1 << 17).map(|i| (i / 128 % 251) as u8).collect();
     let ports = Roster::new(0, Interleave::new(1, 1, 256)).ports(Endpoint::Controller(0));
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
@@ -227,7 +250,7 @@ pub(super) fn run_on(
     Ran { seen, counters, dram: mc.image(Medium::Dram).to_vec(), at_media, wear }
 }
 
-fn data_times(seen: &[Seen]) -> Vec<(u16, Time)> {
+pub(super) fn data_times(seen: &[Seen]) -> Vec<(u16, Time)> {
     let time = |s: &Seen| if let Seen::Data { at, tag, .. } = s { Some((*tag, *at)) } else { None };
     seen.iter().filter_map(time).collect()
 }

@@ -20,7 +20,7 @@ fn ran(nvm: &NvmSpec, domain: Domain, script: Vec<(Time, ControllerMsg)>) -> Ran
 }
 
 /// When writes were told durable, and when their cells were written.
-fn durable(ran: &Ran) -> Vec<(Time, Time)> {
+pub(super) fn durable(ran: &Ran) -> Vec<(Time, Time)> {
     let of = |seen: &Seen| if let Seen::Durable { at, done } = seen { Some((*at, *done)) } else { None };
     ran.seen.iter().filter_map(of).collect()
 }
@@ -75,7 +75,7 @@ fn a_durable_row_buffer_is_enough_and_under_adr_acceptance_is() {
 }
 
 /// Writes of the banks of NVM, bytes whose cells were written, and writes by line.
-fn wear(ran: &Ran) -> (Vec<u64>, u64, Vec<(u64, u64)>) {
+pub(super) fn wear(ran: &Ran) -> (Vec<u64>, u64, Vec<(u64, u64)>) {
     let lines = ran.wear.lines().expect("they are counted").collect();
     (ran.wear.bank_writes().to_vec(), ran.wear.cell_bytes(), lines)
 }

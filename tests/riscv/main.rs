@@ -26,6 +26,7 @@ mod light_wsp;
 mod light_wsp_litmus;
 mod liveness;
 mod network;
+mod optane;
 mod peers;
 mod power_failure;
 mod programs;

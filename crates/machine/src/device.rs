@@ -22,6 +22,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Which line of a device's buffer makes room for another.
+    pub enum BufferPolicy {
+        /// That which was used longest ago.
+        Lru = "lru",
+        /// That which came first.
+        Fifo = "fifo",
+    }
+}
+
 /// The device of a machine whose own keys say what it is, which has no table.
 pub const PLAIN: &str = "plain";
 
@@ -44,6 +54,8 @@ pub struct Device {
     pub constraints: Vec<Constraint>,
     /// How it is refreshed, by policy; empty for one that needs none.
     pub refreshes: Vec<Refresh>,
+    /// What stands between the bus and the cells, where there is something: then no request needs a row.
+    pub buffer: Option<Buffer>,
     /// Every timing by name, in cycles, in the order of the file: those of the bin, of the density, derived
     /// ones, and overrides.
     pub timing: Vec<(String, u64)>,
@@ -158,4 +170,27 @@ pub struct Refresh {
     /// From one such command of a rank (of a pseudo channel) to its next, in cycles: under `all_bank` each is
     /// for all banks, otherwise they go from one target to the next.
     pub every_cycles: u32,
+}
+
+/// Lines between the bus and the cells of NVM, those of one bank of the device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buffer {
+    /// How many.
+    pub lines: u32,
+    /// Bytes of one: what the cells read and write at once.
+    pub line_bytes: u32,
+    /// What it holds outlives a power failure as the cells do, where the media alone are the persistence domain.
+    pub durable: bool,
+    /// Which line makes room.
+    pub policy: BufferPolicy,
+    /// From the command of a read to its data, where the line is there.
+    pub hit_ps: u64,
+    /// The same where it is not.
+    pub miss_ps: u64,
+    /// From the beginning of the write of a line until it is in its cells.
+    pub cell_write_ps: u64,
+    /// What the cells of a bank give of whole lines.
+    pub read_bandwidth_mb_s: u32,
+    /// What they take.
+    pub write_bandwidth_mb_s: u32,
 }

@@ -17,6 +17,9 @@
 //! Both media share the channel's data bus; a change of its direction costs a turnaround.
 //! `write_bandwidth_mb_s` bounds what NVM takes of writes.
 //!
+//! Requests of an NVM device with a buffer need no row: a write goes to its line, which is fetched, and a read
+//! asks for its line and has the bus when its data is ready, out of order (`buffer`, `held`).
+//!
 //! Source: the shape of gem5's `NVMInterface` (`through`), of NVMain, Ramulator's PCM and BROI's Table III
 //! (`row_buffer`), of GPGPU-Sim's `dram_latency` and SBRP's `pm_latency` (`latency`), of DRAM timing tables
 //! (JEDEC names) and Ramulator's constraint tables; the numbers are each preset's and each device's.
@@ -25,8 +28,10 @@
 //! panics. Commands are issued on memory clock edges by the controller. Not modelled: power-down. Cells never
 //! fail: the controller counts their writes.
 
+mod buffer;
 mod bus;
 mod devices;
+mod held;
 mod parameters;
 mod plain;
 mod refresh;
@@ -42,9 +47,12 @@ use super::mapping::RowMap;
 use super::msg::{SECTOR_BYTES, sectors_touched};
 
 pub use devices::Devices;
+pub use held::{Fetched, SlotId};
 pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
 
 pub use bus::Direction;
+
+use buffer::Buffers;
 use bus::{Bursts, Calendar, DataBus};
 use devices::{DeviceTiming, Transport};
 use refresh::Refreshing;
@@ -114,21 +122,23 @@ pub struct Media {
     /// When the bus of row commands takes the next.
     row_slot: Time,
     refreshing: Refreshing,
+    /// NVM's, where it has some.
+    buffers: Buffers,
     /// Banks whose refresh is pending, a bit each: no request's command may go to them.
     held_back: Vec<u64>,
-    read_to_write: Time,
-    write_to_read: Time,
+    /// From the end of reads to writes, and from that of writes to reads.
+    turns: [Time; 2],
     /// What NVM takes of writes, and when it takes the next.
     write_rate: Rate,
     write_free: Time,
-    loses_rows: bool,
+    loses_held: bool,
     /// Commands of DRAM, where they are kept.
     trace: Option<Vec<CommandRecord>>,
 }
 
 state!(Media {
-    parts: tables, buses, refreshing; sized: rows, held_back; saved: slots, row_slot, write_free;
-    kept: first_of_nvm, clock, devices, read_to_write, write_to_read, write_rate, loses_rows, trace
+    parts: tables, buses, refreshing, buffers; sized: rows, held_back; saved: slots, row_slot, write_free;
+    kept: first_of_nvm, clock, devices, turns, write_rate, loses_held, trace
 });
 
 impl Media {
@@ -151,23 +161,24 @@ impl Media {
         let (tables, timings) = ([of_dram.1, of_nvm.1], [of_dram.0, of_nvm.0]);
         // Both media are on the same data buses; one that has fewer uses the first ones.
         let banks = tables.iter().map(CommandTimes::banks).sum();
+        let buffer = devices.nvm.and_then(|device| device.buffer.as_ref());
         let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {
             clock,
             refreshing: Refreshing::new(devices.dram, dram, clock),
             devices: timings,
             first_of_nvm: tables[0].banks() as BankId,
+            buffers: Buffers::new(buffer, tables[1].banks(), base),
             tables,
             rows: vec![BankRow::default(); banks],
             buses: vec![DataBus::default(); lanes],
             slots: Calendar::default(),
             row_slot: 0,
             held_back: vec![0; banks.div_ceil(64)],
-            read_to_write: base.ticks_of_ps(bus.read_to_write_ns.ps),
-            write_to_read: base.ticks_of_ps(bus.write_to_read_ns.ps),
+            turns: [bus.read_to_write_ns, bus.write_to_read_ns].map(|ns| base.ticks_of_ps(ns.ps)),
             write_rate: Rate { mb_s: nvm.write_bandwidth_mb_s, base },
             write_free: 0,
-            loses_rows: nvm.loses_rows(),
+            loses_held: buffer.map_or(nvm.loses_rows(), |own| !own.durable),
             trace: None,
         }
     }
@@ -252,44 +263,8 @@ impl Media {
     }
 
     /// A write to this medium needs no open row.
-    pub fn writes_cells_directly(&self, medium: Medium) -> bool {
-        matches!(self.devices[medium as usize].writes, Writes::Cells { .. })
-    }
-
-    /// When the cells of the row that is open in a bank will hold its bytes, if no other write comes to it:
-    /// `None` when nothing writes them before the row closes.
-    pub fn row_written_at(&self, bank: BankId) -> Option<Time> {
-        let bank = &self.rows[usize::from(bank)];
-        (!bank.dirty).then_some(bank.written_at)
-    }
-
-    /// Writes the row of a bank to its cells at `at`, and leaves it open. Returns when that is done.
-    ///
-    /// # Panics
-    /// When it is too early.
-    pub fn write_row(&mut self, bank: BankId, at: Time) -> Time {
-        let place = self.place_in(bank);
-        assert!(self.row_write_ready(bank) <= at, "row written at {at}, ready at {}", self.row_write_ready(bank));
-        let Writes::Row { cells, .. } = self.devices[place.medium as usize].writes else {
-            unreachable!("only row buffers are written back")
-        };
-        let done = at + cells;
-        let row = &mut self.rows[usize::from(bank)];
-        *row = BankRow { written_at: done, dirty: false, ..*row };
-        let in_device = self.in_device(place);
-        self.tables[place.medium as usize].hold_bank(in_device, &[Act::Read, Act::Write, Act::Close], done);
-        done
-    }
-
-    /// A power failure loses what NVM's open rows hold.
-    pub fn loses_rows(&self) -> bool {
-        self.loses_rows
-    }
-
-    /// The earliest time at which [`Media::write_row`] may come.
-    pub fn row_write_ready(&self, bank: BankId) -> Time {
-        let place = self.place_in(bank);
-        self.tables[place.medium as usize].of_bank(self.in_device(place), Act::Close)
+    pub fn writes_without_row(&self, medium: Medium) -> bool {
+        !matches!(self.devices[medium as usize].writes, Writes::Row { .. })
     }
 
     /// The earliest time at which a row command may come that brings the place's row nearer, not rounded to
@@ -397,8 +372,8 @@ impl Media {
             }
             // The table of a device says what a turn of its own bus takes.
             (Some((_, of)), Transport::Bursts { .. }) if of == medium => bus.free,
-            (Some((Direction::Read, _)), _) if access == Direction::Write => bus.free + self.read_to_write,
-            (Some((Direction::Write, _)), _) if access == Direction::Read => bus.free + self.write_to_read + to_data,
+            (Some((Direction::Read, _)), _) if access == Direction::Write => bus.free + self.turns[0],
+            (Some((Direction::Write, _)), _) if access == Direction::Read => bus.free + self.turns[1] + to_data,
             _ => bus.free,
         };
         ready.saturating_sub(to_data).max(room)
@@ -414,7 +389,7 @@ impl Media {
     #[inline]
     pub fn bank_times(&self, medium: Medium, access: Direction, now: Time) -> BankTimes<'_> {
         let (table, act) = (&self.tables[medium as usize], act_of(access));
-        let direct = access == Direction::Write && self.writes_cells_directly(medium);
+        let direct = access == Direction::Write && self.writes_without_row(medium);
         BankTimes {
             media: self,
             table,
@@ -466,7 +441,7 @@ impl Media {
     fn alone(&self, place: DeviceRow, access: Direction) -> Time {
         let (bank, table) = (self.in_device(place), &self.tables[place.medium as usize]);
         let own = table.of_bank_alone(bank, act_of(access));
-        if access == Direction::Write && self.writes_cells_directly(place.medium) {
+        if access == Direction::Write && self.writes_without_row(place.medium) {
             own.max(table.of_bank_alone(bank, Act::Close)).max(table.of_bank_alone(bank, Act::Open))
         } else {
             own
@@ -528,6 +503,10 @@ impl Media {
         let row = &mut self.rows[usize::from(place.bank)];
         let mut media_done = match (access, rp_writes) {
             (Direction::Read, _) => data_end,
+            (Direction::Write, Writes::Buffer) => {
+                self.buffers.of_mut(bank).write(place.row, data_end);
+                data_end
+            }
             // Cells may be driven for longer than the bank is held: under `latency` writes overlap.
             (Direction::Write, Writes::Cells { cells, hold, .. }) => {
                 let free = (at + read_first + hold).max(data_end);
@@ -543,8 +522,8 @@ impl Media {
             }
         };
         // What the devices take of writes bounds every mode, and a write is not in its cells before they have
-        // taken it.
-        if access == Direction::Write && place.medium == Medium::Nvm {
+        // taken it. A buffer has such a bound of its own.
+        if access == Direction::Write && !self.has_buffer(place.medium) && place.medium == Medium::Nvm {
             self.write_free = self.write_rate.next(self.write_free, at, bytes);
             media_done = media_done.max(self.write_free);
         }

@@ -22,9 +22,9 @@ mod arbiter;
 mod channel;
 mod dram_cache;
 mod handler_host;
+mod held_writes;
 mod images;
 mod notes;
-mod open_rows;
 mod parameters;
 mod pending_write;
 mod schedule;
@@ -59,8 +59,8 @@ pub use wear::CellWear;
 use channel::Channel;
 use dram_cache::{DirtyVictims, DramCache};
 use handler_host::ControllerHost;
+use held_writes::HeldWrites;
 use images::is_cached;
-use open_rows::OpenRows;
 use pending_write::{DRAM_CACHE, NOBODY};
 
 /// The controller of one channel.
@@ -95,8 +95,8 @@ impl MemoryController {
     /// a journal.
     pub fn set_persistence(&mut self, spec: &PersistSpec, journal: bool) {
         let Channel { media, writes, arbiter, notes, .. } = &mut self.channel;
-        let loses = spec.domain == Domain::Media && media.loses_rows();
-        writes.set_domain(spec.domain, loses.then(|| Box::new(OpenRows::new(media.banks()))));
+        let loses = spec.domain == Domain::Media && media.loses_held();
+        writes.set_domain(spec.domain, loses.then(|| Box::new(HeldWrites::new(media.slots()))));
         arbiter.set_may_idle(spec.domain != Domain::Media && spec.past_ack != PastAck::Media);
         notes.journal = journal.then(Box::default);
     }
@@ -442,9 +442,9 @@ impl Component<Msg> for MemoryController {
         let Channel { images, reads, writes, .. } = &self.channel;
         images.digest(&mut digest);
         let waiting = [reads.waiting(), writes.waiting(), reads.queue.len(), writes.len()];
-        let in_rows = writes.open_rows.as_ref().map(|rows| rows.len());
+        let in_devices = writes.held.as_ref().map(|held| held.len());
         let cached = self.dram_cache.iter().flat_map(|cache| cache.under_way());
-        waiting.into_iter().chain(in_rows).chain(cached).for_each(|count| digest.word(count as u64));
+        waiting.into_iter().chain(in_devices).chain(cached).for_each(|count| digest.word(count as u64));
         digest.value()
     }
 }

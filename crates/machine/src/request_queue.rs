@@ -9,6 +9,10 @@
 //! what a bank can take, and when, is the same for each. Both are found again only when the bank's requests,
 //! its open row or its count of passed requests has changed.
 //!
+//! Of a device with a buffer a read asks for its line, oldest first, and transfers when its data is ready: the
+//! *hit* of a bank is the read that has its data first, its *conflict* the oldest that has not asked, and both
+//! stand for the bank. Writes go in their order, each when the buffer has room for it.
+//!
 //! Invariants: requests of a bank are in the order of their ages; ages never repeat.
 
 use durawarp_checkpoint::{Storable, state, value};
@@ -54,13 +58,21 @@ value!(record QueuedRequest { age, line, row, item });
 #[derive(Debug, Clone, Default)]
 struct BankQueue {
     entries: Vec<QueuedRequest>,
-    /// The request that stands for the bank, and its age: the first hit that may be served, or else the first
-    /// conflict.
+    /// The first hit that may be served, and the first conflict: where they are, and their ages.
+    hit: Standing,
+    conflict: Standing,
+}
+
+value!(record BankQueue { entries, hit, conflict });
+
+/// A request that stands for a bank.
+#[derive(Debug, Clone, Copy, Default)]
+struct Standing {
     index: u16,
     age: u64,
 }
 
-value!(record BankQueue { entries, index, age });
+value!(record Standing { index, age });
 
 /// Banks, one bit each, 64 a word.
 #[derive(Debug, Default)]
@@ -101,12 +113,16 @@ pub(super) struct RequestQueue<T> {
     hits: BankSet,
     conflicts: BankSet,
     items: Vec<Option<T>>,
+    /// When each item has its data in a buffer; `Time::MAX` where it has not asked.
+    ready: Vec<Time>,
     free: Vec<u16>,
     len: usize,
     next_age: u64,
 }
 
-state!(RequestQueue<T: Storable> { sized: banks; saved: busy, stale, hits, conflicts, items, free, len, next_age; kept: access });
+state!(RequestQueue<T: Storable> { sized: banks;
+    saved: busy, stale, hits, conflicts, items, ready, free, len, next_age; kept: access
+});
 
 impl<T> RequestQueue<T> {
     /// No requests, for `banks` banks.
@@ -119,6 +135,7 @@ impl<T> RequestQueue<T> {
             hits: BankSet::of(banks),
             conflicts: BankSet::of(banks),
             items: Vec::new(),
+            ready: Vec::new(),
             free: Vec::new(),
             len: 0,
             next_age: 0,
@@ -143,15 +160,29 @@ impl<T> RequestQueue<T> {
         self.busy.word(usize::from(bank / 64)) >> (bank % 64) & 1 == 1
     }
 
+    /// A request waits for the place's row.
+    pub(super) fn waits_for_row(&self, place: DeviceRow) -> bool {
+        self.banks[usize::from(place.bank)].entries.iter().any(|entry| entry.row == place.row)
+    }
+
+    /// A read has asked for its line, and has its data at `ready`.
+    pub(super) fn asked(&mut self, at: At, ready: Time) {
+        let item = self.banks[usize::from(at.bank)].entries[usize::from(at.index)].item;
+        self.ready[usize::from(item)] = ready;
+        self.stale.put(at.bank, true);
+    }
+
     /// Takes in a request for `line`, as the youngest.
     pub(super) fn push(&mut self, place: DeviceRow, line: u64, item: T) {
         let index = match self.free.pop() {
             Some(index) => {
                 self.items[usize::from(index)] = Some(item);
+                self.ready[usize::from(index)] = Time::MAX;
                 index
             }
             None => {
                 self.items.push(Some(item));
+                self.ready.push(Time::MAX);
                 (self.items.len() - 1) as u16
             }
         };
@@ -224,17 +255,21 @@ impl<T> RequestQueue<T> {
                 }
                 let channel = media.channel_ready(medium, self.access, now);
                 let times = media.bank_times(medium, self.access, now);
+                let buffered = media.has_buffer(medium);
                 for bank in banks_in(word, of_medium & self.hits.word(word)) {
                     // A channel that takes nothing now makes all wait at least as long.
                     if channel > now && choice.next <= channel {
                         break;
                     }
-                    let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
+                    let Standing { index, age } = self.banks[usize::from(bank)].hit;
                     // Once one goes, only older ones are of interest.
                     if age > oldest_column {
                         continue;
                     }
-                    let ready = channel.max(times.column(bank));
+                    let mut ready = channel.max(times.column(bank));
+                    if buffered {
+                        ready = ready.max(self.ready_in_buffer(media, At { bank, index }));
+                    }
                     if ready > now {
                         choice.next = choice.next.min(ready);
                     } else {
@@ -243,7 +278,7 @@ impl<T> RequestQueue<T> {
                 }
                 let slot = media.row_slot_ready(medium, now);
                 for bank in banks_in(word, of_medium & self.conflicts.word(word)) {
-                    let BankQueue { index, age, .. } = self.banks[usize::from(bank)];
+                    let Standing { index, age } = self.banks[usize::from(bank)].conflict;
                     if age > oldest_row {
                         continue;
                     }
@@ -259,22 +294,43 @@ impl<T> RequestQueue<T> {
         choice
     }
 
-    /// Finds the request that stands for a bank.
+    /// When a buffer lets a request transfer.
+    fn ready_in_buffer(&self, media: &Media, at: At) -> Time {
+        let entry = &self.banks[usize::from(at.bank)].entries[usize::from(at.index)];
+        match self.access {
+            Direction::Read => self.ready[usize::from(entry.item)],
+            Direction::Write => media.room_at(DeviceRow { row: entry.row, ..media.place_in(at.bank) }),
+        }
+    }
+
+    /// Finds the requests that stand for a bank.
     fn refresh(&mut self, media: &Media, number: BankId, capped: impl Fn(BankId) -> bool) {
         let place = media.place_in(number);
-        let direct = self.access == Direction::Write && media.writes_cells_directly(place.medium);
+        let direct = self.access == Direction::Write && media.writes_without_row(place.medium);
+        let asks = self.access == Direction::Read && media.has_buffer(place.medium);
         let open = media.open_row_of(number);
         let bank = &mut self.banks[usize::from(number)];
         let first = |hits: bool| bank.entries.iter().position(|entry| (open == Some(entry.row)) == hits);
-        let (hit, conflict) = if direct { (Some(0), None) } else { (first(true), first(false)) };
-        let passes = hit > conflict && conflict.is_some();
-        let hit = hit.filter(|_| !(passes && capped(number)));
-        if let Some(index) = hit.or(conflict) {
-            (bank.index, bank.age) = (index as u16, bank.entries[index].age);
-        }
+        let ready = |index: &usize| self.ready[usize::from(bank.entries[*index].item)];
+        let (hit, conflict) = match () {
+            () if direct => (Some(0), None),
+            () if asks => {
+                let asked = (0..bank.entries.len()).filter(|index| ready(index) < Time::MAX);
+                (asked.min_by_key(ready), (0..bank.entries.len()).find(|index| ready(index) == Time::MAX))
+            }
+            () => {
+                let (hit, conflict) = (first(true), first(false));
+                let passes = hit > conflict && conflict.is_some();
+                let hit = hit.filter(|_| !(passes && capped(number)));
+                (hit, conflict.filter(|_| hit.is_none()))
+            }
+        };
+        let standing = |index: usize| Standing { index: index as u16, age: bank.entries[index].age };
+        let (hit, conflict) = (hit.map(standing), conflict.map(standing));
+        (bank.hit, bank.conflict) = (hit.unwrap_or_default(), conflict.unwrap_or_default());
         self.stale.put(number, false);
         self.hits.put(number, hit.is_some());
-        self.conflicts.put(number, hit.is_none() && conflict.is_some());
+        self.conflicts.put(number, conflict.is_some());
     }
 }
 
@@ -330,7 +386,7 @@ mod tests {
         let (mut column, mut row, mut next) = (None, None, Time::MAX);
         let (mut hits, mut conflicts) = (0u128, Vec::new());
         for &(place, line) in all {
-            let direct = access == Direction::Write && media.writes_cells_directly(place.medium);
+            let direct = access == Direction::Write && media.writes_without_row(place.medium);
             let conflict = conflicts.iter().any(|&(p, _): &(DeviceRow, u64)| p.bank == place.bank);
             if direct || media.open_row_of(place.bank) == Some(place.row) {
                 if !direct && capped >> (place.bank % 8) & 1 == 1 && conflict {

@@ -81,10 +81,10 @@ impl Devices<'_> {
         clock: Clock,
         base: Timebase,
     ) -> (DeviceTiming, CommandTimes) {
-        let writes = Writes::new(spec, base);
         match self.nvm {
-            Some(device) => of_table(device, RefreshPolicy::None, writes, clock),
-            None => of_parameters(&spec.rows(), writes, bus, clock, base),
+            Some(device) if device.buffer.is_some() => of_table(device, RefreshPolicy::None, Writes::Buffer, clock),
+            Some(device) => of_table(device, RefreshPolicy::None, Writes::new(spec, base), clock),
+            None => of_parameters(&spec.rows(), Writes::new(spec, base), bus, clock, base),
         }
     }
 }
@@ -119,6 +119,7 @@ fn of_table(device: &Device, refresh: RefreshPolicy, writes: Writes, clock: Cloc
     let lane_level = own.bus_levels as usize;
     let by_direction = |of: fn(&Device, Act) -> u32| [of(device, Act::Read), of(device, Act::Write)];
     let timing = DeviceTiming {
+        // Of a device with a buffer a row is a line of it.
         map: RowMap::turned(outermost_first(&counts).into(), own.row_bytes),
         rcd: 0,
         cl: clock.cycles(u64::from(own.read_cycles)),

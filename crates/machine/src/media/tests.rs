@@ -229,7 +229,7 @@ fn a_row_that_was_written_to_is_written_to_its_cells_before_another_row_opens() 
     m.row_command(at(4, 5), 0);
     let written = m.column(at(4, 5), Direction::Write, 128, 124);
     assert_eq!(written.data_end, 148);
-    assert_eq!(m.row_written_at(4), None, "as long as nothing closes it");
+    assert_eq!(m.written_at(4), None, "as long as nothing closes it");
     assert_row_earliest(&m, at(4, 6), 148 + 12); // write recovery
     let closed = m.clone().row_command(at(4, 6), 1000);
     assert_eq!(closed, RowCommand { closed: Some(1320), opens: false }, "in cells");
@@ -246,9 +246,9 @@ fn a_row_that_is_written_behind_its_last_write_is_free_for_another_row_then() {
     let mut m = row_buffer(RowWriteWhen::Idle);
     m.row_command(at(4, 5), 0);
     m.column(at(4, 5), Direction::Write, 128, 124);
-    assert_eq!(m.row_written_at(4), Some(148 + 320));
+    assert_eq!(m.written_at(4), Some(148 + 320));
     m.column(at(4, 5), Direction::Write, 128, 200);
-    assert_eq!(m.row_written_at(4), Some(224 + 320), "another write to it puts that off");
+    assert_eq!(m.written_at(4), Some(224 + 320), "another write to it puts that off");
     assert_row_earliest(&m, at(4, 6), 224 + 320);
     other_row(&mut m, at(4, 6), 544);
     assert_column_earliest(&m, at(4, 6), Direction::Read, 544 + 15 + 124);
@@ -259,9 +259,9 @@ fn a_row_may_be_written_while_it_stays_open() {
     let mut m = row_buffer(RowWriteWhen::Close);
     m.row_command(at(4, 5), 0);
     m.column(at(4, 5), Direction::Write, 128, 124);
-    let early = std::panic::catch_unwind(|| m.clone().write_row(4, 159));
+    let early = std::panic::catch_unwind(|| m.clone().write_back(4, 159));
     assert!(early.is_err(), "write recovery");
-    assert_eq!((m.row_write_ready(4), m.write_row(4, 160), m.row_written_at(4)), (160, 480, Some(480)));
+    assert_eq!((m.write_back_ready(4), m.write_back(4, 160), m.written_at(4)), (160, 480, Some(480)));
     assert_column_earliest(&m, at(4, 5), Direction::Write, 480);
     other_row(&mut m, at(4, 6), 480);
     assert_column_earliest(&m, at(4, 6), Direction::Read, 480 + 15 + 124);

@@ -15,6 +15,8 @@ pub(super) enum Writes {
     Cells { cells: Time, hold: Time, granule: Option<u32> },
     /// To the open row.
     Row { cells: Time, when: RowWriteWhen, hit: Time },
+    /// To the device's buffer, without a row.
+    Buffer,
 }
 
 impl Writes {

@@ -10,12 +10,13 @@ use crate::ports::Ports;
 use crate::request_queue::RequestQueue;
 use durawarp_checkpoint::state;
 use durawarp_engine::{Clock, Ctx, Time};
-use durawarp_kernel::memory::Medium;
+use durawarp_kernel::memory::{Medium, NVM_BASE};
 
 use super::arbiter::Arbiter;
 use super::images::{ChannelImages, in_channel};
 use super::notes::Notes;
 use super::parameters::{ControllerCounters, ControllerSpec};
+use super::undo_log::is_log;
 use super::wear::CellWear;
 use super::write_queue::WriteQueue;
 
@@ -103,6 +104,17 @@ impl Channel {
     /// The row of the devices that has a line.
     pub(super) fn row_of(&self, line: u64) -> DeviceRow {
         self.media.place(Medium::of(line), in_channel(self.ports.map(), line))
+    }
+
+    /// What a write to a line wears: the line, or the first one in the line of the device's buffer.
+    pub(super) fn cell_line(&self, line: u64) -> u64 {
+        let Some(bytes) = self.media.buffer_line_bytes().map(u64::from) else { return line };
+        if is_log(line) {
+            return line & !(bytes - 1);
+        }
+        let map = self.ports.map();
+        let first = map.in_channel(line) & !(bytes - 1);
+        NVM_BASE + map.offset_of(map.channel_of(line) as u32, first)
     }
 
     /// No request waits for the media.

@@ -5,7 +5,7 @@
 //! ```
 //! Invariants: one column and one row command an edge; no read waits for ever (`arbiter`).
 
-use crate::media::{BankId, ColumnGap, DeviceRow, Direction, RefreshCounts, RowGap};
+use crate::media::{BankId, ColumnGap, DeviceRow, Direction, Fetched, RefreshCounts, RowGap, SlotId};
 use crate::msg::{MemoryRead, Msg, SECTOR_BYTES};
 use crate::request_queue::{At, Choice, NO_BANKS};
 use durawarp_engine::{Ctx, Time};
@@ -22,7 +22,7 @@ pub(super) struct Edge {
     acts: bool,
     /// When something that was not ready becomes ready.
     next: Time,
-    /// When an open row is to be looked at again.
+    /// When what devices hold is to be looked at again.
     rows: Time,
 }
 
@@ -31,7 +31,7 @@ impl Channel {
     /// writes there are may wait for others to merge with them, unless `flushes_wait`.
     pub(super) fn begin_edge(&mut self, flushes_wait: bool, cx: &mut Ctx<'_, Msg>) -> Option<Edge> {
         let now = cx.now();
-        let rows = self.look_after_rows(cx);
+        let rows = self.look_after_held(cx);
         if rows < Time::MAX {
             cx.wake_at(self.clock.edge_at_or_after(rows));
         }
@@ -71,7 +71,8 @@ impl Channel {
         next
     }
 
-    /// A bank is to have a request's row: the one that is open is closed, or its own is opened.
+    /// A bank is to have a request's row: the one that is open is closed, or its own is opened; or a read asks
+    /// for its line.
     fn give_row_command(&mut self, direction: Direction, at: At, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
         let row = match direction {
@@ -79,11 +80,16 @@ impl Channel {
             Direction::Write => self.writes.queue.row(at),
         };
         let place = DeviceRow { row, ..self.media.place_in(at.bank) };
+        if self.media.has_buffer(place.medium) {
+            let fetched = self.media.ask(place, now);
+            self.reads.queue.asked(at, fetched.ready);
+            return self.count_fetch(fetched, cx);
+        }
         let gap = self.media.opening_held_by(place, now);
         let command = self.media.row_command(place, now);
-        if let Some(written_at) = command.closed {
+        if let Some(written_at) = command.closed.filter(|_| place.medium == Medium::Nvm) {
             // With that it is written to its cells.
-            self.row_is_written(at.bank, written_at, cx);
+            self.is_written(SlotId::from(at.bank), written_at, cx);
         }
         if command.opens {
             match gap {
@@ -98,14 +104,25 @@ impl Channel {
         self.bank_changed(at.bank);
     }
 
+    /// A line came to a buffer, or was there.
+    fn count_fetch(&mut self, fetched: Fetched, cx: &mut Ctx<'_, Msg>) {
+        if fetched.missed {
+            self.counters.activates += 1;
+            self.wear.opened(Medium::Nvm);
+        }
+        if let Some((slot, done)) = fetched.evicted {
+            self.is_written(slot, done, cx);
+        }
+    }
+
     /// Ends an edge: asks for the next one that has something to do.
     pub(super) fn end_edge(&self, edge: &Edge, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
         if !self.is_empty() {
             let next = if edge.acts { now + 1 } else { edge.next };
             cx.wake_at(self.clock.edge_at_or_after(next.min(edge.rows)));
-        } else if self.writes.open_rows.is_some() && edge.acts {
-            // The row that was written to may have to be written.
+        } else if self.writes.held.is_some() && edge.acts {
+            // What was written to may have to be written to cells.
             cx.wake_at(self.clock.edge_at_or_after(now + 1));
         }
     }
@@ -154,7 +171,9 @@ impl Channel {
 
     /// A read transfers: the read, and how long until its last byte.
     pub(super) fn transfer_read(&mut self, at: At, now: Time) -> (MemoryRead, Time) {
-        let passes = self.reads.queue.passes_an_older(at);
+        // Reads of a buffer come in the order in which they have their data.
+        let passes =
+            !self.media.has_buffer(self.media.place_in(at.bank).medium) && self.reads.queue.passes_an_older(at);
         self.count_column(Direction::Read, at.bank, passes);
         let (row, _, read) = self.reads.queue.remove(at);
         let place = DeviceRow { row, ..self.media.place_in(at.bank) };
@@ -184,7 +203,11 @@ impl Channel {
         let (row, line, write) = self.writes.remove(at, now, &mut self.counters, &mut self.notes);
         let place = DeviceRow { row, ..self.media.place_in(at.bank) };
         if place.medium == Medium::Nvm {
-            self.wear.write(&self.media, at.bank, (line, write.mask), now);
+            self.wear.write(&self.media, place, (self.cell_line(line), write.mask), now);
+        }
+        if self.media.has_buffer(place.medium) {
+            let fetched = self.media.fetch(place, now);
+            self.count_fetch(fetched, cx);
         }
         let transfer = self.media.write(place, write.mask, now);
         self.count_gap(place.medium, transfer.held_by);
@@ -194,9 +217,9 @@ impl Channel {
             Medium::Dram => self.counters.dram_written_bytes += written,
             Medium::Nvm => self.counters.nvm_written_bytes += written,
         }
-        match (&mut self.writes.open_rows, place.medium) {
+        match (&mut self.writes.held, place.medium) {
             (_, Medium::Dram) => {}
-            (Some(rows), Medium::Nvm) => rows.hold(at.bank, line, write),
+            (Some(held), Medium::Nvm) => held.hold(self.media.slot_of(place), line, write),
             (None, Medium::Nvm) => {
                 let done = transfer.media_done;
                 write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
@@ -218,28 +241,27 @@ impl Channel {
         *held += 1;
     }
 
-    /// Reports open rows that are in their cells by now, and writes those that no request waits for. Returns
-    /// when to look again.
-    fn look_after_rows(&mut self, cx: &mut Ctx<'_, Msg>) -> Time {
+    /// Reports slots that are in their cells by now, and writes those that no request waits for. Returns when
+    /// to look again.
+    fn look_after_held(&mut self, cx: &mut Ctx<'_, Msg>) -> Time {
         let now = cx.now();
         let (mut next, mut at) = (Time::MAX, 0);
-        while let Some(bank) = self.writes.open_rows.as_ref().and_then(|rows| rows.bank(at)) {
-            let later = match self.media.row_written_at(bank) {
+        while let Some(slot) = self.writes.held.as_ref().and_then(|held| held.slot(at)) {
+            let later = match self.media.written_at(slot) {
                 Some(written_at) if written_at <= now => {
-                    // The bank is no longer in the list: its place has the next one.
-                    self.row_is_written(bank, now, cx);
+                    // The slot is no longer in the list: its place has the next one.
+                    self.is_written(slot, now, cx);
                     continue;
                 }
                 Some(written_at) => written_at,
-                // The request that waits for the bank closes the row, or writes to it again.
-                None if self.reads.queue.waits_for(bank) || self.writes.queue.waits_for(bank) => Time::MAX,
-                None if self.media.row_write_ready(bank) <= now => {
-                    let done = self.media.write_row(bank, now);
-                    self.bank_changed(bank);
-                    self.row_is_written(bank, done, cx);
+                None if self.is_waited_for(slot) => Time::MAX,
+                None if self.media.write_back_ready(slot) <= now => {
+                    let done = self.media.write_back(slot, now);
+                    self.bank_changed(self.media.place_of(slot).bank);
+                    self.is_written(slot, done, cx);
                     continue;
                 }
-                None => self.media.row_write_ready(bank),
+                None => self.media.write_back_ready(slot),
             };
             next = next.min(later);
             at += 1;
@@ -247,10 +269,19 @@ impl Channel {
         next
     }
 
-    /// The row that was open in a bank is in its cells at `done`, or was before.
-    fn row_is_written(&mut self, bank: BankId, done: Time, cx: &mut Ctx<'_, Msg>) {
-        let Some(rows) = &mut self.writes.open_rows else { return };
-        for (line, write) in rows.take(bank) {
+    /// A request waits that closes the row of a slot or writes to it again; or that writes to its line again.
+    fn is_waited_for(&self, slot: SlotId) -> bool {
+        let place = self.media.place_of(slot);
+        if self.media.has_buffer(place.medium) {
+            return self.writes.queue.waits_for_row(place);
+        }
+        self.reads.queue.waits_for(place.bank) || self.writes.queue.waits_for(place.bank)
+    }
+
+    /// What a slot held is in its cells at `done`, or was before.
+    fn is_written(&mut self, slot: SlotId, done: Time, cx: &mut Ctx<'_, Msg>) {
+        let Some(held) = &mut self.writes.held else { return };
+        for (line, write) in held.take(slot) {
             let done = done.max(cx.now());
             write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
         }

@@ -4,15 +4,17 @@
 //! |---|---|
 //! | `through`, `latency` | each time, as each drives its cells |
 //! | `row_buffer` | once until the cells of its row are written: later writes meet it in the row |
+//! | any, of a device with a buffer | as one line of the buffer, when that becomes dirty |
 //!
-//! Bytes count alike: those of whole granules under `through`, and those that a row gained under
-//! `row_buffer`. What a row still holds when a run ends counts, as it has to be written. Source: the rules of
+//! Bytes count alike: those of whole granules under `through`, those that a row gained under `row_buffer`, and
+//! whole lines of a buffer. What a row or a buffer still holds when a run ends counts, as it has to be written.
+//! Each line of a buffer that becomes dirty is written to cells once. Source: the rules of
 //! [`media`](crate::media). Cost: a few operations a write of NVM; counts by line are a search in an
 //! ordered map. Invariant: the model never reads any of it. Not modelled: levelling, cells that fail.
 
 use std::collections::BTreeMap;
 
-use crate::media::{BankId, Media};
+use crate::media::{BankId, DeviceRow, Media, SlotId};
 use durawarp_checkpoint::state;
 use durawarp_engine::Time;
 use durawarp_kernel::memory::Medium;
@@ -37,7 +39,7 @@ impl CellWear {
     pub(super) fn new(media: &Media) -> Self {
         let (first, count) = media.nvm_banks();
         let count = usize::from(count);
-        let rows = if media.writes_cells_directly(Medium::Nvm) { 0 } else { count };
+        let rows = if media.writes_without_row(Medium::Nvm) { 0 } else { count };
         CellWear {
             first,
             activates: [0; 2],
@@ -58,26 +60,40 @@ impl CellWear {
         self.activates[medium as usize] += 1;
     }
 
-    /// A write of some bytes of a line goes to a bank of NVM at `now`; the media have not taken it yet.
-    pub(super) fn write(&mut self, media: &Media, bank: BankId, (line, mask): (u64, u128), now: Time) {
-        let at = usize::from(bank - self.first);
+    /// A write of some bytes of a line goes to a place of NVM at `now`; the media have not taken it yet. Of a
+    /// device with a buffer, the line is the buffer's.
+    pub(super) fn write(&mut self, media: &Media, place: DeviceRow, (line, mask): (u64, u128), now: Time) {
+        let at = usize::from(place.bank - self.first);
+        if let Some(line_bytes) = media.buffer_line_bytes() {
+            if !media.is_dirty(place) {
+                self.count(at, line, u64::from(line_bytes));
+            }
+            return;
+        }
         let driven = media.driven_bytes(Medium::Nvm, mask);
         let (new_bytes, new_line) = match self.rows.get_mut(at) {
             None => (driven, true),
             Some(row) => {
                 // The row's cells have what was written before, so that this write begins anew.
-                if media.row_written_at(bank).is_some_and(|written| written <= now) {
+                if media.written_at(SlotId::from(place.bank)).is_some_and(|written| written <= now) {
                     row.clear();
                 }
                 join(row, line, driven)
             }
         };
-        self.cell_bytes += u64::from(new_bytes.count_ones());
         if new_line {
-            self.bank_writes[at] += 1;
-            if let Some(lines) = &mut self.lines {
-                *lines.entry(line).or_default() += 1;
-            }
+            self.count(at, line, u64::from(new_bytes.count_ones()));
+        } else {
+            self.cell_bytes += u64::from(new_bytes.count_ones());
+        }
+    }
+
+    /// A bank writes so many bytes of a line to its cells.
+    fn count(&mut self, at: usize, line: u64, bytes: u64) {
+        self.cell_bytes += bytes;
+        self.bank_writes[at] += 1;
+        if let Some(lines) = &mut self.lines {
+            *lines.entry(line).or_default() += 1;
         }
     }
 

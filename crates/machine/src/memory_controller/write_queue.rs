@@ -23,8 +23,8 @@ use durawarp_persist::journal::FactKind;
 use durawarp_persist::outbox::Flush;
 use durawarp_persist::vocab::Domain;
 
+use super::held_writes::HeldWrites;
 use super::notes::Notes;
-use super::open_rows::OpenRows;
 use super::parameters::ControllerCounters;
 use super::pending_write::{DRAM_CACHE, NOBODY, PendingWrite};
 
@@ -38,11 +38,11 @@ pub(super) struct WriteQueue {
     /// When it took or gave up an entry last.
     changed_at: Time,
     domain: Domain,
-    /// Writes in rows that are not in cells, where a power failure loses them.
-    pub(super) open_rows: Option<Box<OpenRows>>,
+    /// Writes in devices that are not in cells, where a power failure loses them.
+    pub(super) held: Option<Box<HeldWrites>>,
 }
 
-state!(WriteQueue { parts: queue, open_rows; saved: waiting, changed_at; kept: capacity, domain });
+state!(WriteQueue { parts: queue, held; saved: waiting, changed_at; kept: capacity, domain });
 
 impl WriteQueue {
     /// An empty queue over `banks` banks.
@@ -53,14 +53,14 @@ impl WriteQueue {
             capacity: capacity as usize,
             changed_at: 0,
             domain: Domain::Adr,
-            open_rows: None,
+            held: None,
         }
     }
 
-    /// What survives a power failure; and whether open rows lose what they hold.
-    pub(super) fn set_domain(&mut self, domain: Domain, open_rows: Option<Box<OpenRows>>) {
+    /// What survives a power failure; and where devices lose what they hold, their slots.
+    pub(super) fn set_domain(&mut self, domain: Domain, held: Option<Box<HeldWrites>>) {
         self.domain = domain;
-        self.open_rows = open_rows;
+        self.held = held;
     }
 
     /// Entries in use.

@@ -15,11 +15,13 @@
 //! [constraints]                    # least times between commands, a list for each scope: `constraints`
 //! bank_group = ["RD,RDA > RD,RDA : CCD_L"]
 //! [[refresh]]                      # policy, command, every
+//! [buffer]                         # of NVM: lines between bus and cells, in place of rows
 //! ```
 //! A standard is one such file: nothing here knows one. Invariants: all faults of a file are found at once,
 //! each with its place; of timings of one name an override counts more than the density's, then the bin's,
 //! then that of all.
 
+mod buffer;
 mod check;
 mod constraints;
 mod expression;

@@ -47,19 +47,35 @@ pub(super) fn timings(all: &mut Timings<'_>, faults: &mut Diagnostics, warnings:
     }
 }
 
-/// A row can be opened, read, written and closed, and each waits for the one before.
-pub(super) fn ways(root: TomlTable<'_>, commands: &[Command], constraints: &[Constraint], faults: &mut Diagnostics) {
+/// A row can be opened, read, written and closed, and each waits for the one before; or there is a buffer, and
+/// requests have no rows.
+pub(super) fn ways(
+    root: TomlTable<'_>,
+    commands: &[Command],
+    constraints: &[Constraint],
+    has_buffer: bool,
+    faults: &mut Diagnostics,
+) {
     let of = |effect: Effect| move |nth: u8| commands[usize::from(nth)].effect == effect;
     let place = |key: &str| root.get(key).map_or_else(|| root.place(), Item::place);
     const NEEDED: [(Effect, &str); 4] =
         [(Effect::Open, "open"), (Effect::Close, "close"), (Effect::Read, "read"), (Effect::Write, "write")];
-    let missing: Vec<&str> = NEEDED
+    let needed = if has_buffer { &NEEDED[2..] } else { &NEEDED };
+    let missing: Vec<&str> = needed
         .iter()
         .filter(|(effect, _)| !commands.iter().any(|command| command.effect == *effect))
         .map(|(_, word)| *word)
         .collect();
     if !missing.is_empty() {
         faults.push(place("commands").fault(format!("no command has the effect {}", missing.join(", "))));
+        return;
+    }
+    if has_buffer {
+        // No request would give such a command.
+        if let Some(odd) = commands.iter().find(|own| own.closes || !matches!(own.effect, Effect::Read | Effect::Write))
+        {
+            faults.push(place("commands").fault(format!("`{}` is of rows: a device with a buffer has none", odd.name)));
+        }
         return;
     }
     const WAYS: [(Effect, Effect, &str); 4] = [

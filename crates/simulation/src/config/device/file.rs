@@ -10,13 +10,14 @@ use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{KeyRule, Shape, SourceText, TomlTable, check_keys, is_path, optional, parse, required};
 use durawarp_machine::device::{Device, Effect, PLAIN};
 
+use super::buffer::BUFFER;
 use super::constraints::{EFFECTS, POLICIES};
 use super::request::DeviceRequest;
 use super::timing::{Rounding, Timings};
-use super::{check, constraints, organisation};
+use super::{buffer, check, constraints, organisation};
 
 /// Name and text of every built-in device, in the order they are listed.
-pub(super) const DEVICES: [(&str, &str); 9] = [
+pub(super) const DEVICES: [(&str, &str); 10] = [
     ("ddr4", include_str!("../devices/ddr4.toml")),
     ("ddr5", include_str!("../devices/ddr5.toml")),
     ("lpddr5", include_str!("../devices/lpddr5.toml")),
@@ -26,6 +27,7 @@ pub(super) const DEVICES: [(&str, &str); 9] = [
     ("hbm3", include_str!("../devices/hbm3.toml")),
     ("pcm-lee2009", include_str!("../devices/pcm-lee2009.toml")),
     ("pcm-isscc2012", include_str!("../devices/pcm-isscc2012.toml")),
+    ("optane-100", include_str!("../devices/optane-100.toml")),
 ];
 
 /// Names of all built-in devices, in the order they are listed.
@@ -99,6 +101,7 @@ const FILE: &[KeyRule] = &[
     required("density", Shape::List(&Shape::Table(DENSITY))),
     required("constraints", Shape::Map(&Shape::List(&Shape::Text))),
     optional("refresh", Shape::List(&Shape::Table(REFRESH))),
+    optional("buffer", Shape::Table(BUFFER)),
 ];
 
 /// Loads the device that is asked for.
@@ -161,18 +164,20 @@ fn resolved(root: TomlTable<'_>, asked: &DeviceRequest<'_>) -> Result<LoadedDevi
     }
     let constraints = constraints::constraints(root, &organisation.levels, &commands, &mut timings, &mut faults);
     let refreshes = constraints::refreshes(root, &commands, &mut timings, &mut faults);
+    let buffer = buffer::buffer(root, &organisation, &mut timings, &mut faults);
     let timing = timings.all();
     // What is wrong by itself need not go together.
     if faults.0.is_empty() && timings.faults.0.is_empty() {
         check::timings(&mut timings, &mut faults, &mut warnings);
-        check::ways(root, &commands, &constraints, &mut faults);
+        check::ways(root, &commands, &constraints, buffer.is_some(), &mut faults);
     }
     let t_ck_ps = timings.t_ck_ps;
     faults.0.append(&mut timings.faults.0);
     let text = |table: TomlTable<'_>, key: &str| table.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let variant = [bin, density].map(|table| table.map_or_else(String::new, |table| text(table, "name")));
     let (name, source) = (text(root, "name"), text(root, "source"));
-    let device = Device { name, source, variant, t_ck_ps, organisation, commands, constraints, refreshes, timing };
+    let device =
+        Device { name, source, variant, t_ck_ps, organisation, commands, constraints, refreshes, buffer, timing };
     faults.into_result(LoadedDevice { device, warnings: warnings.0 })
 }
 

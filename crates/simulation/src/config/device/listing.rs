@@ -7,6 +7,7 @@ use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{SourceText, TomlTable, parse};
 use durawarp_machine::device::{Device, Organisation};
 
+use super::buffer::POLICIES;
 use super::constraints::{EFFECTS, word_of};
 use super::file::{DEVICES, load};
 use super::request::DeviceRequest;
@@ -70,6 +71,16 @@ pub fn table(device: &Device) -> String {
     line("peak", format!("{:.0} MB/s a channel", of.bytes_per_cycle() * 1e6 / *t_ck_ps as f64));
     if of.persistent {
         line("persistent", "outlives a power failure".to_owned());
+    }
+    if let Some(own) = &device.buffer {
+        let kept = if own.durable { "durable" } else { "lost at a power failure" };
+        let [hit, miss, cell_write] = [own.hit_ps, own.miss_ps, own.cell_write_ps].map(|ps| ps as f64 / 1e3);
+        line(
+            "buffer",
+            format!("{} lines of {} B a bank, {}, {kept}", own.lines, own.line_bytes, POLICIES[own.policy as usize]),
+        );
+        line("read", format!("{hit:.1} ns a hit, {miss:.1} ns a miss; {} MB/s a bank", own.read_bandwidth_mb_s));
+        line("cell write", format!("{cell_write:.1} ns a line; {} MB/s a bank", own.write_bandwidth_mb_s));
     }
     out += "timing: cycles, ns\n";
     let width = device.timing.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

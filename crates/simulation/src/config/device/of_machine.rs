@@ -102,6 +102,10 @@ fn named(specs: &mut MemorySpecs<'_>, document: &ParameterDocument, faults: &mut
     if dram.device == PLAIN && dram.ranks != 1 {
         faults.push(of_dram("ranks", "a plain device has one rank: dram.device names one that has more"));
     }
+    if let Some(device) = devices[0].as_ref().filter(|device| device.buffer.is_some()) {
+        let why = format!("device `{}` has a buffer, which is of NVM alone", device.name);
+        faults.push(of_dram("device", &why));
+    }
     if let Some(device) = devices[1].as_ref().filter(|device| !device.organisation.persistent) {
         let why = format!("device `{}` loses what it holds at a power failure (organisation.persistent)", device.name);
         faults.push(of_nvm("device", &why));
@@ -264,6 +268,16 @@ mod tests {
         assert!(told.contains("`dram.ranks`: `gddr5` has no ranks"), "{told}");
         let told = with("titan-x", &["nvm.device=gddr5", "nvm.bin=10Gbps"]).unwrap_err();
         assert!(told.contains("`nvm.device`: device `gddr5` loses what it holds at a power failure"), "{told}");
+    }
+
+    #[test]
+    fn a_buffer_is_of_nvm_alone() {
+        for machine in ["lightwsp-gpu", "agpm-table4"] {
+            let own = with(machine, &["nvm.device=optane-100", "nvm.density=2x128GB"]).unwrap();
+            assert!(own.devices[1].as_ref().unwrap().buffer.is_some() && own.devices[0].is_none(), "{machine}");
+        }
+        let told = with("agpm-table4", &["dram.device=optane-100"]).unwrap_err();
+        assert!(told.contains("`dram.device`: device `optane-100` has a buffer, which is of NVM alone"), "{told}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::file::of_text;
 use super::*;
 
 const DDR4: &str = include_str!("../devices/ddr4.toml");
+const OPTANE: &str = include_str!("../devices/optane-100.toml");
 
 /// What is asked for, of a name or a path; the faults of keys have no place.
 fn asked<'a>(device: &'a str, bin: &'a str, density: &'a str, timing: &'a str) -> DeviceRequest<'a> {
@@ -133,7 +134,12 @@ fn a_density_may_be_built_otherwise_and_refresh_is_by_policy() {
 
 /// Loads `DDR4` with changes; the text, and what came of it.
 fn changed(changes: &[(&str, &str)]) -> (String, Result<LoadedDevice, Diagnostics>) {
-    let mut text = DDR4.to_owned();
+    changed_of(DDR4, changes)
+}
+
+/// The same of another file.
+fn changed_of(file: &str, changes: &[(&str, &str)]) -> (String, Result<LoadedDevice, Diagnostics>) {
+    let mut text = file.to_owned();
     for (from, to) in changes {
         assert!(text.contains(from), "{from}");
         text = text.replacen(from, to, 1);
@@ -144,10 +150,15 @@ fn changed(changes: &[(&str, &str)]) -> (String, Result<LoadedDevice, Diagnostic
 
 /// `from` made `to` gives this one fault, at `at` in `to`.
 fn check(from: &str, to: &str, at: &str, message: &str) {
-    let (text, loaded) = changed(&[(from, to)]);
+    check_of(DDR4, from, to, at, message);
+}
+
+/// The same of another file.
+fn check_of(file: &str, from: &str, to: &str, at: &str, message: &str) {
+    let (text, loaded) = changed_of(file, &[(from, to)]);
     let faults = loaded.expect_err(to).0;
     let [fault] = &faults[..] else { panic!("{to}: {}", Diagnostics(faults)) };
-    let place = DDR4.find(from).unwrap() + to.find(at).unwrap();
+    let place = file.find(from).unwrap() + to.find(at).unwrap();
     let (line, column) =
         (text[..place].matches('\n').count() + 1, place - text[..place].rfind('\n').map_or(0, |n| n + 1) + 1);
     assert_eq!((fault.file.as_str(), fault.span.line as usize), ("my.toml", line), "{fault}");
@@ -278,6 +289,54 @@ fn what_has_no_end_is_refused() {
     assert!(told(row, wide.repeat(3) + row).contains("up to 8192 constraints"));
     let levels = format!("levels = [{}\"rank\"", "\"x\", ".repeat(9));
     assert!(told("levels = [\"rank\"", levels).contains("`levels` are up to 6"));
+}
+
+#[test]
+fn a_buffer_is_one_that_there_can_be() {
+    let of = |from: &str, to: &str, at: &str, message: &str| check_of(OPTANE, from, to, at, message);
+    of("\nlines = 64", "\nlines = 0", "0", "`lines` must be a whole number from 1 to 4096");
+    of("\nlines = 64", "\nlines = 4097", "4097", "`lines` must be a whole number from 1 to 4096");
+    of("line_bytes = 256", "line_bytes = 64", "64", "a line of 64 bytes is no power of two of at least 128");
+    of("line_bytes = 256", "line_bytes = 384", "384", "a line of 384 bytes is no power of two of at least 128");
+    of("line_bytes = 256", "line_bytes = 512", "512", "a line of 512 bytes: `row_bytes`, 256, must be as many");
+    of("policy = \"lru\"", "policy = \"lfu\"", "\"lfu\"", "must be one of `lru`, `fifo`");
+    of("miss = \"MISS\"", "miss = \"HIT - 1\"", "\"HIT", "a miss of 7 cycles is shorter than a hit of 8");
+    of("hit = \"HIT\"", "hit = \"HITS\"", "HITS", "unknown timing `HITS` (did you mean `HIT`?)");
+    of("read_bandwidth_mb_s = 6600", "read_bandwidth_mb_s = 0", "0", "`read_bandwidth_mb_s` must be a whole number");
+    // Faults that lie in another place than the change.
+    let at = |changes: &[(&str, &str)], line: &str, message: &str| {
+        let (text, loaded) = changed_of(OPTANE, changes);
+        let faults = loaded.expect_err(message);
+        let nth = text.lines().position(|own| own == line).unwrap() + 1;
+        assert!(faults.0.len() == 1 && faults.0[0].span.line as usize == nth, "{faults}");
+        assert!(faults.to_string().contains(message), "{faults}");
+    };
+    at(&[("persistent = true", "persistent = false")], "[buffer]", "a buffer is of persistent devices");
+    let row = "RD = { effect = \"read\", target = \"bank\" }";
+    let more = format!("{row}\nACT = {{ effect = \"open\", target = \"bank\" }}");
+    at(&[(row, &more)], "[commands]", "`ACT` is of rows: a device with a buffer has none");
+    at(&[(row, &row.replace("read", "write"))], "[commands]", "no command has the effect read");
+    let faults = changed_of(OPTANE, &[("\nlines = 64", ""), ("durable = true", "durable = 1")]).1.unwrap_err();
+    assert!(faults.0.len() == 2 && faults.to_string().contains("lacks the key `lines`"), "{faults}");
+}
+
+#[test]
+fn a_buffer_has_its_times_in_cycles_of_the_bin() {
+    let of = |bin: &str, density: &str, timing: &str| loaded("optane-100", bin, density, timing);
+    let own = of("", "", "").buffer.unwrap();
+    assert_eq!((own.hit_ps, own.miss_ps, own.cell_write_ps), (8 * 833, 225 * 833, 361 * 833));
+    assert_eq!((own.lines, own.line_bytes, own.durable), (64, 256, true));
+    assert_eq!(of("2666", "", "MISS = 100").buffer.unwrap().miss_ps, 75_000);
+    let banks = ["128GB", "2x128GB"].map(|density| of("", density, "").organisation.levels[0].1);
+    assert_eq!(banks, [1, 2]);
+    let printed = table(&of("", "", ""));
+    for line in [
+        "  buffer        64 lines of 256 B a bank, lru, durable",
+        "  read          6.7 ns a hit, 187.4 ns a miss; 6600 MB/s a bank",
+        "  cell write    300.7 ns a line; 2300 MB/s a bank",
+    ] {
+        assert!(printed.lines().any(|own| own == line), "{line}\n{printed}");
+    }
 }
 
 #[test]

@@ -1,0 +1,162 @@
+//! What devices hold between the bus and their cells: the open row of each bank, or the lines of a buffer.
+//!
+//! A *slot* is where writes are held together, and from where they go to cells together:
+//!
+//! | device | slots | written to cells | also |
+//! |---|---|---|---|
+//! | `write_mode=row_buffer` | one a bank: its open row | behind the last write, or when the row is closed | on request |
+//! | with a buffer | one a line | when the line makes room | on request |
+//!
+//! Source: `media` and `buffer`. Invariant: a slot that was written to cells keeps its row or line.
+
+use durawarp_engine::Time;
+use durawarp_kernel::memory::Medium;
+
+use super::table::Act;
+use super::writes::Writes;
+use super::{BankId, BankRow, DeviceRow, Media};
+
+/// A place where a device holds writes, among all of the channel.
+pub type SlotId = u32;
+
+/// A line of a buffer that a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetched {
+    /// A read has its data, in the device.
+    pub ready: Time,
+    /// The cells were read.
+    pub missed: bool,
+    /// Another line made room: what its slot held is in cells at this time.
+    pub evicted: Option<(SlotId, Time)>,
+}
+
+impl Media {
+    /// Requests to this medium go to a buffer: a read asks for its line, and transfers when its data is ready.
+    #[inline]
+    pub fn has_buffer(&self, medium: Medium) -> bool {
+        medium == Medium::Nvm && self.buffers.count() > 0
+    }
+
+    /// Bytes of a line of the buffers, where there are any.
+    pub fn buffer_line_bytes(&self) -> Option<u32> {
+        (self.buffers.count() > 0).then_some(self.buffers.line_bytes)
+    }
+
+    /// When a buffer takes a write to the place: it may need the room of a dirty line.
+    pub fn room_at(&self, place: DeviceRow) -> Time {
+        self.buffers.of(self.in_device(place)).room_at(place.row)
+    }
+
+    /// A buffer has bytes of the place's line that its cells have not.
+    pub fn is_dirty(&self, place: DeviceRow) -> bool {
+        let buffer = self.buffers.of(self.in_device(place));
+        buffer.find(place.row).is_some_and(|index| buffer.is_dirty(index))
+    }
+
+    /// A request needs its line in the buffer.
+    pub fn fetch(&mut self, place: DeviceRow, at: Time) -> Fetched {
+        let bank = self.in_device(place);
+        let fetched = self.buffers.of_mut(bank).fetch(place.row, at);
+        let evicted = fetched.evicted.map(|line| (self.slot(bank, line.index), line.done));
+        Fetched { ready: fetched.ready, missed: fetched.missed, evicted }
+    }
+
+    /// The same of a read, which asks by a command of its own.
+    ///
+    /// # Panics
+    /// When the bus of commands has no slot.
+    pub fn ask(&mut self, place: DeviceRow, at: Time) -> Fetched {
+        let earliest = self.row_slot_ready(place.medium, at);
+        assert!(earliest <= at, "read asked for at {at}, ready at {earliest}");
+        if self.has_one_command_bus(place.medium) {
+            self.slots.take(at, 1, self.clock.period_ticks());
+        }
+        self.row_slot = at + self.clock.cycles(1);
+        self.fetch(place, at)
+    }
+
+    /// How many slots the channel has.
+    pub fn slots(&self) -> usize {
+        if self.buffers.count() > 0 { self.buffers.count() * self.buffers.lines } else { self.banks() }
+    }
+
+    /// The slot that holds a write to the place, once it was transferred.
+    pub fn slot_of(&self, place: DeviceRow) -> SlotId {
+        if !self.has_buffer(place.medium) {
+            return SlotId::from(place.bank);
+        }
+        let bank = self.in_device(place);
+        let Some(index) = self.buffers.of(bank).find(place.row) else { unreachable!("a write leaves its line there") };
+        self.slot(bank, index)
+    }
+
+    /// Where the writes go that a slot holds.
+    pub fn place_of(&self, slot: SlotId) -> DeviceRow {
+        let (place, row) = match self.line_of(slot) {
+            Some((bank, index)) => {
+                (self.place_in(self.first_of_nvm + bank as BankId), self.buffers.of(bank).row(index))
+            }
+            None => (self.place_in(slot as BankId), self.open_row_of(slot as BankId)),
+        };
+        DeviceRow { row: row.unwrap_or(0), ..place }
+    }
+
+    /// When the cells have what is in a slot, if no other write comes to it: `None` when nothing writes them
+    /// before the row closes, or before the line makes room.
+    pub fn written_at(&self, slot: SlotId) -> Option<Time> {
+        match self.line_of(slot) {
+            Some((bank, index)) => (!self.buffers.of(bank).is_dirty(index)).then_some(0),
+            None => {
+                let bank = &self.rows[slot as usize];
+                (!bank.dirty).then_some(bank.written_at)
+            }
+        }
+    }
+
+    /// Writes a slot to its cells at `at`. Returns when that is done.
+    ///
+    /// # Panics
+    /// When it is too early.
+    pub fn write_back(&mut self, slot: SlotId, at: Time) -> Time {
+        let ready = self.write_back_ready(slot);
+        assert!(ready <= at, "written to cells at {at}, ready at {ready}");
+        if let Some((bank, index)) = self.line_of(slot) {
+            return self.buffers.of_mut(bank).write_back(index, at);
+        }
+        let place = self.place_in(slot as BankId);
+        let Writes::Row { cells, .. } = self.devices[place.medium as usize].writes else {
+            unreachable!("only row buffers are written back")
+        };
+        let done = at + cells;
+        let row = &mut self.rows[usize::from(place.bank)];
+        *row = BankRow { written_at: done, dirty: false, ..*row };
+        let in_device = self.in_device(place);
+        self.tables[place.medium as usize].hold_bank(in_device, &[Act::Read, Act::Write, Act::Close], done);
+        done
+    }
+
+    /// The earliest time at which [`Media::write_back`] may come.
+    pub fn write_back_ready(&self, slot: SlotId) -> Time {
+        if let Some((bank, index)) = self.line_of(slot) {
+            return self.buffers.of(bank).write_back_ready(index);
+        }
+        let place = self.place_in(slot as BankId);
+        self.tables[place.medium as usize].of_bank(self.in_device(place), Act::Close)
+    }
+
+    /// A power failure loses what slots of NVM hold.
+    pub fn loses_held(&self) -> bool {
+        self.loses_held
+    }
+
+    /// The slot of a line.
+    fn slot(&self, bank: usize, index: usize) -> SlotId {
+        (bank * self.buffers.lines + index) as SlotId
+    }
+
+    /// The line of a slot: the bank, and where in its buffer.
+    fn line_of(&self, slot: SlotId) -> Option<(usize, usize)> {
+        let lines = self.buffers.lines;
+        (lines > 0).then(|| (slot as usize / lines, slot as usize % lines))
+    }
+}
