@@ -103,6 +103,10 @@ fn other_machines_go_on() {
     check_run(&switched(recipe("bfs", "strict")), &[30, 60]);
     check_run(&recipe("gemm_tensor", "base").machine("ampere-a100"), &[20, 50, 70]);
     check_run(&recipe("kv_store", "strict").set("nvm.write_mode", "row_buffer"), &[20, 70]);
+    let lost = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/devices/lost-buffer.toml");
+    for device in ["optane-100", lost] {
+        check_run(&recipe("kv_store", "strict").set("persist.domain", "media").set("nvm.device", device), &[20, 70]);
+    }
     check_run(&recipe("kv_store", "store+clwb").set("persist.domain", "media"), &[20, 70]);
 }
 

@@ -199,6 +199,23 @@ fn every_program_gives_what_it_says_where_open_rows_are_lost() {
 }
 
 #[test]
+fn every_program_gives_what_it_says_behind_a_buffer_lost_or_durable() {
+    let lost = format!("nvm.device={}/tests/data/devices/lost-buffer.toml", env!("CARGO_MANIFEST_DIR"));
+    let programs = programs();
+    let faults: Vec<String> = programs
+        .par_iter()
+        .flat_map_iter(|path| [(path, lost.as_str()), (path, "nvm.device=optane-100")])
+        .flat_map_iter(|(path, device)| {
+            ["nt-store", "store+clwb", "strict"]
+                .into_iter()
+                .flat_map(|scheme| unexpected(path, scheme, &["persist.domain=media", device]))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
 fn every_program_gives_what_it_says_under_every_scheme_in_every_domain() {
     let schemes = catalogue::all();
     let cases = programs().into_iter().flat_map(|path| {

@@ -4,6 +4,7 @@
 //! (the machine runs the faulty scheme), programs with a fault, and journals in which the machine's facts were changed as a
 //! faulty machine would have noted them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -336,6 +337,50 @@ fn an_acknowledgement_at_acceptance_is_too_early_where_only_the_media_survive() 
     };
     let found = judged_as(&experiment, early, Domain::Media, Promises::NONE);
     assert!(found.contains(&Property::Acknowledged), "{found:?}");
+}
+
+/// The journal of a machine whose buffer has so many lines and says that it is durable, and loses them: a write is
+/// at the media when its line makes room for another, or never.
+fn buffer_lost(journal: &Journal, lines: usize) -> Journal {
+    let facts = journal.facts();
+    let mut order: Vec<usize> = Vec::new();
+    // Lines in the order in which they came, each with its facts.
+    let mut buffer: VecDeque<(u64, Vec<usize>)> = VecDeque::new();
+    for at in 0..facts.len() {
+        if facts[at].kind != FactKind::AtMedia {
+            order.push(at);
+            continue;
+        }
+        let line = facts[at].line / 256;
+        match buffer.iter_mut().find(|(own, _)| *own == line) {
+            Some((_, held)) => held.push(at),
+            None => buffer.push_back((line, vec![at])),
+        }
+        if buffer.len() > lines {
+            order.extend(buffer.pop_front().into_iter().flat_map(|(_, held)| held));
+        }
+    }
+    reordered(journal, &order)
+}
+
+#[test]
+fn a_buffer_that_says_it_is_durable_and_is_lost_is_found() {
+    let experiment = |device: &str| {
+        let kernel = ("gemm", &[("NI", "16"), ("NJ", "40"), ("NK", "6")][..]);
+        let workload = Experiment::of(kernel.0).scheme("nt-store").profile("ci").params(kernel.1.iter().copied());
+        let recipe = workload.set("sm.count", 4).set("persist.domain", "media").set("nvm.device", device);
+        recipe.instrument(Overrides { flag_barrier: Some(FlagBarrier::Safe), ..Overrides::default() }).build().unwrap()
+    };
+    // In the buffer is durable, and so says the journal.
+    let durable = experiment("optane-100");
+    assert_eq!(judged_as(&durable, same, Domain::Media, Promises::NONE), []);
+    for lines in [64, 4, 1] {
+        let found = judged_as(&durable, |journal| buffer_lost(journal, lines), Domain::Media, Promises::NONE);
+        assert!(found.contains(&Property::Acknowledged), "{lines} lines: {found:?}");
+    }
+    // One that is lost says nothing before its cells have it: its fences wait for them.
+    let lost = experiment(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/devices/lost-buffer.toml"));
+    assert_eq!(judged_as(&lost, same, Domain::Media, Promises::NONE), []);
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub enum FactKind {
     Performed,
     /// A write was accepted by a controller's write-pending queue.
     Accepted,
-    /// A write reached the cells of the media.
+    /// A write reached what of the media survives a power failure: its cells; or an open row, or a buffer in
+    /// front of them, that is durable.
     AtMedia,
     /// A warp's fence let it go on: every persist of the warp before it was acknowledged.
     FencePassed,
