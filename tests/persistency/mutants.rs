@@ -346,12 +346,12 @@ fn buffer_lost(journal: &Journal, lines: usize) -> Journal {
     let mut order: Vec<usize> = Vec::new();
     // Lines in the order in which they came, each with its facts.
     let mut buffer: VecDeque<(u64, Vec<usize>)> = VecDeque::new();
-    for at in 0..facts.len() {
-        if facts[at].kind != FactKind::AtMedia {
+    for (at, fact) in facts.iter().enumerate() {
+        if fact.kind != FactKind::AtMedia {
             order.push(at);
             continue;
         }
-        let line = facts[at].line / 256;
+        let line = fact.line / 256;
         match buffer.iter_mut().find(|(own, _)| *own == line) {
             Some((_, held)) => held.push(at),
             None => buffer.push_back((line, vec![at])),
