@@ -3,7 +3,7 @@
 
 use durawarp::engine::Time;
 use durawarp::kernel::memory::{DRAM_BASE, NVM_BASE};
-use durawarp::machine::device::{Buffer, BufferPolicy, Command, Constraint, Device, Effect, Organisation};
+use durawarp::machine::device::{BufferPolicy, Command, Constraint, Device, DeviceBuffer, Effect, Organisation};
 use durawarp::machine::media::{Devices, NvmSpec};
 use durawarp::machine::msg::ControllerMsg;
 use durawarp::persist::vocab::Domain;
@@ -19,8 +19,8 @@ const WRITE_LINE: Time = 100;
 const CELL_WRITE: Time = 300;
 
 /// Four lines of 256 B.
-fn buffer() -> Buffer {
-    Buffer {
+fn buffer() -> DeviceBuffer {
+    DeviceBuffer {
         lines: 4,
         line_bytes: 256,
         durable: true,
@@ -34,7 +34,7 @@ fn buffer() -> Buffer {
 }
 
 /// A device whose bursts carry 32 B a cycle, its data a cycle behind their command.
-fn device(buffer: Buffer) -> Device {
+fn device(buffer: DeviceBuffer) -> Device {
     let command = |name: &str, effect| Command {
         name: name.to_owned(),
         effect,
@@ -69,7 +69,7 @@ fn device(buffer: Buffer) -> Device {
     }
 }
 
-fn ran(buffer: Buffer, domain: Domain, script: Vec<(Time, ControllerMsg)>) -> Ran {
+fn ran(buffer: DeviceBuffer, domain: Domain, script: Vec<(Time, ControllerMsg)>) -> Ran {
     let device = device(buffer);
     let devices = Devices { nvm: Some(&device), ..Devices::default() };
     run_on_devices(spec(), (&devices, &NvmSpec::through(&dram(), ns(480))), domain, None, script)
@@ -168,7 +168,7 @@ const FETCHED: Time = 1 + MISS;
 
 #[test]
 fn a_buffer_that_is_lost_is_written_to_cells_before_its_writes_are_durable() {
-    let lost = || Buffer { durable: false, ..buffer() };
+    let lost = || DeviceBuffer { durable: false, ..buffer() };
     let one = || vec![(0, write(line(1), 7, FULL))];
     let lost_write = ran(lost(), Domain::Media, one());
     let written = FETCHED + CELL_WRITE;
@@ -189,7 +189,7 @@ fn a_buffer_that_is_lost_is_written_to_cells_before_its_writes_are_durable() {
 
 #[test]
 fn a_line_goes_to_cells_as_one_with_all_that_was_written_to_it() {
-    let lost = Buffer { durable: false, ..buffer() };
+    let lost = DeviceBuffer { durable: false, ..buffer() };
     let script = vec![(0, write(line(1), 7, FULL)), (0, write(line(1) + 128, 8, FULL)), (0, write(line(2), 9, FULL))];
     let ran = ran(lost, Domain::Media, script);
     let first = FETCHED + CELL_WRITE;
@@ -201,7 +201,7 @@ fn a_line_goes_to_cells_as_one_with_all_that_was_written_to_it() {
 
 #[test]
 fn a_line_that_makes_room_is_in_cells_then() {
-    let lost = Buffer { durable: false, lines: 1, ..buffer() };
+    let lost = DeviceBuffer { durable: false, lines: 1, ..buffer() };
     // The second line needs the room before the controller could write the first: its bytes are not there yet.
     let script = vec![(0, write(line(1), 7, FULL)), (0, write(line(2), 8, FULL))];
     let ran = ran(lost, Domain::Media, script);

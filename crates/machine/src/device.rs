@@ -55,7 +55,7 @@ pub struct Device {
     /// How it is refreshed, by policy; empty for one that needs none.
     pub refreshes: Vec<Refresh>,
     /// What stands between the bus and the cells, where there is something: then no request needs a row.
-    pub buffer: Option<Buffer>,
+    pub buffer: Option<DeviceBuffer>,
     /// Every timing by name, in cycles, in the order of the file: those of the bin, of the density, derived
     /// ones, and overrides.
     pub timing: Vec<(String, u64)>,
@@ -174,12 +174,12 @@ pub struct Refresh {
 
 /// Lines between the bus and the cells of NVM, those of one bank of the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Buffer {
+pub struct DeviceBuffer {
     /// How many.
     pub lines: u32,
     /// Bytes of one: what the cells read and write at once.
     pub line_bytes: u32,
-    /// What it holds outlives a power failure as the cells do, where the media alone are the persistence domain.
+    /// What it holds outlives a power failure as the cells do, where the media alone are the domain.
     pub durable: bool,
     /// Which line makes room.
     pub policy: BufferPolicy,

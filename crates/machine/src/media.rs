@@ -17,7 +17,7 @@
 //! Both media share the channel's data bus; a change of its direction costs a turnaround.
 //! `write_bandwidth_mb_s` bounds what NVM takes of writes.
 //!
-//! Requests of an NVM device with a buffer need no row: a write goes to its line, which is fetched, and a read
+//! Requests of an NVM device with a buffer need no row: a write goes to its line, which is fetched; a read
 //! asks for its line and has the bus when its data is ready, out of order (`buffer`, `held`).
 //!
 //! Source: the shape of gem5's `NVMInterface` (`through`), of NVMain, Ramulator's PCM and BROI's Table III
@@ -161,6 +161,7 @@ impl Media {
         let (tables, timings) = ([of_dram.1, of_nvm.1], [of_dram.0, of_nvm.0]);
         // Both media are on the same data buses; one that has fewer uses the first ones.
         let banks = tables.iter().map(CommandTimes::banks).sum();
+        // Of DRAM none has a buffer: machines that name one are refused.
         let buffer = devices.nvm.and_then(|device| device.buffer.as_ref());
         let lanes = timings.iter().map(|device| device.lanes).max().unwrap_or(1);
         Media {

@@ -9,9 +9,9 @@
 //! what a bank can take, and when, is the same for each. Both are found again only when the bank's requests,
 //! its open row or its count of passed requests has changed.
 //!
-//! Of a device with a buffer a read asks for its line, oldest first, and transfers when its data is ready: the
-//! *hit* of a bank is the read that has its data first, its *conflict* the oldest that has not asked, and both
-//! stand for the bank. Writes go in their order, each when the buffer has room for it.
+//! Of a device with a buffer a read asks for its line, oldest first, and transfers when its data is ready:
+//! the *hit* of a bank is the read that has its data first, its *conflict* the oldest that has not asked, and
+//! both stand for the bank. Writes go in their order, each when the buffer has room for it.
 //!
 //! Invariants: requests of a bank are in the order of their ages; ages never repeat.
 
@@ -59,20 +59,20 @@ value!(record QueuedRequest { age, line, row, item });
 struct BankQueue {
     entries: Vec<QueuedRequest>,
     /// The first hit that may be served, and the first conflict: where they are, and their ages.
-    hit: Standing,
-    conflict: Standing,
+    hit: StandingRequest,
+    conflict: StandingRequest,
 }
 
 value!(record BankQueue { entries, hit, conflict });
 
 /// A request that stands for a bank.
 #[derive(Debug, Clone, Copy, Default)]
-struct Standing {
+struct StandingRequest {
     index: u16,
     age: u64,
 }
 
-value!(record Standing { index, age });
+value!(record StandingRequest { index, age });
 
 /// Banks, one bit each, 64 a word.
 #[derive(Debug, Default)]
@@ -261,7 +261,7 @@ impl<T> RequestQueue<T> {
                     if channel > now && choice.next <= channel {
                         break;
                     }
-                    let Standing { index, age } = self.banks[usize::from(bank)].hit;
+                    let StandingRequest { index, age } = self.banks[usize::from(bank)].hit;
                     // Once one goes, only older ones are of interest.
                     if age > oldest_column {
                         continue;
@@ -278,7 +278,7 @@ impl<T> RequestQueue<T> {
                 }
                 let slot = media.row_slot_ready(medium, now);
                 for bank in banks_in(word, of_medium & self.conflicts.word(word)) {
-                    let Standing { index, age } = self.banks[usize::from(bank)].conflict;
+                    let StandingRequest { index, age } = self.banks[usize::from(bank)].conflict;
                     if age > oldest_row {
                         continue;
                     }
@@ -314,6 +314,7 @@ impl<T> RequestQueue<T> {
         let ready = |index: &usize| self.ready[usize::from(bank.entries[*index].item)];
         let (hit, conflict) = match () {
             () if direct => (Some(0), None),
+            // Reads that have asked come back in the order of their data; the others ask in theirs.
             () if asks => {
                 let asked = (0..bank.entries.len()).filter(|index| ready(index) < Time::MAX);
                 (asked.min_by_key(ready), (0..bank.entries.len()).find(|index| ready(index) == Time::MAX))
@@ -325,7 +326,7 @@ impl<T> RequestQueue<T> {
                 (hit, conflict.filter(|_| hit.is_none()))
             }
         };
-        let standing = |index: usize| Standing { index: index as u16, age: bank.entries[index].age };
+        let standing = |index: usize| StandingRequest { index: index as u16, age: bank.entries[index].age };
         let (hit, conflict) = (hit.map(standing), conflict.map(standing));
         (bank.hit, bank.conflict) = (hit.unwrap_or_default(), conflict.unwrap_or_default());
         self.stale.put(number, false);

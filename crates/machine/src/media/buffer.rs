@@ -6,20 +6,20 @@
 //! | read | has its data after `hit_ps` | has its data after `miss_ps`: the cells are read |
 //! | write | merges with the line | the line is read first (a request is a part of one); another makes room |
 //!
-//! Cells are read and written by whole lines, each way at its own bandwidth. A line that makes room and is dirty
-//! is written to cells; the next *write* that needs the room of a dirty line waits until the cells take another
-//! line. A read waits for no such write: what it evicts is on its way to the cells beside the buffer. Each bank
-//! of the device has a buffer and cells of its own: a bank is a module.
+//! Cells are read and written by whole lines, each way at its own bandwidth. A line that makes room and is
+//! dirty is written to cells; the next *write* that needs the room of a dirty line waits until the cells take
+//! another line. A read waits for no such write: what it evicts is on its way to the cells beside the buffer.
+//! Each bank of the device has a buffer and cells of its own: a bank is a module.
 //!
 //! Source: Optane's XPBuffer (Yang et al., FAST '20: 16 KB, 256 B a line, part of the persistence domain);
-//! VANS's RMW buffer (64 lines of 256 B). Invariants: a line is in a buffer once; lines are written to cells in
-//! the order of their evictions. Not modelled: a second level (the AIT buffer of 4 KB lines), stalls of wear
+//! VANS's RMW buffer (64 lines of 256 B). Invariants: a line is in a buffer once; lines are written to cells
+//! in the order of their evictions. Not modelled: a second level (the AIT buffer of 4 KB lines), stalls of wear
 //! levelling, and that a line which is written whole by several requests need not be read.
 
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Time, Timebase};
 
-use crate::device::{Buffer, BufferPolicy};
+use crate::device::{BufferPolicy, DeviceBuffer};
 
 /// Times of a buffer in ticks.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ state!(Buffers { parts: banks; kept: lines, line_bytes });
 
 impl Buffers {
     /// Empty buffers, one for each bank.
-    pub(super) fn new(buffer: Option<&Buffer>, banks: usize, base: Timebase) -> Self {
+    pub(super) fn new(buffer: Option<&DeviceBuffer>, banks: usize, base: Timebase) -> Self {
         let banks = buffer.map_or_else(Vec::new, |own| vec![LineBuffer::new(own, base); banks]);
         let (lines, line_bytes) = buffer.map_or((0, 0), |own| (own.lines as usize, own.line_bytes));
         Buffers { banks, lines, line_bytes }
@@ -115,7 +115,7 @@ pub(super) struct FetchedLine {
 
 impl LineBuffer {
     /// An empty buffer.
-    pub(super) fn new(buffer: &Buffer, base: Timebase) -> Self {
+    pub(super) fn new(buffer: &DeviceBuffer, base: Timebase) -> Self {
         // A MB/s is a byte in 1,000,000 ps.
         let line = |mb_s: u32| base.ticks_of_ps((u64::from(buffer.line_bytes) * 1_000_000).div_ceil(u64::from(mb_s)));
         let timing = BufferTiming {
@@ -160,7 +160,7 @@ impl LineBuffer {
         }
     }
 
-    /// A request needs a line, which is read from the cells and put in the place of another unless it is there.
+    /// A request needs a line: unless it is there, it is read from the cells and takes the place of another.
     pub(super) fn fetch(&mut self, row: u32, at: Time) -> FetchedLine {
         let timing = self.timing;
         let rank = self.next_rank;
@@ -211,7 +211,7 @@ mod tests {
 
     /// Lines of 256 B; the cells read one in 40 ns and write one in 110. A tick is a nanosecond.
     fn buffer(lines: u32, policy: BufferPolicy) -> LineBuffer {
-        let buffer = Buffer {
+        let buffer = DeviceBuffer {
             lines,
             line_bytes: 256,
             durable: true,

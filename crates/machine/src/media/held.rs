@@ -4,7 +4,7 @@
 //!
 //! | device | slots | written to cells | also |
 //! |---|---|---|---|
-//! | `write_mode=row_buffer` | one a bank: its open row | behind the last write, or when the row is closed | on request |
+//! | `write_mode=row_buffer` | one a bank: its open row | after the last write, or at the close | on request |
 //! | with a buffer | one a line | when the line makes room | on request |
 //!
 //! Source: `media` and `buffer`. Invariant: a slot that was written to cells keeps its row or line.
@@ -31,7 +31,7 @@ pub struct Fetched {
 }
 
 impl Media {
-    /// Requests to this medium go to a buffer: a read asks for its line, and transfers when its data is ready.
+    /// Requests to this medium go to a buffer: a read asks for its line, and transfers when that is ready.
     #[inline]
     pub fn has_buffer(&self, medium: Medium) -> bool {
         medium == Medium::Nvm && self.buffers.count() > 0

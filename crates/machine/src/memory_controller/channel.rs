@@ -13,10 +13,9 @@ use durawarp_engine::{Clock, Ctx, Time};
 use durawarp_kernel::memory::{Medium, NVM_BASE};
 
 use super::arbiter::Arbiter;
-use super::images::{ChannelImages, in_channel};
+use super::images::{ChannelImages, in_channel, is_log};
 use super::notes::Notes;
 use super::parameters::{ControllerCounters, ControllerSpec};
-use super::undo_log::is_log;
 use super::wear::CellWear;
 use super::write_queue::WriteQueue;
 

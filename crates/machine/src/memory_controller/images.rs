@@ -17,6 +17,14 @@ use durawarp_kernel::memory::{Medium, NVM_BASE};
 /// does.
 pub(super) const CACHED: u64 = 1 << 39;
 
+/// Lines of an undo log have no address that programs could have.
+pub(super) const LOG: u64 = 1 << 62;
+
+/// A name is that of a line of an undo log.
+pub(super) fn is_log(line: u64) -> bool {
+    line & LOG != 0
+}
+
 /// A name is that of a line of the DRAM cache.
 pub(super) fn is_cached(line: u64) -> bool {
     (CACHED..NVM_BASE).contains(&line)

@@ -71,8 +71,8 @@ impl Channel {
         next
     }
 
-    /// A bank is to have a request's row: the one that is open is closed, or its own is opened; or a read asks
-    /// for its line.
+    /// A bank is to have a request's row: the one that is open is closed, or its own is opened. A read of a
+    /// buffer asks for its line.
     fn give_row_command(&mut self, direction: Direction, at: At, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
         let row = match direction {
@@ -206,6 +206,7 @@ impl Channel {
             self.wear.write(&self.media, place, (self.cell_line(line), write.mask), now);
         }
         if self.media.has_buffer(place.medium) {
+            // Its line comes first: what makes room for it is in cells before this write can be.
             let fetched = self.media.fetch(place, now);
             self.count_fetch(fetched, cx);
         }

@@ -21,15 +21,8 @@ use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::RegionStep;
 
 use super::channel::Channel;
+use super::images::LOG;
 use super::pending_write::NOBODY;
-
-/// Lines of an undo log have no address that programs could have.
-const LOG: u64 = 1 << 62;
-
-/// A line is one of an undo log.
-pub(super) fn is_log(line: u64) -> bool {
-    line & LOG != 0
-}
 
 /// An undo log and the reads for it.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@
 //! | `row_buffer` | once until the cells of its row are written: later writes meet it in the row |
 //! | any, of a device with a buffer | as one line of the buffer, when that becomes dirty |
 //!
-//! Bytes count alike: those of whole granules under `through`, those that a row gained under `row_buffer`, and
-//! whole lines of a buffer. What a row or a buffer still holds when a run ends counts, as it has to be written.
-//! Each line of a buffer that becomes dirty is written to cells once. Source: the rules of
+//! Bytes count alike: those of whole granules under `through`, those that a row gained under `row_buffer`,
+//! and whole lines of a buffer. What a row or a buffer still holds when a run ends counts, as it has to be
+//! written. Each line of a buffer that becomes dirty is written to cells once. Source: the rules of
 //! [`media`](crate::media). Cost: a few operations a write of NVM; counts by line are a search in an
 //! ordered map. Invariant: the model never reads any of it. Not modelled: levelling, cells that fail.
 

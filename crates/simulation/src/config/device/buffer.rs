@@ -2,7 +2,7 @@
 
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_base::document::{Item, KeyRule, Shape, TomlTable, Value, required};
-use durawarp_machine::device::{Buffer, BufferPolicy, Organisation};
+use durawarp_machine::device::{BufferPolicy, DeviceBuffer, Organisation};
 use durawarp_machine::msg::MAX_LINE_BYTES;
 
 use super::timing::Timings;
@@ -34,7 +34,7 @@ pub(super) fn buffer(
     organisation: &Organisation,
     timings: &mut Timings<'_>,
     faults: &mut Diagnostics,
-) -> Option<Buffer> {
+) -> Option<DeviceBuffer> {
     let table = root.table("buffer")?;
     // What has no value has had its fault told, by the schema.
     let mut whole = |key: &str, most: u64| {
@@ -49,6 +49,7 @@ pub(super) fn buffer(
     let (lines, line_bytes) = (whole("lines", MOST_LINES), whole("line_bytes", MOST_LINE_BYTES));
     let [read_bandwidth_mb_s, write_bandwidth_mb_s] =
         ["read_bandwidth_mb_s", "write_bandwidth_mb_s"].map(|key| whole(key, MOST_MB_S));
+    // A request, of at most a line of the machine, lies in one line of the buffer.
     if let Some(item) = table.get("line_bytes").filter(|_| line_bytes > 1) {
         if !line_bytes.is_power_of_two() || line_bytes < MAX_LINE_BYTES as u32 {
             let message = format!("a line of {line_bytes} bytes is no power of two of at least {MAX_LINE_BYTES}");
@@ -72,9 +73,10 @@ pub(super) fn buffer(
     {
         faults.push(item.place().fault(format!("a miss of {miss} cycles is shorter than a hit of {hit}")));
     }
+    // The machine's clock may differ a little from the bin's: these are times, not its cycles.
     let ps = |of: Option<(i64, Item<'_>)>| of.map_or(0, |(cycles, _)| cycles as u64 * timings.t_ck_ps);
     let word = table.text("policy").map_or("", |(word, _)| word);
-    Some(Buffer {
+    Some(DeviceBuffer {
         lines,
         line_bytes,
         durable: table.get("durable").and_then(Item::boolean).unwrap_or(false),

@@ -47,8 +47,8 @@ pub(super) fn timings(all: &mut Timings<'_>, faults: &mut Diagnostics, warnings:
     }
 }
 
-/// A row can be opened, read, written and closed, and each waits for the one before; or there is a buffer, and
-/// requests have no rows.
+/// A row can be opened, read, written and closed, and each waits for the one before; or there is a buffer,
+/// and requests have no rows.
 pub(super) fn ways(
     root: TomlTable<'_>,
     commands: &[Command],
