@@ -13,8 +13,8 @@
 //!
 //! Source: Optane's XPBuffer (Yang et al., FAST '20: 16 KB, 256 B a line, part of the persistence domain);
 //! VANS's RMW buffer (64 lines of 256 B). Invariants: a line is in a buffer once; lines are written to cells
-//! in the order of their evictions. Not modelled: a second level (the AIT buffer of 4 KB lines), stalls of wear
-//! levelling, and that a line which is written whole by several requests need not be read.
+//! in the order of their evictions. Not modelled: a second level (the AIT buffer of 4 KB lines), stalls of
+//! wear levelling, and that a line which several requests write whole need not be read.
 
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Time, Timebase};
