@@ -9,3 +9,4 @@ mod pairs;
 mod random_streams;
 mod table;
 mod violations;
+mod wide;

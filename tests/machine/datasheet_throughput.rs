@@ -91,12 +91,16 @@ fn streams_of_reads_on_the_cards_reach_what_was_measured_on_them() {
         println!("{name} {set}: {share:.3} of the data sheet's");
         share
     };
-    let measured = 0.8..0.92;
-    assert!(measured.contains(&reached("volta-v100", "", 900e9)));
-    // SM80_A100 has two pseudo channels in each of its 40 channels, and the banks of half a one: 16 in 4 groups, each
-    // of which takes a command every four cycles. With all that stacks of eight dies have there, 2 x 32, it is the card.
-    assert!((0.3..0.4).contains(&reached("ampere-a100", "", 1935e9)));
-    assert!(measured.contains(&reached("ampere-a100", "dram.banks=64 dram.bank_groups=16", 1935e9)));
+    // A refresh of all banks takes 9 % of HBM2's time, with the requests that its end finds waiting more; one of a bank
+    // after another most of it back.
+    assert!((0.76..0.92).contains(&reached("volta-v100", "", 900e9)));
+    assert!((0.82..0.92).contains(&reached("volta-v100", "dram.refresh=per_bank", 900e9)));
+    assert!((0.84..0.92).contains(&reached("volta-v100", "dram.refresh=none", 900e9)));
+    // SM80_A100 has a queue of 64 for the two pseudo channels of each channel, too few for the time of a row there. With
+    // 64 for each it comes near the card.
+    assert!((0.47..0.6).contains(&reached("ampere-a100", "", 1935e9)));
+    let queue = "controller.read_queue_entries=128 controller.ingress_reads=128";
+    assert!((0.7..0.92).contains(&reached("ampere-a100", queue, 1935e9)));
 }
 
 #[test]

@@ -10,7 +10,9 @@
 use std::sync::Arc;
 
 use durawarp::assemble::{Assembly, Persistency, assemble_with};
+use durawarp::config::device::{self, DeviceRequest};
 use durawarp::config::{MachineConfig, Override, SchemeConfig};
+use durawarp::diagnostic::Diagnostic;
 use durawarp::engine::{RunEnd, RunOptions, Time};
 use durawarp::kernel::functional::{self, Limits};
 use durawarp::kernel::host::{HostAction, HostProgram};
@@ -18,6 +20,8 @@ use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
 use durawarp::machine::MachineSpec;
+use durawarp::machine::device::{Device, PLAIN};
+use durawarp::machine::media::MediaSpec;
 use durawarp::schemes::catalogue;
 use durawarp::stats::{Counters, Table};
 
@@ -25,6 +29,18 @@ use durawarp::stats::{Counters, Table};
 pub fn machine(name: &str, overrides: &str) -> MachineSpec {
     let overrides: Vec<Override> = overrides.split_whitespace().map(|o| Override::parse(o).unwrap()).collect();
     MachineConfig::load(name, &overrides).unwrap_or_else(|faults| panic!("{faults}")).spec
+}
+
+/// The device that a machine names for DRAM, as it is on its bus.
+fn dram_of(spec: &MachineSpec) -> Option<Arc<Device>> {
+    let MediaSpec { device, bin, density, timing, ranks, .. } = &spec.dram;
+    let place = |key: &str, why: &str| Diagnostic::nowhere(key, why.to_owned());
+    let asked = DeviceRequest { device, bin, density, timing, ranks: *ranks, place: &place };
+    (device != PLAIN).then(|| {
+        let loaded = device::load(&asked).unwrap_or_else(|faults| panic!("{faults}")).device;
+        assert_eq!(loaded.organisation.bytes_per_cycle(), f64::from(spec.bus.bytes_per_cycle));
+        Arc::new(loaded)
+    })
 }
 
 /// `agpm-table4` with every clock at 1 GHz, so that any cycle is a nanosecond and no edge is waited for.
@@ -224,7 +240,8 @@ impl Bench {
     /// A machine whose host does these things, with the bench's memory.
     pub fn assemble(&self, actions: Vec<HostAction>, local_bytes: u32, persistency: &Persistency) -> Assembly {
         let host = Box::new(Actions { left: actions.into_iter() });
-        assemble_with(&self.spec, self.image(), local_bytes, host, persistency)
+        let persistency = Persistency { devices: [dram_of(&self.spec), None], ..persistency.clone() };
+        assemble_with(&self.spec, self.image(), local_bytes, host, &persistency)
     }
 
     /// Runs everything under a scheme as `options` says.

@@ -2,7 +2,7 @@
 //! own component, and how a component gets its place.
 
 use durawarp_engine::{Clock, Component, Timebase};
-use durawarp_machine::device::Device;
+use durawarp_machine::device::{Device, PLAIN};
 use durawarp_machine::hub::Hub;
 use durawarp_machine::image::Image;
 use durawarp_machine::media::{BusSpec, Devices, Media, MediaSpec, NvmSpec};
