@@ -98,6 +98,8 @@ impl<'a> SharedParts<'a> {
         let Ok(mapped) = spec.address_map(sizes, [dram, &nvm.rows()], devices) else {
             unreachable!("no mapping is a fault")
         };
+        let named = [&dram.device, &nvm.device].map(|name| name != PLAIN);
+        assert_eq!(named, devices.map(|own| own.is_some()), "devices come with the configuration that names them");
         let devices = Devices { dram: devices[0], nvm: devices[1] };
         for (channel, images) in (0..).zip(shares) {
             let media = Media::of(&devices, dram, nvm, bus, clock, self.base).mapped(&mapped.rows);
