@@ -413,7 +413,7 @@ fn block(name: &str, word: &str) -> String {
 fn every_block_of_toml_in_the_manual_has_a_test() {
     let all: usize =
         PAGES.iter().filter(|page| page.path.starts_with("docs")).map(|page| page.blocks("toml").len()).sum();
-    assert_eq!(all, 7, "the sweep, the workload, two of machines, the scheme, the labels, the opcodes: below");
+    assert_eq!(all, 8, "the sweep, the workload, three of machines, the scheme, the labels, the opcodes: below");
 }
 
 #[test]
@@ -445,6 +445,21 @@ fn its_memory_device_is_one() {
     let dram = machine.devices[0].as_ref().unwrap();
     assert_eq!((dram.variant.join(" ").as_str(), dram.organisation.levels[0].1), ("3200AA 16Gb_x8", 2));
     assert!(dram.timing.contains(&("RFC".to_owned(), 472)), "295 ns of 0.625 ns");
+}
+
+#[test]
+fn its_buffer_is_that_of_a_device() {
+    let optane = std::fs::read_to_string("crates/simulation/src/config/devices/optane-100.toml").unwrap();
+    let (before, _) = optane.split_once("[buffer]").expect("it is the last table");
+    let file = folder("docs_buffer").join("mine.toml");
+    std::fs::write(&file, format!("{before}{}", block("docs/machines.md", "[buffer]"))).unwrap();
+    let [table, built_in] = [file.to_str().unwrap(), "optane-100"].map(|name| {
+        let output = durawarp(&["config", "device", name]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    });
+    assert_eq!(table, built_in);
+    assert!(table.contains("256"), "{table}");
 }
 
 #[test]

@@ -36,6 +36,8 @@ fn devices() -> Vec<Device> {
             all.push(loaded.unwrap_or_else(|faults| panic!("{faults}")).device);
         }
     }
+    // Requests of a buffer need no row.
+    all.retain(|device: &Device| device.buffer.is_none());
     all
 }
 

@@ -41,7 +41,6 @@ mod writes;
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Clock, Time, Timebase};
 use durawarp_kernel::memory::Medium;
-use smallvec::SmallVec;
 
 use super::mapping::RowMap;
 use super::msg::{SECTOR_BYTES, sectors_touched};
@@ -459,9 +458,9 @@ impl Media {
         let (bank, table) = (self.in_device(place), &self.tables[place.medium as usize]);
         let last_edge = at.saturating_sub(self.clock.cycles(1));
         let (windows, others) = (table.windows_at(bank), table.opens_but_for_windows(bank));
-        let alone = table.of_bank_alone(bank, Act::Open).max(self.row_slot);
+        let alone = table.of_bank_alone(bank, Act::Open);
         match () {
-            () if windows > last_edge && others.max(self.row_slot) <= last_edge => Some(RowGap::Window),
+            () if windows > last_edge && others <= last_edge => Some(RowGap::Window),
             () if others > last_edge && windows.max(alone) <= last_edge => Some(RowGap::Banks),
             () => None,
         }
@@ -592,12 +591,14 @@ impl Media {
                     true => Act::Close,
                     false => Act::Refresh,
                 };
-                // What is closed bank by bank is closed where a row is open; all else goes to the whole
-                // target.
-                let meant = |bank: &&u16| act != Act::Close || is_open(bank);
-                let of = |&bank: &u16| table.of_bank(usize::from(bank), act).max(table.of_channel(act));
-                let at = self.clock.edge_at_or_after(target.iter().filter(meant).map(of).fold(since, Time::max));
-                let meant: SmallVec<[u16; 32]> = target.iter().filter(meant).copied().collect();
+                // What is closed bank by bank is closed one after another; all else goes to the whole target.
+                let of = |bank: &u16| table.of_bank(usize::from(*bank), act).max(table.of_channel(act));
+                let next_open = target.iter().filter(is_open).min_by_key(|bank| of(bank));
+                let meant = match next_open {
+                    Some(bank) if act == Act::Close => std::slice::from_ref(bank),
+                    _ => target,
+                };
+                let at = self.clock.edge_at_or_after(meant.iter().map(of).fold(since, Time::max));
                 let pending = at > now || act != Act::Refresh;
                 for &bank in target {
                     let word = &mut self.held_back[usize::from(bank / 64)];
@@ -608,7 +609,7 @@ impl Media {
                     break;
                 }
                 // A command to all banks is one to each: what they share waits for it once.
-                for &bank in &meant {
+                for &bank in meant {
                     table.issue(act, usize::from(bank), at, at, 1);
                     if act != Act::Refresh {
                         self.rows[usize::from(bank)].open = None;
