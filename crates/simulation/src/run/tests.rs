@@ -99,9 +99,15 @@ fn checkpoint_at(experiment: &Experiment, cycle: u64) -> Checkpoint {
     kept.into_inner().unwrap().expect("the run came to the cycle")
 }
 
+/// On a machine whose DRAM has its timing in keys.
+fn on_plain_dram(recipe: Recipe) -> Recipe {
+    let keys = ["dram.device=plain", "dram.bin=", "dram.density="];
+    recipe.machine("titan-x").profile("ci").changes(keys)
+}
+
 #[test]
 fn a_checkpoint_notices_that_machine_scheme_or_program_changed() {
-    let recipe = || Recipe::of("vecadd").machine("titan-x").scheme("agpm").profile("ci");
+    let recipe = || on_plain_dram(Recipe::of("vecadd").scheme("agpm"));
     let experiment = recipe().build().unwrap();
     let checkpoint = checkpoint_at(&experiment, 500);
     assert!(checkpoint.resume(&recipe().build().unwrap()).is_ok());
@@ -122,7 +128,7 @@ fn a_checkpoint_notices_that_machine_scheme_or_program_changed() {
 
 #[test]
 fn the_parameters_of_a_fork_hold_from_its_cycle_on() {
-    let recipe = || Recipe::of("vecadd").machine("titan-x").profile("ci");
+    let recipe = || on_plain_dram(Recipe::of("vecadd"));
     let experiment = recipe().build().unwrap();
     let plain = run(&experiment, &Conduct::default()).outcome;
     let checkpoint = checkpoint_at(&experiment, 500);
