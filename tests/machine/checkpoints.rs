@@ -98,6 +98,15 @@ fn schemes_with_messages_go_on_from_many_cycles() {
 }
 
 #[test]
+fn memories_go_on_in_the_middle_of_a_refresh() {
+    // Half of the time banks are refreshed: all of them 298 of 600 cycles, or one after another with some put off.
+    let often = |recipe: Recipe| recipe.machine("volta-v100").set("dram.timing", "REFI = 600, REFIpb = 150");
+    check_run(&often(recipe("gemm", "base")), &[11, 26, 43, 58, 77]);
+    let of_banks = recipe("histogram", "strict").set("dram.refresh", "per_bank").set("dram.refresh_postpone", 4);
+    check_run(&often(of_banks), &[12, 31, 49, 66, 88]);
+}
+
+#[test]
 fn other_machines_go_on() {
     let switched = |recipe: Recipe| recipe.set("crossbar.switch", "input_queued");
     check_run(&switched(recipe("bfs", "strict")), &[30, 60]);
