@@ -750,7 +750,7 @@ pub struct Transfer {
     /// The last byte has crossed the data bus.
     pub data_end: Time,
     /// For a write: the data is in the cells, or in a row buffer whose closing writes them
-    /// ([`Media::row_written_at`]).
+    /// ([`Media::written_at`]).
     pub media_done: Time,
     /// Without this gap its command would have gone at an earlier edge.
     pub held_by: Option<ColumnGap>,
