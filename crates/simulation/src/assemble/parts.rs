@@ -2,7 +2,7 @@
 //! own component, and how a component gets its place.
 
 use durawarp_engine::{Clock, Component, Timebase};
-use durawarp_machine::device::{Device, PLAIN};
+use durawarp_machine::device::Device;
 use durawarp_machine::hub::Hub;
 use durawarp_machine::image::Image;
 use durawarp_machine::media::{BusSpec, Devices, Media, MediaSpec, NvmSpec};
@@ -98,8 +98,6 @@ impl<'a> SharedParts<'a> {
         let Ok(mapped) = spec.address_map(sizes, [dram, &nvm.rows()], devices) else {
             unreachable!("no mapping is a fault")
         };
-        let named = [&dram.device, &nvm.device].map(|name| name != PLAIN);
-        assert_eq!(named, devices.map(|own| own.is_some()), "devices come with the configuration that names them");
         let devices = Devices { dram: devices[0], nvm: devices[1] };
         for (channel, images) in (0..).zip(shares) {
             let media = Media::of(&devices, dram, nvm, bus, clock, self.base).mapped(&mapped.rows);
